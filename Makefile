@@ -1,0 +1,84 @@
+# Works with GNU Make 3.81 (macOS) and later. `make help` lists the commands.
+
+PYTHON ?= python3
+# The interpreter of test-oldest; NumPy 1.26 has wheels for Python 3.9 to 3.12.
+OLDEST_PYTHON ?= $(PYTHON)
+# Test processes that run side by side.
+JOBS ?= 2
+OUT ?= result/digits
+PYTEST_ARGS ?=
+
+VENV := .venv
+OLDEST := .venv-oldest
+BIN := $(VENV)/bin
+PIP_FLAGS := --quiet --disable-pip-version-check
+METADATA := pyproject.toml setup.py minichainer/_version.py
+
+.PHONY: help demo test test-slow test-oldest lint docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo         train on handwritten digits, then check gradients'
+	@echo 'make test         the whole suite'
+	@echo 'make test-slow    the long tests as well'
+	@echo 'make test-oldest  the suite with NumPy 1.26 in $(OLDEST)'
+	@echo 'make lint         ruff and mypy'
+	@echo 'make docs         bring docs/coverage.md up to date'
+	@echo 'make clean        remove the environments and what runs left behind'
+
+demo: $(VENV)/.ready-run
+	$(BIN)/python examples/digits/train_digits.py --out $(OUT)
+	$(BIN)/python examples/digits/check_gradients.py
+
+test: $(VENV)/.ready-test
+	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.ready-test
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow or not slow' $(PYTEST_ARGS)
+
+test-oldest: $(OLDEST)/.ready-test
+	$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.ready-run
+	$(BIN)/python docs/make_coverage.py
+
+clean:
+	rm -rf $(VENV) $(OLDEST) result build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+# Each environment is made once, and filled again only when the metadata changes. A richer set of packages
+# contains the poorer ones, so it marks those as ready too.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo 'minichainer needs Python 3.10 or later; name one with: make PYTHON=/path/to/python3'; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready-run: $(METADATA) | $(BIN)/python
+	@echo 'Installing minichainer and NumPy into $(VENV) ...'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e .
+	@touch $@
+
+$(VENV)/.ready-test: $(METADATA) | $(BIN)/python
+	@echo 'Installing minichainer and what its tests need into $(VENV) ...'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[test]'
+	@touch $(VENV)/.ready-run $@
+
+$(VENV)/.ready-dev: $(METADATA) | $(BIN)/python
+	@echo 'Installing minichainer and the development tools into $(VENV) ...'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[dev]'
+	@touch $(VENV)/.ready-run $(VENV)/.ready-test $@
+
+$(OLDEST)/bin/python:
+	@$(OLDEST_PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' || \
+		{ echo 'NumPy 1.26 needs Python 3.10 to 3.12: make test-oldest OLDEST_PYTHON=/path/to/python3.12'; exit 1; }
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+
+$(OLDEST)/.ready-test: $(METADATA) | $(OLDEST)/bin/python
+	@echo 'Installing minichainer with NumPy 1.26 into $(OLDEST) ...'
+	@$(OLDEST)/bin/python -m pip install $(PIP_FLAGS) -e '.[test]' 'numpy==1.26.*'
+	@touch $@

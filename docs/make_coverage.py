@@ -1,0 +1,137 @@
+"""Writes docs/coverage.md: which public names of Chainer 7.8.1 the package has.
+
+python docs/make_coverage.py            # write
+python docs/make_coverage.py --check    # only say whether the file is up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+API = DOCS.parent / 'tests' / 'reference' / 'chainer_api.json'
+
+# The work that will bring what is missing, by pattern of the full name; the first that matches counts.
+LATER = [
+    ('chainer.Distribution', 'distributions'),
+    ('chainer.cross_entropy', 'distributions'),
+    ('chainer.kl_divergence', 'distributions'),
+    ('chainer.register_kl', 'distributions'),
+    ('chainer.distribution*', 'distributions'),
+    ('chainer.print_runtime_info', 'running and porting old code'),
+    ('chainer.testing*', 'the gradient checker and the testing tools'),
+    ('chainer.gradient_check*', 'the gradient checker and the testing tools'),
+    ('chainer.functions.*convolution*', 'convolution, pooling, normalization, recurrent layers'),
+    ('chainer.functions.*pooling*', 'convolution, pooling, normalization, recurrent layers'),
+    ('chainer.functions.*normalization*', 'convolution, pooling, normalization, recurrent layers'),
+    ('chainer.functions.*lstm*', 'convolution, pooling, normalization, recurrent layers'),
+    ('chainer.functions.n_step_*', 'convolution, pooling, normalization, recurrent layers'),
+    ('chainer.functions.roi_*', 'convolution, pooling, normalization, recurrent layers'),
+    ('chainer.functions.embed_id', 'convolution, pooling, normalization, recurrent layers'),
+    ('chainer.functions.*', 'the remaining functions'),
+    ('chainer.links.*', 'the remaining links and models'),
+    ('chainer.link_hooks*', 'the remaining links and models'),
+    ('chainer.training*', 'the remaining training tools'),
+    ('chainer.iterators*', 'the remaining training tools'),
+    ('chainer.dataset*', 'the remaining training tools'),
+    ('chainer.function_hooks*', 'the remaining training tools'),
+    ('chainer.computational_graph*', 'the remaining training tools'),
+    ('chainer.optimizer*', 'the remaining optimizers'),
+    ('chainer.*', 'running and porting old code'),
+]
+
+
+def later_work(name: str) -> str:
+    return next(work for pattern, work in LATER if fnmatchcase(name, pattern))
+
+
+def module_of(namespace: str) -> object | None:
+    """Our module for a namespace of Chainer's, or None where there is none yet."""
+    name = 'minichainer' + namespace.removeprefix('chainer')
+    parts = name.split('.')
+    for end in range(2, len(parts) + 1):
+        if importlib.util.find_spec('.'.join(parts[:end])) is None:
+            return None
+    return importlib.import_module(name)
+
+
+def missing_names(namespace: str, names: dict[str, dict]) -> list[str]:
+    """Names of the namespace, and `Class.member` of its classes, that we lack."""
+    module, missing = module_of(namespace), []
+    for name, entry in names.items():
+        if not hasattr(module, name):
+            missing.append(name)
+            continue
+        found = getattr(module, name)
+        annotated = {
+            key for cls in getattr(found, '__mro__', ()) for key in getattr(cls, '__annotations__', {})
+        }
+        missing += [
+            f'{name}.{member}'
+            for member in entry.get('members', {})
+            if not hasattr(found, member) and member not in annotated
+        ]
+    return missing
+
+
+def page() -> str:
+    api = json.loads(API.read_text(encoding='utf-8'))
+    missing = {namespace: missing_names(namespace, names) for namespace, names in api.items()}
+    return '\n'.join([*_head(api, missing), *_later(missing)]) + '\n'
+
+
+def _head(api: dict[str, dict], missing: dict[str, list[str]]) -> Iterator[str]:
+    total = sum(map(len, api.values()))
+    absent = sum('.' not in name for names in missing.values() for name in names)
+    yield '# Coverage of Chainer 7.8.1'
+    yield ''
+    yield 'Written by `make docs`. ChainerX, iDeep, Theano and Caffe are left out for good.'
+    yield ''
+    yield f'**{total - absent} of {total} public names are here.**'
+    yield ''
+    yield '| namespace | names here | of |'
+    yield '|---|---:|---:|'
+    for namespace, names in api.items():
+        here = len(names) - sum('.' not in name for name in missing[namespace])
+        yield f'| `{namespace}` | {here} | {len(names)} |'
+
+
+def _later(missing: dict[str, list[str]]) -> Iterator[str]:
+    by_work: dict[str, list[str]] = {}
+    for namespace, names in missing.items():
+        for name in names:
+            full = f'{namespace}.{name}'
+            by_work.setdefault(later_work(full), []).append(full)
+    yield ''
+    yield '## Assigned to later work'
+    for work in dict.fromkeys(work for _, work in LATER):
+        if work in by_work:
+            yield ''
+            yield f'### {work[0].upper()}{work[1:]} ({len(by_work[work])})'
+            yield ''
+            yield ', '.join(f'`{name}`' for name in by_work[work])
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description='Write docs/coverage.md.')
+    parser.add_argument('--check', action='store_true', help='compare with the file, do not write it')
+    args = parser.parse_args(argv)
+    target, text = DOCS / 'coverage.md', page()
+    if not args.check:
+        target.write_text(text, encoding='utf-8')
+        return 0
+    if target.is_file() and target.read_text(encoding='utf-8') == text:
+        return 0
+    print(f'{target} is out of date; run: make docs', file=sys.stderr)
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Checks of arrays that meet in the graph."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.backends import cuda
+
+
+def array_types() -> tuple[type, ...]:
+    """The types of arrays that Variables hold."""
+    return (numpy.ndarray, cuda.ndarray)
+
+
+def check_gradient(grad: Any, data: Any, op: str) -> None:
+    """Raises where ``grad`` cannot be the gradient of ``data``: another kind of array, dtype or shape.
+
+    Raises:
+        TypeError: type or dtype.
+        ValueError: shape.
+    """
+    where = f'\nGradient of: {op}' if op else ''
+    if not isinstance(grad, array_types()):
+        kinds = ', '.join(kind.__name__ for kind in array_types())
+        raise TypeError(f'Type of grad is invalid{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
+    if data is None:
+        return
+    if isinstance(grad, numpy.ndarray) is not isinstance(data, numpy.ndarray):
+        raise TypeError(f'Type of data and grad mismatch{where}\ngrad: {type(grad)} != data: {type(data)}')
+    if grad.dtype != data.dtype:
+        raise TypeError(f'Dtype of data and grad mismatch{where}\ngrad: {grad.dtype} != data: {data.dtype}')
+    if grad.shape != data.shape:
+        raise ValueError(f'Shape of data and grad mismatch{where}\ngrad: {grad.shape} != data: {data.shape}')

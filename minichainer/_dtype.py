@@ -1,0 +1,44 @@
+"""The default dtype, and ``mixed16``: float16 data with float32 statistics and master copies."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.configuration import config
+
+
+class _Mixed16:
+    """The type of :data:`mixed16`; there is one object of it."""
+
+    #: What NumPy takes it for.
+    dtype = numpy.dtype('float16')
+
+    def __repr__(self) -> str:
+        return "dtype('mixed16')"
+
+    def __reduce__(self) -> str:
+        return 'mixed16'
+
+
+mixed16 = _Mixed16()
+
+
+def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype[Any]:
+    """The NumPy dtype that ``dtype`` means; ``chainer.config.dtype`` where it is None.
+
+    Args:
+        dtype: anything that names a dtype, :data:`mixed16`, or None.
+        map_mixed16: what :data:`mixed16` becomes; float16 when this is None.
+
+    >>> import minichainer as chainer
+    >>> chainer.get_dtype()
+    dtype('float32')
+    >>> chainer.get_dtype(chainer.mixed16, map_mixed16='float32')
+    dtype('float32')
+    """
+    if dtype is None:
+        dtype = config.dtype
+    if dtype is mixed16 and map_mixed16 is not None:
+        dtype = map_mixed16
+    return numpy.dtype(dtype)

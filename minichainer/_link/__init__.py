@@ -1,0 +1,1 @@
+"""What the public module ``minichainer.link`` is made of."""

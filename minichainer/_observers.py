@@ -1,0 +1,73 @@
+"""What may watch a step of a backward pass: function hooks and debug mode."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from minichainer import configuration
+from minichainer.errors import NaNError
+from minichainer.function_hook import get_function_hooks
+
+
+def is_nan(array: Any) -> bool:
+    """Whether an array holds a NaN; False for integers."""
+    return array is not None and array.dtype.kind == 'f' and bool(numpy.isnan(array.sum()) and (array != array).any())
+
+
+def nan_error(function: Any, direction: str) -> NaNError:
+    """The error of debug mode: names the op and shows where it was applied."""
+    text = f'NaN is detected on {direction} computation of {function.label}'
+    if function.stack:
+        text += '\nThe function was applied here (most recent call last):\n' + ''.join(function.stack.format())
+    return NaNError(text)
+
+
+def hooks_of(function: Any) -> list[Any]:
+    """The hooks of the thread and those of the function itself."""
+    hooks = dict(get_function_hooks())
+    hooks.update(function.local_function_hooks)
+    return list(hooks.values())
+
+
+def _raw(gradient: Any) -> Any:
+    return getattr(gradient, 'array', gradient)
+
+
+def call_hooks(node: Any, gradient: Any, table: Any) -> Callable[[], None] | None:
+    """Calls ``backward_preprocess``, and afterwards ``backward_postprocess``, of every hook of a function."""
+    if not hasattr(node, 'local_function_hooks'):
+        return None
+    hooks = hooks_of(node)
+    if not hooks:
+        return None
+    gradients = gradient if node.output_count > 1 else (gradient,)
+    arguments = (node, node.input_arrays(), tuple(map(_raw, gradients)))
+    for hook in hooks:
+        hook.backward_preprocess(*arguments)
+
+    def after() -> None:
+        for hook in hooks:
+            hook.backward_postprocess(*arguments)
+
+    return after
+
+
+def detect_nan(node: Any, gradient: Any, table: Any) -> Callable[[], None]:
+    """Raises after a step that has brought NaN into a gradient."""
+
+    def after() -> None:
+        for edge in node.edges:
+            arrived = table.get(edge)
+            if not isinstance(arrived, list) and is_nan(_raw(arrived)):
+                raise nan_error(node, 'backward')
+
+    return after
+
+
+def observers() -> list[Any]:
+    """What watches the passes of this thread now."""
+    if not configuration.nondefault:
+        return []
+    return [call_hooks, detect_nan] if configuration.is_debug() else [call_hooks]

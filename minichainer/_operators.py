@@ -1,0 +1,89 @@
+"""Python's operators on Variables, each a call of a registered op."""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from minichainer import ops
+
+
+def _refusal(symbol: str) -> Any:
+    def compare(self: Any, other: Any) -> NoReturn:
+        raise TypeError(
+            f'Variables do not support the {symbol} operator: compare the arrays, x.array {symbol} y.array'
+        )
+
+    return compare
+
+
+class Operators:
+    """What arithmetic, indexing and comparison of Variables mean."""
+
+    #: NumPy leaves ``ndarray * Variable`` to :meth:`__rmul__`.
+    __array_ufunc__ = None
+    __array_priority__ = 200
+
+    def __add__(self, other: Any) -> Any:
+        return ops.add(self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return ops.add(other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return ops.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return ops.subtract(other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return ops.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return ops.multiply(other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return ops.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return ops.divide(other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return ops.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return ops.floor_divide(other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return ops.power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return ops.power(other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return ops.matmul_operator(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return ops.matmul_operator(other, self)
+
+    def __neg__(self) -> Any:
+        return ops.negative(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return ops.absolute(self)
+
+    def __getitem__(self, slices: Any) -> Any:
+        """Indexes it with everything NumPy takes: ``get_item``."""
+        return ops.get_item(self, slices)
+
+    __eq__ = _refusal('==')
+    __ne__ = _refusal('!=')
+    __lt__ = _refusal('<')
+    __le__ = _refusal('<=')
+    __gt__ = _refusal('>')
+    __ge__ = _refusal('>=')
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise TypeError('Variables cannot be evaluated as Python bool: take the array, bool(x.array)')

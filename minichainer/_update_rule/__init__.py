@@ -1,0 +1,1 @@
+"""How one parameter is updated, and how many are updated at once."""

@@ -1,0 +1,142 @@
+"""What a device is, and the one that is always there: the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+
+class Device:
+    """A place that holds arrays and computes on them; the base of :class:`CpuDevice` and :class:`GpuDevice`.
+
+    Devices that mean the same place are equal and hash alike.
+    """
+
+    @property
+    def xp(self) -> Any:
+        """The array module of the device: ``numpy`` or ``cupy``."""
+        raise NotImplementedError(f'{type(self).__name__} must define xp')
+
+    @property
+    def supported_array_types(self) -> tuple[type, ...]:
+        """The classes of the arrays that live on the device."""
+        raise NotImplementedError(f'{type(self).__name__} must define supported_array_types')
+
+    @property
+    def name(self) -> str:
+        """The specifier that :func:`minichainer.get_device` turns into this device, such as ``'@cupy:0'``."""
+        raise NotImplementedError(f'{type(self).__name__} must define name')
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __enter__(self) -> Any:
+        raise RuntimeError(
+            f'{type(self).__name__} is not a context manager: write "with minichainer.using_device(device):"'
+        )
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        """Never reached, because entering raises."""
+
+    def create_context(self) -> contextlib.AbstractContextManager[Any]:
+        """A context manager inside which the device is the current one."""
+        return contextlib.nullcontext(self)
+
+    def send(self, arrays: Any) -> Any:
+        """The same values on this device.
+
+        Args:
+            arrays: an array, a scalar, None, or a list or tuple of these.
+
+        Returns:
+            An array of this device's module, None, or a list or tuple of these, as ``arrays`` was. Arrays
+            that are there already are returned as they are.
+        """
+        return map_arrays(self.send_array, arrays)
+
+    def send_array(self, array: Any) -> Any:
+        """The same values on this device, for one array; see :meth:`send`."""
+        raise NotImplementedError(f'{type(self).__name__} must define send_array')
+
+    def use(self) -> None:
+        """Makes the device the current one of this thread; nothing to do where there is only one."""
+
+    def is_array_supported(self, array: Any) -> bool:
+        """True if ``array`` is an array that lives on this device."""
+        raise NotImplementedError(f'{type(self).__name__} must define is_array_supported')
+
+
+class CpuDevice(Device):
+    """The CPU, with NumPy arrays.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> device = chainer.get_device('@numpy')
+    >>> device
+    <CpuDevice (numpy)>
+    >>> device.send([np.zeros(2), None])
+    [array([0., 0.]), None]
+    """
+
+    xp = numpy
+    supported_array_types = (numpy.ndarray,)
+    name = '@numpy'
+
+    @staticmethod
+    def from_array(array: Any) -> CpuDevice | None:
+        """The CPU if ``array`` is a NumPy array, None otherwise."""
+        return CpuDevice() if isinstance(array, numpy.ndarray) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CpuDevice)
+
+    def __hash__(self) -> int:
+        return hash(CpuDevice)
+
+    def __repr__(self) -> str:
+        return '<CpuDevice (numpy)>'
+
+    def send_array(self, array: Any) -> Any:
+        return array_to_cpu(array)
+
+    def is_array_supported(self, array: Any) -> bool:
+        return isinstance(array, numpy.ndarray)
+
+
+def map_arrays(convert: Callable[[Any], Any], arrays: Any) -> Any:
+    """``convert`` of an array, or of each array of a list or tuple."""
+    if isinstance(arrays, list):
+        return [convert(array) for array in arrays]
+    if isinstance(arrays, tuple):
+        return tuple([convert(array) for array in arrays])
+    return convert(arrays)
+
+
+def array_to_cpu(array: Any, stream: Any = None) -> Any:
+    """The NumPy array with the values of an array of any device; None stays None."""
+    if array is None or isinstance(array, numpy.ndarray):
+        return array
+    if is_scalar(array):
+        return numpy.asarray(array)
+    # CuPy arrays are recognised by their door out: this module does not know CuPy.
+    if hasattr(array, '__cuda_array_interface__') and hasattr(array, 'get'):
+        with array.device:
+            return array.get(stream)
+    raise not_an_array('the CPU', array)
+
+
+def is_scalar(value: Any) -> bool:
+    """True for Python and NumPy scalars, bool included."""
+    return isinstance(value, (numbers.Number, numpy.generic))
+
+
+def not_an_array(target: str, value: Any) -> TypeError:
+    """The error for something that cannot be sent to a device."""
+    hint = '; pass its .array' if hasattr(value, 'array') else ''
+    return TypeError(
+        f'cannot send an object of {type(value)} to {target}: '
+        f'expected an array, a scalar, None, or a list or tuple of them{hint}'
+    )

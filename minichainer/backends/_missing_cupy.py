@@ -1,0 +1,76 @@
+"""What stands in the places of CuPy's names where CuPy cannot be imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+#: Why CuPy could not be imported; set by :mod:`minichainer.backends.cuda`.
+import_error: Exception | None = None
+
+
+def why_unavailable() -> str:
+    """What is missing, and what to do."""
+    reason = 'CuPy sees no GPU' if import_error is None else f'CuPy cannot be imported ({import_error})'
+    return (
+        f'CUDA is not available: {reason}. Install the CuPy package for your CUDA version, such as '
+        'cupy-cuda12x, or stay on the CPU'
+    )
+
+
+class _Cupy:
+    """Stands for the module ``cupy``."""
+
+    __name__ = 'cupy'
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks for its own names in passing.
+        raise AttributeError(name if name.startswith('__') else f'cupy.{name}: {why_unavailable()}')
+
+    def __repr__(self) -> str:
+        return '<cupy is not available>'
+
+
+cupy: Any = _Cupy()
+
+
+class Device:
+    """Stands for :class:`cupy.cuda.Device`."""
+
+    def __init__(self, device: int | None = None) -> None:
+        self.id = device
+
+    def __enter__(self) -> Any:
+        raise RuntimeError(why_unavailable())
+
+    def __exit__(self, *args: Any) -> None:
+        """Never reached, because entering raises."""
+
+
+class Event:
+    """Stands for :class:`cupy.cuda.Event`."""
+
+
+class Stream:
+    """Stands for :class:`cupy.cuda.Stream`."""
+
+    null: Any = None
+
+
+class ndarray:
+    """Stands for :class:`cupy.ndarray`: no array is an instance of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        raise RuntimeError(why_unavailable())
+
+    @property
+    def device(self) -> Any:
+        raise RuntimeError(why_unavailable())
+
+    def get(self, stream: Any = None) -> numpy.ndarray:
+        raise RuntimeError(why_unavailable())
+
+    def set(self, arr: numpy.ndarray, stream: Any = None) -> None:
+        raise RuntimeError(why_unavailable())

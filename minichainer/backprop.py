@@ -1,0 +1,308 @@
+"""The graph's nodes and the backward pass over them; no op, no Variable is known here.
+
+An edge of the graph is a node: a :class:`LeafNode`, a function with one output (the function is its own edge), or
+an :class:`OutputNode`, one of several outputs of a function. Every node has
+
+``edges``    the nodes its gradient flows on to; None for a leaf and for what has been cut off by ``unchain``
+``level``    0 for a leaf, else one more than the highest level among its edges, given when the function is applied;
+             backward goes from high to low (Chainer's order, so hooks see functions in the same order)
+``requires_grad``, ``shape``, ``dtype``, ``name``   of the array that stood here
+``grad_value``  the gradient kept here: None, an array, or a Variable
+
+A pass owns one table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
+several threads, and an exception leaves every ``.grad`` as it was: leaves are written once, at the end.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy
+
+from minichainer._observers import observers
+
+_commit_lock = threading.Lock()
+
+
+class Node:
+    """What an edge of the graph leads to."""
+
+    __slots__ = ()
+
+    edges: tuple[Node, ...] | None
+    level: int
+    requires_grad: bool
+    shape: Any
+    dtype: Any
+    name: str | None
+    grad_value: Any
+    loss_scale: Any
+    view: Any
+
+    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
+        """Passes the gradient of an ordinary (first-order) pass on to the edges."""
+        raise NotImplementedError
+
+    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
+        """Passes the gradient of a differentiable pass, a Variable, on to the edges."""
+        raise NotImplementedError
+
+
+class LeafNode(Node):
+    """The node of a Variable that no function made."""
+
+    __slots__ = ('requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '__weakref__')
+
+    edges = None
+    level = 0
+
+    def __init__(self, array: Any, requires_grad: bool, name: str | None = None) -> None:
+        self.requires_grad = requires_grad
+        self.name = name
+        self.grad_value = self.loss_scale = self.view = None
+        self.describe(array)
+
+    def describe(self, array: Any) -> None:
+        """Takes shape and dtype of ``array``; both are None while there is none."""
+        self.shape, self.dtype = (None, None) if array is None else (array.shape, array.dtype)
+
+
+class OutputNode(Node):
+    """One of several outputs of a function; it collects its gradient on the function's behalf."""
+
+    __slots__ = (
+        'edges', 'level', 'index', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '__weakref__'
+    )  # fmt: skip
+
+    requires_grad = True
+
+    def __init__(self, function: Any, index: int, array: Any) -> None:
+        self.edges = (function,)
+        self.index = index
+        self.level = function.level
+        self.shape, self.dtype = array.shape, array.dtype
+        self.name = self.grad_value = self.loss_scale = self.view = None
+
+    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
+        self.receive_variable(gradient, table)
+
+    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
+        function: Any = self.edges[0]  # type: ignore[index]
+        if function in table:
+            if table[function] is None:
+                table[function] = [None] * function.output_count
+            table[function][self.index] = gradient
+
+
+def deposit(gradient: Any, node: Node, table: dict[Node, Any], owned: set[Node]) -> None:
+    """Adds a gradient array to what has reached ``node`` so far.
+
+    The first one may be somebody else's array and is kept by reference; the second makes a new array, which the
+    pass owns; from the third on that one is added to in place.
+    """
+    present = table[node]
+    if present is None:
+        table[node] = gradient
+    elif node in owned:
+        present += gradient
+    else:
+        total = present + gradient
+        if not total.shape:  # NumPy gives scalars for 0-d arrays
+            total = numpy.asarray(total) if isinstance(total, numpy.generic) else total
+        table[node] = total
+        owned.add(node)
+
+
+def reachable(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Any]]:
+    """Everything that gradients of ``roots`` can reach.
+
+    Returns:
+        The nodes with edges, those to go through first at the end; and the table, all of its values None.
+    """
+    table: dict[Node, Any] = dict.fromkeys(roots)
+    levels: list[list[Node]] = [[] for _ in range(1 + max((node.level for node in table), default=0))]
+    outputs: dict[int, list[Node]] = {}
+    for node in list(table):
+        if node.edges is not None:
+            _enter(node, table, levels, outputs)
+    nodes: list[Node] = []
+    for level in reversed(levels):
+        for node in level:
+            for edge in node.edges:  # type: ignore[union-attr]
+                if edge not in table and edge.requires_grad:
+                    table[edge] = None
+                    if edge.edges is not None:
+                        if edge.__class__ is OutputNode:
+                            _enter(edge, table, levels, outputs)
+                        else:
+                            levels[edge.level].append(edge)
+    for number, level in enumerate(levels):
+        nodes += reversed(level)
+        if number in outputs:
+            nodes += outputs[number]
+    return nodes, table
+
+
+def _enter(
+    node: Node, table: dict[Node, Any], levels: list[list[Node]], outputs: dict[int, list[Node]]
+) -> None:
+    """Puts a node on its level; for one of several outputs its function, after all outputs of the level."""
+    if node.__class__ is OutputNode:
+        outputs.setdefault(node.level, []).append(node)
+        node = node.edges[0]  # type: ignore[index]
+        if node in table:
+            return
+        table[node] = None
+    levels[node.level].append(node)
+
+
+def leading_to(
+    targets: Iterable[Node], nodes: list[Node], table: dict[Node, Any]
+) -> tuple[list[Node], dict[Node, Any]]:
+    """The part of :func:`reachable`'s result that lies on a way to one of ``targets``."""
+    needed = {node for node in targets if node in table}
+    on_way = []
+    for node in nodes:
+        if not needed.isdisjoint(node.edges):  # type: ignore[arg-type]
+            needed.add(node)
+            on_way.append(node)
+    return on_way, {node: None for node in table if node in needed}
+
+
+def run(nodes: list[Node], table: dict[Node, Any]) -> None:
+    """An ordinary pass: raw arrays, nothing watched. Leaves alone remain in the table; ``nodes`` is used up."""
+    owned: set[Node] = set()
+    while nodes:
+        node = nodes.pop()
+        gradient = table.pop(node)
+        if gradient is not None:
+            node.receive(gradient, table, owned)
+
+
+def run_watched(
+    nodes: list[Node], table: dict[Node, Any], variables: bool, keep: Any, watchers: list[Any]
+) -> dict[Node, Any]:
+    """A pass with anything beyond :func:`run`: Variables as gradients, gradients kept, hooks, debug mode.
+
+    Args:
+        nodes: as from :func:`reachable`; used up.
+        table: as from :func:`reachable`, with the roots' gradients; leaves alone remain.
+        variables: the gradients are Variables, and how they come about is recorded in the graph.
+        keep: the nodes whose gradients are wanted; ``all`` for every one, None for none.
+        watchers: called as ``watcher(node, gradient, table)`` before each step; each returns None or a function
+            to be called after the step.
+
+    Returns:
+        The gradients of the nodes in ``keep``.
+    """
+    kept: dict[Node, Any] = {}
+    owned: set[Node] = set()
+    while nodes:
+        node = nodes.pop()
+        gradient = table.pop(node)
+        if gradient is None:
+            continue
+        if keep is all or (keep is not None and node in keep):
+            kept[node] = gradient
+        after = [watcher(node, gradient, table) for watcher in watchers]
+        if variables:
+            node.receive_variable(gradient, table)
+        else:
+            node.receive(gradient, table, owned)
+        for done in filter(None, after):
+            done()
+    return kept
+
+
+def _take(table: dict[Any, Any], node: Any) -> tuple[Any, int]:
+    gradient = table.pop(node)
+    return gradient, _references(gradient)
+
+
+# A gradient that nothing else refers to may become a leaf's own without a copy. How many references the
+# interpreter itself holds at that place is measured, because it differs between versions.
+_references = getattr(sys, 'getrefcount', lambda _: sys.maxsize)
+_UNSHARED = _take({0: numpy.empty(1)}, 0)[1] if hasattr(sys, 'getrefcount') else 0
+
+
+def take_own(table: dict[Node, Any], node: Node) -> Any:
+    """Takes a gradient array out of the table; C-contiguous, and sharing memory with nothing."""
+    gradient, references = _take(table, node)
+    if gradient is None or isinstance(gradient, list):
+        return gradient
+    if references > _UNSHARED or getattr(gradient, 'base', None) is not None or not gradient.flags.c_contiguous:
+        return gradient.copy(order='C')
+    return gradient
+
+
+def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
+    """Ends an ordinary pass: adds what has reached the leaves to their ``.grad``."""
+    with _commit_lock:
+        for leaf in list(table):
+            gradient = take_own(table, leaf)
+            if gradient is not None:
+                present = leaf.grad_value
+                leaf.grad_value = gradient if present is None else _added(as_raw(present), gradient)
+                leaf.loss_scale = loss_scale
+
+
+def _added(present: Any, gradient: Any) -> Any:
+    gradient += present  # the gradient is the pass's own by now, the present one may be the user's
+    return gradient
+
+
+def as_raw(gradient: Any) -> Any:
+    """The array of a gradient that is an array or a Variable."""
+    return getattr(gradient, 'array', gradient)
+
+
+def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:
+    """Ends a differentiable pass."""
+    with _commit_lock:
+        for leaf, gradient in table.items():
+            if gradient is not None:
+                present = leaf.grad_value
+                leaf.grad_value = gradient if present is None else present + gradient
+                leaf.loss_scale = loss_scale
+
+
+def propagate(
+    roots: list[tuple[Node, Any]], retain_grad: bool = False, variables: bool = False, loss_scale: Any = None
+) -> None:
+    """Runs a whole pass from ``roots`` to the leaves, and adds what has reached them to their ``.grad``.
+
+    Args:
+        roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
+        retain_grad: nodes that are no leaves keep their gradients too.
+        variables: make the pass differentiable.
+        loss_scale: noted in the leaves, for optimizers.
+    """
+    nodes, table = reachable([node for node, _ in roots])
+    seed(roots, table)
+    watchers = observers()
+    kept: dict[Node, Any] = {}
+    if variables or retain_grad or watchers:
+        kept = run_watched(nodes, table, variables, all if retain_grad else None, watchers)
+    else:
+        run(nodes, table)
+    for root, _ in roots:
+        root.grad_value = None
+    keep(kept)
+    (commit_variables if variables else commit_arrays)(table, loss_scale)
+
+
+def seed(roots: list[tuple[Node, Any]], table: dict[Node, Any]) -> None:
+    """Puts the initial gradients into the table; those of one node add up."""
+    for node, gradient in roots:
+        if node in table and gradient is not None:
+            present = table[node]
+            table[node] = gradient if present is None else present + gradient
+
+
+def keep(gradients: dict[Node, Any]) -> None:
+    """Stores the gradients of nodes that are no leaves."""
+    for node, gradient in gradients.items():
+        if not isinstance(gradient, list):  # the gradients of a function's outputs stand at the outputs
+            node.grad_value = gradient

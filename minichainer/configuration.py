@@ -1,0 +1,285 @@
+"""Settings: one global object, and over it one set of values per thread.
+
+``config`` is what code reads and writes; it looks into the values of the current thread first and into
+``global_config`` second. ``using_config`` changes a value for the length of a ``with`` block.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from typing import Any
+
+import numpy
+
+#: How many settings that change the tape's behaviour (``enable_backprop``, ``debug``) and function hooks are
+#: in force in any thread. The hot path of every op reads this one number; only when it is not zero does it look
+#: at thread-local state, because a thread-local look-up costs as much as the rest of an op's bookkeeping.
+nondefault = 0
+
+_TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False}
+_lock = threading.Lock()
+
+
+def count_nondefault(change: int) -> None:
+    """Adds ``change`` to the number of tape-changing settings and hooks in force."""
+    global nondefault
+    with _lock:
+        nondefault += change
+
+
+def _weight(name: str, value: Any) -> int:
+    default = _TAPE_DEFAULTS.get(name)
+    return int(default is not None and bool(value) is not default)
+
+
+def _flag(name: str, default: bool) -> bool:
+    return bool(int(os.environ.get(name, '1' if default else '0')))
+
+
+class GlobalConfig:
+    """Values that hold for every thread that has not set its own.
+
+    Environment variables give the first values of some: ``CHAINER_DEBUG``, ``CHAINER_DTYPE``,
+    ``CHAINER_TYPE_CHECK``, ``CHAINER_KEEP_GRAPH_ON_REPORT``, ``CHAINER_USE_CUDNN``, ``CHAINER_AUTOTUNE``.
+
+    >>> import minichainer as chainer
+    >>> chainer.global_config.train
+    True
+    """
+
+    autotune: bool
+    compute_mode: Any
+    cudnn_deterministic: bool
+    cudnn_fast_batch_normalization: bool
+    debug: bool
+    dtype: Any
+    enable_backprop: bool
+    in_recomputing: bool
+    keep_graph_on_report: bool
+    lazy_grad_sum: bool
+    schedule_func: Any
+    train: bool
+    type_check: bool
+    use_cudnn: Any
+    use_cudnn_tensor_core: Any
+    use_ideep: Any
+    use_static_graph: bool
+    warn_nondeterministic: bool
+
+    def __init__(self) -> None:
+        self.autotune = _flag('CHAINER_AUTOTUNE', False)
+        self.compute_mode = None
+        self.cudnn_deterministic = _flag('CHAINER_CUDNN_DETERMINISTIC', False)
+        self.cudnn_fast_batch_normalization = False
+        self.debug = _flag('CHAINER_DEBUG', False)
+        self.dtype = _dtype_from_environment()
+        self.enable_backprop = True
+        self.in_recomputing = False
+        self.keep_graph_on_report = _flag('CHAINER_KEEP_GRAPH_ON_REPORT', False)
+        self.lazy_grad_sum = False
+        self.schedule_func = None
+        self.train = True
+        self.type_check = _flag('CHAINER_TYPE_CHECK', True)
+        self.use_cudnn = os.environ.get('CHAINER_USE_CUDNN', 'auto')
+        self.use_cudnn_tensor_core = 'auto'
+        self.use_ideep = 'never'
+        self.use_static_graph = True
+        self.warn_nondeterministic = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        before = _weight(name, self.__dict__[name]) if name in self.__dict__ else 0
+        object.__setattr__(self, name, value)
+        change = _weight(name, value) - before
+        if change:
+            count_nondefault(change)
+
+    def __delattr__(self, name: str) -> None:
+        before = _weight(name, self.__dict__.get(name))
+        object.__delattr__(self, name)
+        if before:
+            count_nondefault(-before)
+
+    def show(self, file: Any = None) -> None:
+        """Prints every entry and its value to ``file`` (standard output by default)."""
+        _show(sorted(self.__dict__.items()), file)
+
+
+def _dtype_from_environment() -> Any:
+    name = os.environ.get('CHAINER_DTYPE', 'float32')
+    if name == 'mixed16':
+        from minichainer._dtype import mixed16
+
+        return mixed16
+    if name not in ('float16', 'float32', 'float64'):
+        raise TypeError(f'CHAINER_DTYPE is {name!r}: expected float16, mixed16, float32 or float64')
+    return numpy.dtype(name)
+
+
+def _show(items: list[tuple[str, Any]], file: Any) -> None:
+    file = sys.stdout if file is None else file
+    width = max((len(name) for name, _ in items), default=0)
+    for name, value in items:
+        print(f'{name:<{width}} {value}', file=file)
+
+
+class _ThreadValues(threading.local):
+    """The values of one thread; takes its share of the count along when the thread ends."""
+
+    def __init__(self) -> None:
+        self.values = _CountedValues()
+
+
+class _CountedValues:
+    def __init__(self) -> None:
+        self.entries: dict[str, Any] = {}
+
+    def __del__(self) -> None:
+        weight = sum(_weight(name, value) for name, value in self.entries.items())
+        if weight and count_nondefault is not None:
+            count_nondefault(-weight)
+
+
+class LocalConfig:
+    """The settings as one thread sees them: its own values over those of ``global_config``.
+
+    Setting an attribute changes it for the current thread only; deleting it makes the global value visible again.
+
+    >>> import minichainer as chainer
+    >>> with chainer.using_config('train', False):
+    ...     chainer.config.train
+    False
+    """
+
+    def __init__(self, global_config: GlobalConfig) -> None:
+        object.__setattr__(self, '_global', global_config)
+        object.__setattr__(self, '_local', _ThreadValues())
+
+    def __getattr__(self, name: str) -> Any:
+        entries = self._local.values.entries
+        if name in entries:
+            return entries[name]
+        return getattr(self._global, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        entries = self._local.values.entries
+        change = _weight(name, value) - (_weight(name, entries[name]) if name in entries else 0)
+        entries[name] = value
+        if change:
+            count_nondefault(change)
+
+    def __delattr__(self, name: str) -> None:
+        entries = self._local.values.entries
+        if name not in entries:
+            raise AttributeError(f'config.{name} is not set in this thread')
+        weight = _weight(name, entries.pop(name))
+        if weight:
+            count_nondefault(-weight)
+
+    def show(self, file: Any = None) -> None:
+        """Prints every entry as this thread sees it to ``file`` (standard output by default)."""
+        merged = {**self._global.__dict__, **self._local.values.entries}
+        _show(sorted(merged.items()), file)
+
+
+global_config = GlobalConfig()
+config = LocalConfig(global_config)
+
+
+class _UsingConfig(contextlib.ContextDecorator):
+    """One change of one setting, undone at the end of the block; may be entered again, also by itself."""
+
+    def __init__(self, name: str, value: Any, config: Any) -> None:
+        self._name, self._value, self._config = name, value, config
+        self._before: list[tuple[bool, Any]] = []
+
+    def _recreate_cm(self) -> _UsingConfig:
+        return _UsingConfig(self._name, self._value, self._config)
+
+    def __enter__(self) -> None:
+        values = _own_values(self._config)
+        self._before.append((self._name in values, values.get(self._name)))
+        setattr(self._config, self._name, self._value)
+
+    def __exit__(self, *_: Any) -> None:
+        was_set, before = self._before.pop()
+        if was_set:
+            setattr(self._config, self._name, before)
+        else:
+            delattr(self._config, self._name)
+
+
+def _own_values(config: Any) -> dict[str, Any]:
+    return config._local.values.entries if isinstance(config, LocalConfig) else config.__dict__
+
+
+def using_config(name: str, value: Any, config: Any = config) -> contextlib.ContextDecorator:
+    """Context manager (and decorator) that gives one setting another value.
+
+    Args:
+        name: name of the setting.
+        value: its value inside the block.
+        config: which settings to change; those of the current thread by default, ``global_config`` for all.
+
+    >>> import minichainer as chainer
+    >>> with chainer.using_config('dtype', 'float64'):
+    ...     chainer.config.dtype
+    'float64'
+    """
+    return _UsingConfig(name, value, config)
+
+
+def no_backprop_mode() -> contextlib.ContextDecorator:
+    """Context manager in which no graph is built: memory and time of inference only.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> x = chainer.Variable(np.ones(3, np.float32))
+    >>> with chainer.no_backprop_mode():
+    ...     y = x + 1
+    >>> y.creator is None
+    True
+    """
+    return _UsingConfig('enable_backprop', False, config)
+
+
+def force_backprop_mode() -> contextlib.ContextDecorator:
+    """Context manager in which the graph is built even inside :func:`no_backprop_mode`.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> x = chainer.Variable(np.ones(3, np.float32))
+    >>> with chainer.no_backprop_mode(), chainer.force_backprop_mode():
+    ...     y = x + 1
+    >>> y.creator is None
+    False
+    """
+    return _UsingConfig('enable_backprop', True, config)
+
+
+def is_debug() -> bool:
+    """True where debug mode is on: NaN in forward or backward is then an error that names the op."""
+    return bool(config.__getattr__('debug'))
+
+
+def set_debug(debug: bool) -> None:
+    """Switches debug mode on or off in the current thread."""
+    config.debug = debug
+
+
+class DebugMode(contextlib.ContextDecorator):
+    """Context manager that switches debug mode on or off.
+
+    >>> import minichainer as chainer
+    >>> with chainer.DebugMode(True):
+    ...     chainer.is_debug()
+    True
+    """
+
+    def __init__(self, debug: bool) -> None:
+        self._using = _UsingConfig('debug', debug, config)
+
+    def __enter__(self) -> None:
+        self._using.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._using.__exit__(*exc)

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from minichainer import backend
+from minichainer.backends import cuda
+
+
+class Converter:
+    """Base class of converters, which turn a list of examples into arrays on a device.
+
+    A subclass defines ``__call__(batch, device)``; ``device`` is a :class:`~minichainer.backend.Device` or
+    ``None``.
+    """
+
+    def __call__(self, batch: Sequence[Any], device: Any) -> Any:
+        """Converts a list of examples into (a tuple or dict of) arrays."""
+        raise NotImplementedError(f'{type(self).__name__} must define __call__(batch, device)')
+
+
+class _FunctionConverter(Converter):
+    """A function as a converter: passes all arguments on."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f'<converter {self._function.__name__}>'
+
+
+def converter() -> Callable[[Callable[..., Any]], Converter]:
+    """Decorator that turns a function ``f(batch, device)`` into a :class:`Converter`.
+
+    A converter made so receives the updater's device as a :class:`~minichainer.backend.Device` or ``None``; a
+    bare function gets Chainer's older integer (GPU number, or -1 for the CPU). Raises :class:`TypeError` for
+    a class or anything else that is not a function.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> @chainer.dataset.converter()
+        ... def only_images(batch, device):
+        ...     return chainer.dataset.concat_examples([x for x, t in batch], device)
+
+    """
+
+    def wrap(function: Callable[..., Any]) -> Converter:
+        if not callable(function) or inspect.isclass(function):
+            raise TypeError(f'converter() decorates a function f(batch, device), not {function!r}')
+        return _FunctionConverter(function)
+
+    return wrap
+
+
+def call_converter(converter: Callable[..., Any], batch: Sequence[Any], device: Any) -> Any:
+    """Calls a converter with a device if it is a :class:`Converter`, else with Chainer's older number."""
+    if isinstance(converter, Converter) or device is None:
+        return converter(batch, device)
+    if isinstance(device, backend.GpuDevice):
+        return converter(batch, device.device.id)
+    return converter(batch, -1)
+
+
+def _get_device(spec: Any) -> Any:
+    if spec is None or isinstance(spec, backend.Device):
+        return spec
+    if isinstance(spec, (int, numpy.integer)):
+        return backend.get_device('@numpy' if spec < 0 else f'@cupy:{spec}')
+    return backend.get_device(spec)
+
+
+def to_device(device: Any, x: Any) -> Any:
+    """Sends an array to a device.
+
+    Args:
+        device: ``None`` (``x`` is returned as it is), a device specifier (``'@cupy:0'``), a device, or the
+            older integer: a GPU's number, negative for the CPU.
+        x: An array, or a list, tuple or dict of arrays.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> chainer.dataset.to_device('@numpy', np.arange(3))
+        array([0, 1, 2])
+
+    """
+    device = _get_device(device)
+    return x if device is None else device.send(x)
+
+
+def concat_examples_func(batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
+    """Stacks a list of examples into arrays of shape ``(len(batch), ...)``.
+
+    Examples may be arrays (or numbers), tuples of them (a tuple of stacked arrays is returned) or dicts (a
+    dict is returned).
+
+    Args:
+        batch (list): Examples, at least one. All have the same structure.
+        device: Device specifier to which the result is sent; ``None`` leaves it where the examples are.
+        padding: ``None``: all shapes must agree. A number: shorter arrays are filled up with it to the
+            largest shape. With tuple or dict examples it may be a tuple or dict of one value per element.
+
+    Returns:
+        Array, tuple of arrays or dict of arrays; a padded array has the dtype of the first example.
+
+    Raises:
+        ValueError: The batch is empty, or shapes differ and no padding was given.
+        IndexError: Tuples have different lengths.
+        KeyError: A dict lacks a key of the first example.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> x, t = chainer.dataset.concat_examples([(np.array([1, 2]), 0), (np.array([3]), 1)], padding=0)
+        >>> x
+        array([[1, 2],
+               [3, 0]])
+        >>> t
+        array([0, 1])
+
+    """
+    if len(batch) == 0:
+        raise ValueError('concat_examples: batch is empty; at least one example is needed')
+    device = _get_device(device)
+    first = batch[0]
+    if isinstance(first, tuple):
+        _check_lengths(batch)
+        paddings = padding if isinstance(padding, tuple) else (padding,) * len(first)
+        return tuple(_concat([e[i] for e in batch], paddings[i], device, i) for i in range(len(first)))
+    if isinstance(first, dict):
+        paddings = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
+        return {k: _concat([e[k] for e in batch], paddings[k], device, k) for k in first}
+    return _concat(batch, padding, device)
+
+
+concat_examples = converter()(concat_examples_func)
+
+
+def _check_lengths(batch: Sequence[tuple[Any, ...]]) -> None:
+    want = len(batch[0])
+    for i, example in enumerate(batch):
+        if len(example) != want:
+            raise IndexError(
+                f'concat_examples: example 0 is a tuple of {want}, example {i} of {len(example)}; '
+                'all examples need the same number of elements'
+            )
+
+
+def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -> Any:
+    if not isinstance(arrays[0], (numpy.ndarray, cuda.ndarray)):
+        if padding is None:
+            return to_device(device, numpy.asarray(arrays))
+        arrays = [numpy.asarray(a) for a in arrays]
+    with backend.using_device(backend.get_device_from_array(arrays[0])):
+        if padding is not None:
+            return to_device(device, _pad(arrays, padding))
+        _check_shapes(arrays, key)
+        return to_device(device, backend.get_array_module(arrays[0]).stack(arrays))
+
+
+def _check_shapes(arrays: Sequence[Any], key: Any) -> None:
+    shape = arrays[0].shape
+    for i, a in enumerate(arrays):
+        if a.shape != shape:
+            where = '' if key is None else f' (element {key!r} of the examples)'
+            raise ValueError(
+                f'concat_examples{where}: example 0 has shape {shape}, example {i} has {a.shape}; '
+                'pass padding=<number> to fill up the smaller ones'
+            )
+
+
+def _pad(arrays: Sequence[Any], padding: Any) -> Any:
+    ndims = {a.ndim for a in arrays}
+    if len(ndims) > 1:
+        raise ValueError(
+            f'concat_examples: cannot pad arrays of different numbers of dimensions {sorted(ndims)}'
+        )
+    shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in arrays), strict=True))
+    xp = backend.get_array_module(arrays[0])
+    result = xp.full((len(arrays), *shape), padding, dtype=arrays[0].dtype)
+    for i, a in enumerate(arrays):
+        result[(i, *(slice(n) for n in a.shape))] = a
+    return result
+
+
+class Conveyor:
+    """Copies arrays to a GPU through page-locked memory, on a stream of its own.
+
+    Args:
+        device: Number of the GPU; ``None`` is the current one.
+        stream: CUDA stream of the copies; ``None`` makes them synchronous.
+    """
+
+    def __init__(self, device: int | None = None, stream: Any = None) -> None:
+        self._device = device
+        self._stream = stream
+        self._pending: list[tuple[Any, Any, Any]] = []
+
+    def put(self, array: numpy.ndarray) -> None:
+        """Starts the copy of a NumPy array."""
+        with cuda.get_device_from_id(self._device):
+            if self._stream is None:
+                self._pending.append((cuda.to_gpu(array), None, None))
+                return
+            pinned_memory = cuda.cupy.cuda.alloc_pinned_memory(max(array.nbytes, 1))
+            pinned = numpy.frombuffer(pinned_memory, array.dtype, array.size).reshape(array.shape)
+            pinned[...] = array
+            target = cuda.cupy.empty(array.shape, array.dtype)
+            target.set(pinned, self._stream)
+            # The page-locked array must live until the copy is over, hence it is kept beside the event.
+            self._pending.append((target, self._stream.record(), pinned))
+
+    def get(self, sync: bool = True) -> Any:
+        """Returns the array put first; waits for its copy if ``sync``."""
+        target, event, _ = self._pending.pop(0)
+        if event is not None and sync:
+            event.synchronize()
+        return target
+
+
+class ConcatWithAsyncTransfer:
+    """Converter like :func:`concat_examples` that copies to the GPU on a separate stream.
+
+    Args:
+        stream: CUDA stream of the copies; made when omitted.
+        compute_stream: Stream that waits for the copies; the current one when omitted.
+
+    Raises:
+        RuntimeError: There is no CUDA.
+    """
+
+    def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:
+        cuda.check_cuda_available()
+        self._stream = stream if stream is not None else cuda.Stream(non_blocking=True)
+        self._compute_stream = compute_stream
+
+    def __call__(self, batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
+        """Converts a list of examples; see :func:`concat_examples`."""
+        device = _get_device(device)
+        arrays = concat_examples_func(batch, None, padding)
+        if not isinstance(device, backend.GpuDevice):
+            return to_device(device, arrays)
+        if isinstance(arrays, tuple):
+            return tuple(self._send(a, device) for a in arrays)
+        if isinstance(arrays, dict):
+            return {k: self._send(a, device) for k, a in arrays.items()}
+        return self._send(arrays, device)
+
+    def _send(self, array: numpy.ndarray, device: Any) -> Any:
+        conveyor = Conveyor(device.device.id, self._stream)
+        conveyor.put(array)
+        with cuda.get_device_from_id(device.device.id):
+            compute = self._compute_stream or cuda.cupy.cuda.get_current_stream()
+            compute.wait_event(self._stream.record())
+        return conveyor.get()

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import Any
+
+
+class DictDataset:
+    """Several datasets of one length as a dataset of dicts.
+
+    Args:
+        datasets: Arrays, lists or datasets by name, at least one.
+
+    Raises:
+        ValueError: No dataset is given, or lengths differ.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> chainer.datasets.DictDataset(x=[0.5, 1.5], t=['a', 'b'])[1]
+        {'x': 1.5, 't': 'b'}
+
+    """
+
+    def __init__(self, **datasets: Any) -> None:
+        if not datasets:
+            raise ValueError('DictDataset: no datasets are given')
+        first = next(iter(datasets))
+        self._length = len(datasets[first])
+        for key, dataset in datasets.items():
+            if len(dataset) != self._length:
+                raise ValueError(
+                    f'DictDataset: dataset length conflicts at "{key}": '
+                    f'{len(dataset)}, "{first}" has {self._length}'
+                )
+        self._datasets = datasets
+
+    def __getitem__(self, index: Any) -> Any:
+        """Returns the dict of what the datasets have at an index; at a slice the list of such dicts."""
+        columns = {key: dataset[index] for key, dataset in self._datasets.items()}
+        if not isinstance(index, slice):
+            return columns
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def __len__(self) -> int:
+        """Returns the number of examples."""
+        return self._length

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import Any
+
+
+class TupleDataset:
+    """Several datasets of one length as a dataset of tuples.
+
+    Args:
+        datasets: Arrays, lists or datasets, at least one. The ``i``-th example is the tuple of their ``i``-th
+            elements.
+
+    Raises:
+        ValueError: No dataset is given, or lengths differ.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> chainer.datasets.TupleDataset([0.5, 1.5], ['a', 'b'])[1]
+        (1.5, 'b')
+
+    """
+
+    def __init__(self, *datasets: Any) -> None:
+        if not datasets:
+            raise ValueError('TupleDataset: no datasets are given')
+        self._length = len(datasets[0])
+        for i, dataset in enumerate(datasets):
+            if len(dataset) != self._length:
+                raise ValueError(
+                    f'TupleDataset: dataset of the index {i} has a wrong length: '
+                    f'{len(dataset)}, dataset 0 has {self._length}'
+                )
+        self._datasets = datasets
+
+    def __getitem__(self, index: Any) -> Any:
+        """Returns the tuple of what the datasets have at an index; at a slice the list of such tuples."""
+        columns = tuple(dataset[index] for dataset in self._datasets)
+        return list(zip(*columns, strict=True)) if isinstance(index, slice) else columns
+
+    def __len__(self) -> int:
+        """Returns the number of examples."""
+        return self._length

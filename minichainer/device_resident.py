@@ -1,0 +1,156 @@
+"""Objects that live on a device and can be moved as a whole: the base of Link, and what walks over it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer import backend
+from minichainer.backends import cuda
+
+
+class DeviceResident:
+    """An object with arrays on one device; :class:`minichainer.Link` is one.
+
+    A subclass says what it holds in :meth:`device_resident_accept`. Overriding ``to_cpu`` or ``to_gpu``, as
+    old code does to move attributes of its own, still works: the override is called also when a parent is
+    moved.
+
+    >>> import minichainer as chainer
+    >>> chainer.DeviceResident().device
+    <CpuDevice (numpy)>
+    """
+
+    _device: backend.Device = backend.CpuDevice()
+
+    def __init__(self) -> None:
+        """Nothing to set: an object starts on the CPU."""
+
+    @property
+    def device(self) -> backend.Device:
+        """The device that the object lives on."""
+        return self._device
+
+    @property
+    def xp(self) -> Any:
+        """The array module of that device: ``numpy`` or ``cupy``."""
+        return self._device.xp
+
+    @property
+    def _device_id(self) -> int | None:
+        """Number of the GPU, None on the CPU; kept because programs of 2016 to 2019 read it."""
+        device = self._device
+        return device.device.id if isinstance(device, backend.GpuDevice) else None
+
+    def to_cpu(self) -> DeviceResident:
+        """Moves everything to the CPU.
+
+        Returns:
+            The object itself.
+        """
+        self.device_resident_accept(_ToDeviceVisitor(backend.CpuDevice(), 'to_cpu', (), self))
+        return self
+
+    def to_gpu(self, device: Any = None) -> DeviceResident:
+        """Moves to a GPU what is not on one; use :meth:`to_device` to go from one GPU to another.
+
+        Args:
+            device: number of the GPU or a ``cupy.cuda.Device``; the current one by default.
+
+        Returns:
+            The object itself.
+
+        Raises:
+            RuntimeError: there is no GPU, or no CuPy.
+        """
+        cuda.check_cuda_available()
+        target = backend.get_device(cuda.Device() if device is None else device)
+        self.device_resident_accept(_ToDeviceVisitor(target, 'to_gpu', (device,), self))
+        return self
+
+    def to_device(self, device: Any) -> DeviceResident:
+        """Moves everything to a device.
+
+        Args:
+            device: a device or what :func:`minichainer.get_device` takes, such as ``'@numpy'`` or
+                ``'@cupy:0'``.
+
+        Returns:
+            The object itself.
+
+        >>> import minichainer as chainer
+        >>> model = chainer.links.Linear(3, 2).to_device('@numpy')
+        """
+        target = backend.get_device(device)
+        on_gpu = isinstance(target, backend.GpuDevice)
+        method, args = ('to_gpu', (target.device.id,)) if on_gpu else ('to_cpu', ())
+        self.device_resident_accept(_ToDeviceVisitor(target, method, args, None))
+        return self
+
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
+        """Shows the visitor this object; subclasses go on with the arrays and objects that they hold.
+
+        Args:
+            visitor: the visitor.
+        """
+        visitor.visit_device_resident(self)
+
+
+class DeviceResidentsVisitor:
+    """What goes over an object tree and does something to each array in it."""
+
+    def visit_device_resident(self, device_resident: Any) -> None:
+        """Called for each object, before what it holds.
+
+        Args:
+            device_resident: the object.
+        """
+        raise NotImplementedError(f'{type(self).__name__} must define visit_device_resident')
+
+    def visit_array(self, arr: Any) -> Any:
+        """Called for each array that is no Parameter.
+
+        Args:
+            arr: the array.
+
+        Returns:
+            The array to put in its place.
+        """
+        raise NotImplementedError(f'{type(self).__name__} must define visit_array')
+
+    def visit_variable(self, param: Any) -> None:
+        """Called for each Parameter.
+
+        Args:
+            param: the Parameter, to be changed in place.
+        """
+        raise NotImplementedError(f'{type(self).__name__} must define visit_variable')
+
+
+class _ToDeviceVisitor(DeviceResidentsVisitor):
+    """Sends all arrays to a device; ``method`` is the old spelling, for objects that override it."""
+
+    def __init__(self, device: backend.Device, method: str, args: tuple[Any, ...], start: Any) -> None:
+        self._device = device
+        self._method = method
+        self._args = args
+        # The object whose own override is running must not be asked to run it again.
+        self._start = start
+
+    def visit_device_resident(self, device_resident: Any) -> None:
+        if device_resident is not self._start and self._is_overridden(device_resident):
+            getattr(device_resident, self._method)(*self._args)
+        device_resident._device = self._device
+
+    def visit_array(self, arr: Any) -> Any:
+        return arr if self._stays(arr) else self._device.send(arr)
+
+    def visit_variable(self, param: Any) -> None:
+        if not self._stays(param.array):
+            param.to_device(self._device)
+
+    def _is_overridden(self, device_resident: Any) -> bool:
+        return getattr(type(device_resident), self._method) is not getattr(DeviceResident, self._method)
+
+    def _stays(self, array: Any) -> bool:
+        """to_gpu leaves alone what is on some GPU already."""
+        return self._method == 'to_gpu' and isinstance(array, cuda.ndarray) and self._start is not None

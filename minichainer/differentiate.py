@@ -1,0 +1,140 @@
+"""``backward`` from several outputs at once, and ``grad``: gradients as values."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer import backprop
+from minichainer._observers import observers
+from minichainer.backprop import Node
+from minichainer.variable import Variable
+
+
+def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
+    """Runs one backward pass from several Variables, adding to the leaves' ``grad``.
+
+    Args:
+        outputs: tuple or list of Variables.
+        grad_outputs: their gradients, Variables or None; by default those set as ``grad``.
+        enable_double_backprop: keyword only; the gradients can themselves be differentiated.
+
+    Raises:
+        TypeError: an argument is no sequence, an output no Variable.
+        ValueError: the sequences disagree in length.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> x = chainer.Variable(np.array(2.))
+    >>> y, z = x * 3, x * x
+    >>> y.grad, z.grad = np.array(1.), np.array(10.)
+    >>> chainer.backward([y, z])
+    >>> x.grad
+    array(43.)
+    """
+    double = kwargs.pop('enable_double_backprop', False)
+    if kwargs:
+        raise TypeError(f'backward() got unexpected keyword arguments: {", ".join(sorted(kwargs))}')
+    _expect_sequence(outputs, 'outputs')
+    for y in outputs:
+        if not isinstance(y, Variable):
+            raise TypeError(f'backward: each output must be a Variable, not {type(y).__name__}')
+    if grad_outputs is None:
+        grad_outputs = [y.grad_var for y in outputs]
+    else:
+        _expect_sequence(grad_outputs, 'grad_outputs')
+        _expect_length(grad_outputs, 'grad_outputs', outputs, 'outputs')
+    roots = [(y.edge, gy if double or gy is None else gy.array) for y, gy in zip(outputs, grad_outputs, strict=True)]
+    backprop.propagate(roots, variables=double)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    grad_inputs: Any = None,
+    set_grad: bool = False,
+    retain_grad: bool = False,
+    enable_double_backprop: bool = False,
+    loss_scale: Any = None,
+) -> list[Variable | None]:
+    """The gradients of ``outputs`` with respect to ``inputs``, as values; no ``.grad`` is touched.
+
+    Only what lies between the two is computed. An output that appears twice counts twice.
+
+    Args:
+        outputs: tuple or list of Variables.
+        inputs: tuple or list of Variables, leaves or not.
+        grad_outputs: gradients of the outputs, Variables; ones where None.
+        grad_inputs: initial gradients of the inputs, Variables or None.
+        set_grad: also store the results as ``grad_var`` of the inputs.
+        retain_grad: also store the gradients of what lies between.
+        enable_double_backprop: the results can themselves be differentiated.
+        loss_scale: factor of the initial gradients of ones.
+
+    Returns:
+        A list of Variables, one per input; None where there is no way from it to an output.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> x = chainer.Variable(np.array(2.))
+    >>> gx, = chainer.grad([x ** 3], [x], enable_double_backprop=True)
+    >>> chainer.grad([gx], [x])
+    [variable(12.)]
+    """
+    for value, name in ((outputs, 'outputs'), (inputs, 'inputs')):
+        _expect_sequence(value, name)
+    for values, name, others, other in (
+        (grad_outputs, 'grad_outputs', outputs, 'outputs'),
+        (grad_inputs, 'grad_inputs', inputs, 'inputs'),
+    ):
+        if values is not None:
+            _expect_sequence(values, name)
+            _expect_length(values, name, others, other)
+    roots = [
+        (y.edge, _initial(y, None if grad_outputs is None else grad_outputs[i], loss_scale))
+        for i, y in enumerate(outputs)
+    ]
+    if grad_inputs is not None:
+        roots += [(x.edge, gx) for x, gx in zip(inputs, grad_inputs, strict=True) if gx is not None]
+    if not enable_double_backprop:
+        roots = [(node, backprop.as_raw(gradient)) for node, gradient in roots]
+    targets = [x.edge for x in inputs]
+    found = _gradients_of(targets, roots, retain_grad, enable_double_backprop)
+    results = [None if g is None else g if isinstance(g, Variable) else Variable(g) for g in found]
+    if set_grad:
+        for x, gx in zip(inputs, results, strict=True):
+            x.grad_var = gx
+    return results
+
+
+def _gradients_of(
+    targets: list[Node], roots: list[tuple[Node, Any]], retain_grad: bool, variables: bool
+) -> list[Any]:
+    nodes, table = backprop.leading_to(targets, *backprop.reachable([node for node, _ in roots]))
+    backprop.seed(roots, table)
+    kept = backprop.run_watched(nodes, table, variables, all if retain_grad else set(targets), observers())
+    if retain_grad:
+        backprop.keep(kept)
+    kept.update(table)
+    if not variables:
+        kept = {node: backprop.take_own(kept, node) for node in dict.fromkeys(targets) if node in kept}
+    return [kept.get(node) for node in targets]
+
+
+def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
+    if gy is not None:
+        return gy
+    ones = y.xp.ones_like(y.array)
+    if loss_scale is not None:
+        ones *= y.dtype.type(loss_scale)
+    return Variable(ones, requires_grad=False)
+
+
+def _expect_sequence(value: Any, name: str) -> None:
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f'{name} must be a tuple or a list, not {type(value).__name__}')
+
+
+def _expect_length(values: Any, name: str, others: Any, other: str) -> None:
+    if len(values) != len(others):
+        raise ValueError(
+            f'{name} must be of the same length as {other}\n'
+            f'len({other}) = {len(others)}, len({name}) = {len(values)}'
+        )

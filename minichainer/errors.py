@@ -1,0 +1,38 @@
+"""Exceptions of the package, and how error texts are put together.
+
+Chainer's exception types stay where its users catch them::
+
+    Exception
+    ├── utils.type_check.InvalidType            a shape, dtype or number of inputs that an op does not take
+    ├── gradient_check.NondifferentiableError   the function has no derivative at the checked point
+    ├── RuntimeError
+    │   ├── UninitializedParameterError         a Parameter is used before its shape is known (also AttributeError)
+    │   └── NaNError                            debug mode met NaN; names the op and where it was applied
+    ├── TypeError                               a wrong kind of object, or CPU and GPU arrays in one call
+    └── ValueError                              a value out of range
+
+A text says which op, what was expected, what came, and what to do.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+
+class UninitializedParameterError(RuntimeError, AttributeError):
+    """A Parameter is used before its shape is known."""
+
+
+class NaNError(RuntimeError):
+    """Debug mode met NaN in the result or the gradient of an op."""
+
+
+def describe(array: Any) -> str:
+    """Dtype and shape of an array in words; the type's name of anything else."""
+    dtype, shape = getattr(array, 'dtype', None), getattr(array, 'shape', None)
+    return type(array).__name__ if dtype is None or shape is None else f'{dtype} {tuple(shape)}'
+
+
+def expectation(op: str, expected: str, actual: str, remedy: str = '') -> str:
+    """The text of an error: op, what was expected, what came, what to do."""
+    text = f'{op}\nExpect: {expected}\nActual: {actual}'
+    return f'{text}\n{remedy}' if remedy else text

@@ -1,0 +1,80 @@
+"""Hooks around every function of a thread: profiling, printing, memory accounting."""
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from minichainer.configuration import count_nondefault
+
+
+class _ThreadHooks(threading.local):
+    def __init__(self) -> None:
+        self.hooks = _CountedHooks()
+
+
+class _CountedHooks(dict):  # type: ignore[type-arg]
+    """The hooks of one thread; takes its share of the count along when the thread ends."""
+
+    def __del__(self) -> None:
+        if self and count_nondefault is not None:
+            count_nondefault(-len(self))
+
+
+_thread = _ThreadHooks()
+
+
+def get_function_hooks() -> dict[str, FunctionHook]:
+    """The function hooks in force in this thread, ``{name: hook}`` in the order they were added."""
+    return _thread.hooks
+
+
+class FunctionHook:
+    """Base class of hooks: its methods are called around the forward and backward of each function.
+
+    Use it as a context manager to hook every function of the thread, or ``function.add_hook(hook)`` for one.
+    The arguments of the four methods are the :class:`~minichainer.FunctionNode`, the tuple of its input arrays
+    (None in backward where the function did not retain one) and, in backward, the gradients of its outputs.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> class Names(chainer.FunctionHook):
+    ...     def forward_preprocess(self, function, in_data):
+    ...         print(function.label)
+    >>> with Names():
+    ...     y = chainer.Variable(np.ones(2, np.float32)) + 1
+    _ + 1
+    """
+
+    name = 'FunctionHook'
+
+    def __enter__(self) -> FunctionHook:
+        hooks = get_function_hooks()
+        if self.name in hooks:
+            raise KeyError(f'hook {self.name} already exists: give the second one another name')
+        hooks[self.name] = self
+        count_nondefault(1)
+        self.added(None)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        hooks = get_function_hooks()
+        hooks[self.name].deleted(None)
+        del hooks[self.name]
+        count_nondefault(-1)
+
+    def added(self, function: Any) -> None:
+        """Called when the hook is added; ``function`` is None for a hook of the thread."""
+
+    def deleted(self, function: Any) -> None:
+        """Called when the hook is removed; ``function`` is None for a hook of the thread."""
+
+    def forward_preprocess(self, function: Any, in_data: tuple[Any, ...]) -> None:
+        """Called before the forward of a function."""
+
+    def forward_postprocess(self, function: Any, in_data: tuple[Any, ...]) -> None:
+        """Called after the forward of a function."""
+
+    def backward_preprocess(self, function: Any, in_data: tuple[Any, ...], out_grad: tuple[Any, ...]) -> None:
+        """Called before the backward of a function."""
+
+    def backward_postprocess(self, function: Any, in_data: tuple[Any, ...], out_grad: tuple[Any, ...]) -> None:
+        """Called after the backward of a function."""

@@ -1,0 +1,452 @@
+"""FunctionNode: a differentiable function, applied once, as a node of the graph."""
+from __future__ import annotations
+
+import traceback
+import weakref
+from typing import Any
+
+import numpy
+
+from minichainer import configuration
+from minichainer._checks import array_types
+from minichainer._observers import hooks_of, is_nan, nan_error
+from minichainer.backends import cuda
+from minichainer.backprop import Node, OutputNode, deposit
+from minichainer.configuration import config, count_nondefault, using_config
+from minichainer.utils import type_check
+from minichainer.variable import Variable, as_variable, variable_on
+from minichainer.variable_node import cut, view_of
+
+
+class FunctionNode(Node):
+    """Base class of differentiable functions.
+
+    A subclass defines :meth:`forward` on arrays and :meth:`backward` on Variables; it is made for one application.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> class Cube(chainer.FunctionNode):
+    ...     def forward(self, inputs):
+    ...         self.retain_inputs((0,))
+    ...         x, = inputs
+    ...         return x ** 3,
+    ...     def backward(self, target_input_indexes, grad_outputs):
+    ...         x, = self.get_retained_inputs()
+    ...         gy, = grad_outputs
+    ...         return 3 * x * x * gy,
+    >>> x = chainer.Variable(np.array(2.))
+    >>> y, = Cube().apply((x,))
+    >>> y.backward()
+    >>> x.grad
+    array(12.)
+    """
+
+    # The state of a node that has not been applied; subclasses need not call __init__.
+    edges: tuple[Node, ...] | None = None
+    level = 0
+    requires_grad = True
+    shape: Any = None
+    dtype: Any = None
+    name: str | None = None
+    grad_value: Any = None
+    loss_scale: Any = None
+    view: Any = None
+    output_count = 1
+    #: In debug mode, where the function was applied (:class:`traceback.StackSummary`).
+    stack: Any = None
+    is_elementwise = False
+    lazy_grad_sum = False
+
+    _inputs_to_retain: tuple[int, ...] | None = None
+    _outputs_to_retain: tuple[int, ...] | None = None
+    _retained_inputs: tuple[Any, ...] = ()
+    _retained_outputs: tuple[Any, ...] = ()
+    _output_nodes: tuple[Any, ...] = ()
+    _owners: tuple[Any, ...] = ()
+    _local_hooks: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Variable, ...]:
+        return self.apply(args, **kwargs)
+
+    @property
+    def label(self) -> str:
+        """Name of the function in graphs, hooks and errors; the class's name by default."""
+        return self.__class__.__name__
+
+    # --- what a subclass defines -------------------------------------------------------------------------------
+    def check_type_forward(self, in_types: Any) -> None:
+        """Checks shapes and dtypes of the inputs before forward, by ``utils.type_check.expect``."""
+
+    def check_layout_forward(self, inputs: Any) -> None:
+        """Kept for subclasses that override it; memory layouts are chosen by the kernels."""
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Computes the outputs: a tuple of arrays from a tuple of arrays."""
+        if any(isinstance(x, cuda.ndarray) for x in inputs):
+            return self.forward_gpu(inputs)
+        return self.forward_cpu(inputs)
+
+    def forward_cpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Computes the outputs from NumPy arrays."""
+        raise NotImplementedError(f'{self.label}: define forward, or forward_cpu')
+
+    def forward_gpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Computes the outputs from CuPy arrays."""
+        raise NotImplementedError(f'{self.label}: define forward, or forward_gpu')
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
+        """Computes the gradients of the inputs.
+
+        Args:
+            target_input_indexes: the inputs whose gradients are wanted, in ascending order.
+            grad_outputs: gradients of the outputs, Variables; None for an output that got none.
+
+        Returns:
+            A tuple of Variables (or None), one per wanted input or one per input.
+        """
+        return (None,) * len(target_input_indexes)
+
+    def backward_accumulate(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
+    ) -> Any:
+        """Computes the gradients of the wanted inputs and adds them to what they have got so far.
+
+        Args:
+            target_input_indexes: the inputs whose gradients are wanted.
+            grad_outputs: as in :meth:`backward`.
+            grad_inputs: gradients that the wanted inputs have got so far, Variables or None.
+
+        Returns:
+            A tuple of sums, one per wanted input.
+        """
+        gradients = self._wanted_gradients(target_input_indexes, grad_outputs)
+        pairs = zip(gradients, grad_inputs, strict=True)
+        return tuple(_sum_of(new, present) for new, present in pairs)
+
+    # --- retaining ---------------------------------------------------------------------------------------------
+    def retain_inputs(self, indexes: Any) -> None:
+        """Keeps inputs for backward; call it in forward, then :meth:`get_retained_inputs` in backward."""
+        self._inputs_to_retain = tuple(indexes)
+
+    def retain_outputs(self, indexes: Any) -> None:
+        """Keeps outputs for backward; call it in forward, then :meth:`get_retained_outputs` in backward."""
+        self._outputs_to_retain = tuple(indexes)
+
+    def get_retained_inputs(self) -> tuple[Variable, ...]:
+        """The retained inputs as Variables at their places in the graph, in the order of ``retain_inputs``."""
+        if not self._inputs_to_retain:
+            return ()
+        edges = self._applied_edges()
+        places = [edges[i] for i in self._inputs_to_retain]
+        return tuple(variable_on(x, node) for x, node in zip(self._retained_inputs, places, strict=True))
+
+    def get_retained_outputs(self) -> tuple[Variable, ...]:
+        """The retained outputs as Variables at their places in the graph, in the order of ``retain_outputs``."""
+        if not self._outputs_to_retain:
+            return ()
+        places = [self._output_node(i) for i in self._outputs_to_retain]
+        return tuple(variable_on(y, node) for y, node in zip(self._retained_outputs, places, strict=True))
+
+    def _applied_edges(self) -> tuple[Node, ...]:
+        if self.edges is None:
+            raise RuntimeError(f'{self.label} has not been applied, or it has been cut out of the graph by unchain')
+        return self.edges
+
+    def _output_node(self, index: int) -> Any:
+        if self.output_count == 1:
+            return self
+        node = self._output_nodes[index]()
+        if node is None:  # nobody holds this output any more: a place for its array, on the same function
+            node = OutputNode(self, index, self._retained_outputs[self._outputs_to_retain.index(index)])  # type: ignore[union-attr]
+        return node
+
+    def input_arrays(self) -> tuple[Any, ...]:
+        """The input arrays as far as they are retained, None for the others."""
+        kept = dict(zip(self._inputs_to_retain or (), self._retained_inputs, strict=True))
+        return tuple(kept.get(i) for i in range(len(self.edges or ())))
+
+    # --- looking at the graph ----------------------------------------------------------------------------------
+    @property
+    def inputs(self) -> Any:
+        """The places of its inputs in the graph (tuple of VariableNode); None where it is not applied."""
+        return None if self.edges is None else tuple(view_of(node, variable_on) for node in self.edges)
+
+    @property
+    def outputs(self) -> Any:
+        """Weak references to the places of its outputs (VariableNode); None where it is not applied."""
+        if self.edges is None:
+            return None
+        return tuple([weakref.ref(self._output_view(i)) for i in range(self.output_count)])
+
+    def _output_view(self, index: int) -> Any:
+        owner = self._owners[index]() if self._owners else None
+        if owner is not None:
+            return owner.node
+        node = self._output_nodes[index]() if self._output_nodes else self
+        return _Gone() if node is None else view_of(node, variable_on)
+
+    @property
+    def output_data(self) -> Any:
+        """The output arrays as far as they are retained, None for the others."""
+        kept = dict(zip(self._outputs_to_retain or (), self._retained_outputs, strict=True))
+        return tuple(kept.get(i) for i in range(self.output_count))
+
+    @property
+    def input_layouts(self) -> tuple[None, ...]:
+        """None for each input: no layouts are kept."""
+        return (None,) * len(self.edges or ())
+
+    @property
+    def output_layouts(self) -> tuple[None, ...]:
+        """None for each output: no layouts are kept."""
+        return (None,) * self.output_count
+
+    @property
+    def rank(self) -> int:
+        """How many functions stand before it on the longest way from a leaf."""
+        return max(self.level - 1, 0)
+
+    def unchain(self) -> None:
+        """Cuts it out of the graph: its outputs become leaves, and what it retained is released."""
+        for reference in self._output_nodes:
+            node = reference()
+            if node is not None:
+                cut(node)
+        self.edges = None
+        self._release()
+
+    def _release(self) -> None:
+        self._retained_inputs = self._retained_outputs = ()
+        self._inputs_to_retain = self._outputs_to_retain = None
+
+    # --- hooks -------------------------------------------------------------------------------------------------
+    @property
+    def local_function_hooks(self) -> dict[str, Any]:
+        """Hooks of this function alone, ``{name: hook}``."""
+        return {} if self._local_hooks is None else self._local_hooks
+
+    def add_hook(self, hook: Any, name: str | None = None) -> None:
+        """Adds a hook to this function alone."""
+        name = hook.name if name is None else name
+        if name in self.local_function_hooks:
+            raise KeyError(f'{self.label}: a hook named {name} exists already')
+        if self._local_hooks is None:
+            self._local_hooks = _LocalHooks()
+        self._local_hooks[name] = hook
+        count_nondefault(1)
+        hook.added(self)
+
+    def delete_hook(self, name: str) -> None:
+        """Removes a hook of this function."""
+        if name not in self.local_function_hooks:
+            raise KeyError(f'{self.label}: there is no hook named {name}')
+        self._local_hooks[name].deleted(self)
+        del self._local_hooks[name]
+        count_nondefault(-1)
+
+    # --- forward -----------------------------------------------------------------------------------------------
+    def apply(self, inputs: Any) -> tuple[Variable, ...]:
+        """Applies the function.
+
+        Args:
+            inputs: sequence of Variables or arrays.
+
+        Returns:
+            Tuple of Variables.
+
+        Raises:
+            InvalidType: :meth:`check_type_forward` refuses the inputs.
+            TypeError: CPU and GPU arrays are mixed, or an input is neither Variable nor array.
+            RuntimeError: the node has been applied before.
+        """
+        if self.edges is not None:
+            raise RuntimeError(f'{self.label} has been applied already: make a new node for each application')
+        variables = [as_variable(x) for x in inputs]
+        arrays = tuple([x._data for x in variables])
+        check_arrays(arrays, self.label)
+        if config.type_check:
+            self._check_types(arrays)
+        outputs = self._watched_forward(arrays) if configuration.nondefault else self._checked_forward(arrays)
+        needs_grad = any(x.requires_grad for x in variables)
+        if needs_grad and config.enable_backprop:
+            return self._join_graph(variables, arrays, outputs)
+        self._release()
+        return tuple(Variable(y, requires_grad=needs_grad) for y in outputs)
+
+    def _check_types(self, arrays: tuple[Any, ...]) -> None:
+        if type(self).check_type_forward is FunctionNode.check_type_forward:
+            return
+        with type_check.get_function_check_context(self):
+            self.check_type_forward(type_check.get_types(arrays, 'in_types', False))
+
+    def _checked_forward(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        outputs = self.forward(arrays)
+        if type(outputs) is not tuple:
+            raise TypeError(
+                f'forward output must be a tuple ({self.label})\nExpect: a tuple of arrays\n'
+                f'Actual: {type(outputs).__name__}'
+            )
+        for y in outputs:
+            if not isinstance(y, array_types()):
+                raise TypeError(
+                    f'forward outputs must be arrays ({self.label})\nExpect: numpy.ndarray or cupy.ndarray\n'
+                    f'Actual: {type(y).__name__}'
+                )
+        return outputs
+
+    def _watched_forward(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        hooks = hooks_of(self)
+        for hook in hooks:
+            hook.forward_preprocess(self, arrays)
+        outputs = self._checked_forward(arrays)
+        for hook in hooks:
+            hook.forward_postprocess(self, arrays)
+        if config.debug:
+            self.stack = traceback.extract_stack()
+            if any(is_nan(y) for y in outputs):
+                raise nan_error(self, 'forward')
+        return outputs
+
+    def _join_graph(
+        self, variables: list[Variable], arrays: tuple[Any, ...], outputs: tuple[Any, ...]
+    ) -> tuple[Variable, ...]:
+        if self._inputs_to_retain is not None:
+            self._retained_inputs = tuple([arrays[i] for i in self._inputs_to_retain])
+        if self._outputs_to_retain is not None:
+            self._retained_outputs = tuple([outputs[i] for i in self._outputs_to_retain])
+        self.edges = tuple([x.edge for x in variables])
+        self.level = 1 + max([edge.level for edge in self.edges], default=0)
+        self.output_count = len(outputs)
+        if len(outputs) == 1:
+            self.shape, self.dtype = outputs[0].shape, outputs[0].dtype
+            nodes: list[Node] = [self]
+        else:
+            nodes = [OutputNode(self, i, y) for i, y in enumerate(outputs)]
+            self._output_nodes = tuple([weakref.ref(node) for node in nodes])
+        results = tuple([variable_on(y, node) for y, node in zip(outputs, nodes, strict=True)])
+        self._owners = tuple([weakref.ref(y) for y in results])
+        return results
+
+    # --- backward ----------------------------------------------------------------------------------------------
+    #: The inner contract of built-in functions: ``backward_arrays(indexes, grad_outputs)`` computes on raw arrays
+    #: what :meth:`backward` computes on Variables; it returns one array or None per index.
+    backward_arrays: Any = None
+
+    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
+        gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
+        edges = self._applied_edges()
+        indexes = tuple([i for i, edge in enumerate(edges) if edge in table])
+        if self.backward_arrays is not None:
+            found = self.backward_arrays(indexes, gradients)
+        else:
+            with using_config('enable_backprop', False):
+                found = self._backward_through_variables(indexes, gradients, table)
+        for i, gx in zip(indexes, found, strict=True):
+            if gx is not None:
+                deposit(gx, edges[i], table, owned)
+
+    def _backward_through_variables(self, indexes: Any, gradients: Any, table: dict[Node, Any]) -> list[Any]:
+        grad_outputs = tuple([None if g is None else Variable(g, requires_grad=False) for g in gradients])
+        found = self._gradients(indexes, grad_outputs, table)
+        return [None if gx is None else gx.array for gx in found]
+
+    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
+        gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
+        edges = self._applied_edges()
+        indexes = tuple([i for i, edge in enumerate(edges) if edge in table])
+        with using_config('enable_backprop', True):
+            for i, gx in zip(indexes, self._gradients(indexes, gradients, table), strict=True):
+                table[edges[i]] = _sum_of(gx, table[edges[i]])
+
+    def _gradients(self, indexes: Any, grad_outputs: Any, table: dict[Node, Any]) -> Any:
+        """Gradients of the wanted inputs; what a user's ``backward_accumulate`` has summed leaves the table."""
+        if type(self).backward_accumulate is FunctionNode.backward_accumulate:
+            return self._wanted_gradients(indexes, grad_outputs)
+        edges = self._applied_edges()
+        present = []
+        for i in indexes:
+            present.append(_as_gradient_variable(table[edges[i]]))
+            table[edges[i]] = None
+        return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, tuple(present)))
+
+    def _wanted_gradients(self, indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> list[Any]:
+        return self._checked(indexes, self.backward(indexes, grad_outputs))
+
+    def _checked(self, indexes: tuple[int, ...], found: Any) -> list[Any]:
+        """The gradients of the wanted inputs from what a user's backward has returned."""
+        if isinstance(found, Variable):
+            found = (found,)
+        count = len(self.edges or ())
+        found = list(found)
+        if len(found) == count:
+            found = [found[i] for i in indexes]
+        elif len(found) != len(indexes):
+            wanted = f'{count}' if count == len(indexes) else f'{count} or {len(indexes)}'
+            raise ValueError(
+                f'number of gradients returned from backward of {self.label} is incorrect\n'
+                f'Expect: {wanted}\nActual: {len(found)}'
+            )
+        for i, gx in zip(indexes, found, strict=True):
+            self._check_gradient(i, gx)
+        return [None if gx is None or gx.array is None else gx for gx in found]
+
+    def _check_gradient(self, index: int, gx: Any) -> None:
+        if gx is None or (isinstance(gx, Variable) and gx.array is None):
+            return
+        where = f'backward of {self.label} returned a wrong gradient for input {index}'
+        if not isinstance(gx, Variable):
+            raise TypeError(f'{where}\nExpect: Variable or None\nActual: {type(gx).__name__}')
+        x = self._applied_edges()[index]
+        if gx.array.shape != x.shape:
+            raise ValueError(f'{where}\nExpect: shape {x.shape}\nActual: shape {gx.array.shape}')
+        if gx.array.dtype != x.dtype:
+            raise TypeError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx.array.dtype}')
+
+
+class _Gone:
+    """Stands for an output that nobody holds any more; dies at once, and a weak reference to it with it."""
+
+
+class _LocalHooks(dict):  # type: ignore[type-arg]
+    """The hooks of one function; takes its share of the count along when the function goes."""
+
+    def __del__(self) -> None:
+        if self and count_nondefault is not None:
+            count_nondefault(-len(self))
+
+
+def _as_gradient_variable(gradient: Any) -> Any:
+    if gradient is None or isinstance(gradient, Variable):
+        return gradient
+    return Variable(gradient, requires_grad=False)
+
+
+def _sum_of(new: Any, present: Any) -> Any:
+    if new is None or present is None:
+        return present if new is None else new
+    return present + new
+
+
+def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
+    """Raises TypeError where inputs of an op are no arrays, or lie on CPU and GPU at once."""
+    on_cpu = sum(isinstance(x, numpy.ndarray) for x in arrays)
+    if on_cpu == len(arrays):
+        return
+    for i, x in enumerate(arrays):
+        if x is None:
+            raise uninitialized(op, i)
+    if on_cpu or not all(isinstance(x, cuda.ndarray) for x in arrays):
+        kinds = ', '.join(f'{type(x).__module__}.{type(x).__name__}' for x in arrays)
+        raise TypeError(
+            f'incompatible array types are mixed in the forward input ({op})\nExpect: all numpy.ndarray or all '
+            f'cupy.ndarray\nActual: {kinds}\nMove them to one device, for example by x.to_device(model.device)'
+        )
+
+
+def uninitialized(op: str, index: int) -> Exception:
+    """The error for an input without array."""
+    from minichainer.errors import UninitializedParameterError
+
+    return UninitializedParameterError(
+        f'{op}\nExpect: an array as input {index}\nActual: an uninitialized Parameter or Variable(None)\n'
+        'Call its initialize(shape), or the link that it belongs to with data once'
+    )

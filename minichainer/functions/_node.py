@@ -1,0 +1,233 @@
+"""The nodes of ops that are defined by rules, and what is known of such an op."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from minichainer import ops
+from minichainer.backend import get_array_module
+from minichainer.backprop import Node, deposit
+from minichainer.function_node import FunctionNode
+from minichainer.functions._checks import invalid
+from minichainer.variable import Variable, as_variable, variable_on
+
+Rule = Callable[..., Any]
+_ndarray = numpy.ndarray
+
+
+class DefinedNode(FunctionNode):
+    """The node of an op made by one of the decorators."""
+
+    spec: Spec
+    #: Arrays that the rules need, in the order of ``spec.kept``.
+    saved: tuple[Any, ...] = ()
+    #: Values of the static parameters.
+    static: tuple[Any, ...] = ()
+    #: Whether an input was broadcast, so that its gradient must be summed.
+    broadcasts = False
+
+    @property
+    def label(self) -> str:
+        return self.spec.label(self.static)
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (self.spec.compute(inputs, self.static),)
+
+    def _join_graph(self, variables: Any, arrays: Any, outputs: Any) -> Any:
+        self.saved = self.spec.keep(arrays, outputs[0])
+        self.broadcasts = any(x.shape != outputs[0].shape for x in arrays)
+        return super()._join_graph(variables, arrays, outputs)
+
+    def _release(self) -> None:
+        self.saved = ()
+        super()._release()
+
+    def input_arrays(self) -> tuple[Any, ...]:
+        kept = dict(zip(self.spec.kept, self.saved, strict=True)) if self.saved else {}
+        return tuple(kept.get(name) for name in self.spec.arguments)
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
+        return tuple([self._gradient_variable(i, grad_outputs[0]) for i in target_input_indexes])
+
+    def _gradient_variable(self, index: int, gy: Variable) -> Variable | None:
+        rule = self.spec.rules[index]
+        if rule is None:
+            return None
+        edge = self._applied_edges()[index]
+        gx = as_variable(rule(ops, gy, *[get(self) for get in self.spec.variable_getters[index]]))
+        if gx.shape != edge.shape:
+            gx = ops.sum_to(gx, edge.shape)
+        return gx if gx.dtype == edge.dtype else ops.cast(gx, edge.dtype)
+
+    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
+        m = ops.on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
+        spec = self.spec
+        for index, edge in enumerate(self._applied_edges()):
+            rule = spec.rules[index]
+            if rule is not None and edge in table:
+                gx = rule(m, gradient, *[get(self) for get in spec.getters[index]])
+                deposit(conform(gx, edge), edge, table, owned)
+
+
+def conform(gx: Any, edge: Node) -> Any:
+    """Gives a gradient array the type, dtype and shape of the place that it is for."""
+    if isinstance(gx, numpy.generic):
+        gx = numpy.asarray(gx)
+    if gx.shape != edge.shape:
+        gx = sum_to_shape(gx, edge.shape)
+    return gx if gx.dtype == edge.dtype else gx.astype(edge.dtype)
+
+
+def sum_to_shape(array: Any, shape: tuple[int, ...]) -> Any:
+    """Sums an array over the axes along which one of the given shape was broadcast; float16 in float32."""
+    lead = array.ndim - len(shape)
+    axes = tuple([i + lead for i, size in enumerate(shape) if size == 1 and array.shape[i + lead] != 1])
+    wide = 'f' if array.dtype.char == 'e' else None
+    total = array.sum(axis=(*range(lead), *axes), keepdims=True, dtype=wide)
+    return total.reshape(shape).astype(array.dtype, copy=False)
+
+
+_KINDS = {'f': 'float', 'i': 'int', 'u': 'unsigned int', 'b': 'bool', 'c': 'complex'}
+
+
+class Spec:
+    """What a decorator knows of its op.
+
+    Args:
+        body: ``body(xp, *arrays, *static)`` on raw arrays.
+        rules: a derivative rule, or None, for each array argument.
+        name: class name of the node.
+        label: text, or ``label(*static)``.
+        kinds: dtype kinds of the arrays.
+        elementwise: the arrays are broadcast together.
+    """
+
+    def __init__(
+        self, body: Any, rules: Sequence[Rule | None], name: str | None, label: Any, kinds: str, elementwise: bool
+    ) -> None:
+        parameters = list(inspect.signature(body).parameters.values())[1:]
+        self.body = body
+        self.rules = rules
+        self.kinds = kinds
+        self.elementwise = elementwise
+        self.arguments = [p.name for p in parameters[: len(rules)]]
+        self.static_parameters = parameters[len(rules) :]
+        self.name = name or ''.join(part.capitalize() for part in body.__name__.split('_'))
+        self._label = label or self.name
+        wanted = [rule_names(rule) for rule in rules]
+        self.kept = [n for n in (*self.arguments, 'y') if any(n in names for names in wanted)]
+        self._keep_indexes = [self.arguments.index(n) if n != 'y' else -1 for n in self.kept]
+        self.getters = [[self._getter(n) for n in names] for names in wanted]
+        self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
+        #: For each rule, whether it is called with exactly what is saved.
+        self.takes_saved = [names == self.kept for names in wanted]
+        #: For each rule, whether it needs nothing but what is saved.
+        self.needs_saved_only = [set(names) <= set(self.kept) for names in wanted]
+
+    def label(self, static: tuple[Any, ...]) -> str:
+        """What graphs, hooks and errors show."""
+        return self._label if isinstance(self._label, str) else self._label(*static)
+
+    def keep(self, arrays: Sequence[Any], y: Any) -> tuple[Any, ...]:
+        """The arrays that the rules need."""
+        return tuple([y if i < 0 else arrays[i] for i in self._keep_indexes])
+
+    def compute(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> Any:
+        """The result as an array, after the inputs have been checked."""
+        first = arrays[0]
+        if len(arrays) > 1:
+            self.check_dtypes(arrays, static)
+            if self.elementwise:
+                self.check_shapes(arrays, static)
+        elif first.dtype.kind not in self.kinds:
+            raise self.wrong_kind(first.dtype, static)
+        y = self.body(numpy if type(first) is _ndarray else get_array_module(*arrays), *arrays, *static)
+        return y if type(y) is _ndarray and not self.elementwise else self.as_result(y, first.dtype)
+
+    def as_result(self, y: Any, dtype: Any) -> Any:
+        """A body's result as an array; an elementwise op of floats keeps their dtype whatever NumPy makes of it."""
+        if isinstance(y, numpy.generic):
+            y = numpy.asarray(y)
+        return y.astype(dtype, copy=False) if self.elementwise and dtype.kind == 'f' else y
+
+    def check_dtypes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
+        """Raises InvalidType where operands differ in dtype, or are of a kind that the op does not take."""
+        dtype = arrays[0].dtype
+        for name, x in zip(self.arguments, arrays, strict=True):
+            if x.dtype != dtype:
+                raise self._misfit(f'{self.arguments[0]}.dtype == {name}.dtype', f'{dtype} != {x.dtype}', static)
+        if dtype.kind not in self.kinds:
+            raise self.wrong_kind(dtype, static)
+
+    def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
+        """Raises InvalidType where shapes cannot be broadcast together."""
+        shapes = [x.shape for x in arrays]
+        try:
+            numpy.broadcast_shapes(*shapes)
+        except ValueError:
+            expected = 'shapes that can be broadcast together'
+            raise self._misfit(expected, ' and '.join(map(str, shapes)), static) from None
+
+    def wrong_kind(self, dtype: Any, static: tuple[Any, ...]) -> Exception:
+        """The error for an array of a dtype that the op does not take."""
+        wanted = ' or '.join(_KINDS[kind] for kind in self.kinds)
+        remedy = '; convert it first, for example by x.astype(numpy.float32)'
+        return self._misfit(f'{self.arguments[0]}.dtype of kind {wanted}', f'{dtype}{remedy}', static)
+
+    def _misfit(self, expected: str, actual: str, static: tuple[Any, ...]) -> Exception:
+        return invalid(expected, actual, f'Invalid operation is performed in: {self.label(static)} (Forward)')
+
+    def static_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Values of the static parameters from a call's further arguments."""
+        parameters = self.static_parameters
+        if not kwargs and len(args) == len(parameters):
+            return args
+        name = self.body.__name__
+        if len(args) > len(parameters):
+            raise TypeError(f'{name}() takes {len(parameters)} arguments beside its arrays, {len(args)} were given')
+        values = list(args)
+        for parameter in parameters[len(args) :]:
+            value = kwargs.pop(parameter.name, parameter.default)
+            if value is inspect.Parameter.empty:
+                raise TypeError(f'{name}() missing argument {parameter.name!r}')
+            values.append(value)
+        if kwargs:
+            raise TypeError(f'{name}() got unexpected arguments {sorted(kwargs)}')
+        return tuple(values)
+
+    def _getter(self, name: str) -> Callable[[Any], Any]:
+        if name in self.kept:
+            place = self.kept.index(name)
+            return lambda node: node.saved[place]
+        return self._plain_getter(name)
+
+    def _variable_getter(self, name: str) -> Callable[[Any], Any]:
+        if name not in self.kept:
+            return self._plain_getter(name)
+        place = self.kept.index(name)
+        if name == 'y':
+            return lambda node: variable_on(node.saved[place], node)
+        index = self.arguments.index(name)
+        return lambda node: variable_on(node.saved[place], node.edges[index])
+
+    def _plain_getter(self, name: str) -> Callable[[Any], Any]:
+        static = [p.name for p in self.static_parameters]
+        if name in static:
+            place = static.index(name)
+            return lambda node: node.static[place]
+        argument, _, what = name.rpartition('_')
+        if argument in self.arguments and what in ('shape', 'dtype'):
+            index = self.arguments.index(argument)
+            return lambda node: getattr(node.edges[index], what)
+        raise TypeError(
+            f'rule of {self.body.__name__}: unknown parameter {name!r}; expected one of '
+            f'{[*self.arguments, "y", *static]}, or <argument>_shape, <argument>_dtype'
+        )
+
+
+def rule_names(rule: Rule | None) -> list[str]:
+    """What a rule needs: its parameters after ``m`` and ``gy``."""
+    return [] if rule is None else list(inspect.signature(rule).parameters)[2:]

@@ -1,0 +1,93 @@
+"""How reductions are defined: the third decorator beside those of ``_define``."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import Rule, linear
+from minichainer.variable import as_variable
+
+
+def normalize_axis(axis: Any, ndim: int, op: str) -> Any:
+    """An ``axis`` argument as a tuple of non-negative ints, or None.
+
+    Raises:
+        TypeError: it is neither None, int nor tuple of ints.
+        ValueError: an axis appears twice.
+        InvalidType: an axis is out of range.
+    """
+    if axis is None:
+        return None
+    if isinstance(axis, int):
+        axis = (axis,)
+    if not isinstance(axis, tuple) or not all(isinstance(a, int) for a in axis):
+        raise TypeError(f'{op}: None, int or tuple of int are required for axis, came {axis!r}')
+    for a in axis:
+        if not -ndim <= a < ndim:
+            raise invalid(f'-{ndim} <= axis < {ndim}', f'axis = {a}', f'Invalid operation is performed in: {op}')
+    positive = tuple([a % ndim for a in axis])
+    if len(set(positive)) != len(positive):
+        raise ValueError(f'{op}: duplicate value in axis: {axis}')
+    return positive
+
+
+def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
+    """The shape of a reduction's result with ``keepdims=True``."""
+    return tuple([1 if axis is None or i in axis else size for i, size in enumerate(shape)])
+
+
+def reduction(
+    rule: Rule, name: str | None = None, kinds: str = 'f', sequence_axis: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a differentiable reduction, with Chainer's ``(x, axis=None, keepdims=False)``.
+
+    Args:
+        rule: ``rule(m, gy, ...)``, in which ``gy`` and ``y`` have the shape of ``keepdims=True``, so that they
+            broadcast against ``x``.
+        name: class name of the node.
+        kinds: dtype kinds that it takes.
+        sequence_axis: a list is taken as axis too.
+
+    The decorated function is ``body(xp, x, axis, keepdims)`` with ``axis`` None or a tuple of non-negative ints.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> from minichainer.functions import reduction
+    >>> @reduction(lambda m, gy, x: 2 * gy * x)
+    ... def sum_of_squares(xp, x, axis=None, keepdims=False):
+    ...     return (x * x).sum(axis=axis, keepdims=keepdims)
+    >>> sum_of_squares(np.ones((2, 3)), axis=1)
+    variable([3., 3.])
+    """
+    wanted = list(inspect.signature(rule).parameters)[2:]
+
+    def adapted(m: Any, gy: Any, x_shape: Any, axis: Any, *values: Any) -> Any:
+        shape = kept_shape(x_shape, axis)
+        values = tuple([m.reshape(v, shape) if n == 'y' else v for n, v in zip(wanted, values, strict=True)])
+        return rule(m, m.reshape(gy, shape), *values)
+
+    names = ['m', 'gy', 'x_shape', 'axis', *[f'{n}' if n not in ('x_shape', 'axis') else f'{n}_' for n in wanted]]
+    if 'x_shape_' in names or 'axis_' in names:
+        raise TypeError('rule of a reduction: x_shape and axis are not needed, gy and y broadcast against x')
+    adapted.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    )
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        op = linear(adapted, name, kinds=kinds)(body)
+
+        def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+            if axis is not None:
+                x = as_variable(x)
+                if sequence_axis and isinstance(axis, list):
+                    axis = tuple(axis)
+                axis = normalize_axis(axis, x.ndim, body.__name__)
+            return op(x, axis, keepdims)
+
+        call.__name__ = call.__qualname__ = body.__name__
+        call.__module__, call.__doc__ = body.__module__, body.__doc__
+        call.node_class = op.node_class  # type: ignore[attr-defined]
+        return call
+
+    return decorate

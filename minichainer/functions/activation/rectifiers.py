@@ -1,0 +1,57 @@
+"""Piecewise linear activations."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer import ops
+from minichainer.functions._define import elementwise
+
+
+def _positive(xp: Any, x: Any) -> Any:
+    return xp.greater(x, xp.zeros((), x.dtype))
+
+
+ops.register_constant('positive', _positive)
+
+
+@elementwise(lambda m, gy, y: gy * m.positive(y), name='ReLU')
+def relu(xp: Any, x: Any) -> Any:
+    r"""Rectified linear unit, :math:`y = \max(0, x)`; its derivative at 0 is taken as 0.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.relu(np.array([-1., 2.]))
+    variable([0., 2.])
+    """
+    return xp.maximum(x, xp.zeros((), x.dtype))
+
+
+def _leaky_factor(xp: Any, x: Any, slope: float) -> Any:
+    factor = xp.asarray(slope, x.dtype)
+    return xp.where(x >= 0, xp.ones((), x.dtype), factor)
+
+
+ops.register_constant('leaky_factor', _leaky_factor)
+
+
+@elementwise(lambda m, gy, x, slope: gy * m.leaky_factor(x, slope), name='LeakyReLU')
+def leaky_relu(xp: Any, x: Any, slope: float = 0.2) -> Any:
+    r"""Leaky rectified linear unit, :math:`y = x` where :math:`x \ge 0`, else :math:`ax`.
+
+    Args:
+        x: Variable or float array of any shape.
+        slope: the factor :math:`a` of negative values.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.leaky_relu(np.array([-1., 2.]), slope=0.5)
+    variable([-0.5,  2. ])
+    """
+    return x * _leaky_factor(xp, x, slope)

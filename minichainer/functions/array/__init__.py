@@ -1,0 +1,1 @@
+"""Functions on the shape and order of arrays."""

@@ -1,0 +1,90 @@
+"""Identity, casting and copying."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer import backend, ops
+from minichainer.functions._define import elementwise, linear
+from minichainer.variable import Variable, as_variable
+
+_ANY = 'fiubc'
+
+
+@linear(lambda m, gy, x_dtype: m.cast(gy, x_dtype), name='Cast')
+def cast_to(xp: Any, x: Any, typ: Any) -> Any:
+    return x.astype(typ, copy=False)
+
+
+def cast(x: Any, typ: Any) -> Variable:
+    """Converts an array to another dtype; its gradient is converted back.
+
+    Args:
+        x: Variable or array.
+        typ: the dtype.
+
+    Returns:
+        Variable; ``x`` itself where the dtype is already right.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.cast(np.arange(2), np.float32).dtype
+    dtype('float32')
+    """
+    x = as_variable(x)
+    dtype = numpy.dtype(typ)
+    return x if x.dtype == dtype else cast_to(x, dtype)
+
+
+ops.register('cast', cast, lambda xp, x, typ: x.astype(typ, copy=False))
+
+
+@elementwise(lambda m, gy: gy, name='Identity', kinds=_ANY)
+def same(xp: Any, x: Any) -> Any:
+    return x
+
+
+def identity(*inputs: Any) -> Any:
+    """Returns its arguments, as new Variables.
+
+    Args:
+        inputs: Variables or arrays.
+
+    Returns:
+        Variable, or a tuple of them for several arguments.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.identity(np.ones(2))
+    variable([1., 1.])
+    """
+    outputs = tuple([same(x) for x in inputs])
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+@elementwise(lambda m, gy, x, dst: _sent_back(gy, x), name='Copy', kinds=_ANY)
+def copied(xp: Any, x: Any, dst: Any) -> Any:
+    return dst.send(x) if dst.xp is not xp else x.copy()
+
+
+def _sent_back(gy: Any, x: Any) -> Any:
+    home = backend.get_device_from_array(getattr(x, 'array', x))
+    return copied(gy, home) if isinstance(gy, Variable) else home.send(gy)
+
+
+def copy(x: Any, dst: Any) -> Variable:
+    """Copies an array to a device; its gradient is copied back.
+
+    Args:
+        x: Variable or array.
+        dst: a device, or what :func:`~minichainer.get_device` takes; -1 is the CPU, 0 the first GPU.
+
+    Returns:
+        Variable on that device.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.copy(np.ones(2), -1)
+    variable([1., 1.])
+    """
+    if isinstance(dst, int):
+        dst = '@numpy' if dst < 0 else f'@cupy:{dst}'
+    return copied(x, backend.get_device(dst))

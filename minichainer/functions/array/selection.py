@@ -1,0 +1,123 @@
+"""Indexing and choosing."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer import ops
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import elementwise, linear
+from minichainer.variable import Variable, as_array, as_variable
+
+
+@linear(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='GetItem')
+def take(xp: Any, x: Any, slices: Any) -> Any:
+    return x[slices]
+
+
+@linear(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
+def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
+    """Puts the elements of ``x`` at the places that ``slices`` picks from zeros; what meets there adds up."""
+    result = xp.zeros(shape, x.dtype)
+    if all(not isinstance(s, (list, xp.ndarray)) for s in slices):
+        result[slices] = x  # every place once
+    elif xp is numpy:
+        numpy.add.at(result, slices, x)
+    else:
+        xp.add.at(result, slices, x)
+    return result
+
+
+def get_item(x: Any, slices: Any) -> Variable:
+    """Picks elements of an array with everything that NumPy takes as index.
+
+    Args:
+        x: Variable or array.
+        slices: int, slice, Ellipsis, None, int or bool array or list, or a tuple of these.
+
+    Returns:
+        Variable, a view where NumPy makes one. The gradient of a place picked several times is the sum.
+
+    Raises:
+        ValueError: more than one Ellipsis.
+        IndexError: an index is out of range.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.get_item(np.arange(4.), [1, 1, 3])
+    variable([1., 1., 3.])
+    """
+    if isinstance(slices, list) and any(s is None or s is Ellipsis or isinstance(s, slice) for s in slices):
+        slices = tuple(slices)  # what NumPy did before 1.23
+    slices = tuple(map(_plain_index, slices)) if isinstance(slices, tuple) else (_plain_index(slices),)
+    if sum(s is Ellipsis for s in slices) > 1:
+        raise ValueError('get_item: only one Ellipsis is allowed in an index')
+    return take(x, slices)
+
+
+def _plain_index(index: Any) -> Any:
+    if isinstance(index, Variable):
+        raise TypeError('get_item: a Variable cannot be an index; use its array, x[i.array]')
+    return index
+
+
+ops.register('get_item', get_item, lambda xp, x, slices: x[slices])
+
+
+@linear(lambda m, gy, mask: m.masked(gy, mask), name='Where')
+def masked(xp: Any, x: Any, mask: Any) -> Any:
+    """``x`` where the mask is true, else 0; x may be NaN or infinite where the mask is false."""
+    return xp.where(mask, x, xp.zeros((), x.dtype))
+
+
+def where(condition: Any, x: Any, y: Any) -> Variable:
+    r"""Elementwise choice: ``x`` where the condition is true, else ``y``, with broadcasting.
+
+    What is not chosen gets gradient 0 even where it is infinite or NaN.
+
+    Args:
+        condition: bool Variable or array.
+        x: Variable, array or number.
+        y: Variable, array or number of the same dtype.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: dtypes differ, or the shapes cannot be broadcast together.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.where(np.array([True, False]), np.array([1., 2.]), np.array([3., 4.]))
+    variable([1., 4.])
+    """
+    mask = as_array(condition)
+    _check_condition(mask)
+    x, y = _same_kind(x, y)
+    _choose.node_class.spec.check_shapes((mask, x.array, y.array), ())
+    return _choose(x, y, mask)
+
+
+def _check_condition(mask: Any) -> None:
+    if getattr(mask, 'dtype', None) != numpy.bool_:
+        raise invalid(
+            'condition.dtype == bool', f'{getattr(mask, "dtype", type(mask).__name__)}',
+            'Invalid operation is performed in: Where (Forward)',
+        )  # fmt: skip
+
+
+def _same_kind(x: Any, y: Any) -> tuple[Variable, Variable]:
+    if numpy.isscalar(x) and not numpy.isscalar(y):
+        x = numpy.asarray(x, as_array(y).dtype)
+    elif numpy.isscalar(y):
+        y = numpy.asarray(y, as_array(x).dtype if not numpy.isscalar(x) else None)
+    return as_variable(numpy.asarray(x) if numpy.isscalar(x) else x), as_variable(y)
+
+
+@elementwise(
+    lambda m, gy, mask: m.masked(gy, mask), lambda m, gy, mask: m.masked(gy, ~mask), name='Where', kinds='fiub'
+)  # fmt: skip
+def _choose(xp: Any, x: Any, y: Any, mask: Any) -> Any:
+    return xp.where(mask, x, y)
+
+
+ops.register('where', where, lambda xp, condition, x, y: xp.where(condition, x, y))

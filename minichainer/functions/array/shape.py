@@ -1,0 +1,263 @@
+"""Functions that change the shape only."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer import ops
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.functions._node import sum_to_shape
+from minichainer.functions._reduce import normalize_axis
+from minichainer.variable import Variable, as_variable
+
+
+@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Reshape')
+def reshape_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
+
+
+def reshape(x: Any, shape: Any) -> Variable:
+    """Gives an array another shape with the same elements in C order.
+
+    Args:
+        x: Variable or array.
+        shape: tuple of ints, one of which may be -1 (what is left).
+
+    Returns:
+        Variable; ``x`` itself where the shape is already right.
+
+    Raises:
+        InvalidType: the numbers of elements differ.
+        AssertionError: -1 appears twice.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.reshape(np.arange(4.), (2, -1))
+    variable([[0., 1.],
+              [2., 3.]])
+    """
+    x = as_variable(x)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if x.shape == shape:
+        return x
+    _check_size(x, shape)
+    return reshape_to(x, shape)
+
+
+def _check_size(x: Variable, shape: tuple[int, ...]) -> None:
+    unknown = shape.count(-1)
+    if unknown > 1:
+        raise AssertionError(f'reshape: only one entry of the shape may be -1, came {shape}')
+    size = 1
+    for entry in shape:
+        size *= 1 if entry == -1 else entry
+    fits = (size and x.size % size == 0) if unknown else size == x.size
+    if not fits and not (unknown and x.size == 0 and size == 0):
+        raise invalid(
+            f'an array of prod{shape} elements', f'{x.size} elements, shape {x.shape}',
+            'Invalid operation is performed in: Reshape (Forward)',
+        )  # fmt: skip
+
+
+def _reshape_raw(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
+
+
+ops.register('reshape', reshape, _reshape_raw)
+
+
+@linear(lambda m, gy, axes: m.permute(gy, _inverse(axes)), name='Transpose')
+def permute(xp: Any, x: Any, axes: Any) -> Any:
+    return x.transpose(axes)
+
+
+def _inverse(axes: Any) -> Any:
+    if axes is None:
+        return None
+    count = len(axes)
+    inverse = [0] * count
+    for place, axis in enumerate(axes):
+        inverse[axis % count] = place
+    return tuple(inverse)
+
+
+def transpose(x: Any, axes: Any = None) -> Variable:
+    """Permutes the axes of an array.
+
+    Args:
+        x: Variable or array.
+        axes: tuple of ints, the old axis for each new one; None to reverse all.
+
+    Returns:
+        Variable, a view where the array module makes one.
+
+    Raises:
+        ValueError: ``axes`` is no permutation of the axes.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.transpose(np.ones((2, 3))).shape
+    (3, 2)
+    """
+    x = as_variable(x)
+    if axes is not None:
+        axes = tuple(axes)
+        if sorted(a % x.ndim if -x.ndim <= a < x.ndim else -1 for a in axes) != list(range(x.ndim)):
+            raise invalid(
+                f'a permutation of {x.ndim} axes', f'axes = {axes}',
+                'Invalid operation is performed in: Transpose (Forward)',
+            )  # fmt: skip
+    return permute(x, axes)
+
+
+ops.register('transpose', transpose, lambda xp, x, axes=None: x.transpose(axes))
+
+
+@linear(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo')
+def expand_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    return xp.broadcast_to(x, shape)
+
+
+def broadcast_to(x: Any, shape: Any) -> Variable:
+    """Repeats an array along axes of size 1, and new leading ones, until it has the given shape.
+
+    Args:
+        x: Variable or array.
+        shape: tuple of ints.
+
+    Returns:
+        Variable; its array is a read-only view.
+
+    Raises:
+        InvalidType: the shape cannot be reached by broadcasting.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.broadcast_to(np.array([1., 2.]), (2, 2))
+    variable([[1., 2.],
+              [1., 2.]])
+    """
+    x = as_variable(x)
+    shape = tuple(shape)
+    if x.shape == shape:
+        return x
+    lead = len(shape) - x.ndim
+    if lead < 0 or any(old not in (1, new) for old, new in zip(x.shape, shape[max(lead, 0) :], strict=True)):
+        raise invalid(
+            f'a shape that can be broadcast to {shape}', f'{x.shape}',
+            'Invalid operation is performed in: BroadcastTo (Forward)',
+        )  # fmt: skip
+    return expand_to(x, shape)
+
+
+ops.register('broadcast_to', broadcast_to, lambda xp, x, shape: xp.broadcast_to(x, shape))
+
+
+@linear(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo')
+def sum_over_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    return sum_to_shape(x, shape)
+
+
+def sum_to(x: Any, shape: Any) -> Variable:
+    """Sums over axes until the array has the given shape: the adjoint of :func:`broadcast_to`.
+
+    Args:
+        x: Variable or array.
+        shape: tuple of ints, from which ``x``'s shape is reached by broadcasting.
+
+    Returns:
+        Variable; ``x`` itself where the shape is already right.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.sum_to(np.ones((2, 3)), (1, 3))
+    variable([[2., 2., 2.]])
+    """
+    x = as_variable(x)
+    shape = tuple(shape)
+    return x if x.shape == shape else sum_over_to(x, shape)
+
+
+ops.register('sum_to', sum_to, lambda xp, x, shape: x if x.shape == shape else sum_to_shape(x, shape))
+
+
+def squeeze(x: Any, axis: Any = None) -> Variable:
+    """Removes axes of size 1.
+
+    Args:
+        x: Variable or array.
+        axis: None for all of them, an int, or a tuple of ints.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: an axis is out of range.
+        ValueError: an axis is not of size 1.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.squeeze(np.ones((1, 2, 1))).shape
+    (2,)
+    """
+    x = as_variable(x)
+    axes = normalize_axis(axis, x.ndim, 'squeeze')
+    if axes is None:
+        axes = tuple([i for i, size in enumerate(x.shape) if size == 1])
+    for i in axes:
+        if x.shape[i] != 1:
+            raise ValueError(f'squeeze: x.shape[{i}] == 1 expected, came x.shape = {x.shape}')
+    return _squeezed(x, tuple([size for i, size in enumerate(x.shape) if i not in axes]))
+
+
+@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze')
+def _squeezed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
+
+
+def expand_dims(x: Any, axis: int) -> Variable:
+    """Inserts an axis of size 1.
+
+    Args:
+        x: Variable or array.
+        axis: where the new axis is in the result, from ``-ndim - 1`` to ``ndim``.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: ``axis`` is out of range.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.expand_dims(np.ones(3), 1).shape
+    (3, 1)
+    """
+    x = as_variable(x)
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise invalid(
+            f'{-x.ndim - 1} <= axis <= {x.ndim}', f'axis = {axis}',
+            'Invalid operation is performed in: ExpandDims (Forward)',
+        )  # fmt: skip
+    place = axis % (x.ndim + 1)
+    return _expanded(x, (*x.shape[:place], 1, *x.shape[place:]))
+
+
+@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='ExpandDims')
+def _expanded(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    return x.reshape(shape)
+
+
+def flatten(x: Any) -> Variable:
+    """Gives an array one axis, in C order.
+
+    Args:
+        x: Variable or array.
+
+    Returns:
+        Variable of ``x.size`` elements.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.flatten(np.ones((2, 3))).shape
+    (6,)
+    """
+    x = as_variable(x)
+    return reshape(x, (x.size,))
+
+
+__all__ = ['broadcast_to', 'expand_dims', 'flatten', 'reshape', 'squeeze', 'sum_to', 'transpose']

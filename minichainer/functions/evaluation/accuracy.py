@@ -1,0 +1,68 @@
+"""Share of right predictions."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.backend import get_array_module
+from minichainer.function_node import FunctionNode
+from minichainer.functions._checks import invalid
+from minichainer.variable import Variable, as_variable
+
+
+class Accuracy(FunctionNode):
+    """Compares the largest score with the label; has no gradient."""
+
+    def __init__(self, ignore_label: int | None = None) -> None:
+        self.ignore_label = ignore_label
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        y, t = inputs
+        xp = get_array_module(*inputs)
+        right = y.argmax(axis=1).reshape(t.shape) == t
+        if self.ignore_label is None:
+            share = right.mean() if right.size else xp.nan
+        else:
+            counted = t != self.ignore_label
+            count = counted.sum()
+            share = (right & counted).sum() / count if count else 0.0
+        return (xp.asarray(share, dtype=y.dtype),)
+
+
+def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
+    """Share of samples whose largest score is that of their label; it has no gradient.
+
+    Args:
+        y: scores, Variable or float array ``(B, C, d_1, ...)``.
+        t: labels, int array ``(B, d_1, ...)``.
+        ignore_label: samples with this label are not counted.
+
+    Returns:
+        Variable of shape ``()`` and ``y``'s dtype.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.accuracy(np.array([[0., 1.], [3., 2.]]), np.array([1, 1]))
+    variable(0.5)
+    """
+    y, t = as_variable(y), as_variable(t)
+    _check(y, t)
+    node = Accuracy(ignore_label)
+    return node.apply((y, t))[0]
+
+
+def _check(y: Variable, t: Variable) -> None:
+    fits = y.ndim >= 2 and t.dtype.kind in 'iu' and y.dtype.kind == 'f'
+    if fits and y.ndim > t.ndim:
+        fits = t.shape[0] == y.shape[0] and (t.size * y.shape[1] == y.size)
+    else:
+        fits = fits and y.ndim == t.ndim and t.shape[0] == y.shape[0] and bool(numpy.prod(t.shape[1:]) == 1)
+    if not fits:
+        raise invalid(
+            'float y of shape (B, C, ...) and integer t of shape (B, ...)',
+            f'{y.dtype} {y.shape} and {t.dtype} {t.shape}',
+            'Invalid operation is performed in: Accuracy (Forward)',
+        )

@@ -1,0 +1,50 @@
+"""Mean squared error."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import bilinear
+from minichainer.variable import Variable, as_variable
+
+
+def _rule(m: Any, gy: Any, x0: Any, x1: Any) -> Any:
+    difference = x0 - x1
+    return m.broadcast_to(gy * (2.0 / max(difference.size, 1)), difference.shape) * difference
+
+
+@bilinear(
+    _rule, lambda m, gy, x0, x1: -_rule(m, gy, x0, x1), name='MeanSquaredError'
+)  # fmt: skip
+def mean_square_of_difference(xp: Any, x0: Any, x1: Any) -> Any:
+    difference = (x0 - x1).ravel()
+    if difference.dtype.char == 'e':
+        difference = difference.astype('f')
+    total = difference.dot(difference) / (difference.size or float('nan'))
+    return xp.asarray(total, x0.dtype)
+
+
+def mean_squared_error(x0: Any, x1: Any) -> Variable:
+    r"""Mean of squared differences, :math:`\frac1N \sum_i (x_{0i} - x_{1i})^2`.
+
+    Args:
+        x0: Variable or float array.
+        x1: Variable or array of the same shape and dtype.
+
+    Returns:
+        Variable of shape ``()``.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or the arrays are not float.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.mean_squared_error(np.array([1., 2.]), np.array([1., 4.]))
+    variable(2.)
+    """
+    x0, x1 = as_variable(x0), as_variable(x1)
+    if x0.shape != x1.shape or x0.dtype != x1.dtype or x0.dtype.kind != 'f':
+        raise invalid(
+            'two float arrays of one shape and dtype', f'{x0.dtype} {x0.shape} and {x1.dtype} {x1.shape}',
+            'Invalid operation is performed in: MeanSquaredError (Forward)',
+        )  # fmt: skip
+    return mean_square_of_difference(x0, x1)

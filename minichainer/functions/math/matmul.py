@@ -1,0 +1,96 @@
+"""Matrix products."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer import ops
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import bilinear
+from minichainer.functions.array.shape import reshape
+from minichainer.utils.type_check import InvalidType
+from minichainer.variable import Variable, as_variable
+
+
+def _a_gradient(m: Any, gy: Any, b: Any, transa: bool, transb: bool) -> Any:
+    return m.matrix_product(b, gy, transb, True) if transa else m.matrix_product(gy, b, False, not transb)
+
+
+def _b_gradient(m: Any, gy: Any, a: Any, transa: bool, transb: bool) -> Any:
+    return m.matrix_product(gy, a, True, transa) if transb else m.matrix_product(a, gy, not transa, False)
+
+
+@bilinear(_a_gradient, _b_gradient, name='MatMul')
+def matrix_product(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
+    """Products of the matrices in the last two axes, leading axes broadcast."""
+    left = a.swapaxes(-1, -2) if transa else a
+    right = b.swapaxes(-1, -2) if transb else b
+    return left.dot(right) if left.ndim == right.ndim == 2 else xp.matmul(left, right)
+
+
+def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
+    r"""Matrix product :math:`C = A B` of arrays with any number of axes.
+
+    Matrices are in the last two axes, the leading axes broadcast. A vector on the left is a row, on the right a
+    column, whose axis of size 1 is dropped from the result.
+
+    Args:
+        a: Variable or float array.
+        b: Variable or float array of the same dtype.
+        transa: transpose the matrices of ``a`` (has no effect on a vector).
+        transb: transpose the matrices of ``b``.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: the shapes do not fit, or an operand is 0-dimensional.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.matmul(np.ones((2, 3)), np.ones((3, 4))).shape
+    (2, 4)
+    """
+    a, b = _operands(a, b)
+    row, column = a.ndim == 1, b.ndim == 1
+    if row:
+        a, transa = reshape(a, (1, a.size)), False
+    if column:
+        b, transb = reshape(b, (b.size, 1)), False
+    _check(a, b, transa, transb)
+    y = matrix_product(a, b, bool(transa), bool(transb))
+    if row or column:
+        shape = y.shape[:-2] + (() if row else y.shape[-2:-1]) + (() if column else y.shape[-1:])
+        y = reshape(y, shape)
+    return y
+
+
+def _operands(a: Any, b: Any) -> tuple[Variable, Variable]:
+    if isinstance(a, Variable) and not isinstance(b, Variable):
+        b = b.astype(a.dtype, copy=False)
+    elif isinstance(b, Variable) and not isinstance(a, Variable):
+        a = a.astype(b.dtype, copy=False)
+    a, b = as_variable(a), as_variable(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise _misfit('operands with at least one axis', f'shapes {a.shape} and {b.shape}')
+    if a.dtype != b.dtype:
+        raise _misfit('a.dtype == b.dtype', f'{a.dtype} != {b.dtype}')
+    return a, b
+
+
+def _check(a: Variable, b: Variable, transa: bool, transb: bool) -> None:
+    inner_a, inner_b = a.shape[-2 if transa else -1], b.shape[-1 if transb else -2]
+    if inner_a != inner_b:
+        raise _misfit(
+            'as many columns of a as rows of b', f'{inner_a} != {inner_b} (shapes {a.shape} and {b.shape}, '
+            f'transa={bool(transa)}, transb={bool(transb)})'
+        )  # fmt: skip
+    lead_a, lead_b = a.shape[:-2][::-1], b.shape[:-2][::-1]
+    if any(m != n and m != 1 and n != 1 for m, n in zip(lead_a, lead_b, strict=False)):
+        raise _misfit('leading axes that broadcast', f'shapes {a.shape} and {b.shape}')
+
+
+def _misfit(expected: str, actual: str) -> InvalidType:
+    return invalid(expected, actual, 'Invalid operation is performed in: MatMul (Forward)')
+
+
+ops.register('matmul', matmul, lambda xp, a, b: xp.matmul(a, b))
+ops.register('matmul_operator', matmul, lambda xp, a, b: xp.matmul(a, b))

@@ -1,0 +1,207 @@
+"""Sums, extrema and means over axes."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer import ops
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.functions._reduce import kept_shape, normalize_axis, reduction
+from minichainer.variable import Variable, as_variable
+
+
+def _equal(xp: Any, x: Any, y: Any) -> Any:
+    return xp.equal(x, y)
+
+
+ops.register_constant('equal', _equal)
+
+
+def _accumulator(x: Any) -> str | None:
+    """float16 sums accumulate in float32."""
+    return 'f' if x.dtype.char == 'e' else None
+
+
+@linear(
+    lambda m, gy, x_shape, axis: m.broadcast_to(m.reshape(gy, kept_shape(x_shape, axis)), x_shape),
+    name='Sum', kinds='f',
+)  # fmt: skip
+def sum_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return x.sum(axis=axis, keepdims=keepdims, dtype=_accumulator(x))
+
+
+def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    r"""Sum over axes, :math:`y = \sum x`; float16 is accumulated in float32.
+
+    Args:
+        x: Variable or float array.
+        axis: None (all axes), an int, or a tuple of ints.
+        keepdims: keep the summed axes with size 1.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or an axis is out of range.
+        ValueError: an axis appears twice.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.sum(np.ones((2, 3)), axis=1)
+    variable([3., 3.])
+    """
+    if axis is not None:
+        x = as_variable(x)
+        axis = normalize_axis(axis, x.ndim, 'sum')
+    return sum_over(x, axis, keepdims)
+
+
+def _sum_raw(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return x.sum(axis=axis, keepdims=keepdims, dtype=_accumulator(x)).astype(x.dtype, copy=False)
+
+
+ops.register('sum', sum, _sum_raw)
+
+
+@reduction(lambda m, gy, x, y: gy * m.equal(x, y), name='Max')
+def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    r"""Maximum over axes; every element that attains it gets the whole gradient.
+
+    Args:
+        x: Variable or float array.
+        axis: None (all axes), an int, or a tuple of ints.
+        keepdims: keep the reduced axes with size 1.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or an axis is out of range.
+        ValueError: an axis appears twice, or nothing is there to reduce.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.max(np.array([[1., 4.], [3., 2.]]), axis=0)
+    variable([3., 4.])
+    """
+    return x.max(axis=axis, keepdims=keepdims)
+
+
+@reduction(lambda m, gy, x, y: gy * m.equal(x, y), name='Min')
+def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    r"""Minimum over axes; every element that attains it gets the whole gradient.
+
+    Args:
+        x: Variable or float array.
+        axis: None (all axes), an int, or a tuple of ints.
+        keepdims: keep the reduced axes with size 1.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or an axis is out of range.
+        ValueError: an axis appears twice, or nothing is there to reduce.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.min(np.array([[1., 4.], [3., 2.]]), axis=0)
+    variable([1., 2.])
+    """
+    return x.min(axis=axis, keepdims=keepdims)
+
+
+@reduction(lambda m, gy, x, y: gy * m.exp(x - y), name='LogSumExp')
+def log_sum_exp_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    wide = x.astype('f') if x.dtype.char == 'e' else x
+    top = wide.max(axis=axis, keepdims=True)
+    total = xp.log(xp.exp(wide - top).sum(axis=axis, keepdims=True)) + top
+    if not keepdims:
+        total = total.reshape(x.sum(axis=axis).shape)
+    return total.astype(x.dtype, copy=False)
+
+
+def logsumexp(x: Any, axis: Any = None) -> Variable:
+    r"""Logarithm of the sum of exponentials, :math:`y = \log \sum e^{x}`, without overflow.
+
+    Args:
+        x: Variable or float array.
+        axis: None (all axes), an int, or a tuple of ints.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or an axis is out of range.
+        ValueError: an axis appears twice.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.logsumexp(np.array([1000., 1000.])).array.round(4)
+    array(1000.6931)
+    """
+    return log_sum_exp_over(x, axis)
+
+
+def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Variable:
+    r"""(Weighted) mean over axes, :math:`y = \sum w x / \sum w`.
+
+    Args:
+        x: Variable or float array.
+        axis: None (all axes), an int, or a tuple of ints.
+        weights: None for equal weights, else a Variable or array: of ``x``'s shape, or one weight per element of the
+            one axis that is given.
+        keepdims: keep the reduced axes with size 1.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: ``x`` is no float array, an axis is out of range, or the weights' shape does not fit.
+        ValueError: an axis appears twice, or weights for one axis come with several.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.average(np.array([1., 3.]), weights=np.array([3., 1.]))
+    variable(1.5)
+    """
+    x = as_variable(x)
+    axis = normalize_axis(axis, x.ndim, 'average')
+    if weights is None:
+        return _mean(x, axis, keepdims)
+    weights = _fitting_weights(as_variable(weights), x, axis)
+    total = sum(weights, axis, True)
+    averaged = sum(x * weights, axis, True) / total
+    return averaged if keepdims else ops.reshape(averaged, _without(averaged.shape, axis))
+
+
+def _mean(x: Variable, axis: Any, keepdims: bool) -> Variable:
+    count = 1
+    for i, size in enumerate(x.shape):
+        count *= size if axis is None or i in axis else 1
+    if x.dtype.char == 'e':  # the sum may be beyond float16 where the mean is not
+        return ops.cast(sum(ops.cast(x, 'f'), axis, keepdims) * (1.0 / count if count else float('nan')), 'e')
+    return sum(x, axis, keepdims) * (1.0 / count if count else float('nan'))
+
+
+def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:
+    if weights.shape == x.shape:
+        return weights
+    if axis is not None and len(axis) > 1:
+        raise ValueError(f'average: weights of shape {weights.shape} need one axis, came {axis}')
+    if axis is not None and weights.shape == (x.shape[axis[0]],):
+        shape = [1] * x.ndim
+        shape[axis[0]] = -1
+        return ops.broadcast_to(ops.reshape(weights, tuple(shape)), x.shape)
+    raise invalid(
+        f'weights of shape {x.shape}, or one per element of one axis', f'{weights.shape} with axis {axis}',
+        'Invalid operation is performed in: average',
+    )  # fmt: skip
+
+
+def _without(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
+    return () if axis is None else tuple([size for i, size in enumerate(shape) if i not in axis])
+
+
+#: Alias of :func:`average`.
+mean = average
+ops.register('average', average, lambda xp, x, *args: xp.mean(x, *args))

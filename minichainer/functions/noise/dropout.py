@@ -1,0 +1,70 @@
+"""Dropout."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.backend import get_array_module
+from minichainer.configuration import config
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.utils.argument import parse_kwargs
+from minichainer.variable import as_variable
+
+
+@linear(lambda m, gy, mask: m.drop(gy, mask), name='Dropout', kinds='f')
+def drop(xp: Any, x: Any, mask: Any) -> Any:
+    return x * mask
+
+
+def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+    r"""Drops elements at random, and scales the rest by :math:`1 / (1 - ratio)`, where ``config.train`` is true.
+
+    Args:
+        x: Variable or float array.
+        ratio: share of elements that become 0, in ``[0, 1)``.
+        mask: keyword only; an array of ``x``'s shape with 0 or the scale for each element, instead of a drawn one.
+        return_mask: keyword only; return the pair of result and mask (None where nothing was dropped).
+
+    Returns:
+        Variable, or a pair.
+
+    Raises:
+        ValueError: ``ratio`` is out of range.
+        InvalidType: the mask's shape or dtype does not fit.
+
+    >>> import numpy as np, minichainer as chainer, minichainer.functions as F
+    >>> with chainer.using_config('train', False):
+    ...     F.dropout(np.ones(2))
+    variable([1., 1.])
+    """
+    mask, return_mask = parse_kwargs(
+        kwargs,
+        ('mask', None),
+        ('return_mask', False),
+        train='train argument is not supported anymore. Use chainer.using_config',
+    )
+    if not 0.0 <= ratio < 1.0:
+        raise ValueError(f'dropout: ratio must be in the range [0, 1), came {ratio}')
+    x = as_variable(x)
+    if not config.train:
+        return (x, None) if return_mask else x
+    if mask is None:
+        mask = _draw(get_array_module(x.array), x.array, ratio)
+    elif mask.shape != x.shape or mask.dtype != x.dtype:
+        raise _misfit(x, mask)
+    y = drop(x, mask)
+    return (y, mask) if return_mask else y
+
+
+def _draw(xp: Any, x: Any, ratio: float) -> Any:
+    scale = x.dtype.type(1.0 / (1 - ratio))
+    return (xp.random.rand(*x.shape) >= ratio) * scale if x.ndim else xp.asarray(
+        (xp.random.rand() >= ratio) * scale, x.dtype
+    )  # fmt: skip
+
+
+def _misfit(x: Any, mask: Any) -> Exception:
+    return invalid(
+        f'a mask of x: {x.dtype} {x.shape}', f'{mask.dtype} {mask.shape}',
+        'Invalid operation is performed in: Dropout (Forward)',
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Functions about the graph itself."""

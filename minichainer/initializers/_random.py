@@ -1,0 +1,65 @@
+"""What the random initializers share: where the numbers come from, and how far they spread."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minichainer.backend import get_array_module, get_device_from_array
+from minichainer.initializer import Initializer, get_fans
+from minichainer.utils.argument import parse_kwargs
+
+
+class RandomInitializer(Initializer):
+    """An initializer that draws from ``xp.random``, or from a generator of the user's.
+
+    Args:
+        scale: how far the values spread; what it means is up to the class.
+        dtype: dtype of the arrays it is meant for.
+        kwargs: ``rng``, the generator to draw from, such as ``numpy.random.RandomState(0)``.
+    """
+
+    def __init__(self, scale: float, dtype: Any, kwargs: dict[str, Any]) -> None:
+        self.scale = scale
+        (self.rng,) = parse_kwargs(kwargs, ('rng', None))
+        super().__init__(dtype)
+
+    def spread(self, shape: tuple[int, ...]) -> float:
+        """Standard deviation, or half the width, of the values of an array."""
+        return self.scale
+
+    def generator(self, array: Any) -> Any:
+        """What to draw the values of ``array`` from."""
+        return get_array_module(array).random if self.rng is None else self.rng
+
+    def fill_normal(self, array: Any) -> None:
+        """Fills with normal values of mean 0."""
+        self._check_dtype(array)
+        values = self.generator(array).normal(loc=0.0, scale=self.spread(array.shape), size=array.shape)
+        self.put(array, values)
+
+    def fill_uniform(self, array: Any) -> None:
+        """Fills with uniform values around 0."""
+        self._check_dtype(array)
+        bound = self.spread(array.shape)
+        self.put(array, self.generator(array).uniform(low=-bound, high=bound, size=array.shape))
+
+    @staticmethod
+    def put(array: Any, values: Any) -> None:
+        """Writes values into an array; a generator of the user's may draw them on another device."""
+        array[...] = get_device_from_array(array).send(values)
+
+
+def scaled(scale: float, variance: float, fan: float) -> float:
+    """``scale * sqrt(variance / fan)``; a weight without inputs has no values to spread."""
+    return scale * math.sqrt(variance / fan) if fan else 0.0
+
+
+def fan_in(shape: tuple[int, ...]) -> int:
+    """How many inputs each output of a weight of that shape has."""
+    return get_fans(shape)[0]
+
+
+def mean_fan(shape: tuple[int, ...]) -> float:
+    """Mean of fan-in and fan-out."""
+    return sum(get_fans(shape)) / 2

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from minichainer.iterators.order_samplers import ShuffleOrderSampler
+from minichainer.serializer import Serializer
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where an iterator stands: in the epoch, and which order the epoch has (``None``: the dataset's own)."""
+
+    current_position: int = 0
+    epoch: int = 0
+    is_new_epoch: bool = False
+    order: numpy.ndarray | None = None
+
+
+class Plan:
+    """What an iterator's arguments say about which indices come next."""
+
+    def __init__(
+        self, dataset: Any, batch_size: int, repeat: bool, shuffle: bool | None, order_sampler: Any
+    ) -> None:
+        if batch_size < 1:
+            raise ValueError(f'batch_size must be at least 1, got {batch_size}')
+        if order_sampler is not None and shuffle is not None:
+            raise ValueError(
+                '`shuffle` is not `None` and a custom `order_sampler` is set; '
+                'leave `shuffle` out to use the sampler'
+            )
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.repeat = repeat
+        if order_sampler is None and (shuffle is None or shuffle):
+            order_sampler = ShuffleOrderSampler()
+        self.order_sampler: Callable[[numpy.ndarray, int], numpy.ndarray] | None = order_sampler
+
+    def first(self) -> Position:
+        """The position before the first mini-batch."""
+        if self.order_sampler is None:
+            return Position()
+        return Position(order=numpy.asarray(self.order_sampler(numpy.arange(len(self.dataset)), 0)))
+
+    def epoch_size(self, position: Position) -> int:
+        """Number of examples in an epoch."""
+        return len(self.dataset) if position.order is None else len(position.order)
+
+    def advance(self, position: Position) -> tuple[Position, list[int] | None]:
+        """Returns the position after the next mini-batch and its indices; ``None`` when there is no more."""
+        if not self.repeat and position.epoch > 0:
+            return position, None
+        size = self.epoch_size(position)
+        if size == 0:
+            raise ValueError(
+                f'the epoch is empty: {type(self.dataset).__name__} of length {len(self.dataset)}'
+            )
+        start = position.current_position
+        stop = start + self.batch_size
+        indices = _between(position.order, start, min(stop, size))
+        if stop < size:
+            return replace(position, current_position=stop, is_new_epoch=False), indices
+        epoch, order = position.epoch + 1, position.order
+        if not self.repeat:
+            return Position(0, epoch, True, order), indices
+        order = self._next_order(order, start)
+        rest = stop - size
+        # A mini-batch may be longer than an epoch: it then crosses several ends.
+        while rest >= size:
+            indices += _between(order, 0, size)
+            rest -= size
+            epoch += 1
+            order = self._next_order(order, start)
+        return Position(rest, epoch, True, order), indices + _between(order, 0, rest)
+
+    def _next_order(self, order: numpy.ndarray | None, position: int) -> numpy.ndarray | None:
+        if order is None or self.order_sampler is None:
+            return order
+        new = numpy.asarray(self.order_sampler(order, position))
+        if len(new) != len(order):
+            raise ValueError(
+                'The size of order does not match the size of the previous order: '
+                f'{len(new)} after {len(order)}'
+            )
+        return new
+
+
+def _between(order: numpy.ndarray | None, start: int, stop: int) -> list[int]:
+    return list(range(start, stop)) if order is None else list(order[start:stop])
+
+
+class PositionedIterator:
+    """What the iterators over a dataset have in common: arguments, position, saving and restoring."""
+
+    _plan: Plan
+    _state: Position
+    _previous_epoch_detail: float
+
+    def _setup(self, plan: Plan) -> None:
+        self.dataset = plan.dataset
+        self.batch_size = plan.batch_size
+        self.order_sampler = plan.order_sampler
+        self._plan = plan
+        self._rewind()
+
+    def _rewind(self) -> None:
+        self._state = self._plan.first()
+        self._previous_epoch_detail = -1.0
+
+    @property
+    def repeat(self) -> bool:
+        """Whether the iterator starts again after the last example."""
+        return self._plan.repeat
+
+    @property
+    def current_position(self) -> int:
+        """Number of examples of this epoch that were returned."""
+        return self._state.current_position
+
+    @property
+    def epoch(self) -> int:
+        """Number of completed sweeps over the dataset."""
+        return self._state.epoch
+
+    @property
+    def is_new_epoch(self) -> bool:
+        """Whether the last mini-batch completed an epoch."""
+        return self._state.is_new_epoch
+
+    @property
+    def epoch_detail(self) -> float:
+        """Number of sweeps over the dataset, with the fraction of the running one."""
+        return self.epoch + self.current_position / self._epoch_size
+
+    @property
+    def previous_epoch_detail(self) -> float | None:
+        """The value of :attr:`epoch_detail` before the last mini-batch; ``None`` before the first one."""
+        return None if self._previous_epoch_detail < 0 else self._previous_epoch_detail
+
+    @property
+    def _epoch_size(self) -> int:
+        return self._plan.epoch_size(self._state)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the position, the order of the epoch and the sampler's own random state."""
+        if isinstance(serializer, Serializer):
+            self._save(serializer)
+        else:
+            self._load(serializer)
+        if hasattr(self.order_sampler, 'serialize'):
+            self.order_sampler.serialize(serializer['order_sampler'])
+
+    def _save(self, serializer: Any) -> None:
+        state = self._state
+        serializer('current_position', state.current_position)
+        serializer('epoch', state.epoch)
+        serializer('is_new_epoch', state.is_new_epoch)
+        if state.order is not None:
+            serializer('order', state.order)
+        serializer('previous_epoch_detail', self._previous_epoch_detail)
+
+    def _load(self, serializer: Any) -> None:
+        position = int(serializer('current_position', self._state.current_position))
+        epoch = int(serializer('epoch', self._state.epoch))
+        is_new_epoch = bool(serializer('is_new_epoch', self._state.is_new_epoch))
+        self._state = Position(position, epoch, is_new_epoch, self._load_order(serializer))
+        try:
+            self._previous_epoch_detail = float(
+                serializer('previous_epoch_detail', self._previous_epoch_detail)
+            )
+        except KeyError:
+            # Snapshots of Chainer 1 lack it.
+            before = self.epoch_detail - self.batch_size / self._epoch_size
+            self._previous_epoch_detail = max(before, 0.0) if self.epoch_detail > 0 else -1.0
+
+    def _load_order(self, serializer: Any) -> numpy.ndarray | None:
+        own = self._state.order
+        if own is None:
+            return None
+        try:
+            order = serializer('order', None)
+        except KeyError:
+            order = serializer('_order', None)
+        if order is None:
+            return own
+        if order.shape != own.shape:
+            raise ValueError(
+                f'{type(self).__name__}: the snapshot was made with {order.size} examples in an epoch, '
+                f'the dataset here has {own.size}'
+            )
+        return numpy.array(order)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minichainer.dataset.iterator import Iterator
+from minichainer.iterators._position import Plan, Position, PositionedIterator
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+
+class MultithreadIterator(PositionedIterator, Iterator):
+    """Like :class:`SerialIterator`, with threads that read the next mini-batch ahead.
+
+    Useful where reading an example waits for files or runs in code that releases the interpreter lock.
+
+    Args:
+        dataset: Dataset; ``dataset[i]`` is called from several threads at once.
+        batch_size (int): Number of examples in a mini-batch.
+        repeat (bool): Whether to start again after the last example.
+        shuffle (bool): Whether each epoch has a new random order (the default).
+        n_threads (int): Number of threads.
+        order_sampler: See :class:`SerialIterator`.
+    """
+
+    _pool: ThreadPoolExecutor | None = None
+    _ahead: tuple[Position, list[Future[Any]] | None] | None = None
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        n_threads: int = 1,
+        order_sampler: Any = None,
+    ) -> None:
+        self.n_threads = n_threads
+        self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
+
+    def __next__(self) -> list[Any]:
+        """Returns the next mini-batch, a list of examples."""
+        ahead = self._ahead or self._read(self._state)
+        self._previous_epoch_detail = self.epoch_detail
+        self._state, futures = ahead
+        self._ahead = None
+        if futures is None:
+            raise StopIteration
+        batch = [f.result() for f in futures]
+        if self._may_read_ahead():
+            self._ahead = self._read(self._state)
+        return batch
+
+    next = __next__
+
+    def _may_read_ahead(self) -> bool:
+        """Whether the next batch lies within the epoch.
+
+        Not over its end: the next order is drawn when it is needed, so that the use of random numbers and the
+        snapshots are those of :class:`SerialIterator`.
+        """
+        within = self.current_position + self.batch_size < self._epoch_size
+        return within or not self.repeat or self.order_sampler is None
+
+    def _read(self, position: Position) -> tuple[Position, list[Future[Any]] | None]:
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self.n_threads)
+        after, indices = self._plan.advance(position)
+        pool = self._pool
+        return after, None if indices is None else [pool.submit(self.dataset.__getitem__, i) for i in indices]
+
+    def reset(self) -> None:
+        """Goes back to the start; with shuffling a new order is drawn."""
+        self._drop()
+        self._rewind()
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the position; what was read ahead is read again."""
+        super().serialize(serializer)
+        self._drop()
+
+    def finalize(self) -> None:
+        """Ends the threads."""
+        self._drop()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _drop(self) -> None:
+        _, futures = self._ahead or (None, None)
+        self._ahead = None
+        for f in futures or ():
+            f.cancel()

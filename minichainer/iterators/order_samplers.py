@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy
+
+from minichainer.serializer import Serializer
+
+
+class OrderSampler:
+    """Base class of samplers that decide the order of the examples of an epoch."""
+
+    def __call__(self, current_order: numpy.ndarray, current_position: int) -> numpy.ndarray:
+        """Returns the order of the next epoch, indices into the dataset.
+
+        Args:
+            current_order: Order of the epoch that ends; at the start ``arange(len(dataset))``.
+            current_position (int): Where in ``current_order`` the mini-batch begins that crosses the end of
+                the epoch.
+        """
+        raise NotImplementedError(
+            f'{type(self).__name__} must define __call__(current_order, current_position)'
+        )
+
+
+class ShuffleOrderSampler(OrderSampler):
+    """Draws a new random order for each epoch.
+
+    Args:
+        random_state: :class:`numpy.random.RandomState` or :class:`numpy.random.Generator`; the global state
+            of ``numpy.random`` when omitted. A state given here is saved with the iterator, so that a resumed
+            run sees the same orders; the global one is not.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> sampler = chainer.iterators.ShuffleOrderSampler(np.random.RandomState(0))
+        >>> iterator = chainer.iterators.SerialIterator([10, 20, 30], 3, order_sampler=sampler)
+        >>> iterator.next()
+        [30, 20, 10]
+
+    """
+
+    def __init__(self, random_state: Any = None) -> None:
+        self._random = numpy.random if random_state is None else random_state
+
+    def __call__(self, current_order: numpy.ndarray, current_position: int) -> numpy.ndarray:
+        """Returns a random permutation of ``len(current_order)`` indices."""
+        return self._random.permutation(len(current_order))
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the random state, where it is the sampler's own."""
+        if not isinstance(self._random, (numpy.random.RandomState, numpy.random.Generator)):
+            return
+        if isinstance(serializer, Serializer):
+            serializer('random_state', json.dumps(self._get_state(), default=_plain))
+            return
+        try:
+            text = serializer('random_state', None)
+        except KeyError:
+            text = None
+        if text is None:
+            warnings.warn(
+                'The snapshot holds no random state of the ShuffleOrderSampler; '
+                'the resumed run will see the examples in another order.',
+                stacklevel=2,
+            )
+        else:
+            self._set_state(json.loads(str(text)))
+
+    def _get_state(self) -> Any:
+        if isinstance(self._random, numpy.random.Generator):
+            return self._random.bit_generator.state
+        return self._random.get_state(legacy=False)
+
+    def _set_state(self, state: Any) -> None:
+        if isinstance(self._random, numpy.random.Generator):
+            self._random.bit_generator.state = state
+        else:
+            self._random.set_state(state)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist()

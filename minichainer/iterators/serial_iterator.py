@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.dataset.iterator import Iterator
+from minichainer.iterators._position import Plan, PositionedIterator
+
+
+class SerialIterator(PositionedIterator, Iterator):
+    """Reads mini-batches from a dataset one after the other, in the calling thread.
+
+    Args:
+        dataset: Dataset: ``len(dataset)`` and ``dataset[i]`` are used.
+        batch_size (int): Number of examples in a mini-batch. Without ``repeat`` the last one may be smaller.
+        repeat (bool): Whether to start again after the last example; otherwise :class:`StopIteration` is
+            raised.
+        shuffle (bool): Whether each epoch has a new random order (the default), drawn from ``numpy.random``.
+        order_sampler: Function from the order of an epoch and a position in it to the next order, see
+            :class:`OrderSampler`; then ``shuffle`` must be left out.
+
+    Raises:
+        ValueError: Both ``shuffle`` and ``order_sampler`` are given, or the batch size is not positive.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> iterator = chainer.iterators.SerialIterator(range(5), 2, repeat=False, shuffle=False)
+        >>> list(iterator)
+        [[0, 1], [2, 3], [4]]
+
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        order_sampler: Any = None,
+    ) -> None:
+        self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
+
+    def __next__(self) -> list[Any]:
+        """Returns the next mini-batch, a list of examples."""
+        after, indices = self._plan.advance(self._state)
+        self._previous_epoch_detail = self.epoch_detail
+        self._state = after
+        if indices is None:
+            raise StopIteration
+        return [self.dataset[i] for i in indices]
+
+    next = __next__
+
+    def reset(self) -> None:
+        """Goes back to the start; with shuffling a new order is drawn."""
+        self._rewind()

@@ -1,0 +1,1 @@
+"""Links that connect every input to outputs by weights."""

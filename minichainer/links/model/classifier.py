@@ -1,0 +1,92 @@
+"""Classifier: a predictor with its loss and accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minichainer import reporter
+from minichainer._link.base import Link
+from minichainer.functions.evaluation.accuracy import accuracy
+from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from minichainer.link import Chain
+
+
+class Classifier(Chain):
+    """A model to train by an optimizer: computes and reports loss and accuracy of a predictor.
+
+    After a call the attributes ``y``, ``loss`` and ``accuracy`` hold prediction, loss and accuracy;
+    ``'loss'`` and ``'accuracy'`` are reported under the name of the link. Set ``compute_accuracy`` to False
+    to save the time.
+
+    Args:
+        predictor: the link that predicts.
+        lossfun: function of prediction and label.
+        accfun: function of prediction and label.
+        label_key: where the label is among the arguments: position or keyword.
+
+    Raises:
+        TypeError: ``label_key`` is neither an integer nor a string.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.links.Classifier(chainer.links.Linear(3, 2))
+    >>> loss = model(np.ones((4, 3), np.float32), np.zeros(4, np.int32))
+    >>> loss.shape, model.y.shape
+    ((), (4, 2))
+    """
+
+    compute_accuracy = True
+
+    def __init__(
+        self,
+        predictor: Link,
+        lossfun: Callable[..., Any] = softmax_cross_entropy,
+        accfun: Callable[..., Any] = accuracy,
+        label_key: int | str = -1,
+    ) -> None:
+        if not isinstance(label_key, (int, str)):
+            raise TypeError(f'label_key must be int or str, but is {type(label_key)}')
+        super().__init__()
+        self.lossfun = lossfun
+        self.accfun = accfun
+        self.y: Any = None
+        self.loss: Any = None
+        self.accuracy: Any = None
+        self.label_key = label_key
+        with self.init_scope():
+            self.predictor = predictor
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The loss.
+
+        Args:
+            args: arguments of the predictor, and the label if ``label_key`` is a position.
+            kwargs: keyword arguments of the predictor, and the label if ``label_key`` is a keyword.
+
+        Raises:
+            ValueError: there is no label.
+        """
+        args, kwargs, label = self._without_label(args, kwargs)
+        self.y = self.loss = self.accuracy = None
+        self.y = self.predictor(*args, **kwargs)
+        self.loss = self.lossfun(self.y, label)
+        reporter.report({'loss': self.loss}, self)
+        if self.compute_accuracy:
+            self.accuracy = self.accfun(self.y, label)
+            reporter.report({'accuracy': self.accuracy}, self)
+        return self.loss
+
+    def _without_label(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        key = self.label_key
+        if isinstance(key, str):
+            if key not in kwargs:
+                raise ValueError(f'Label key "{key}" is not found among the keywords {sorted(kwargs)}')
+            return args, {name: value for name, value in kwargs.items() if name != key}, kwargs[key]
+        if not -len(args) <= key < len(args):
+            raise ValueError(
+                f'Label key {key} is out of bounds: Classifier got {len(args)} positional arguments'
+            )
+        position = key % len(args)
+        return args[:position] + args[position + 1 :], kwargs, args[position]

@@ -1,0 +1,292 @@
+"""Functions that change gradients just before an update: decay, clipping, noise, layer-wise rates.
+
+Add one by ``optimizer.add_hook(hook)`` for all parameters, or by ``param.update_rule.add_hook(hook)`` for one
+(those with ``call_for_each_param``). Gradients are changed in place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+
+__all__ = [
+    'GradientClipping',
+    'GradientHardClipping',
+    'GradientLARS',
+    'GradientNoise',
+    'Lasso',
+    'WeightDecay',
+]
+
+
+class WeightDecay:
+    """Weight decay: adds ``rate * param`` to the gradient, the gradient of ``rate / 2 * sum(param ** 2)``.
+
+    With adaptive methods this is not the same as decaying the weights themselves; see
+    :class:`~minichainer.optimizers.AdamW` for that.
+
+    Args:
+        rate (float): coefficient of the decay.
+
+    Attributes:
+        timing (str): 'pre': called before the update.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> param = chainer.Parameter(np.array([1, -2], np.float32))
+        >>> param.grad = np.zeros(2, np.float32)
+        >>> chainer.optimizer_hooks.WeightDecay(0.5)(None, param)
+        >>> param.grad
+        array([ 0.5, -1. ], dtype=float32)
+
+    """
+
+    name = 'WeightDecay'
+    call_for_each_param = True
+    timing = 'pre'
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        array, grad = param.array, param.grad
+        if array is not None and grad is not None:
+            grad += self.rate * array
+
+
+class Lasso:
+    """L1 regularisation: adds ``rate * sign(param)`` to the gradient.
+
+    Args:
+        rate (float): coefficient of the penalty ``rate * sum(abs(param))``.
+
+    Attributes:
+        timing (str): 'pre': called before the update.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> param = chainer.Parameter(np.array([1, -2], np.float32))
+        >>> param.grad = np.zeros(2, np.float32)
+        >>> chainer.optimizer_hooks.Lasso(0.5)(None, param)
+        >>> param.grad
+        array([ 0.5, -0.5], dtype=float32)
+
+    """
+
+    name = 'Lasso'
+    call_for_each_param = True
+    timing = 'pre'
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        array, grad = param.array, param.grad
+        if array is not None and grad is not None:
+            grad += self.rate * get_array_module(array).sign(array)
+
+
+class GradientClipping:
+    """Scales all gradients by one factor so that their common L2 norm is at most ``threshold``.
+
+    Source: Pascanu, Mikolov, Bengio, On the difficulty of training recurrent neural networks, ICML 2013.
+
+    Args:
+        threshold (float): the largest norm of all gradients taken as one vector. Gradients within it stay as
+            they are.
+
+    Attributes:
+        timing (str): 'pre': called before the update.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> model = chainer.Link()
+        >>> with model.init_scope():
+        ...     model.w = chainer.Parameter(np.zeros(2, np.float32))
+        >>> optimizer = chainer.optimizers.SGD(lr=1).setup(model)
+        >>> optimizer.add_hook(chainer.optimizer_hooks.GradientClipping(1))
+        >>> model.w.grad = np.array([3, 4], np.float32)
+        >>> optimizer.update()
+        >>> model.w.grad
+        array([0.6, 0.8], dtype=float32)
+
+    """
+
+    name = 'GradientClipping'
+    timing = 'pre'
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+
+    def __call__(self, opt: Any) -> None:
+        grads = [param.grad for param in opt.target.params() if param.grad is not None]
+        norm = math.sqrt(sum(_squared_norm(grad) for grad in grads))
+        if norm > self.threshold:
+            for grad in grads:
+                grad *= self.threshold / norm
+
+
+class GradientHardClipping:
+    """Clips every element of the gradient to ``[lower_bound, upper_bound]``.
+
+    Args:
+        lower_bound (float): smallest value left in a gradient.
+        upper_bound (float): largest value left in a gradient.
+
+    Attributes:
+        timing (str): 'pre': called before the update.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> param = chainer.Parameter(np.zeros(3, np.float32))
+        >>> param.grad = np.array([-5, 0.5, 5], np.float32)
+        >>> chainer.optimizer_hooks.GradientHardClipping(-1, 2)(None, param)
+        >>> param.grad
+        array([-1. ,  0.5,  2. ], dtype=float32)
+
+    """
+
+    name = 'GradientHardClipping'
+    call_for_each_param = True
+    timing = 'pre'
+
+    def __init__(self, lower_bound: float, upper_bound: float) -> None:
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        grad = param.grad
+        if grad is not None:
+            get_array_module(grad).clip(grad, self.lower_bound, self.upper_bound, out=grad)
+
+
+def exponential_decay_noise(xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any) -> Any:
+    """Draw normal noise of variance ``hook.eta / (1 + opt.t) ** 0.55``, which vanishes as training goes on.
+
+    Source: Neelakantan et al., Adding gradient noise improves learning for very deep networks, 2015,
+    https://arxiv.org/abs/1511.06807
+
+    Args:
+        xp (module): numpy or cupy; draws from its global generator.
+        shape (tuple of int): of the noise.
+        dtype (numpy.dtype): of the noise.
+        hook (GradientNoise): gives ``eta``.
+        opt (UpdateRule): gives ``t``, the number of updates.
+
+    """
+    deviation = math.sqrt(hook.eta / (1 + opt.t) ** 0.55)
+    return xp.random.normal(0, deviation, shape).astype(dtype)
+
+
+class GradientNoise:
+    """Adds random noise to the gradient.
+
+    Args:
+        eta (float): scale of the noise; the paper selects it from 0.01, 0.3 and 1.
+        noise_func (callable): ``noise_func(xp, shape, dtype, hook, rule)`` returns the noise; by default
+            normal noise of variance ``eta / (1 + t) ** 0.55`` (Neelakantan et al., 2015,
+            https://arxiv.org/abs/1511.06807).
+
+    Attributes:
+        timing (str): 'pre': called before the update.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> param = chainer.Parameter(np.zeros(2, np.float32))
+        >>> param.grad = np.ones(2, np.float32)
+        >>> constant = lambda xp, shape, dtype, hook, rule: xp.full(shape, hook.eta, dtype)
+        >>> chainer.optimizer_hooks.GradientNoise(0.5, constant)(None, param)
+        >>> param.grad
+        array([1.5, 1.5], dtype=float32)
+
+    """
+
+    name = 'GradientNoise'
+    call_for_each_param = True
+    timing = 'pre'
+
+    def __init__(self, eta: float, noise_func: Callable[..., Any] = exponential_decay_noise) -> None:
+        self.eta = eta
+        self.noise_func = noise_func
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        grad = param.grad
+        if grad is not None:
+            grad += self.noise_func(get_array_module(grad), grad.shape, grad.dtype, self, rule)
+
+
+class GradientLARS:
+    r"""Layer-wise adaptive rate scaling: scales each gradient to the size of its parameter.
+
+    Where the L2 norm of a parameter exceeds ``threshold``, its gradient becomes
+
+    .. math:: \frac{\|w\|}{\|g\| + \lambda \|w\| + \epsilon} (g + \lambda w).
+
+    Source: You, Gitman, Ginsburg, Large batch training of convolutional networks, 2017,
+    https://arxiv.org/abs/1708.03888
+
+    Args:
+        threshold (float): parameters of a norm up to this keep their gradient.
+        weight_decay (float): coefficient :math:`\lambda` of the decay.
+        eps (float): keeps the divisor from being zero.
+
+    Attributes:
+        timing (str): 'pre': called before the update.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> param = chainer.Parameter(np.array([3, 4], np.float64))
+        >>> param.grad = np.array([0, 2], np.float64)
+        >>> chainer.optimizer_hooks.GradientLARS()(None, param)
+        >>> param.grad
+        array([0., 5.])
+
+    """
+
+    name = 'GradientLARS'
+    call_for_each_param = True
+    timing = 'pre'
+
+    def __init__(self, threshold: float = 0.01, weight_decay: float = 0.0, eps: float = 1e-9) -> None:
+        self.threshold = threshold
+        self.weight_decay = weight_decay
+        self.eps = eps
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        array, grad = param.array, param.grad
+        if array is None or grad is None:
+            return
+        norm = math.sqrt(_squared_norm(array))
+        if norm > self.threshold:
+            divisor = self.eps + math.sqrt(_squared_norm(grad)) + self.weight_decay * norm
+            grad += self.weight_decay * array
+            grad *= norm / divisor
+
+
+def _squared_norm(array: Any) -> float:
+    """Sum of squares, in float64 where the array's own dtype is too narrow for it."""
+    flat = array.ravel()
+    if flat.dtype.kind == 'f' and flat.dtype.itemsize > 2:
+        with np.errstate(over='ignore'):
+            total = float(flat.dot(flat))
+        if math.isfinite(total):
+            return total
+    wide = abs(flat).astype(np.float64)
+    return float(wide.dot(wide))

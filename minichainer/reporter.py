@@ -1,0 +1,318 @@
+"""Reports: any code tells named values to whoever collects them, without knowing who that is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy
+
+from minichainer import backend, configuration
+from minichainer.serializer import AbstractSerializer, Serializer
+from minichainer.variable import Variable
+
+
+class _ThreadReporters(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Reporter] = []
+
+
+_thread = _ThreadReporters()
+
+
+class Reporter:
+    """Collects reported values in ``observation``, a dict.
+
+    Values reported for an observer (usually a link) get the observer's name as a prefix, ``'main/loss'``. A
+    Trainer makes one; ``with reporter:`` makes it the one that :func:`report` tells, in the current thread.
+
+    >>> import minichainer as chainer
+    >>> reporter, model = chainer.Reporter(), object()
+    >>> reporter.add_observer('main', model)
+    >>> with reporter:
+    ...     chainer.report({'loss': 0.5}, model)
+    ...     chainer.report({'lr': 0.1})
+    >>> reporter.observation
+    {'main/loss': 0.5, 'lr': 0.1}
+    """
+
+    def __init__(self) -> None:
+        self._observer_names: dict[int, str] = {}
+        self.observation: dict[str, Any] = {}
+
+    def __enter__(self) -> Reporter:
+        _thread.stack.append(self)
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        _thread.stack.pop()
+
+    def add_observer(self, name: str, observer: Any) -> None:
+        """Gives an observer its name.
+
+        Args:
+            name: prefix of what is reported for it.
+            observer: any object; found again by its identity.
+        """
+        self._observer_names[id(observer)] = name
+
+    def add_observers(self, prefix: str, observers: Iterable[tuple[str, Any]]) -> None:
+        """Gives several observers their names.
+
+        Args:
+            prefix: put before each name.
+            observers: pairs of name and observer, such as ``model.namedlinks()``.
+        """
+        for name, observer in observers:
+            self._observer_names[id(observer)] = prefix + name
+
+    @contextlib.contextmanager
+    def scope(self, observation: dict[str, Any]) -> Iterator[None]:
+        """Context manager inside which values go to another dict.
+
+        Args:
+            observation: the dict.
+        """
+        before = self.observation
+        self.observation = observation
+        self.__enter__()
+        try:
+            yield
+        finally:
+            self.__exit__(None, None, None)
+            self.observation = before
+
+    def report(self, values: Mapping[str, Any], observer: Any = None) -> None:
+        """Adds values to the observation.
+
+        The graph behind a Variable is cut off, so that it can go, unless ``config.keep_graph_on_report`` is
+        set.
+
+        Args:
+            values: values by name.
+            observer: for whom; its name and ``/`` come before each name.
+
+        Raises:
+            KeyError: the observer has no name here.
+        """
+        if not configuration.config.keep_graph_on_report:
+            values = {key: _without_graph(value) for key, value in values.items()}
+        if observer is None:
+            self.observation.update(values)
+            return
+        name = self._observer_names.get(id(observer))
+        if name is None:
+            raise KeyError(
+                'Given observer is not registered to the reporter. '
+                f'Register this {type(observer).__name__} by add_observer first.'
+            )
+        for key, value in values.items():
+            self.observation[f'{name}/{key}'] = value
+
+
+def _without_graph(value: Any) -> Any:
+    if not isinstance(value, Variable):
+        return value
+    return Variable(value.array, name=value.name, requires_grad=value.requires_grad)
+
+
+def get_current_reporter() -> Reporter:
+    """The reporter that :func:`report` tells.
+
+    Raises:
+        IndexError: there is none in this thread.
+    """
+    if not _thread.stack:
+        raise IndexError('there is no current reporter in this thread: use "with reporter:" around the code')
+    return _thread.stack[-1]
+
+
+def report(values: Mapping[str, Any], observer: Any = None) -> None:
+    """Reports values to the current reporter; does nothing where there is none.
+
+    Args:
+        values: values by name.
+        observer: for whom: a link that is (in) the target of an optimizer, usually ``self``.
+
+    >>> import minichainer as chainer
+    >>> reporter = chainer.Reporter()
+    >>> with reporter:
+    ...     chainer.report({'loss': 0.5})
+    >>> reporter.observation
+    {'loss': 0.5}
+    """
+    if _thread.stack:
+        _thread.stack[-1].report(values, observer)
+
+
+def report_scope(observation: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
+    """Context manager inside which reported values go to the given dict.
+
+    Args:
+        observation: the dict.
+
+    Raises:
+        IndexError: there is no current reporter in this thread.
+    """
+    return get_current_reporter().scope(observation)
+
+
+class Summary:
+    r"""Mean and standard deviation of a series, kept as :math:`\sum w`, :math:`\sum w x` and :math:`\sum w
+    x^2`.
+
+    Values are scalars, or arrays of one shape, which are summarised element by element.
+
+    >>> import minichainer as chainer
+    >>> summary = chainer.Summary()
+    >>> for x in (1., 2., 6.):
+    ...     summary.add(x)
+    >>> summary.compute_mean()
+    3.0
+    """
+
+    def __init__(self) -> None:
+        self._x: Any = 0.0
+        self._x2: Any = 0.0
+        self._n: Any = 0
+
+    def add(self, value: Any, weight: Any = 1) -> None:
+        """Adds a value.
+
+        Args:
+            value: scalar or array.
+            weight: how many times it counts.
+        """
+        value = _wide(value)
+        # Not in place: the first array must not be changed by the second.
+        self._x = self._x + weight * value
+        self._x2 = self._x2 + weight * value * value
+        self._n = self._n + weight
+
+    def compute_mean(self) -> Any:
+        """The mean.
+
+        Raises:
+            ZeroDivisionError: nothing was added.
+        """
+        return self._mean_of(self._x)
+
+    def make_statistics(self) -> tuple[Any, Any]:
+        """Mean and standard deviation (of the population).
+
+        Raises:
+            ZeroDivisionError: nothing was added.
+        """
+        mean = self._mean_of(self._x)
+        variance = self._mean_of(self._x2) - mean * mean
+        return mean, _root(variance)
+
+    def _mean_of(self, total: Any) -> Any:
+        if isinstance(self._n, (int, float)) and self._n == 0:
+            raise ZeroDivisionError('a Summary with no values (or only values of weight zero) has no mean')
+        return total / self._n
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or loads the sums.
+
+        Args:
+            serializer: what saves or loads.
+        """
+        try:
+            self._x = serializer('_x', self._x)
+            self._x2 = serializer('_x2', self._x2)
+            self._n = serializer('_n', self._n)
+        except KeyError:
+            warnings.warn('The previous statistics are not saved.', stacklevel=2)
+
+
+def _wide(value: Any) -> Any:
+    """float16 and float32 scalars as a float, because sums over an epoch need the digits."""
+    is_scalar = isinstance(value, numpy.generic) or (isinstance(value, numpy.ndarray) and value.ndim == 0)
+    return value.item() if is_scalar else value
+
+
+def _root(variance: Any) -> Any:
+    """Square root of a variance, which rounding may have made a little less than zero."""
+    if isinstance(variance, (int, float)):
+        return math.sqrt(max(variance, 0.0))
+    array = variance.array if isinstance(variance, Variable) else variance
+    xp = backend.get_array_module(array)
+    return xp.sqrt(xp.maximum(array, 0))
+
+
+class DictSummary:
+    """A :class:`Summary` for each name of the dicts that are added.
+
+    >>> import minichainer as chainer
+    >>> summary = chainer.DictSummary()
+    >>> summary.add({'loss': 1., 'name': [1, 2]})
+    >>> summary.add({'loss': 3.})
+    >>> summary.make_statistics()
+    {'loss': 2.0, 'loss.std': 1.0}
+    """
+
+    def __init__(self) -> None:
+        self._summaries: dict[str, Summary] = {}
+
+    def add(self, d: Mapping[str, Any]) -> None:
+        """Adds the scalars of a dict; what is no scalar is passed over.
+
+        Args:
+            d: values by name; a value may be a pair of value and weight.
+
+        Raises:
+            ValueError: a weight that is no scalar.
+        """
+        for name, value in d.items():
+            weight: Any = 1
+            if isinstance(value, tuple) and len(value) == 2:
+                value, weight = (_array_of(entry) for entry in value)
+                if not _is_scalar(weight):
+                    raise ValueError(f'Given weight to {name} was not scalar.')
+            value = _array_of(value)
+            if _is_scalar(value):
+                self._summaries.setdefault(name, Summary()).add(value, weight=_wide(weight))
+
+    def compute_mean(self) -> dict[str, Any]:
+        """The means, by name."""
+        return {name: summary.compute_mean() for name, summary in self._summaries.items()}
+
+    def make_statistics(self) -> dict[str, Any]:
+        """Means by name, and standard deviations by name with ``.std`` at the end."""
+        statistics = {}
+        for name, summary in self._summaries.items():
+            statistics[name], statistics[name + '.std'] = summary.make_statistics()
+        return statistics
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or loads names and sums.
+
+        Args:
+            serializer: what saves or loads.
+        """
+        if isinstance(serializer, Serializer):
+            names = list(self._summaries)
+            serializer('_names', json.dumps(names))
+        else:
+            try:
+                names = json.loads(serializer('_names', ''))
+            except KeyError:
+                warnings.warn('The names of statistics are not saved.', stacklevel=2)
+                return
+            self._summaries = {name: Summary() for name in names}
+        for position, name in enumerate(names):
+            self._summaries[name].serialize(serializer['_summaries'][str(position)])
+
+
+def _array_of(value: Any) -> Any:
+    return value.array if isinstance(value, Variable) else value
+
+
+def _is_scalar(value: Any) -> bool:
+    return numpy.isscalar(value) and not isinstance(value, (str, bytes)) or getattr(value, 'ndim', -1) == 0

@@ -1,0 +1,17 @@
+"""Saving and loading: snapshots as ``.npz`` and HDF5 files, readable and written by Chainer as well."""
+
+from __future__ import annotations
+
+from minichainer.serializers.hdf5 import HDF5Deserializer, HDF5Serializer, load_hdf5, save_hdf5
+from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
+
+__all__ = [
+    'DictionarySerializer',
+    'HDF5Deserializer',
+    'HDF5Serializer',
+    'NpzDeserializer',
+    'load_hdf5',
+    'load_npz',
+    'save_hdf5',
+    'save_npz',
+]

@@ -1,0 +1,256 @@
+"""What the deserializers have in common: how an entry becomes a value, and loading a Link all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy
+
+from minichainer.backends import cuda
+from minichainer.link import Link
+from minichainer.serializer import Deserializer, SnapshotError
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class Entry:
+    """One value of a snapshot, read only when its shape and dtype fit.
+
+    Args:
+        name: its full name.
+        shape: its shape; None for the entry of a parameter that was never initialized.
+        dtype: its dtype.
+        read: gives the array.
+    """
+
+    __slots__ = ('dtype', 'name', 'read', 'shape')
+
+    def __init__(self, name: str, shape: tuple[int, ...] | None, dtype: Any, read: Callable[[], Any]) -> None:
+        self.name = name
+        self.shape = shape
+        self.dtype = dtype
+        self.read = read
+
+    def misfit(self, value: Any) -> Exception | None:
+        """Why the entry cannot be loaded over ``value``, as the exception to raise; None if it can."""
+        if self.shape is None or value is None:
+            return None
+        if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
+            return self._misfit_of_conversion(value)
+        if self.shape != value.shape:
+            return SnapshotError(
+                f'{self.name}: shape {self.shape} in the snapshot, {value.shape} in the object'
+            )
+        if not numpy.can_cast(self.dtype, value.dtype, 'same_kind'):
+            return TypeError(f'{self.name}: dtype {self.dtype} in the snapshot cannot become {value.dtype}')
+        if isinstance(value, numpy.ndarray) and not value.flags.writeable:
+            return ValueError(f'{self.name}: the array of the object is read-only')
+        return None
+
+    def _misfit_of_conversion(self, value: Any) -> Exception | None:
+        try:
+            self._converted(value)
+        except (TypeError, ValueError) as error:
+            return error
+        return None
+
+    def load(self, value: Any) -> Any:
+        """The loaded value: ``value`` itself, overwritten, if it is an array; else another of its class.
+
+        Raises:
+            SnapshotError: the shapes differ.
+            TypeError: the dtype does not fit.
+        """
+        if self.shape is None:
+            return None
+        misfit = self.misfit(value)
+        if misfit is not None:
+            raise misfit
+        if value is None:
+            return self.read()
+        if isinstance(value, numpy.ndarray):
+            numpy.copyto(value, self.read(), casting='same_kind')
+            return value
+        if isinstance(value, cuda.ndarray):
+            value.set(numpy.asarray(self.read(), dtype=value.dtype))
+            return value
+        return self._converted(value)
+
+    def _converted(self, value: Any) -> Any:
+        """The entry as an object of the class of ``value``, where nothing of it is lost."""
+        kind = type(value)
+        if self.dtype.kind in 'iufc' and not _keeps_numbers(self.dtype, kind):
+            raise TypeError(
+                f'{self.name}: cannot safely deserialize from numpy array with dtype={self.dtype} '
+                f'into a variable of type {kind}'
+            )
+        array = numpy.asarray(self.read())
+        if issubclass(kind, _NUMBERS) and array.size != 1:
+            raise TypeError(
+                f'{self.name}: shape {array.shape} in the snapshot, the object has one {kind.__name__}'
+            )
+        try:
+            return kind(array.item() if array.size == 1 and not issubclass(kind, (list, tuple)) else array)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f'{self.name}: {error}') from error
+
+
+def _keeps_numbers(dtype: Any, kind: type) -> bool:
+    if issubclass(kind, int) and not issubclass(kind, bool):
+        return dtype.kind in 'iu'
+    if issubclass(kind, (bool, float, complex, numpy.generic)):
+        return numpy.can_cast(dtype, kind)
+    return True
+
+
+class EntryDeserializer(Deserializer):
+    """Base of the deserializers that find entries by name."""
+
+    strict: bool
+
+    def find(self, key: str) -> Entry | None:
+        """The entry, or None where there is none.
+
+        Args:
+            key: its name.
+        """
+        raise NotImplementedError
+
+    def full_name(self, key: str) -> str:
+        """The name of an entry in the whole snapshot.
+
+        Args:
+            key: its name in this part.
+        """
+        raise NotImplementedError
+
+    def names(self) -> Iterable[str]:
+        """Full names of all entries of this part."""
+        raise NotImplementedError
+
+    def is_ignored(self, name: str) -> bool:
+        """Whether the user wants an entry passed over.
+
+        Args:
+            name: its full name.
+        """
+        return False
+
+    def __call__(self, key: str, value: Any) -> Any:
+        if self.is_ignored(self.full_name(key)):
+            return value
+        entry = self.find(key)
+        if entry is not None:
+            return entry.load(value)
+        if not self.strict:
+            return value
+        raise SnapshotError(f'{self.full_name(key)} is not in the snapshot')
+
+    def load(self, obj: Any) -> None:
+        """Loads an object.
+
+        A Link is checked as a whole first: if anything does not fit, it stays as it was.
+
+        Args:
+            obj: the object, changed in place.
+
+        Raises:
+            SnapshotError: entries are missing, too many (both only if ``strict``) or do not fit; all are
+                named.
+        """
+        if isinstance(obj, Link):
+            check_link(self, obj)
+        obj.serialize(self)
+
+
+class _Findings:
+    """What a rehearsal found."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+        self.problems: list[str] = []
+
+
+class _Rehearsal(Deserializer):
+    """Goes through ``serialize`` like a deserializer, but gives back each value and notes what is wrong."""
+
+    def __init__(self, real: EntryDeserializer, findings: _Findings) -> None:
+        self._real = real
+        self._findings = findings
+
+    def __getitem__(self, key: str) -> _Rehearsal:
+        part: Any = self._real[key]
+        return _Rehearsal(part, self._findings)
+
+    def __call__(self, key: str, value: Any) -> Any:
+        name = self._real.full_name(key)
+        self._findings.asked.add(name)
+        if not self._real.is_ignored(name):
+            try:
+                self._check(key, name, value)
+            except SnapshotError as error:
+                self._findings.problems.append(str(error))
+        return value
+
+    def _check(self, key: str, name: str, value: Any) -> None:
+        entry = self._real.find(key)
+        if entry is not None:
+            misfit = entry.misfit(value)
+            if misfit is None and entry.shape is not None:
+                entry.read()  # a damaged entry must show before anything is written
+            elif misfit is not None:
+                self._findings.problems.append(str(misfit))
+        elif self._real.strict:
+            expected = '' if value is None else f' (expected {_described(value)})'
+            self._findings.problems.append(f'{name}: missing in the snapshot{expected}')
+
+
+def check_link(deserializer: EntryDeserializer, link: Link) -> None:
+    """Makes sure that a snapshot fits a link.
+
+    Raises:
+        SnapshotError: it does not; names every entry that is missing, too many or of a wrong shape or dtype.
+    """
+    findings = _Findings()
+    with _attributes_kept(link):
+        try:
+            link.serialize(_Rehearsal(deserializer, findings))
+            complete = True
+        except Exception:
+            # A user's own serialize method that cannot do with the values as they are: only loading will
+            # tell.
+            complete = False
+    problems = findings.problems
+    if complete and deserializer.strict:
+        unknown = sorted(set(deserializer.names()) - findings.asked)
+        problems += [
+            f'{name}: not in the {type(link).__name__}'
+            for name in unknown
+            if not deserializer.is_ignored(name)
+        ]
+    if problems:
+        raise SnapshotError(
+            f'the snapshot does not fit the {type(link).__name__}, which stays as it was:\n  '
+            + '\n  '.join(problems)
+            + '\nFor missing and additional entries: path names the part of the snapshot to load, '
+            'ignore_names passes over single entries, strict=False over all of them.'
+        )
+
+
+@contextlib.contextmanager
+def _attributes_kept(link: Link) -> Iterator[None]:
+    """Gives all links their attributes back at the end, whatever a user's serialize method did to them."""
+    before = [(part, dict(part.__dict__)) for part in link.links()]
+    try:
+        yield
+    finally:
+        for part, attributes in before:
+            part.__dict__.clear()
+            part.__dict__.update(attributes)
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, 'shape', None)
+    return type(value).__name__ if shape is None else f'{value.dtype} {tuple(shape)}'

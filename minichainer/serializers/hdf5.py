@@ -1,0 +1,162 @@
+"""Snapshots as HDF5 files; needs the package h5py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy
+
+from minichainer.serializer import Serializer, SnapshotError
+from minichainer.serializers._entries import Entry, EntryDeserializer
+from minichainer.serializers._replacing import replacing
+from minichainer.serializers.npz import array_to_save
+
+
+def _h5py() -> Any:
+    """The module h5py, imported when first needed."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise RuntimeError(
+            'h5py is not installed on your environment. Please install h5py to activate hdf5 serializers.\n\n'
+            '  $ pip install h5py'
+        ) from error
+    return h5py
+
+
+class HDF5Serializer(Serializer):
+    """Saves into a group of an HDF5 file.
+
+    Args:
+        group: a ``h5py.Group`` or ``h5py.File``.
+        compression: level of gzip, 0 to 9.
+
+    Raises:
+        RuntimeError: h5py is not installed.
+    """
+
+    def __init__(self, group: Any, compression: int = 4) -> None:
+        _h5py()
+        self.group = group
+        self.compression = compression
+
+    def __getitem__(self, key: str) -> HDF5Serializer:
+        return HDF5Serializer(self.group.require_group(key.strip('/')), self.compression)
+
+    def __call__(self, key: str, value: Any) -> Any:
+        key = key.lstrip('/')
+        if value is None:
+            self.group.create_dataset(key, data=_h5py().Empty('f'))
+            return value
+        array = array_to_save(key, value)
+        if array.dtype.kind == 'U':
+            self.group.create_dataset(key, data=array.astype(object), dtype=_h5py().string_dtype())
+        else:
+            compression = None if array.size <= 1 else self.compression
+            self.group.create_dataset(key, data=array, compression=compression)
+        return value
+
+
+def save_hdf5(filename: Any, obj: Any, compression: int = 4) -> None:
+    """Saves an object as an HDF5 file, which Chainer can load as well.
+
+    The file is written beside its place and moved there when complete, so an old one is never half
+    overwritten.
+
+    Args:
+        filename: its path.
+        obj: a link, optimizer, trainer or any object with a ``serialize`` method.
+        compression: level of gzip, 0 to 9.
+
+    Raises:
+        RuntimeError: h5py is not installed.
+        OSError: the file cannot be written.
+        TypeError: a value cannot be saved.
+    """
+    h5py = _h5py()
+    with replacing(filename) as temporary, h5py.File(temporary, 'w') as file:
+        HDF5Serializer(file, compression).save(obj)
+
+
+class HDF5Deserializer(EntryDeserializer):
+    """Loads from a group of an HDF5 file.
+
+    Args:
+        group: a ``h5py.Group`` or ``h5py.File``; None for a group that does not exist.
+        strict: whether a missing entry is an error. If not, the value stays as it is.
+
+    Raises:
+        RuntimeError: h5py is not installed.
+    """
+
+    def __init__(self, group: Any, strict: bool = True) -> None:
+        _h5py()
+        self.group = group
+        self.strict = strict
+        self._path = ''
+
+    def __getitem__(self, key: str) -> HDF5Deserializer:
+        name = key.strip('/')
+        group = None if self.group is None else self.group.get(name)
+        part = HDF5Deserializer(group if isinstance(group, _h5py().Group) else None, self.strict)
+        part._path = f'{self._path}{name}/'
+        return part
+
+    def __call__(self, key: str, value: Any) -> Any:
+        if self.group is None and self.strict:
+            raise SnapshotError(f'Inexistent group is specified: {self._path or "None"}')
+        return super().__call__(key, value)
+
+    def full_name(self, key: str) -> str:
+        return self._path + key.lstrip('/')
+
+    def find(self, key: str) -> Entry | None:
+        dataset = None if self.group is None else self.group.get(key.lstrip('/'))
+        if not isinstance(dataset, _h5py().Dataset):
+            return None
+        name = self.full_name(key)
+        if _h5py().check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == 'O':
+            return Entry(
+                name, dataset.shape, numpy.dtype(str), lambda: numpy.asarray(dataset.asstr()[()], dtype=str)
+            )
+        if dataset.dtype.hasobject:
+            raise SnapshotError(f'{name}: holds Python objects or references, which are not loaded')
+        return Entry(name, dataset.shape, dataset.dtype, lambda: numpy.asarray(dataset[()]))
+
+    def names(self) -> Iterable[str]:
+        names: list[str] = []
+        dataset_class = _h5py().Dataset
+
+        def note(name: str, item: Any) -> None:
+            if isinstance(item, dataset_class):
+                names.append(self._path + name)
+
+        if self.group is not None:
+            self.group.visititems(note)
+        return names
+
+
+def load_hdf5(filename: Any, obj: Any) -> None:
+    """Loads an object from an HDF5 file, its own or Chainer's. A link is loaded all or nothing.
+
+    Args:
+        filename: its path.
+        obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
+
+    Raises:
+        RuntimeError: h5py is not installed.
+        SnapshotError: the file is damaged, or entries do not fit; all are named.
+        OSError: the file cannot be read.
+    """
+    h5py = _h5py()
+    try:
+        file = h5py.File(filename, 'r')
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise SnapshotError(
+            f'{filename} is not an HDF5 file, or is cut short ({error}): nothing was loaded'
+        ) from error
+    with file:
+        HDF5Deserializer(file).load(obj)

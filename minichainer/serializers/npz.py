@@ -1,0 +1,187 @@
+"""Snapshots as ``.npz`` files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy
+
+from minichainer import backend
+from minichainer.backends import cuda
+from minichainer.serializer import Serializer
+from minichainer.serializers._entries import Entry, EntryDeserializer
+from minichainer.serializers._npz_file import NpzFile, write_npz
+from minichainer.serializers._replacing import replacing
+
+
+class DictionarySerializer(Serializer):
+    """Saves into a flat dict from paths such as ``'l1/W'`` to NumPy arrays.
+
+    Args:
+        target: the dict; a new one by default.
+        path: what comes before each name.
+
+    >>> import minichainer as chainer
+    >>> serializer = chainer.serializers.DictionarySerializer()
+    >>> serializer.save(chainer.Chain(l1=chainer.links.Linear(3, 2)))
+    >>> sorted(serializer.target)
+    ['l1/W', 'l1/b']
+    """
+
+    def __init__(self, target: dict[str, Any] | None = None, path: str = '') -> None:
+        self.target: dict[str, Any] = {} if target is None else target
+        self.path = path
+
+    def __getitem__(self, key: str) -> DictionarySerializer:
+        return DictionarySerializer(self.target, self.path + key.strip('/') + '/')
+
+    def __call__(self, key: str, value: Any) -> Any:
+        name = self.path + key.lstrip('/')
+        self.target[name] = array_to_save(name, value)
+        return value
+
+
+def array_to_save(name: str, value: Any) -> Any:
+    """A value as a NumPy array; None as a 0-d object array.
+
+    Args:
+        name: its name in the snapshot, for the error.
+        value: array, scalar, text, list or tuple of these, or None.
+
+    Raises:
+        TypeError: anything else, which could only be saved as a pickle.
+    """
+    if value is None:
+        return numpy.asarray(None)
+    if isinstance(value, (list, tuple)):
+        value = [cuda.to_cpu(entry) if isinstance(entry, cuda.ndarray) else entry for entry in value]
+    elif isinstance(value, backend.get_array_types()):
+        value = cuda.to_cpu(value)
+    try:
+        array = numpy.asarray(value)
+    except ValueError as error:
+        raise TypeError(f'cannot save {name}: {error}') from error
+    if array.dtype.hasobject:
+        raise TypeError(
+            f'cannot save {name}, an object of {type(value)}: expected an array, a number, text, None, or a '
+            'list of numbers; other objects would need a pickle, which is not safe to load'
+        )
+    return array
+
+
+def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
+    """Saves an object as a ``.npz`` file, which Chainer can load as well.
+
+    The file is written beside its place and moved there when complete, so an old one is never half
+    overwritten.
+
+    Args:
+        file: path, or a binary file open for writing. The suffix ``.npz`` is not added.
+        obj: a link, optimizer, trainer or any object with a ``serialize`` method.
+        compression: by deflate.
+
+    Raises:
+        OSError: the file cannot be written.
+        TypeError: a value cannot be saved.
+
+    >>> import io
+    >>> import numpy as np, minichainer as chainer
+    >>> a, b = chainer.links.Linear(3, 2), chainer.links.Linear(3, 2)
+    >>> file = io.BytesIO()
+    >>> chainer.serializers.save_npz(file, a)
+    >>> chainer.serializers.load_npz(file, b)
+    >>> bool((a.W.array == b.W.array).all())
+    True
+    """
+    serializer = DictionarySerializer()
+    serializer.save(obj)
+    if not isinstance(file, (str, os.PathLike)):
+        write_npz(file, serializer.target, compression)
+        return
+    with replacing(file) as temporary:
+        write_npz(temporary, serializer.target, compression)
+
+
+class NpzDeserializer(EntryDeserializer):
+    """Loads from a mapping of paths to arrays.
+
+    Args:
+        npz: an open ``.npz`` file (what ``numpy.load`` gives) or a dict.
+        path: what comes before each name, such as ``'updater/model:main/'``.
+        strict: whether a missing entry is an error. If not, the value stays as it is.
+        ignore_names: entries to pass over: a full name, a function of the name that says whether to, or a
+            list of these.
+
+    Raises:
+        ValueError: ``ignore_names`` is something else.
+    """
+
+    def __init__(self, npz: Any, path: str = '', strict: bool = True, ignore_names: Any = None) -> None:
+        # NumPy's own reader either refuses the entries of uninitialized parameters or unpickles anything.
+        self.npz = NpzFile(npz.zip) if isinstance(npz, numpy.lib.npyio.NpzFile) else npz
+        self.path = path
+        self.strict = strict
+        self.ignore_names = ignore_names
+        self._ignored = _name_tests(ignore_names)
+
+    def __getitem__(self, key: str) -> NpzDeserializer:
+        return NpzDeserializer(self.npz, self.path + key.strip('/') + '/', self.strict, self.ignore_names)
+
+    def full_name(self, key: str) -> str:
+        return self.path + key.lstrip('/')
+
+    def find(self, key: str) -> Entry | None:
+        name = self.full_name(key)
+        if isinstance(self.npz, NpzFile):
+            return self.npz.find(name)
+        if name not in self.npz:
+            return None
+        array = numpy.asarray(self.npz[name])
+        is_none = array.dtype.hasobject and array.shape == () and array[()] is None
+        return Entry(name, None if is_none else array.shape, array.dtype, lambda: array)
+
+    def names(self) -> Iterable[str]:
+        names = self.npz.names() if isinstance(self.npz, NpzFile) else self.npz
+        return [name for name in names if name.startswith(self.path)]
+
+    def is_ignored(self, name: str) -> bool:
+        return any(test(name) for test in self._ignored)
+
+
+def _name_tests(ignore_names: Any) -> list[Callable[[str], Any]]:
+    if ignore_names is None:
+        return []
+    entries = ignore_names if isinstance(ignore_names, (list, tuple, set, frozenset)) else [ignore_names]
+    for entry in entries:
+        if not isinstance(entry, str) and not callable(entry):
+            raise ValueError(f'ignore_names needs to be a callable, string or list of them. Got {entry!r}')
+    return [entry.__eq__ if isinstance(entry, str) else entry for entry in entries]
+
+
+def load_npz(file: Any, obj: Any, path: str = '', strict: bool = True, ignore_names: Any = None) -> None:
+    """Loads an object from a ``.npz`` file, its own or Chainer's.
+
+    A link is loaded all or nothing. No pickle is ever run: of object arrays only those that hold None are
+    accepted, which Chainer writes for parameters that were never initialized.
+
+    Args:
+        file: path, or a binary file open for reading.
+        obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
+        path: loads only the part of the file under this path, such as ``'updater/model:main/'``.
+        strict: whether entries that are missing or (for a link) not asked for are errors.
+        ignore_names: full names to pass over: a name, a function that says whether to, or a list of these.
+
+    Raises:
+        SnapshotError: the file is damaged, or entries do not fit; all are named.
+        OSError: the file cannot be read.
+
+    >>> import io
+    >>> import minichainer as chainer
+    >>> file = io.BytesIO()
+    >>> chainer.serializers.save_npz(file, chainer.Chain(l1=chainer.links.Linear(3, 2)))
+    >>> chainer.serializers.load_npz(file, chainer.links.Linear(3, 2), path='l1/')
+    """
+    with NpzFile(file) as npz:
+        NpzDeserializer(npz, path, strict, ignore_names).load(obj)

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import copy
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from minichainer import backend
+from minichainer.configuration import no_backprop_mode
+from minichainer.configuration import using_config
+from minichainer.dataset.convert import call_converter, concat_examples
+from minichainer.dataset.iterator import Iterator
+from minichainer.reporter import DictSummary, Reporter, report, report_scope
+from minichainer.training.extension import PRIORITY_WRITER, Extension
+from minichainer.training.extensions._terminal import Bar, Display, bar_line
+
+
+class Evaluator(Extension):
+    """Evaluates a model on a validation set and reports the means of what it reports.
+
+    The model runs with ``config.train`` off and without a graph. Values appear as ``validation/main/loss``:
+    the extension's name, the target's name and the model's own key.
+
+    Args:
+        iterator: Iterator that ends (``repeat=False``), or a dict of iterators; one alone is called
+            ``'main'``.
+        target: Link, or a dict of links; one alone is called ``'main'``.
+        converter: Function ``converter(batch, device)`` that makes arrays of a list of examples.
+        device: Device to which the arrays are sent; ``None`` leaves them where they are.
+        eval_hook: Function of the evaluator, called at the beginning of each evaluation.
+        eval_func: Function of the arrays that reports; the main target when omitted.
+        progress_bar (bool): Whether to show a progress line on a terminal.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> import minichainer.links as L
+        >>> from minichainer.training import extensions
+        >>> data = chainer.datasets.TupleDataset(np.ones((3, 2), np.float32), np.zeros(3, np.int32))
+        >>> iterator = chainer.iterators.SerialIterator(data, 2, repeat=False, shuffle=False)
+        >>> sorted(extensions.Evaluator(iterator, L.Classifier(L.Linear(2, 3)))())
+        ['main/accuracy', 'main/loss']
+
+    """
+
+    trigger = 1, 'epoch'
+    default_name = 'validation'
+    priority = PRIORITY_WRITER
+
+    def __init__(
+        self,
+        iterator: Any,
+        target: Any,
+        converter: Callable[..., Any] = concat_examples,
+        device: Any = None,
+        eval_hook: Callable[[Any], Any] | None = None,
+        eval_func: Callable[..., Any] | None = None,
+        *,
+        progress_bar: bool = False,
+    ) -> None:
+        self._iterators = {'main': iterator} if isinstance(iterator, Iterator) else iterator
+        self._targets = target if isinstance(target, dict) else {'main': target}
+        self.converter = converter
+        self.device = None if device is None else backend.get_device(device)
+        self.eval_hook = eval_hook
+        self.eval_func = eval_func
+        self._progress_bar = progress_bar
+        for name, it in self._iterators.items():
+            if getattr(it, 'repeat', False):
+                warnings.warn(
+                    f'Evaluator: the iterator {name!r} repeats, so the evaluation may never end; '
+                    'make it with repeat=False',
+                    stacklevel=2,
+                )
+
+    def get_iterator(self, name: str) -> Any:
+        """Returns the iterator of this name."""
+        return self._iterators[name]
+
+    def get_all_iterators(self) -> dict[str, Any]:
+        """Returns a dict of the iterators by name."""
+        return dict(self._iterators)
+
+    def get_target(self, name: str) -> Any:
+        """Returns the link of this name."""
+        return self._targets[name]
+
+    def get_all_targets(self) -> dict[str, Any]:
+        """Returns a dict of the links by name."""
+        return dict(self._targets)
+
+    def __call__(self, trainer: Any = None) -> dict[str, Any]:
+        """Evaluates, reports and returns the means; works without a trainer too."""
+        reporter = Reporter()
+        prefix = '' if self.name is None else self.name + '/'
+        for name, target in self._targets.items():
+            reporter.add_observer(prefix + name, target)
+            reporter.add_observers(prefix + name, target.namedlinks(skipself=True))
+        with reporter, using_config('train', False):
+            result = self.evaluate()
+        report(result)
+        return result
+
+    def evaluate(self) -> dict[str, Any]:
+        """Runs over the main iterator and returns the means over its batches; subclasses may do otherwise."""
+        if self.eval_hook:
+            self.eval_hook(self)
+        iterator = _restarted(self._iterators['main'])
+        summary = DictSummary()
+        display = Display(sys.stdout) if self._progress_bar else None
+        for batch in iterator:
+            observation: dict[str, Any] = {}
+            with report_scope(observation):
+                self._evaluate_batch(batch)
+            summary.add(observation)
+            if display:
+                line = bar_line('validation', Bar(iterator.epoch_detail))
+                display.show([line], line)
+        if display:
+            display.erase()
+        return summary.compute_mean()
+
+    def _evaluate_batch(self, batch: list[Any]) -> None:
+        eval_func = self.eval_func or self._targets['main']
+        arrays = call_converter(self.converter, batch, self.device)
+        with no_backprop_mode():
+            if isinstance(arrays, tuple):
+                eval_func(*arrays)
+            elif isinstance(arrays, dict):
+                eval_func(**arrays)
+            else:
+                eval_func(arrays)
+
+    def finalize(self) -> None:
+        """Finalizes the iterators."""
+        for iterator in self._iterators.values():
+            iterator.finalize()
+
+
+def _restarted(iterator: Any) -> Any:
+    if hasattr(iterator, 'reset'):
+        iterator.reset()
+        return iterator
+    warnings.warn(
+        f'Evaluator: {type(iterator).__name__} has no reset() and is copied instead; please give it one',
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return copy.copy(iterator)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from minichainer.reporter import DictSummary
+from minichainer.serializer import Serializer
+from minichainer.training.extension import Extension
+from minichainer.training.extensions._files import replacing
+from minichainer.training.util import get_trigger
+
+
+class LogReport(Extension):
+    """Averages reported values over intervals and writes the averages into a JSON file.
+
+    The file holds a list of one dict per interval: the means, and ``epoch``, ``iteration`` and
+    ``elapsed_time`` (seconds) at its end. It is replaced as a whole, so a reader never sees half of it.
+
+    Args:
+        keys: Keys of the values; all when omitted.
+        trigger: Trigger that ends an interval.
+        postprocess: Function of the dict of an interval, called before it is kept; may change it.
+        filename (str): Name of the file in the trainer's output folder, ``'log'`` when omitted; it may
+            contain fields like ``{epoch}`` that the dict fills in. ``None``: no file.
+        log_name (str): Older spelling of ``filename``.
+    """
+
+    def __init__(
+        self,
+        keys: Iterable[str] | None = None,
+        trigger: Any = (1, 'epoch'),
+        postprocess: Callable[[dict[str, Any]], Any] | None = None,
+        filename: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._filename = _filename(filename, **kwargs)
+        self._keys = keys
+        self._trigger = get_trigger(trigger)
+        self._postprocess = postprocess
+        self._log: list[dict[str, Any]] = []
+        self._summary = DictSummary()
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The dicts of the intervals so far."""
+        return self._log
+
+    def __call__(self, trainer: Any) -> None:
+        """Adds the values of this iteration; at the end of an interval writes the file."""
+        observation = trainer.observation
+        if self._keys is not None:
+            observation = {k: observation[k] for k in self._keys if k in observation}
+        self._summary.add(observation)
+        if trainer.is_before_training or self._trigger(trainer):
+            self._close_interval(trainer)
+
+    def _close_interval(self, trainer: Any) -> None:
+        entry: dict[str, Any] = {name: float(value) for name, value in self._summary.compute_mean().items()}
+        entry['epoch'] = trainer.updater.epoch
+        entry['iteration'] = trainer.updater.iteration
+        entry['elapsed_time'] = trainer.elapsed_time
+        if self._postprocess is not None:
+            self._postprocess(entry)
+        self._log.append(entry)
+        self._summary = DictSummary()
+        if self._filename is not None:
+            self._write(os.path.join(trainer.out, self._filename.format(**entry)))
+
+    def _write(self, path: str) -> None:
+        with replacing(path) as part, open(part, 'w', encoding='utf-8') as f:
+            json.dump(self._log, f, indent=4)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the intervals so far and the sums of the running one."""
+        if hasattr(self._trigger, 'serialize'):
+            self._trigger.serialize(serializer['_trigger'])
+        try:
+            self._summary.serialize(serializer['_summary'])
+        except Exception as e:
+            warnings.warn(f'LogReport: the sums of the running interval are lost ({e}).', stacklevel=2)
+        if isinstance(serializer, Serializer):
+            serializer('_log', json.dumps(self._log))
+        else:
+            self._log = json.loads(str(serializer('_log', json.dumps(self._log))))
+
+
+def _filename(filename: str | None, **kwargs: Any) -> str | None:
+    if 'log_name' in kwargs:
+        given = kwargs.pop('log_name')
+        filename = given if filename is None else filename
+        default = None
+    else:
+        default = 'log'
+    if kwargs:
+        raise TypeError(f'LogReport: unexpected arguments {sorted(kwargs)}')
+    return default if filename is None else filename

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from minichainer.training.extension import Extension
+from minichainer.training.extensions.log_report import LogReport
+
+
+class PrintReport(Extension):
+    """Prints a table with one row per interval of a :class:`LogReport`.
+
+    Args:
+        entries: Keys of the columns.
+        log_report: :class:`LogReport`, or the name under which the trainer has one.
+        out: Stream; standard output when omitted.
+    """
+
+    def __init__(self, entries: Sequence[str], log_report: Any = 'LogReport', out: Any = None) -> None:
+        self._entries = list(entries)
+        self._log_report = log_report
+        self._out = out
+        self._n_printed = 0
+        self._header_done = False
+        # Six significant digits with sign and exponent take ten characters.
+        self._widths = [max(10, len(entry)) for entry in self._entries]
+
+    def __call__(self, trainer: Any) -> None:
+        """Prints the rows that are new since the last call, the first time with the header.
+
+        Raises :class:`TypeError` if ``log_report`` is neither a name nor a :class:`LogReport`.
+        """
+        log = self._get_log(trainer)
+        out = sys.stdout if self._out is None else self._out
+        if not self._header_done:
+            out.write('  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
+            self._header_done = True
+        # A progress bar may stand below the cursor of a terminal; ESC[J clears it.
+        clear = '\033[J' if getattr(out, 'isatty', lambda: False)() else ''
+        for row in log[self._n_printed :]:
+            out.write(clear + self._format(row) + '\n')
+        self._n_printed = len(log)
+        if hasattr(out, 'flush'):
+            out.flush()
+
+    def _columns(self) -> Any:
+        return zip(self._entries, self._widths, strict=True)
+
+    def _format(self, row: dict[str, Any]) -> str:
+        return ''.join(f'{row[e]:<{w}g}  ' if e in row else ' ' * (w + 2) for e, w in self._columns())
+
+    def _get_log(self, trainer: Any) -> list[dict[str, Any]]:
+        report = self._log_report
+        if isinstance(report, str):
+            return trainer.get_extension(report).log
+        if not isinstance(report, LogReport):
+            raise TypeError(f'PrintReport: log_report must be a LogReport or its name, got {type(report)}')
+        report(trainer)
+        return report.log
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the :class:`LogReport` where this extension has its own."""
+        if isinstance(self._log_report, LogReport):
+            self._log_report.serialize(serializer['_log_report'])

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import Any
+
+from minichainer.training.extension import Extension
+from minichainer.training.extensions._terminal import Bar, Display, Speed, bar_line
+
+
+class ProgressBar(Extension):
+    """Shows how far the training is, how fast, and when it will be over; disappears at the end.
+
+    On a terminal these are four lines, redrawn in place. Where ``out`` is a file or a pipe, one plain line is
+    written at each update.
+
+    Args:
+        training_length (tuple): Length of the training, ``(20, 'epoch')``; that of the stop trigger when
+            omitted.
+        update_interval (int): Number of iterations between two updates.
+        bar_length (int): Width of the bars in characters.
+        out: Stream; standard output when omitted.
+    """
+
+    def __init__(
+        self,
+        training_length: tuple[float, str] | None = None,
+        update_interval: int = 100,
+        bar_length: int = 50,
+        out: Any = None,
+    ) -> None:
+        self._training_length = training_length
+        self._update_interval = update_interval
+        self._bar_length = bar_length
+        self._out = out
+        self._display: Display | None = None
+        self._speed = Speed()
+
+    def initialize(self, trainer: Any) -> None:
+        """Finds the length of the training and starts the clock."""
+        if self._training_length is None:
+            self._training_length = _length_of(trainer.stop_trigger)
+        self._display = Display(sys.stdout if self._out is None else self._out)
+        self._speed.update(trainer.updater.iteration, trainer.updater.epoch_detail)
+
+    def __call__(self, trainer: Any) -> None:
+        """Redraws the bars, each ``update_interval`` iterations."""
+        if trainer.updater.iteration % self._update_interval == 0:
+            if self._display is None:
+                self.initialize(trainer)
+            self._show(trainer.updater)
+
+    def _show(self, updater: Any) -> None:
+        length, unit = self._training_length
+        iteration, epoch = updater.iteration, updater.epoch_detail
+        done = iteration if unit == 'iteration' else epoch
+        per_second = self._speed.update(iteration, epoch)
+        speed = per_second[0] if unit == 'iteration' else per_second[1]
+        left = _duration(max(length - done, 0) / speed) if speed > 0 else 'unknown'
+        share = min(done / length, 1.0)
+        status = f'{iteration:10} iter, {updater.epoch} epoch / {length} {unit}s'
+        speed_line = f'{per_second[0]:10.5g} iters/sec. Estimated time to finish: {left}.'
+        bars = [
+            bar_line('total', Bar(share, self._bar_length)),
+            bar_line('this epoch', Bar(epoch % 1, self._bar_length)),
+        ]
+        self._display.show(
+            [*bars, status, speed_line], f'{share:7.2%}  {status.strip()}  {speed_line.strip()}'
+        )
+
+    def finalize(self) -> None:
+        """Removes the bars."""
+        if self._display is not None:
+            self._display.erase()
+
+
+def _length_of(stop_trigger: Any) -> tuple[float, str]:
+    if not hasattr(stop_trigger, 'get_training_length'):
+        raise TypeError(
+            f'ProgressBar: the stop trigger {stop_trigger!r} does not tell the length of the training; '
+            "pass training_length=(number, 'epoch' or 'iteration')"
+        )
+    return stop_trigger.get_training_length()
+
+
+def _duration(seconds: float) -> datetime.timedelta:
+    return datetime.timedelta(seconds=round(seconds))

@@ -1,0 +1,272 @@
+"""Extensions that change an attribute of an optimizer, mostly its learning rate, as the training goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from minichainer.training.extension import Extension
+
+
+class _Shift(Extension):
+    """Sets an attribute of an optimizer to a function of the number of calls."""
+
+    def __init__(self, attr: str, init: float | None, optimizer: Any) -> None:
+        self._attr = attr
+        self._init = init
+        self._optimizer = optimizer
+        self._t = 0
+        self._last_value: float | None = None
+
+    def _value(self, t: int) -> float:
+        """The attribute after ``t`` calls."""
+        raise NotImplementedError
+
+    def _get_optimizer(self, trainer: Any) -> Any:
+        return self._optimizer or trainer.updater.get_optimizer('main')
+
+    def initialize(self, trainer: Any) -> None:
+        """Sets the attribute to its first value, or to its last one where the run is resumed."""
+        optimizer = self._get_optimizer(trainer)
+        if self._init is None:
+            self._init = getattr(optimizer, self._attr)
+        self._set(optimizer, self._value(self._t) if self._last_value is None else self._last_value)
+
+    def __call__(self, trainer: Any) -> None:
+        """Counts the call and sets the attribute."""
+        self._t += 1
+        self._set(self._get_optimizer(trainer), self._value(self._t))
+
+    def _set(self, optimizer: Any, value: float) -> None:
+        setattr(optimizer, self._attr, value)
+        self._last_value = value
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the number of calls and the last value."""
+        self._t = int(serializer('_t', self._t))
+        value = serializer('_last_value', self._last_value)
+        self._last_value = value.item() if isinstance(value, numpy.ndarray) else value
+
+
+def _bounded(value: float, target: float | None, falling: bool) -> float:
+    """``value``, no further from zero than ``target`` where it rises, no nearer where it falls."""
+    if target is None:
+        return value
+    return max(value, target) if (target >= 0) == falling else min(value, target)
+
+
+class ExponentialShift(_Shift):
+    r"""Multiplies an attribute of an optimizer by a rate at each call: :math:`v_t = v_0 r^t`.
+
+    Args:
+        attr (str): Name of the attribute, ``'lr'`` or ``'alpha'``.
+        rate (float): Factor :math:`r`, not negative.
+        init (float): First value :math:`v_0`; the optimizer's when omitted.
+        target (float): Value where the shift stops.
+        optimizer: Optimizer; the main one of the trainer when omitted.
+
+    Raises:
+        ValueError: The rate is negative.
+    """
+
+    def __init__(
+        self,
+        attr: str,
+        rate: float,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Any = None,
+    ) -> None:
+        if rate < 0:
+            raise ValueError(f'ExponentialShift: the rate must not be negative, got {rate}')
+        super().__init__(attr, init, optimizer)
+        self._rate = rate
+        self._target = target
+
+    def _value(self, t: int) -> float:
+        return _bounded(self._init * self._rate**t, self._target, falling=self._rate <= 1)
+
+
+class StepShift(_Shift):
+    r"""Multiplies an attribute of an optimizer by a factor every few calls: :math:`v_t = v_0 \gamma^{\lfloor
+    t/s\rfloor}`.
+
+    Args:
+        attr (str): Name of the attribute.
+        gamma (float): Factor :math:`\gamma`.
+        step (int): Number of calls :math:`s` between two multiplications.
+        init (float): First value :math:`v_0`; the optimizer's when omitted.
+        target (float): Value where the shift stops.
+        optimizer: Optimizer; the main one of the trainer when omitted.
+    """
+
+    def __init__(
+        self,
+        attr: str,
+        gamma: float,
+        step: int,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Any = None,
+    ) -> None:
+        super().__init__(attr, init, optimizer)
+        self._gamma = gamma
+        self._step = step
+        self._target = target
+
+    def _value(self, t: int) -> float:
+        return _bounded(
+            self._init * self._gamma ** math.floor(t / self._step), self._target, falling=self._gamma <= 1
+        )
+
+
+class MultistepShift(_Shift):
+    r"""Multiplies an attribute of an optimizer by a factor at given calls.
+
+    :math:`v_t = v_0 \gamma^k`, where :math:`k` of the steps are not larger than :math:`t`.
+
+    Args:
+        attr (str): Name of the attribute.
+        gamma (float): Factor :math:`\gamma`.
+        step_value: Numbers of calls at which to multiply, rising.
+        init (float): First value :math:`v_0`; the optimizer's for ``None``.
+        optimizer: Optimizer; the main one of the trainer when omitted.
+    """
+
+    def __init__(
+        self, attr: str, gamma: float, step_value: Sequence[int], init: float | None, optimizer: Any = None
+    ) -> None:
+        super().__init__(attr, init, optimizer)
+        self._gamma = gamma
+        self._step_value = step_value
+
+    def _n_steps(self, t: int) -> int:
+        return sum(step <= t for step in self._step_value)
+
+    def _value(self, t: int) -> float:
+        return self._init * self._gamma ** self._n_steps(t)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the number of calls; writes the number of steps too, which Chainer reads."""
+        self._t = int(serializer('_t', self._t))
+        serializer('_current_step', self._n_steps(self._t))
+
+
+class InverseShift(_Shift):
+    r"""Lets an attribute of an optimizer fall like a power: :math:`v_t = v_0 (1 + \gamma t)^{-p}`.
+
+    Args:
+        attr (str): Name of the attribute.
+        gamma (float): :math:`\gamma`.
+        power (float): :math:`p`.
+        init (float): First value :math:`v_0`; the optimizer's when omitted.
+        target (float): Value where the shift stops.
+        optimizer: Optimizer; the main one of the trainer when omitted.
+    """
+
+    def __init__(
+        self,
+        attr: str,
+        gamma: float,
+        power: float,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Any = None,
+    ) -> None:
+        super().__init__(attr, init, optimizer)
+        self._gamma = gamma
+        self._power = power
+        self._target = target
+
+    def _value(self, t: int) -> float:
+        value = self._init * (1 + self._gamma * t) ** -self._power
+        return _bounded(value, self._target, falling=self._gamma * self._power >= 0)
+
+
+class PolynomialShift(_Shift):
+    r"""Lets an attribute of an optimizer fall to zero like a polynomial: :math:`v_t = v_0 \max(1 - t/n,
+    0)^r`.
+
+    Args:
+        attr (str): Name of the attribute.
+        rate (float): Exponent :math:`r`.
+        max_count (int): Number of calls :math:`n` after which the value is zero.
+        init (float): First value :math:`v_0`; the optimizer's when omitted.
+        target (float): Value where the shift stops.
+        optimizer: Optimizer; the main one of the trainer when omitted.
+    """
+
+    def __init__(
+        self,
+        attr: str,
+        rate: float,
+        max_count: int,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Any = None,
+    ) -> None:
+        super().__init__(attr, init, optimizer)
+        self._rate = rate
+        self._max_count = max_count
+        self._target = target
+
+    def _value(self, t: int) -> float:
+        value = self._init * max(1 - t / self._max_count, 0.0) ** self._rate
+        return _bounded(value, self._target, falling=self._rate > 0)
+
+
+class WarmupShift(_Shift):
+    r"""Lets an attribute of an optimizer rise (or fall) linearly in the first iterations.
+
+    Args:
+        attr (str): Name of the attribute.
+        warmup_start (float): First value; the optimizer's for ``None``.
+        warmup_iter (int): Number of calls until ``init`` is reached.
+        init (float): Value from then on.
+        optimizer: Optimizer; the main one of the trainer when omitted.
+    """
+
+    def __init__(
+        self, attr: str, warmup_start: float | None, warmup_iter: int, init: float, optimizer: Any = None
+    ) -> None:
+        super().__init__(attr, warmup_start, optimizer)
+        self._warmup_iter = warmup_iter
+        self._end = init
+
+    def _value(self, t: int) -> float:
+        if t >= self._warmup_iter:
+            return self._end
+        return self._init + t * (self._end - self._init) / self._warmup_iter
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the number of calls."""
+        self._t = int(serializer('_t', self._t))
+
+
+class LinearShift(_Shift):
+    """Moves an attribute of an optimizer linearly from one value to another between two numbers of calls.
+
+    Args:
+        attr (str): Name of the attribute.
+        value_range (tuple): First and last value.
+        time_range (tuple): Number of calls at which the change begins, and at which it ends.
+        optimizer: Optimizer; the main one of the trainer when omitted.
+    """
+
+    def __init__(
+        self, attr: str, value_range: tuple[float, float], time_range: tuple[int, int], optimizer: Any = None
+    ) -> None:
+        super().__init__(attr, value_range[0], optimizer)
+        self._value_range = value_range
+        self._time_range = time_range
+
+    def _value(self, t: int) -> float:
+        (first, last), (begin, end) = self._value_range, self._time_range
+        if t <= begin:
+            return first
+        if t >= end:
+            return last
+        return first + (last - first) * (t - begin) / (end - begin)

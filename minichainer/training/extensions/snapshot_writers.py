@@ -1,0 +1,144 @@
+"""Snapshot writers: where and when the file of a snapshot is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy
+
+from minichainer.serializers.npz import save_npz
+from minichainer.training.extensions._files import replacing
+
+
+class Writer:
+    """Base class of snapshot writers.
+
+    A subclass defines ``__call__(filename, outdir, target)``, which writes now or later by :meth:`save`.
+    """
+
+    def __init__(self) -> None:
+        self._post_save_hooks: list[Callable[[], None]] = []
+
+    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+        """Writes a snapshot.
+
+        Args:
+            filename (str): Name of the file.
+            outdir (str): Folder.
+            target (dict): Arrays by key.
+        """
+        raise NotImplementedError(f'{type(self).__name__} must define __call__(filename, outdir, target)')
+
+    def finalize(self) -> None:
+        """Waits for what is still being written."""
+
+    def save(self, filename: str, outdir: str, target: Any, savefun: Callable[..., Any], **kwds: Any) -> None:
+        """Writes the file, under a temporary name first, and calls the hooks."""
+        write(os.path.join(outdir, filename), target, savefun, kwds)
+        self._post_save()
+
+    def _add_cleanup_hook(self, hook_fun: Callable[[], None]) -> None:
+        self._post_save_hooks.append(hook_fun)
+
+    def _post_save(self) -> None:
+        for hook in self._post_save_hooks:
+            hook()
+
+
+def write(path: str, target: Any, savefun: Callable[..., Any], kwds: dict[str, Any]) -> None:
+    """Writes a file that appears under its name only when it is complete."""
+    with replacing(path) as part:
+        savefun(part, target, **kwds)
+
+
+class SimpleWriter(Writer):
+    """Writes the file before the training goes on.
+
+    Args:
+        savefun: Function ``savefun(path, target, **kwds)``.
+        kwds: Keyword arguments of ``savefun``.
+    """
+
+    def __init__(self, savefun: Callable[..., Any] = save_npz, **kwds: Any) -> None:
+        super().__init__()
+        self._savefun = savefun
+        self._kwds = kwds
+
+    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+        """Writes a snapshot."""
+        self.save(filename, outdir, target, self._savefun, **self._kwds)
+
+
+class StandardWriter(SimpleWriter):
+    """Base class of writers that write while the training goes on, one snapshot at a time.
+
+    An error in writing is raised at the next snapshot or at the end of the training.
+    """
+
+    _executor: Executor | None = None
+    _max_pending = 1
+
+    def __init__(self, savefun: Callable[..., Any] = save_npz, **kwds: Any) -> None:
+        super().__init__(savefun, **kwds)
+        self._pending: list[Future[None]] = []
+
+    def create_executor(self) -> Executor:
+        """Returns what runs the writing; it has one worker."""
+        raise NotImplementedError(f'{type(self).__name__} must define create_executor()')
+
+    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+        """Starts to write a snapshot; waits for the one before."""
+        self._wait(self._max_pending - 1)
+        if self._executor is None:
+            self._executor = self.create_executor()
+        # The training changes the arrays while they are being written.
+        frozen = type(target)({key: numpy.array(value) for key, value in target.items()})
+        path = os.path.join(outdir, filename)
+        self._pending.append(self._executor.submit(write, path, frozen, self._savefun, self._kwds))
+
+    def _wait(self, left: float) -> None:
+        while self._pending and (len(self._pending) > left or self._pending[0].done()):
+            self._pending.pop(0).result()
+            self._post_save()
+
+    def finalize(self) -> None:
+        """Waits for what is still being written."""
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown()
+            self._wait(0)
+
+
+class ThreadWriter(StandardWriter):
+    """Writes in a thread; a snapshot waits until the one before is written."""
+
+    def create_executor(self) -> Executor:
+        """Returns a thread."""
+        return ThreadPoolExecutor(1)
+
+
+class ProcessWriter(StandardWriter):
+    """Writes in another process, one snapshot at a time; ``savefun`` must be picklable."""
+
+    def create_executor(self) -> Executor:
+        """Returns a process."""
+        from concurrent.futures import ProcessPoolExecutor
+
+        return ProcessPoolExecutor(1)
+
+
+class QueueWriter(StandardWriter):
+    """Base class of writers that keep snapshots in a queue while earlier ones are being written."""
+
+    _max_pending = 10**9
+
+
+class ThreadQueueWriter(QueueWriter, ThreadWriter):
+    """Writes in a thread; snapshots wait in a queue, the training does not."""
+
+
+class ProcessQueueWriter(QueueWriter, ProcessWriter):
+    """Writes in another process; snapshots wait in a queue, the training does not."""

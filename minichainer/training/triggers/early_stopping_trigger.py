@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+from minichainer.reporter import DictSummary
+from minichainer.serializer import Serializer
+from minichainer.training.util import get_trigger
+
+
+class EarlyStoppingTrigger:
+    """Stop trigger: fires when a reported value has not improved for some checks, or the time is up.
+
+    Args:
+        check_trigger: When to check; the mean of the values reported since the last check is compared with
+            the best.
+        monitor (str): Key of the value.
+        patience (int): Number of checks without improvement after which it fires; 3 when omitted.
+            ``patients`` is an older spelling.
+        mode (str): ``'min'``, ``'max'``, or ``'auto'``: ``'max'`` if ``monitor`` contains ``accuracy``.
+        verbose (bool): Whether to print when it stops early.
+        max_trigger: Trigger that ends the training in any case.
+    """
+
+    def __init__(
+        self,
+        check_trigger: Any = (1, 'epoch'),
+        monitor: str = 'main/loss',
+        patience: int | None = None,
+        mode: str = 'auto',
+        verbose: bool = False,
+        max_trigger: Any = (100, 'epoch'),
+        **kwargs: Any,
+    ) -> None:
+        self.patience = _patience(patience, **kwargs)
+        self.count = 0
+        self.monitor = monitor
+        self.verbose = verbose
+        larger_is_better = mode == 'max' or (mode != 'min' and 'accuracy' in monitor)
+        self._compare = operator.gt if larger_is_better else operator.lt
+        self.best = float('-inf' if larger_is_better else 'inf')
+        self._max_trigger = get_trigger(max_trigger)
+        self._interval_trigger = get_trigger(check_trigger)
+        self._summary = DictSummary()
+
+    def __call__(self, trainer: Any) -> bool:
+        """Returns whether the training should end."""
+        observation = trainer.observation
+        if self.monitor in observation:
+            self._summary.add({self.monitor: observation[self.monitor]})
+        if self._max_trigger(trainer):
+            return True
+        if not self._interval_trigger(trainer):
+            return False
+        if self.monitor not in observation:
+            warnings.warn(
+                f'EarlyStoppingTrigger: {self.monitor} is not in observation, only {sorted(observation)}',
+                stacklevel=2,
+            )
+            return False
+        self._check(float(self._summary.compute_mean()[self.monitor]))
+        self._summary = DictSummary()
+        if self.count < self.patience:
+            return False
+        if self.verbose:
+            print(f'Epoch {trainer.updater.epoch}: early stopping, best {self.monitor} is {self.best}')
+        return True
+
+    def _check(self, value: float) -> None:
+        if self._compare(value, self.best):
+            self.best = value
+            self.count = 0
+        else:
+            self.count += 1
+
+    def get_training_length(self) -> tuple[float, str]:
+        """Returns ``(period, unit)`` of ``max_trigger``."""
+        return self._max_trigger.get_training_length()
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the state; Chainer saved none: then it starts afresh with a warning."""
+        try:
+            self.count = serializer('count', self.count)
+            self.best = serializer('best', self.best)
+            for name in ('max_trigger', 'interval_trigger'):
+                trigger = getattr(self, '_' + name)
+                if hasattr(trigger, 'serialize'):
+                    trigger.serialize(serializer[name])
+            self._summary.serialize(serializer['summary'])
+        except KeyError:
+            if isinstance(serializer, Serializer):
+                raise
+            warnings.warn(
+                'The snapshot holds no state of EarlyStoppingTrigger; it counts from the beginning.',
+                stacklevel=2,
+            )
+
+
+def _patience(patience: int | None, patients: int | None = None) -> int:
+    if patience is not None and patients is not None:
+        raise TypeError('EarlyStoppingTrigger: patients is an alias of patience, give one of them')
+    given = patients if patience is None else patience
+    return 3 if given is None else given

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from minichainer.reporter import DictSummary
+from minichainer.training.util import get_trigger
+
+
+def optional_float(value: Any) -> float | None:
+    """A number that a serializer gave back, or ``None``, whatever it is wrapped in."""
+    if isinstance(value, numpy.ndarray):
+        value = value.item()
+    return None if value is None else float(value)
+
+
+class BestValueTrigger:
+    """Fires when the mean of a reported value over an interval is the best so far.
+
+    Args:
+        key (str): Key of the value, ``'validation/main/accuracy'``.
+        compare: Function of (best, new) that returns whether the new value is better.
+        trigger: Trigger that ends an interval; the values reported since the last one are averaged.
+    """
+
+    def __init__(
+        self, key: str, compare: Callable[[float, float], bool], trigger: Any = (1, 'epoch')
+    ) -> None:
+        self._key = key
+        self._compare = compare
+        self._interval_trigger = get_trigger(trigger)
+        self._best_value: float | None = None
+        self._summary = DictSummary()
+
+    def __call__(self, trainer: Any) -> bool:
+        """Returns whether an interval ended with a new best value.
+
+        Raises:
+            KeyError: Nothing was reported under the key during the interval.
+        """
+        if self._key in trainer.observation:
+            self._summary.add({self._key: trainer.observation[self._key]})
+        if not self._interval_trigger(trainer):
+            return False
+        means = self._summary.compute_mean()
+        if self._key not in means:
+            raise KeyError(
+                f'{type(self).__name__}: {self._key!r} was not reported; '
+                f'reported are {sorted(trainer.observation)}'
+            )
+        value = float(means[self._key])
+        self._summary = DictSummary()
+        if self._best_value is not None and not self._compare(self._best_value, value):
+            return False
+        self._best_value = value
+        return True
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the interval, its mean so far and the best value."""
+        if hasattr(self._interval_trigger, 'serialize'):
+            self._interval_trigger.serialize(serializer['interval_trigger'])
+        self._summary.serialize(serializer['summary'])
+        self._best_value = optional_float(serializer('best_value', self._best_value))
+
+
+class MaxValueTrigger(BestValueTrigger):
+    """Fires when the mean of a reported value over an interval is larger than ever.
+
+    Args:
+        key (str): Key of the value, ``'validation/main/accuracy'``.
+        trigger: Trigger that ends an interval.
+    """
+
+    def __init__(self, key: str, trigger: Any = (1, 'epoch')) -> None:
+        super().__init__(key, operator.lt, trigger)
+
+
+class MinValueTrigger(BestValueTrigger):
+    """Fires when the mean of a reported value over an interval is smaller than ever.
+
+    Args:
+        key (str): Key of the value, ``'validation/main/loss'``.
+        trigger: Trigger that ends an interval.
+    """
+
+    def __init__(self, key: str, trigger: Any = (1, 'epoch')) -> None:
+        super().__init__(key, operator.gt, trigger)

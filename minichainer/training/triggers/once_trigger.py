@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+
+class OnceTrigger:
+    """Fires at the first call only.
+
+    Args:
+        call_on_resume (bool): Whether it fires once more in a run resumed from a snapshot.
+    """
+
+    def __init__(self, call_on_resume: bool = False) -> None:
+        self._flag_first = True
+        self._flag_resumed = call_on_resume
+
+    @property
+    def finished(self) -> bool:
+        """Whether it will not fire any more."""
+        return not (self._flag_first or self._flag_resumed)
+
+    def __call__(self, trainer: Any) -> bool:
+        """Returns whether this is the first call."""
+        fire = not self.finished
+        self._flag_first = self._flag_resumed = False
+        return fire
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores whether it has fired."""
+        try:
+            self._flag_first = serializer('_flag_first', self._flag_first)
+        except KeyError:
+            warnings.warn(
+                'The snapshot lacks the flag of OnceTrigger; it is taken to have fired.', stacklevel=2
+            )
+            self._flag_first = False

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.serializer import Serializer
+
+
+class TimeTrigger:
+    """Fires each time another ``period`` seconds of training have passed.
+
+    Args:
+        period (float): Seconds.
+
+    It is no stop trigger for :class:`~minichainer.training.extensions.ProgressBar`, which needs a length in
+    epochs or iterations.
+    """
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._next_time = period
+
+    def __call__(self, trainer: Any) -> bool:
+        """Returns whether ``trainer.elapsed_time`` passed the end of an interval."""
+        fire = self._next_time < trainer.elapsed_time
+        if fire:
+            self._next_time += self._period
+        return fire
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the end of the running interval, in seconds of training."""
+        if isinstance(serializer, Serializer):
+            serializer('next_time', self._next_time)
+        else:
+            self._next_time = serializer('next_time', float(self._next_time))

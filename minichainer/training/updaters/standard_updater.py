@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minichainer import backend
+from minichainer.dataset.convert import call_converter, concat_examples
+from minichainer.dataset.iterator import Iterator
+from minichainer.serializers._entries import EntryDeserializer, check_link
+from minichainer.training.updater import Updater
+
+
+class StandardUpdater(Updater):
+    """Takes a mini-batch, computes the loss, updates the parameters.
+
+    For several iterators or optimizers, or another kind of step, a subclass defines :meth:`update_core`.
+
+    Args:
+        iterator: Iterator over the training set, or a dict of iterators by name. One alone is called
+            ``'main'``.
+        optimizer: Optimizer that was set up with the model, or a dict of optimizers by name. One alone is
+            called ``'main'``.
+        converter: Function ``converter(batch, device)`` that makes arrays of a list of examples.
+        device: Device to which the models are sent; ``None`` leaves them where they are.
+        loss_func: Function of the arrays that returns the loss; the main optimizer's model when omitted.
+        loss_scale (float): The loss's gradient is multiplied by it, the parameters' gradients are divided by
+            it before the update: against underflow in float16.
+        auto_new_epoch (bool): Whether to call ``new_epoch`` of the main optimizer after each epoch.
+        input_device: Device to which the arrays are sent; ``device`` when omitted.
+
+    Attributes:
+        converter: Converter.
+        loss_func: Loss function or ``None``.
+        iteration: Number of updates done.
+        auto_new_epoch: Whether ``new_epoch`` of the optimizer is called.
+
+    .. admonition:: Example
+
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> import minichainer.links as L
+        >>> from minichainer import training
+        >>> model = L.Classifier(L.Linear(2, 3))
+        >>> data = chainer.datasets.TupleDataset(np.ones((8, 2), np.float32), np.zeros(8, np.int32))
+        >>> updater = training.updaters.StandardUpdater(
+        ...     chainer.iterators.SerialIterator(data, 4), chainer.optimizers.SGD().setup(model))
+        >>> updater.update()
+        >>> updater.iteration, updater.epoch_detail
+        (1, 0.5)
+
+    """
+
+    def __init__(
+        self,
+        iterator: Any,
+        optimizer: Any,
+        converter: Callable[..., Any] = concat_examples,
+        device: Any = None,
+        loss_func: Callable[..., Any] | None = None,
+        loss_scale: float | None = None,
+        auto_new_epoch: bool = True,
+        *,
+        input_device: Any = None,
+    ) -> None:
+        self._device = _get_device(device)
+        self._input_device = self._device if input_device is None else _get_device(input_device)
+        self._iterators = {'main': iterator} if isinstance(iterator, Iterator) else iterator
+        self._optimizers = optimizer if isinstance(optimizer, dict) else {'main': optimizer}
+        self.converter = converter
+        self.loss_func = loss_func
+        self.iteration = 0
+        self._loss_scale = loss_scale
+        self.auto_new_epoch = auto_new_epoch
+        for o in self._optimizers.values():
+            if self._device is not None:
+                o.target.to_device(self._device)
+            if loss_scale is not None:
+                o.set_loss_scale(loss_scale)
+            if auto_new_epoch:
+                o.use_auto_new_epoch = True
+
+    @property
+    def device(self) -> Any:
+        """Device to which the models were sent, or ``None``."""
+        return self._device
+
+    @property
+    def input_device(self) -> Any:
+        """Device to which the arrays are sent, or ``None``."""
+        return self._input_device
+
+    @property
+    def epoch(self) -> int:
+        """Number of completed epochs of the main iterator."""
+        return self._iterators['main'].epoch
+
+    @property
+    def epoch_detail(self) -> float:
+        """Number of epochs of the main iterator, with the fraction of the running one."""
+        return self._iterators['main'].epoch_detail
+
+    @property
+    def previous_epoch_detail(self) -> float | None:
+        """The value of :attr:`epoch_detail` before the last update."""
+        return self._iterators['main'].previous_epoch_detail
+
+    @property
+    def is_new_epoch(self) -> bool:
+        """Whether the last update completed an epoch."""
+        return self._iterators['main'].is_new_epoch
+
+    def finalize(self) -> None:
+        """Finalizes the iterators."""
+        for iterator in self._iterators.values():
+            iterator.finalize()
+
+    def get_optimizer(self, name: str) -> Any:
+        """Returns the optimizer of this name."""
+        return self._optimizers[name]
+
+    def get_all_optimizers(self) -> dict[str, Any]:
+        """Returns a dict of the optimizers by name."""
+        return dict(self._optimizers)
+
+    def get_iterator(self, name: str) -> Any:
+        """Returns the iterator of this name."""
+        return self._iterators[name]
+
+    def update(self) -> None:
+        """Does one update and counts it."""
+        self.update_core()
+        self.iteration += 1
+
+    def update_core(self) -> None:
+        """Takes a batch, converts it, lets the main optimizer update; subclasses may do otherwise."""
+        iterator = self._iterators['main']
+        optimizer = self._optimizers['main']
+        arrays = call_converter(self.converter, iterator.next(), self.input_device)
+        loss_func = self.loss_func or optimizer.target
+        if isinstance(arrays, tuple):
+            optimizer.update(loss_func, *arrays)
+        elif isinstance(arrays, dict):
+            optimizer.update(loss_func, **arrays)
+        else:
+            optimizer.update(loss_func, arrays)
+        if self.auto_new_epoch and iterator.is_new_epoch:
+            optimizer.new_epoch(auto=True)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores iterators, optimizers, their models and the number of updates.
+
+        Before anything is restored the models are compared with the snapshot.
+        """
+        for name, optimizer in self._optimizers.items():
+            model = serializer['model:' + name]
+            if isinstance(model, EntryDeserializer):
+                check_link(model, optimizer.target)
+        for name, iterator in self._iterators.items():
+            iterator.serialize(serializer['iterator:' + name])
+        for name, optimizer in self._optimizers.items():
+            optimizer.serialize(serializer['optimizer:' + name])
+            optimizer.target.serialize(serializer['model:' + name])
+        self.iteration = serializer('iteration', self.iteration)
+
+
+def _get_device(spec: Any) -> Any:
+    return None if spec is None else backend.get_device(spec)

@@ -1,0 +1,534 @@
+"""Variable and Parameter: arrays with a place in the graph."""
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy
+
+from minichainer import backend, backprop, ops
+from minichainer._checks import array_types, check_gradient
+from minichainer._dtype import get_dtype
+from minichainer._operators import Operators
+from minichainer._text import statistics, variable_repr, variable_str
+from minichainer.backends import cuda
+from minichainer.backprop import LeafNode, Node
+from minichainer.errors import UninitializedParameterError, describe
+from minichainer.initializers import Constant, NaN, generate_array
+from minichainer.variable_node import VariableNode, creator_of, cut, view_of
+
+_new = object.__new__
+
+
+class Variable(Operators):
+    """An array, and where it stands in the graph of computations.
+
+    Args:
+        data: a NumPy or CuPy array of any shape and dtype, or None.
+        name: shown by graphs and ``repr``.
+        grad: gradient to begin with; shape and dtype of ``data``.
+        requires_grad: False for a constant, to which no gradient flows.
+
+    Raises:
+        TypeError: ``data`` is no array.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> x = chainer.Variable(np.array([1., 2.], np.float32))
+    >>> y = (x * x)[1]
+    >>> y.backward()
+    >>> x.grad
+    array([0., 4.], dtype=float32)
+    """
+
+    _data: Any
+    _node: Node | None = None
+    _view: Any = None
+
+    def __init__(self, data: Any = None, **kwargs: Any) -> None:
+        name, grad = kwargs.pop('name', None), kwargs.pop('grad', None)
+        requires_grad = kwargs.pop('requires_grad', True)
+        if kwargs:
+            raise TypeError(_unexpected(kwargs))
+        if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
+            raise TypeError(
+                f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
+                'convert it first, for example by numpy.asarray(x, dtype=numpy.float32)'
+            )
+        self._data = data
+        self._node = LeafNode(data, requires_grad, name)
+        if grad is not None:
+            self.grad = grad
+
+    # --- the array ---------------------------------------------------------------------------------------------
+    @property
+    def array(self) -> Any:
+        """The array, or None where it is not initialized."""
+        return self._data
+
+    @array.setter
+    def array(self, array: Any) -> None:
+        self._data = array
+        node: Any = self.edge
+        if isinstance(node, LeafNode):
+            node.describe(array)
+
+    data = array
+
+    @property
+    def raw_array(self) -> Any:
+        """The array as it lies in memory; the same as :attr:`array`, for no layouts are kept."""
+        return self._data
+
+    @property
+    def layout(self) -> None:
+        """None: results may lie in memory in any order, and no layout is ever part of the shape."""
+        return None
+
+    def as_layout(self, layout: Any) -> Variable:
+        """The variable itself, for ``layout=None``; Chainer's other layouts were experimental and are not kept."""
+        if layout is not None:
+            raise ValueError(f'as_layout: expected None, came {layout!r}; memory layouts are chosen by the kernels')
+        return self
+
+    def _known(self, what: str) -> Any:
+        if self._data is None:
+            raise UninitializedParameterError(
+                f'{what} of an uninitialized {type(self).__name__} {self.name or ""}: call its initialize(shape), or '
+                'the link that it belongs to with data once, so that its shape is known'
+            )
+        return self._data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self._known('shape').shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._known('ndim').ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._known('size').size
+
+    @property
+    def dtype(self) -> Any:
+        """Dtype of the array."""
+        return self._known('dtype').dtype
+
+    def __len__(self) -> int:
+        return len(self._known('len()'))
+
+    @property
+    def T(self) -> Any:
+        """Transposition, all axes in reverse."""
+        return ops.transpose(self)
+
+    def item(self) -> Any:
+        """The one element as a Python number; waits for the GPU."""
+        return self._known('item()').item()
+
+    def transpose(self, *axes: Any) -> Any:
+        """Permutes the axes: ``x.transpose(1, 0)``, ``x.transpose((1, 0))``, or all reversed."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0]
+        return ops.transpose(self, axes or None)
+
+    def reshape(self, *shape: Any) -> Any:
+        """Gives it another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; one entry may be -1."""
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        return ops.reshape(self, shape)
+
+    def mean(self, axis: Any = None, *, weights: Any = None, keepdims: bool = False) -> Any:
+        """The (weighted) mean over axes: ``functions.average``."""
+        return ops.average(self, axis, weights, keepdims)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._known('DLPack').__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._known('DLPack').__dlpack_device__()
+
+    # --- the gradient ------------------------------------------------------------------------------------------
+    @property
+    def grad(self) -> Any:
+        """The gradient array, or None."""
+        node = self._node
+        grad = None if node is None else node.grad_value
+        return grad.array if isinstance(grad, Variable) else grad
+
+    @grad.setter
+    def grad(self, grad: Any) -> None:
+        if grad is not None:
+            check_gradient(grad, self._data, '')
+        self.edge.grad_value = grad
+
+    @property
+    def grad_var(self) -> Any:
+        """The gradient as a Variable, or None; with its graph after ``enable_double_backprop``."""
+        node = self.edge
+        if node.grad_value is not None and not isinstance(node.grad_value, Variable):
+            node.grad_value = Variable(node.grad_value)
+        return node.grad_value
+
+    @grad_var.setter
+    def grad_var(self, grad: Any) -> None:
+        if grad is not None:
+            check_gradient(grad.array, self._data, '')
+        self.edge.grad_value = grad
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to it."""
+        return self._node is None or self._node.requires_grad
+
+    @property
+    def _loss_scale(self) -> Any:
+        return self.edge.loss_scale
+
+    @_loss_scale.setter
+    def _loss_scale(self, loss_scale: Any) -> None:
+        self.edge.loss_scale = loss_scale
+
+    def cleargrad(self) -> None:
+        """Sets the gradient to None."""
+        self.edge.grad_value = None
+
+    def zerograd(self) -> None:
+        """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
+        warnings.warn('Variable.zerograd is deprecated. Use Variable.cleargrad instead.', DeprecationWarning, 2)
+        self.edge.grad_value = None if self._data is None else self.xp.zeros_like(self._data)
+
+    def addgrad(self, var: Variable) -> None:
+        """Adds the gradient of another Variable of the same shape to its own; on its own device."""
+        other = var.grad_var
+        if other is None:
+            return
+        if self._data is None:
+            raise UninitializedParameterError('addgrad: the target is uninitialized; initialize it first')
+        moved = backend.get_device_from_array(self._data).send(other.array)
+        check_gradient(moved, self._data, 'addgrad')
+        grad = self.grad
+        self.grad = moved.copy() if grad is None else grad + moved
+
+    def copydata(self, var: Variable) -> None:
+        """Copies the array of another Variable into its own; initializes itself or the other where needed."""
+        if var._data is None and self._data is not None and isinstance(var, Parameter):
+            var.initialize(self.shape)
+        if var._data is None:
+            return
+        if self._data is None:
+            if not isinstance(self, Parameter):
+                raise UninitializedParameterError('copydata: the target has no array to copy into')
+            self.initialize(var.shape)
+        backend.copyto(self._data, var._data)
+
+    def backward(
+        self, retain_grad: bool = False, enable_double_backprop: bool = False, loss_scale: Any = None
+    ) -> None:
+        """Computes the gradients of everything it was computed from, and adds them to the leaves' ``grad``.
+
+        Args:
+            retain_grad: intermediate Variables keep their gradients too.
+            enable_double_backprop: the gradients (``grad_var``) can themselves be differentiated.
+            loss_scale: factor of the initial gradient, against underflow in float16; optimizers divide by it.
+
+        Raises:
+            RuntimeError: it has more than one element and no ``grad`` has been set.
+
+        >>> import numpy as np, minichainer as chainer
+        >>> x = chainer.Variable(np.array(3.))
+        >>> (x ** 2).backward()
+        >>> x.grad
+        array(6.)
+        """
+        node = self.edge
+        gradient = node.grad_value
+        if gradient is None:
+            gradient = self._initial_gradient(loss_scale)
+        if enable_double_backprop and not isinstance(gradient, Variable):
+            gradient = Variable(gradient)
+        elif not enable_double_backprop:
+            gradient = backprop.as_raw(gradient)
+        backprop.propagate([(node, gradient)], retain_grad, enable_double_backprop, loss_scale)
+
+    def _initial_gradient(self, loss_scale: Any) -> Any:
+        data = self._known('backward()')
+        if data.size != 1:
+            raise RuntimeError(
+                f'backward: a gradient is needed to begin with, because the variable is no scalar ({describe(data)}); '
+                'set y.grad to an array of that shape and dtype, or reduce y first, for example by functions.sum(y)'
+            )
+        if data.ndim:
+            warnings.warn(
+                'Treating a variable with only one element as a scalar in Variable.backward is deprecated. A scalar '
+                'variable must be a 0-dimensional array. Apply functions.squeeze to obtain a scalar variable, or '
+                'set its grad.',
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        return self.xp.full(data.shape, 1 if loss_scale is None else loss_scale, data.dtype)
+
+    # --- the graph ---------------------------------------------------------------------------------------------
+    @property
+    def edge(self) -> Node:
+        """The graph's own node at this place."""
+        node = self._node
+        if node is None:  # the result of a computation that recorded no graph
+            node = self.__dict__.setdefault('_node', LeafNode(self._data, True))
+        return node
+
+    @property
+    def node(self) -> VariableNode:
+        """The place in the graph where it stands."""
+        view = self._view
+        if view is None or view.target is not self._node:
+            view = self._view = view_of(self.edge, variable_on, self)
+        return view
+
+    @property
+    def name(self) -> str | None:
+        """Its name, or None."""
+        return None if self._node is None else self._node.name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self.edge.name = name
+
+    @property
+    def label(self) -> str:
+        """Shape and dtype in words, as graphs show them."""
+        return self.node.label
+
+    @property
+    def creator(self) -> Any:
+        """The FunctionNode, or old-style Function, that made it; None for a leaf."""
+        creator = self.creator_node
+        return getattr(creator, 'function', creator)
+
+    @creator.setter
+    def creator(self, creator: Any) -> None:
+        self.set_creator(creator)
+
+    @property
+    def creator_node(self) -> Any:
+        """The FunctionNode that made it; None for a leaf."""
+        return None if self._node is None else creator_of(self._node)
+
+    @creator_node.setter
+    def creator_node(self, creator_node: Any) -> None:
+        self.set_creator_node(creator_node)
+
+    def set_creator(self, gen_func: Any) -> None:
+        """Makes it an output of an old-style Function or a FunctionNode."""
+        self.set_creator_node(getattr(gen_func, 'node', gen_func))
+
+    def set_creator_node(self, fnode: Any) -> None:
+        """Makes it the output of a function with one output that has been applied."""
+        if fnode.output_count != 1:
+            raise ValueError(f'set_creator_node: {fnode.label} has {fnode.output_count} outputs, expected one')
+        self._node = fnode
+        fnode.shape, fnode.dtype = self._data.shape, self._data.dtype
+
+    @property
+    def rank(self) -> int:
+        """How many functions stand on the longest way to it."""
+        return 0 if self._node is None else self._node.level
+
+    def retain_data(self) -> None:
+        """Does nothing: functions keep the arrays that they retain themselves."""
+
+    def unchain(self) -> None:
+        """Cuts it off the function that made it: it is a leaf from now on."""
+        if self._node is not None:
+            cut(self._node)
+
+    def unchain_backward(self) -> None:
+        """Cuts every function that it was computed from out of the graph, for truncated backpropagation in time."""
+        for node in backprop.reachable([self.edge])[0]:
+            cut(node)
+
+    # --- devices -----------------------------------------------------------------------------------------------
+    @property
+    def xp(self) -> Any:
+        """The array module: numpy or cupy."""
+        return numpy if isinstance(self._data, numpy.ndarray) else self.device.xp
+
+    @property
+    def device(self) -> Any:
+        """The device of the array."""
+        return backend.get_device_from_array(self._data)
+
+    def to_device(self, device: Any) -> None:
+        """Moves array and gradient to a device; only a leaf can be moved in place."""
+        device = backend.get_device(device)
+        if self.creator_node is not None:
+            raise RuntimeError(
+                'to_device: a Variable inside a graph cannot be moved in place; use functions.copy, which is '
+                'differentiable, or unchain it first'
+            )
+        grad = self.grad
+        if self._data is not None:
+            self._data = device.send(self._data)
+        if grad is not None:
+            self.edge.grad_value = device.send(grad)
+
+    def to_cpu(self) -> None:
+        """Moves array and gradient to the CPU."""
+        self.to_device('@numpy')
+
+    def to_gpu(self, device: Any = None) -> None:
+        """Moves array and gradient to a GPU, the current one by default."""
+        cuda.check_cuda_available()
+        self.to_device(f'@cupy:{cuda.Device().id if device is None else getattr(device, "id", device)}')
+
+    # --- words and copies --------------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        return variable_repr(self)
+
+    def __str__(self) -> str:
+        return variable_str(self)
+
+    def summary(self) -> str:
+        """A short text: ``<variable NAME>``."""
+        return f'<variable {self.name}>' if self.name else '<variable at 0x%x>' % id(self)
+
+    def debug_print(self) -> str:
+        """Device, shape, dtype and statistics of array and gradient in words."""
+        lines = [self.summary(), f'- device: {self.device}', f'- backend: {type(self._data)}']
+        lines += [f'- shape: {self.shape}', f'- dtype: {self.dtype}', f'- statistics: {statistics(self._data)}']
+        lines.append('- grad: None' if self.grad is None else f'- grad: {statistics(self.grad)}')
+        return '\n'.join(lines)
+
+    def __copy__(self) -> Variable:
+        return self._copied(lambda value: value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        return self._copied(lambda value: copy.deepcopy(value, memo))
+
+    def _copied(self, copied: Any) -> Variable:
+        clone = _new(type(self))
+        clone.__setstate__({name: copied(value) for name, value in self.__getstate__().items()})
+        return clone
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name not in ('_node', '_view')}
+        state['_leaf'] = (self.requires_grad, self.name, self.grad)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        requires_grad, name, grad = state.pop('_leaf')
+        self.__dict__.update(state)
+        self._node = LeafNode(self._data, requires_grad, name)
+        self._node.grad_value = grad
+
+
+def _unexpected(kwargs: dict[str, Any]) -> str:
+    text = f'Variable() got unexpected keyword arguments: {", ".join(sorted(kwargs))}.'
+    if 'volatile' in kwargs:
+        text += ' volatile is not supported since Chainer v2: use chainer.using_config("enable_backprop", False).'
+    return text
+
+
+def variable_on(array: Any, node: Node) -> Variable:
+    """A Variable that stands at a given node of the graph."""
+    variable = _new(Variable)
+    variable._data = array
+    variable._node = node
+    return variable
+
+
+def as_variable(obj: Any) -> Variable:
+    """The Variable itself, or an array as a Variable that takes no gradient.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> chainer.as_variable(np.ones(2)).requires_grad
+    False
+    """
+    return obj if isinstance(obj, Variable) else Variable(obj, requires_grad=False)
+
+
+def as_array(obj: Any) -> Any:
+    """The array of a Variable, or the array itself."""
+    return obj.array if isinstance(obj, Variable) else obj
+
+
+class Parameter(Variable):
+    """A Variable that a link owns and an optimizer updates.
+
+    Args:
+        initializer: an :class:`~minichainer.Initializer`, a number or an array; None for NaN.
+        shape: its shape; None to leave that open until :meth:`initialize`. With an array as initializer the shape
+            is the array's.
+        name: its name.
+
+    Its gradient is full of NaN until it is cleared or computed, so that a forgotten ``cleargrads`` shows.
+
+    >>> import minichainer as chainer
+    >>> w = chainer.Parameter(0., (2, 3))
+    >>> w.shape
+    (2, 3)
+    """
+
+    initializer: Any = None
+    update_rule: Any = None
+    #: Initializer of the gradient, used once the shape is known.
+    _grad_initializer: Any = None
+
+    def __init__(
+        self, initializer: Any = None, shape: Any = None, name: str | None = None, *, layout: Any = None
+    ) -> None:
+        self.as_layout(layout)
+        if initializer is None:
+            initializer = NaN()
+        elif numpy.isscalar(initializer):
+            initializer = Constant(initializer)
+        if shape is None and isinstance(initializer, array_types()):
+            super().__init__(initializer, name=name)
+        else:
+            super().__init__(name=name)
+            self._grad_initializer = NaN(getattr(initializer, 'dtype', None))
+        self.initializer = initializer
+        if shape is not None:
+            self.initialize((shape,) if isinstance(shape, int) else shape)
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether its shape is known."""
+        return self._data is not None
+
+    @property
+    def dtype(self) -> Any:
+        """Dtype of the array, or the one that it will have."""
+        if self._data is not None:
+            return self._data.dtype
+        return get_dtype(getattr(self.initializer, 'dtype', None), map_mixed16=numpy.float32)
+
+    def initialize(self, shape: Any) -> None:
+        """Makes its array of the given shape by its initializer, in its device."""
+        xp = self.xp
+        self.array = generate_array(self.initializer, shape, xp, device=self.device)
+        if self._grad_initializer is not None:
+            self.edge.grad_value = generate_array(self._grad_initializer, shape, xp, self.dtype, device=self.device)
+
+    def cleargrad(self) -> None:
+        """Sets the gradient to None."""
+        self.edge.grad_value = None
+        self._grad_initializer = None
+
+    def zerograd(self) -> None:
+        """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
+        super().zerograd()
+        if self._data is None:
+            self._grad_initializer = Constant(0)
+
+    def update(self) -> None:
+        """Updates its array by its gradient and its update rule, if it has one."""
+        if self.update_rule is not None:
+            self.update_rule.update(self)
+
+

@@ -1,0 +1,165 @@
+"""The public view of a place in the graph: Chainer's ``VariableNode``."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from minichainer import backprop
+from minichainer.backprop import Node
+
+
+class VariableNode:
+    """A place in the graph where a Variable stands or stood.
+
+    It is a view made on demand, and the same object for as long as anybody holds it:
+    ``y.creator.inputs[0] is x.node``. It keeps the graph behind it alive, never the Variable.
+
+    Args:
+        variable: the Variable to look at.
+        name: the name that the place gets.
+    """
+
+    __slots__ = ('_target', '_variable', '_make', '__weakref__')
+
+    _target: Node
+    _variable: Callable[[], Any]
+    _make: Callable[[Any, Node], Any]
+
+    def __init__(self, variable: Any, name: str | None, **kwargs: Any) -> None:
+        if kwargs:
+            raise TypeError(f'VariableNode() got unexpected keyword arguments {sorted(kwargs)}')
+        self._target = variable.edge
+        self._target.name = name
+        self._variable = weakref.ref(variable)
+        self._make = variable.node._make
+
+    @property
+    def target(self) -> Node:
+        """The graph's own node."""
+        return self._target
+
+    @property
+    def creator_node(self) -> Any:
+        """The FunctionNode whose output this is, or None."""
+        return creator_of(self._target)
+
+    @property
+    def creator(self) -> Any:
+        """The FunctionNode, or the old-style Function, whose output this is, or None."""
+        creator = self.creator_node
+        return getattr(creator, 'function', creator)
+
+    def set_creator(self, creator: Any) -> None:
+        """Makes the Variable of this place an output of an old-style Function or a FunctionNode."""
+        self.set_creator_node(getattr(creator, 'node', creator))
+
+    def set_creator_node(self, creator_node: Any) -> None:
+        """Makes the Variable of this place an output of a FunctionNode that has been applied."""
+        self.get_variable().set_creator_node(creator_node)
+
+    @property
+    def data(self) -> Any:
+        """The array, where the Variable is alive; else None."""
+        variable = self._variable()
+        return None if variable is None else variable.array
+
+    def retain_data(self) -> None:
+        """Does nothing: functions keep the arrays that they retain themselves."""
+
+    @property
+    def shape(self) -> Any:
+        """Shape of the array."""
+        return self._target.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Dtype of the array."""
+        return self._target.dtype
+
+    @property
+    def name(self) -> str | None:
+        """Name of the Variable."""
+        return self._target.name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._target.name = name
+
+    @property
+    def label(self) -> str:
+        """Shape and dtype in words, as graphs show them: ``(2, 3), float32``."""
+        if self.shape is None:
+            return 'uninitialized'
+        sizes = ', '.join(map(str, self.shape))
+        return f'({sizes}), {self.dtype}' if sizes else str(self.dtype)
+
+    @property
+    def rank(self) -> int:
+        """How many functions stand on the longest way to it."""
+        return self._target.level
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow here."""
+        return self._target.requires_grad
+
+    @property
+    def grad(self) -> Any:
+        """The gradient array kept here, or None."""
+        return backprop.as_raw(self._target.grad_value)
+
+    @property
+    def grad_var(self) -> Any:
+        """The gradient kept here as a Variable, or None."""
+        return self.get_variable().grad_var
+
+    def get_variable(self) -> Any:
+        """The Variable of this place; a new one without array where it is no longer alive."""
+        variable = self._variable()
+        return self._make(None, self._target) if variable is None else variable
+
+    def get_variable_or_none(self) -> Any:
+        """The Variable of this place, or None where it is no longer alive."""
+        return self._variable()
+
+    def unchain(self) -> None:
+        """Cuts it off the function that made it."""
+        cut(self._target)
+
+
+def creator_of(node: Node) -> Any:
+    """The FunctionNode whose output ``node`` is; None for leaves."""
+    if node.edges is None:
+        return None
+    return node.edges[0] if isinstance(node, backprop.OutputNode) else node
+
+
+def cut(node: Node) -> None:
+    """Makes a node a leaf; what only it kept alive is released."""
+    if isinstance(node, backprop.OutputNode):
+        node.edges = None
+    elif node.edges is not None:
+        node.unchain()  # type: ignore[attr-defined]
+
+
+def _nobody() -> None:
+    return None
+
+
+def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None) -> VariableNode:
+    """The one VariableNode of a graph node.
+
+    Args:
+        node: the graph's own node.
+        make: makes a Variable from an array and a node, where one is asked for that is no longer alive.
+        variable: the Variable that stands there, where known.
+    """
+    view = node.view and node.view()
+    if view is None:
+        view = VariableNode.__new__(VariableNode)
+        view._target, view._make, view._variable = node, make, _nobody
+        node.view = weakref.ref(view)
+    if variable is not None and view._variable() is None:
+        view._variable = weakref.ref(variable)
+    return view

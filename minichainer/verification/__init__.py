@@ -1,0 +1,1 @@
+"""Numerics of the gradient checker: functions on arrays and callables, without Variables."""

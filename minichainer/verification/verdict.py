@@ -1,0 +1,98 @@
+"""Does a backward pass agree with a measured slope? Three answers, and the tie-breaker between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.ladder import Slopes
+
+PASS, FAIL, NONDIFFERENTIABLE, UNRESOLVED, NOT_FINITE = (
+    'pass',
+    'fail',
+    'nondifferentiable',
+    'unresolved',
+    'not_finite',
+)
+
+
+def judge(
+    found: Slopes,
+    analytic: Any,
+    rounding: Any,
+    scale: Any,
+    atol: float = 0.0,
+    rtol: float = 0.0,
+    resolution: float = 1e-4,
+) -> Any:
+    """Compares slopes with what backward says.
+
+    The tolerance is the slopes' own error and the rounding of the backward pass; ``atol + rtol *
+    abs(slope)`` widens it. Where the slope is known too badly to tell a wrong gradient from a right one,
+    the answer is "unresolved".
+
+    Args:
+        found: The slopes, m of them.
+        analytic: The same from the backward pass, of shape (m,).
+        rounding: Rounding error of ``analytic``, of shape (m,).
+        scale: Size of the terms that were summed up to ``analytic``, such as ``sum(abs(gx * direction))``,
+            (m,).
+        atol: Absolute tolerance of the user, 0 for none.
+        rtol: Tolerance of the user relative to the slope.
+        resolution: The worst error of a slope, relative to ``scale``, with which "pass" still means
+            something.
+
+    Returns:
+        An array of m strings: "pass", "fail", "nondifferentiable", "unresolved", "not_finite".
+    """
+    with np.errstate(all='ignore'):
+        user = atol + rtol * abs(found.value)
+        doubt = found.error + rounding
+        distance = abs(found.value - analytic)
+        size = np.maximum(np.maximum(scale, abs(found.value)), abs(analytic))
+        sharp = doubt <= np.maximum(resolution * size, user)
+        agrees = distance <= doubt + user
+        hopeless = distance > 10 * doubt + user
+        verdicts = np.full(found.value.shape, UNRESOLVED, dtype=object)
+        verdicts[~agrees & (sharp | hopeless)] = FAIL
+        verdicts[agrees & sharp] = PASS
+        verdicts[found.kink] = NONDIFFERENTIABLE
+        verdicts[~found.kink & ~np.isfinite(analytic)] = FAIL
+        verdicts[~found.finite] = NOT_FINITE
+    return verdicts
+
+
+def between_slopes(found: Slopes, analytic: Any, rounding: Any = 0.0) -> Any:
+    """Whether ``analytic`` lies between the one-sided slopes: a subgradient at a convex or concave kink."""
+    low, high = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
+    with np.errstate(all='ignore'):
+        curvature = 1e-4 * (abs(low) + abs(high))
+        slack = rounding + np.where(np.isfinite(curvature), curvature, 0.0)
+        return (low - slack <= analytic) & (analytic <= high + slack)
+
+
+def taylor_rate(found: Slopes, analytic: Any) -> Any:
+    r"""The order with which :math:`\phi(t) - \phi(0) - t a` vanishes: 2 if the slope ``a`` is right, 1 if
+    it is wrong.
+
+    NaN where the remainder is nothing but rounding: a linear function with the right slope, or two steps
+    too few.
+
+    Args:
+        found: Samples of the function at several steps.
+        analytic: The slope that backward gives, of shape (m,).
+
+    Source: P. E. Farrell, D. A. Ham, S. W. Funke, M. E. Rognes: Automated derivation of the adjoint of
+    high-level transient finite element programs, 2013.
+    """
+    steps = found.steps[:, None]
+    with np.errstate(all='ignore'):
+        ahead = abs(found.samples[:, 2] - found.samples[:, 1] - steps * analytic)
+        behind = abs(found.samples[:, 0] - found.samples[:, 1] + steps * analytic)
+        remainder = np.maximum(ahead, behind)
+        remainder = np.where(remainder > 4 * found.noise, remainder, np.nan)
+        rates = np.log(remainder[:-1] / remainder[1:]) / np.log(steps[:-1] / steps[1:])
+    known = np.isfinite(rates)
+    last = known.shape[0] - 1 - np.argmax(known[::-1], axis=0)
+    return np.where(known.any(axis=0), np.take_along_axis(rates, last[None], axis=0)[0], np.nan)

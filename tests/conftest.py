@@ -1,0 +1,79 @@
+"""What all tests share: one BLAS thread, seeded random numbers, the array modules, the gpu marker."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import Any
+
+# Read when NumPy is first imported, so set before. Small matrices gain nothing from threads, several test
+# processes on one machine lose by them, and the order of summation stays the same on every machine.
+for _name in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'VECLIB_MAXIMUM_THREADS'):
+    os.environ.setdefault(_name, '1')
+os.environ.setdefault('MPLBACKEND', 'Agg')
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+
+class ReadOnlyNumPy:
+    """NumPy whose functions return arrays that refuse to be written to.
+
+    An op that changes its input, an upstream gradient or a Parameter in place fails on these arrays.
+    """
+
+    def __init__(self, module: ModuleType = np) -> None:
+        self._module = module
+        self.__name__ = f'read-only {module.__name__}'
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if isinstance(value, ModuleType):
+            return ReadOnlyNumPy(value)
+        if isinstance(value, type) or not callable(value):
+            return value
+        return lambda *args, **kwargs: _frozen(value(*args, **kwargs))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_frozen, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()  # The array itself may be the caller's own, as with asarray().
+    view.flags.writeable = False
+    return view
+
+
+@pytest.fixture(params=['numpy', 'numpy-readonly', pytest.param('cupy', marks=pytest.mark.gpu)])
+def xp(request: pytest.FixtureRequest) -> Any:
+    """The array module a test makes its arrays with: NumPy, read-only NumPy, CuPy where there is a GPU."""
+    if request.param == 'numpy':
+        return np
+    if request.param == 'numpy-readonly':
+        return ReadOnlyNumPy()
+    from minichainer.backends import cuda
+
+    return cuda.cupy
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """Gives each test the same random numbers, whatever ran before it."""
+    np.random.seed(0)
+
+
+def _gpu_missing() -> str | None:
+    """The reason why tests marked `gpu` cannot run here, or None."""
+    from minichainer.backends import cuda
+
+    if not cuda.available:
+        return 'no CuPy, or no CUDA device that it can use'
+    return None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker('gpu') is not None:
+        reason = _gpu_missing()
+        if reason is not None:
+            pytest.skip(reason)

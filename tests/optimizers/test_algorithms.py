@@ -1,0 +1,569 @@
+"""Every optimizer against its formula written plainly, and the ways of evaluating it against each other."""
+
+from __future__ import annotations
+
+import copy
+import math
+import multiprocessing.shared_memory
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minichainer import optimizers
+from minichainer._update_rule import elementwise
+from minichainer._update_rule.grouped import SMALL
+from minichainer.link import Link
+from minichainer.serializers import DictionarySerializer, NpzDeserializer
+from minichainer.variable import Parameter
+
+# --- the formulas, plainly: (parameter, gradient, state, t, hyperparameters) -> new parameter ---
+
+
+def sgd(p, g, s, t, lr):
+    return p - lr * g
+
+
+def momentum_sgd(p, g, s, t, lr, momentum):
+    s['v'] = momentum * s.get('v', 0) - lr * g
+    return p + s['v']
+
+
+def corrected_momentum_sgd(p, g, s, t, lr, momentum):
+    s['v'] = momentum * s.get('v', 0) - g
+    return p + lr * s['v']
+
+
+def nesterov_ag(p, g, s, t, lr, momentum):
+    s['v'] = momentum * s.get('v', 0) - lr * g
+    return p + momentum**2 * s['v'] - (1 + momentum) * lr * g
+
+
+def ada_grad(p, g, s, t, lr, eps):
+    s['h'] = s.get('h', 0) + g**2
+    return p - lr * g / (np.sqrt(s['h']) + eps)
+
+
+def ada_delta(p, g, s, t, rho, eps):
+    s['msg'] = rho * s.get('msg', 0) + (1 - rho) * g**2
+    step = np.sqrt((s.get('msdx', 0) + eps) / (s['msg'] + eps)) * g
+    s['msdx'] = rho * s.get('msdx', 0) + (1 - rho) * step**2
+    return p - step
+
+
+def rmsprop(p, g, s, t, lr, alpha, eps, eps_inside_sqrt=False):
+    s['ms'] = alpha * s.get('ms', 0) + (1 - alpha) * g**2
+    return p - lr * g / (np.sqrt(s['ms'] + eps) if eps_inside_sqrt else np.sqrt(s['ms']) + eps)
+
+
+def rmsprop_graves(p, g, s, t, lr, alpha, momentum, eps):
+    s['n'] = alpha * s.get('n', 0) + (1 - alpha) * g**2
+    s['g'] = alpha * s.get('g', 0) + (1 - alpha) * g
+    s['delta'] = momentum * s.get('delta', 0) - lr * g / np.sqrt(s['n'] - s['g'] ** 2 + eps)
+    return p + s['delta']
+
+
+def smorms3(p, g, s, t, lr, eps):
+    r = 1 / (s.get('mem', 1) + 1)
+    s['g'] = (1 - r) * s.get('g', 0) + r * g
+    s['g2'] = (1 - r) * s.get('g2', 0) + r * g**2
+    x = s['g'] ** 2 / (s['g2'] + eps)
+    s['mem'] = 1 + s.get('mem', 1) * (1 - x)
+    return p - g * np.minimum(lr, x) / (np.sqrt(s['g2']) + eps)
+
+
+def msvag(p, g, s, t, lr, beta, eta=1.0, weight_decay_rate=0.0):
+    s['m'] = beta * s.get('m', 0) + (1 - beta) * g
+    s['v'] = beta * s.get('v', 0) + (1 - beta) * g**2
+    m, v = s['m'] / (1 - beta**t), s['v'] / (1 - beta**t)
+    rho = (1 - beta) * (1 + beta**t) / ((1 + beta) * (1 - beta**t))
+    scale = m**2 / (m**2 + rho * (v - m**2) / (1 - rho)) if t > 1 else 1
+    return p - eta * (lr * scale * m + weight_decay_rate * p)
+
+
+def adam(
+    p, g, s, t, alpha, beta1=0.9, beta2=0.999, eps=1e-8, eta=1.0, weight_decay_rate=0, amsgrad=False,
+    adabound=False, final_lr=0.1, gamma=1e-3,
+):  # fmt: skip
+    s['m'] = beta1 * s.get('m', 0) + (1 - beta1) * g
+    s['v'] = beta2 * s.get('v', 0) + (1 - beta2) * g**2
+    v = s['v']
+    if amsgrad:
+        v = s['vhat'] = np.maximum(s.get('vhat', 0), v)
+    rate = alpha * math.sqrt(1 - beta2**t) / (1 - beta1**t) / (np.sqrt(v) + eps)
+    if adabound:
+        rate = np.clip(rate, final_lr * (1 - 1 / (gamma * t + 1)), final_lr * (1 + 1 / (gamma * t)))
+    return p - eta * (rate * s['m'] + weight_decay_rate * p)
+
+
+TABLE = [
+    ('SGD', dict(lr=0.1), sgd),
+    ('MomentumSGD', dict(lr=0.1, momentum=0.8), momentum_sgd),
+    ('CorrectedMomentumSGD', dict(lr=0.1, momentum=0.8), corrected_momentum_sgd),
+    ('NesterovAG', dict(lr=0.1, momentum=0.8), nesterov_ag),
+    ('AdaGrad', dict(lr=0.1, eps=1e-4), ada_grad),
+    ('AdaDelta', dict(rho=0.9, eps=1e-3), ada_delta),
+    ('RMSprop', dict(lr=0.1, alpha=0.9, eps=1e-3), rmsprop),
+    ('RMSprop', dict(lr=0.1, alpha=0.9, eps=1e-3, eps_inside_sqrt=True), rmsprop),
+    ('RMSpropGraves', dict(lr=0.1, alpha=0.9, momentum=0.5, eps=1e-2), rmsprop_graves),
+    ('SMORMS3', dict(lr=0.1, eps=1e-6), smorms3),
+    ('MSVAG', dict(lr=0.1, beta=0.8, eta=0.9, weight_decay_rate=0.1), msvag),
+    ('Adam', dict(alpha=0.1), adam),
+    ('Adam', dict(alpha=0.1, beta1=0.8, beta2=0.9, eps=1e-3, eta=0.9, weight_decay_rate=0.1), adam),
+    ('AdamW', dict(alpha=0.1, weight_decay_rate=0.1), adam),
+    ('AMSGrad', dict(alpha=0.1, beta2=0.5), lambda *a, **k: adam(*a, amsgrad=True, **k)),
+    ('AdaBound', dict(alpha=0.1, gamma=0.1), lambda *a, **k: adam(*a, adabound=True, **k)),
+    (
+        'AMSBound',
+        dict(alpha=0.1, beta2=0.5, gamma=0.1),
+        lambda *a, **k: adam(*a, adabound=True, amsgrad=True, **k),
+    ),
+]
+IDS = [f'{name}-{number}' for number, (name, *_) in enumerate(TABLE)]
+every_optimizer = pytest.mark.parametrize(('name', 'values', 'formula'), TABLE, ids=IDS)
+every_dtype = pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
+BLOCK = elementwise.BLOCK_BYTES // 4
+# Zero-dimensional, empty, gathered, just not gathered, one block and a bit more.
+SHAPES = [(), (0, 3), (1,), (7, 5), (SMALL,), (SMALL + 1,), (3, 11), (BLOCK + 3,), (4,)]
+
+
+def link_of(**params: Parameter) -> Link:
+    link = Link()
+    with link.init_scope():
+        for name, param in params.items():
+            setattr(link, name, param)
+    return link
+
+
+def make_model(dtype: Any, shapes: list[tuple[int, ...]], seed: int = 0) -> Link:
+    rng = np.random.default_rng(seed)
+    return link_of(**{f'p{i}': Parameter(rng.normal(size=s).astype(dtype)) for i, s in enumerate(shapes)})
+
+
+def set_gradients(model: Link, step: int) -> None:
+    rng = np.random.default_rng(100 + step)
+    for param in model.params():
+        param.grad = np.asarray(rng.normal(size=param.shape)).astype(param.dtype)
+
+
+def train(optimizer: Any, model: Link, steps: int = 3, one_by_one: bool = False, first: int = 0) -> None:
+    for step in range(first, first + steps):
+        set_gradients(model, step)
+        if one_by_one:
+            for param in model.params():
+                param.update()
+            optimizer.t += 1
+        else:
+            optimizer.update()
+
+
+def everything(model: Link) -> dict[str, np.ndarray]:
+    found = {}
+    for name, param in model.namedparams():
+        found[name] = param.array
+        for key, value in (param.update_rule.state or {}).items():
+            found[f'{name}/{key}'] = value
+    return found
+
+
+def assert_identical(one: Link, other: Link) -> None:
+    left, right = everything(one), everything(other)
+    assert left.keys() == right.keys()
+    for name in left:
+        assert left[name].dtype == right[name].dtype
+        assert left[name].tobytes() == right[name].tobytes(), name
+
+
+def test_the_table_is_complete() -> None:
+    classes = {name for name, value in vars(optimizers).items() if isinstance(value, type)}
+    assert classes == {name for name, *_ in TABLE}
+
+
+@every_optimizer
+@pytest.mark.parametrize(
+    ('dtype', 'rtol', 'atol'),
+    [(np.float16, 2e-2, 2e-2), (np.float32, 1e-4, 1e-5), (np.float64, 1e-10, 1e-12)],
+)
+def test_formula(name, values, formula, dtype, rtol, atol) -> None:
+    model = make_model(dtype, SHAPES)
+    optimizer = getattr(optimizers, name)(**values).setup(model)
+    expected = {path: p.array.astype(np.float64) for path, p in model.namedparams()}
+    states: dict[str, Any] = {path: {} for path in expected}
+    for step in range(3):
+        set_gradients(model, step)
+        for path, p in model.namedparams():
+            g = p.grad.astype(np.float64)
+            expected[path] = formula(expected[path], g, states[path], step + 1, **values)
+        optimizer.update()
+    for path, p in model.namedparams():
+        assert p.dtype == dtype
+        np.testing.assert_allclose(p.array, expected[path], rtol, atol, err_msg=path)
+        assert (p.update_rule.state or {}).keys() == states[path].keys()
+        for key, value in states[path].items():
+            assert p.update_rule.state[key].dtype == dtype
+            np.testing.assert_allclose(p.update_rule.state[key], value, rtol, atol, err_msg=f'{path}/{key}')
+
+
+@every_optimizer
+@every_dtype
+def test_grouped_update_is_the_update_of_each_parameter_bit_for_bit(name, values, formula, dtype) -> None:
+    models = [make_model(dtype, SHAPES) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        train(getattr(optimizers, name)(**values).setup(model), model, one_by_one=one_by_one)
+    assert_identical(*models)
+
+
+@every_optimizer
+def test_nothing_is_replaced(name, values, formula) -> None:
+    model = make_model(np.float32, SHAPES)
+    before = {path: p.array for path, p in model.namedparams()}
+    optimizer = getattr(optimizers, name)(**values).setup(model)
+    train(optimizer, model, 1)
+    first = everything(model)
+    set_gradients(model, 5)
+    grads = {path: (p.grad, p.grad.copy()) for path, p in model.namedparams()}
+    optimizer.update()
+    assert all(array is first[path] for path, array in everything(model).items())
+    assert all(p.array is before[path] for path, p in model.namedparams())
+    for path, p in model.namedparams():
+        grad, values_before = grads[path]
+        assert p.grad is grad
+        np.testing.assert_array_equal(grad, values_before)
+
+
+@every_optimizer
+def test_arrays_that_are_not_contiguous(name, values, formula) -> None:
+    models = [make_model(np.float32, [(6, 50), (60, 100)]) for _ in range(2)]
+    wide = [np.zeros((2 * p.shape[0], p.shape[1]), np.float32) for p in models[0].params()]
+    for param, memory in zip(models[0].params(), wide, strict=True):
+        memory[::2] = param.array
+        param.array = memory[::2]
+    for model in models:
+        train(getattr(optimizers, name)(**values).setup(model), model)
+    for param, memory in zip(models[0].params(), wide, strict=True):
+        assert np.shares_memory(param.array, memory)
+        assert not memory[1::2].any()
+    assert_identical(*models)
+
+
+@every_optimizer
+def test_gradients_that_are_not_contiguous(name, values, formula) -> None:
+    models = [make_model(np.float32, [(6, 50), (60, 100), (3, 2)]) for _ in range(2)]
+    transposed = [getattr(optimizers, name)(**values).setup(model) for model in models]
+    for step in range(2):
+        for model, optimizer in zip(models, transposed, strict=True):
+            set_gradients(model, step)
+            if optimizer is transposed[0]:
+                for param in model.params():
+                    param.grad = np.asfortranarray(param.grad)
+            optimizer.update()
+    assert_identical(*models)
+
+
+@every_optimizer
+def test_training_goes_on_from_a_snapshot(name, values, formula) -> None:
+    model, resumed = (make_model(np.float32, SHAPES) for _ in range(2))
+    optimizer = getattr(optimizers, name)(**values).setup(model)
+    train(optimizer, model, 2)
+    saved = DictionarySerializer()
+    saved.save(optimizer)
+    resumed.copyparams(model)
+    other = getattr(optimizers, name)(**values).setup(resumed)
+    NpzDeserializer(saved.target).load(other)
+    assert other.t == 2
+    for opt, link in ((optimizer, model), (other, resumed)):
+        train(opt, link, 2, first=2)
+    assert_identical(model, resumed)
+
+
+@every_optimizer
+@pytest.mark.parametrize('clone', [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_are_independent(name, values, formula, clone) -> None:
+    model = make_model(np.float32, [(3,), (4, 5), (SMALL + 5,)])
+    optimizer = getattr(optimizers, name)(**values).setup(model)
+    train(optimizer, model, 2)
+    other = clone(optimizer)
+    held = {path: array.copy() for path, array in everything(model).items()}
+    train(other, other.target, 1, first=2)
+    for path, array in everything(model).items():
+        np.testing.assert_array_equal(array, held[path])
+    train(optimizer, model, 1, first=2)
+    assert_identical(model, other.target)
+
+
+@every_optimizer
+@pytest.mark.filterwarnings('ignore:invalid value:RuntimeWarning', 'ignore:overflow:RuntimeWarning')
+def test_nan_stays_where_it_is(name, values, formula) -> None:
+    model, healthy = (make_model(np.float32, [(4,), (5,)]) for _ in range(2))
+    for link in (model, healthy):
+        optimizer = getattr(optimizers, name)(**values).setup(link)
+        set_gradients(link, 0)
+        if link is model:
+            link.p0.grad[1] = np.nan
+        optimizer.update()
+    assert np.isnan(model.p0.array[1])
+    rest = [0, 2, 3]
+    np.testing.assert_array_equal(model.p0.array[rest], healthy.p0.array[rest])
+    np.testing.assert_array_equal(model.p1.array, healthy.p1.array)
+
+
+@every_optimizer
+def test_zero_gradient_in_float16_is_no_nan(name, values, formula) -> None:
+    model = make_model(np.float16, [(4,)])
+    optimizer = getattr(optimizers, name)().setup(model)
+    for _ in range(2):
+        model.p0.grad = np.zeros(4, np.float16)
+        optimizer.update()
+    assert np.isfinite(model.p0.array).all()
+
+
+# --- what users do between updates ---
+
+
+@pytest.mark.parametrize('name', ['SGD', 'MomentumSGD', 'Adam'])
+def test_array_replaced_or_overwritten(name) -> None:
+    models = [make_model(np.float32, [(4,), (5, 3), (SMALL + 1,), (6,)]) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        optimizer = getattr(optimizers, name)().setup(model)
+        train(optimizer, model, 2, one_by_one)
+        model.p0.array = np.full(4, 7, np.float32)
+        model.p1.data[...] = 3
+        model.p2.array = np.full(SMALL + 1, 2, np.float32)
+        train(optimizer, model, 2, one_by_one, first=2)
+    assert_identical(*models)
+    assert models[0].p0.array.mean() > 5
+
+
+@pytest.mark.parametrize('key', ['m', 'v'])
+def test_state_replaced_or_overwritten(key) -> None:
+    models = [make_model(np.float32, [(4,), (5, 3), (SMALL + 1,)]) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        optimizer = optimizers.Adam().setup(model)
+        train(optimizer, model, 2, one_by_one)
+        mine = np.full(4, 0.5, np.float32)
+        model.p0.update_rule.state[key] = mine
+        model.p1.update_rule.state[key][...] = 0.25
+        model.p2.update_rule.state[key] = np.full(SMALL + 1, 0.5, np.float32)
+        train(optimizer, model, 2, one_by_one, first=2)
+        assert model.p0.update_rule.state[key] is mine
+        assert (mine != 0.5).all()
+    assert_identical(*models)
+
+
+def test_state_of_another_dtype() -> None:
+    models = [make_model(np.float32, [(4,), (5, 3)]) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        optimizer = optimizers.Adam().setup(model)
+        train(optimizer, model, 1, one_by_one)
+        for param in model.params():
+            param.array = param.array.astype(np.float64)
+        train(optimizer, model, 2, one_by_one, first=1)
+        assert model.p0.dtype == np.float64
+        assert model.p0.update_rule.state['m'].dtype == np.float32
+    assert_identical(*models)
+
+
+@pytest.mark.parametrize('size', [4, SMALL + 1])
+def test_parameter_shared_by_two_links_is_updated_twice(size) -> None:
+    shared, other = Parameter(np.ones(size, np.float32)), Parameter(np.ones(3, np.float32))
+
+    class Twice(Link):
+        def params(self, include_uninit: bool = True):
+            yield from (shared, other, shared)
+
+    model = Twice()
+    optimizer = optimizers.Adam(0.1).setup(model)
+    for param in (shared, other):
+        param.grad = np.ones_like(param.array)
+    optimizer.update()
+    assert (shared.update_rule.t, other.update_rule.t) == (2, 1)
+    np.testing.assert_allclose(shared.array, 0.8, rtol=1e-5)
+    np.testing.assert_allclose(other.array, 0.9, rtol=1e-5)
+
+
+@pytest.mark.parametrize('size', [4, SMALL + 1])
+def test_parameters_that_share_memory(size) -> None:
+    memory = np.ones(size, np.float32)
+    model = link_of(a=Parameter(memory), b=Parameter(memory), c=Parameter(np.ones(2, np.float32)))
+    optimizer = optimizers.SGD(0.25).setup(model)
+    for param in model.params():
+        param.grad = np.ones_like(param.array)
+    optimizer.update()
+    np.testing.assert_array_equal(memory, 0.5)
+    np.testing.assert_array_equal(model.c.array, 0.75)
+
+
+def test_two_optimizers_on_one_model() -> None:
+    model = make_model(np.float32, [(4,), (5, 3)])
+    first = optimizers.Adam().setup(model)
+    train(first, model, 1)
+    second = optimizers.SGD(1).setup(model)
+    before = model.p0.array.copy()
+    set_gradients(model, 9)
+    first.update()  # the rules in place are those of the last setup
+    np.testing.assert_array_equal(model.p0.array, before - model.p0.grad)
+    assert (first.t, second.t, model.p0.update_rule.t) == (2, 0, 1)
+
+
+def test_optimizers_taking_turns() -> None:
+    models = [make_model(np.float32, [(4,), (5, 3)]) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        one = optimizers.Adam().setup(model)
+        two = optimizers.Adam().setup(model)
+        for step in range(4):
+            train(one if step % 2 else two, model, 1, one_by_one, first=step)
+    assert_identical(*models)
+
+
+def _trained_in(buffer: memoryview, size: int) -> tuple[bool, np.ndarray]:
+    """Train parameters that live in the buffer; whether they still do, and what the buffer holds then."""
+    arrays = np.ndarray((2, size), np.float32, buffer)
+    arrays[...] = 1
+    model = link_of(a=Parameter(arrays[0]), b=Parameter(arrays[1]))
+    optimizer = optimizers.Adam(0.1).setup(model)
+    for param in model.params():
+        param.grad = np.ones(size, np.float32)
+    optimizer.update()
+    return all(np.shares_memory(p.array, arrays) for p in model.params()), arrays.copy()
+
+
+@pytest.mark.parametrize('size', [10, SMALL + 10])
+def test_arrays_in_shared_memory(size) -> None:
+    memory = multiprocessing.shared_memory.SharedMemory(create=True, size=8 * size)
+    try:
+        shared, values = _trained_in(memory.buf, size)
+    finally:
+        memory.close()
+        memory.unlink()
+    assert shared
+    np.testing.assert_allclose(values, 0.9, rtol=1e-5)
+
+
+def test_hyperparameters_changed_on_the_way() -> None:
+    models = [make_model(np.float64, SHAPES) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        optimizer = optimizers.Adam().setup(model)
+        train(optimizer, model, 2, one_by_one)
+        optimizer.beta1 = 0.5
+        model.p1.update_rule.hyperparam.alpha = 0.5
+        model.p3.update_rule.hyperparam.alpha = 0.5
+        train(optimizer, model, 1, one_by_one, first=2)
+        optimizer.amsgrad = True
+        train(optimizer, model, 2, one_by_one, first=3)
+        assert set(model.p3.update_rule.state) == {'m', 'v', 'vhat'}
+    assert_identical(*models)
+    assert models[0].p0.update_rule.hyperparam.beta1 == 0.5
+    assert models[0].p0.update_rule.hyperparam.alpha == 0.001
+
+
+def test_beta1_changed_on_the_way_gives_the_formula_of_its_time() -> None:
+    model = make_model(np.float64, [(3,), (4,)])
+    optimizer = optimizers.Adam(0.1).setup(model)
+    p, state = model.p0.array.copy(), {}
+    for t, beta1 in enumerate((0.9, 0.9, 0.5, 0.5), 1):
+        optimizer.beta1 = beta1
+        set_gradients(model, t)
+        p = adam(p, model.p0.grad, state, t, 0.1, beta1)
+        optimizer.update()
+    np.testing.assert_allclose(model.p0.array, p, rtol=1e-12)
+
+
+def test_bounds_of_adabound_follow_alpha_from_where_it_began() -> None:
+    model = make_model(np.float64, [(3,), (4,)])
+    optimizer = optimizers.AdaBound(alpha=0.1, final_lr=0.5).setup(model)
+    train(optimizer, model, 1)
+    lower, upper = model.p0.update_rule.bounds
+    optimizer.alpha = 0.05
+    assert model.p0.update_rule.bounds == pytest.approx((lower / 2, upper / 2))
+
+
+def test_many_more_elements_than_a_block_holds() -> None:
+    models = [make_model(np.float32, [(SMALL,)] * 20) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        train(optimizers.MomentumSGD().setup(model), model, one_by_one=one_by_one)
+    assert_identical(*models)
+
+
+def test_members_of_the_group_change() -> None:
+    models = [make_model(np.float32, [(3,)] * 6) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        optimizer = optimizers.Adam().setup(model)
+        for step in range(6):
+            for index, param in enumerate(model.params()):
+                param.update_rule.enabled = index != step
+            train(optimizer, model, 1, one_by_one, first=step)
+        assert [p.update_rule.t for p in model.params()] == [5] * 6
+    assert_identical(*models)
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize('name', ['Adam', 'RMSprop'])
+def test_eps_that_vanishes_in_the_dtype(name) -> None:
+    model = make_model(np.float32, [(3,)])
+    optimizer = getattr(optimizers, name)(eps=1e-50).setup(model)
+    set_gradients(model, 0)
+    with pytest.raises(ValueError, match=rf'eps of {name} optimizer is too small for float32 \(1e-50\)'):
+        optimizer.update()
+
+
+def test_eps_of_zero_is_allowed() -> None:
+    model = make_model(np.float32, [(3,)])
+    train(optimizers.Adam(eps=0).setup(model), model, 1)
+    assert np.isfinite(model.p0.array).all()
+
+
+def test_state_of_another_shape() -> None:
+    model = link_of(w=Parameter(np.ones(3, np.float32), name='w'))
+    optimizer = optimizers.Adam().setup(model)
+    train(optimizer, model, 1)
+    model.w.array = np.ones(4, np.float32)
+    model.w.grad = np.ones(4, np.float32)
+    message = r"AdamRule: parameter 'w' has shape \(4,\), state 'm' has shape \(3,\).*setup\(model\) again"
+    with pytest.raises(ValueError, match=message):
+        optimizer.update()
+
+
+def test_read_only_array() -> None:
+    array = np.ones(3, np.float32)
+    array.flags.writeable = False
+    model = link_of(w=Parameter(array, name='w'))
+    optimizer = optimizers.SGD().setup(model)
+    set_gradients(model, 0)
+    with pytest.raises(ValueError, match=r"SGDRule: parameter 'w' has a read-only array.*array\.copy\(\)"):
+        optimizer.update()
+    np.testing.assert_array_equal(array, 1)
+
+
+def test_integer_parameter() -> None:
+    model = link_of(w=Parameter(np.ones(3, np.int32)))
+    optimizer = optimizers.SGD().setup(model)
+    model.w.grad = np.ones(3, np.int32)
+    with pytest.raises(TypeError, match='SGDRule: only floating point parameters can be updated, got int32'):
+        optimizer.update()
+
+
+def test_hyperparameter_that_is_an_array() -> None:
+    model = make_model(np.float32, [(3,)])
+    optimizer = optimizers.SGD(np.ones(3)).setup(model)
+    set_gradients(model, 0)
+    with pytest.raises(
+        TypeError, match=r'SGDRule: hyperparameters must be numbers, got an array of shape \(3,\)'
+    ):
+        optimizer.update()
+
+
+def test_learning_rate_of_adam() -> None:
+    model = make_model(np.float32, [(3,)])
+    optimizer = optimizers.Adam(0.1).setup(model)
+    with pytest.raises(RuntimeError, match="Can't determine the learning rate of Adam.*not been started"):
+        _ = optimizer.alpha_t
+    train(optimizer, model, 2)
+    expected = 0.1 * math.sqrt(1 - 0.999**2) / (1 - 0.9**2)
+    assert optimizer.alpha_t == pytest.approx(expected)
+    assert model.p0.update_rule.alpha_t == pytest.approx(expected)
+    for owner in (optimizer, model.p0.update_rule):
+        with pytest.warns(DeprecationWarning, match=r'lr has been renamed to AdamRule\.alpha_t'):
+            assert owner.lr == pytest.approx(expected)

@@ -1,0 +1,33 @@
+"""Generated pages are up to date, and what pages name exists."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_coverage_page_is_up_to_date() -> None:
+    command = [sys.executable, str(ROOT / 'docs' / 'make_coverage.py'), '--check']
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_named_in_the_texts_exist() -> None:
+    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+    targets = set(re.findall(r'^([a-z-]+):', makefile, flags=re.MULTILINE))
+    texts = [ROOT / 'README.md', ROOT / 'CHANGELOG.md', *(ROOT / 'docs').glob('*.md')]
+    named = {
+        name for path in texts for name in re.findall(r'`make ([a-z-]+)`', path.read_text(encoding='utf-8'))
+    }
+    assert named - targets == set()
+
+
+def test_every_command_explains_itself() -> None:
+    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+    targets = set(re.findall(r'^([a-z-]+):', makefile, flags=re.MULTILINE)) - {'help'}
+    explained = set(re.findall(r"@echo 'make ([a-z-]+) ", makefile))
+    assert targets == explained

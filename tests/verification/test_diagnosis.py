@@ -1,0 +1,75 @@
+"""Each cause is recognised from the wrong values, and right values elsewhere do not mislead."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from minichainer.verification.diagnosis import Evidence, diagnose
+
+RNG = np.random.RandomState(0)
+G = RNG.normal(size=(4, 4))
+X = RNG.normal(size=(4, 4))
+OTHER = RNG.normal(size=(4, 4))
+
+
+def changed(index, value):
+    result = G.copy()
+    result[index] = value
+    return result
+
+
+CAUSES = {
+    'missing': (None, 'missing', 'gives None'),
+    'shape': (G[0], 'shape', r'shape \(4,\), the input has \(4, 4\)'),
+    'NaN': (changed((1, 2), np.nan), 'not_finite', 'in 1 of 16 elements'),
+    'infinity': (changed((1, 2), np.inf), 'not_finite', 'in 1 of 16 elements'),
+    'detached': (np.zeros((4, 4)), 'detached', 'does not get through'),
+    'sign': (-G, 'sign', 'gives -1 times'),
+    'factor': (1.5 * G, 'factor', r'gives 1.5 times the gradient$'),
+    'factor of an axis': (4 * G, 'factor', r'4 \(the size of axis 0: a mean that is treated as a sum'),
+    'one over the size': (G / 16, 'factor', r'0.0625 \(one over the number of elements: a sum'),
+    'negative factor': (-2 * G, 'factor', 'gives -2 times'),
+    'transposed': (G.T.copy(), 'transposed', 'transposed'),
+    'shifted': (np.roll(G, 1, axis=1), 'shifted', 'by 1 along axis 1'),
+    'shifted back': (np.roll(G, -1, axis=0), 'shifted', 'by -1 along axis 0'),
+    'reversed': (G[::-1].copy(), 'reversed', 'reversed along axis 0'),
+    'swapped': (OTHER, 'swapped', r'gradient of inputs\[1\] here'),
+    'negative half': (np.where(X < 0, 2.5 * G, G), 'half_line', 'exactly where x < 0'),
+    'positive half': (np.where(X > 0, 0, G), 'half_line', 'exactly where x > 0'),
+    'one element': (changed((2, 3), 9.0), 'single', r'\(2, 3\)'),
+    'one row': (changed((2,), 9.0), 'slice', 'index 2 of axis 0'),
+    'one column': (changed((slice(None), 1), 0.0), 'slice', 'index 1 of axis 1'),
+    'constant': (G + 0.125, 'constant', 'adds 0.125 to every'),
+    'missing term': (G - 0.5 * X, 'missing_term', '0.5 times the input'),
+    'nonsense': (RNG.normal(size=(4, 4)), 'unknown', 'no simple relation'),
+}
+
+
+@pytest.mark.parametrize('name', CAUSES)
+@pytest.mark.parametrize('tolerance', [1e-9, 1e-5])
+def test_causes(name, tolerance):
+    analytic, cause, text = CAUSES[name]
+    noisy = G + np.random.RandomState(1).uniform(-0.5, 0.5, G.shape) * tolerance
+    found = diagnose(Evidence(noisy, analytic, tolerance, X, {'inputs[1]': OTHER}))
+    assert found.name == cause
+    assert re.search(text, found.text), found.text
+
+
+def test_a_factor_in_a_sparse_gradient():
+    sparse = np.where(X > 0, G, 0)
+    assert diagnose(Evidence(sparse, 2 * sparse, 1e-9, X)).name == 'factor'
+
+
+def test_a_transposed_gradient_that_is_not_square():
+    numeric = RNG.normal(size=(2, 3))
+    assert diagnose(Evidence(numeric, numeric.T.reshape(2, 3), 1e-9)).name == 'transposed'
+
+
+def test_a_scalar():
+    assert diagnose(Evidence(np.array(2.0), np.array(-2.0), 1e-9)).name == 'sign'
+    assert diagnose(Evidence(np.array(2.0), np.array(3.0), 1e-9)).text.endswith(
+        'gives 1.5 times the gradient'
+    )

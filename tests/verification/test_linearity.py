@@ -1,0 +1,76 @@
+"""The exact test of linearity in the upstream gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from minichainer.verification.linearity import FACTOR, breaks_scaling, breaks_zero, safe_scale
+
+X = np.random.RandomState(0).normal(size=(7, 5))
+W = np.random.RandomState(1).normal(size=(5, 6))
+
+LINEAR = {
+    'product': lambda v, x: 3 * x * v,
+    'sum of products': lambda v, x: (x * v) @ W.astype(v.dtype) @ W.T.astype(v.dtype),
+    'softmax': lambda v, x: np.exp(x) * (v - (v * np.exp(x)).sum(1, keepdims=True)),
+    'third': lambda v, x: v / 3 + v.mean(),
+    'masked': lambda v, x: np.where(x > 0, v, 0),
+    'huge': lambda v, x: v * v.dtype.type(np.finfo(v.dtype).max / 8),
+    'subnormal': lambda v, x: v * x * v.dtype.type(np.finfo(v.dtype).smallest_subnormal * 20),
+}
+
+
+@pytest.mark.parametrize('name', LINEAR)
+@pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
+def test_linear_functions_pass(name, dtype):
+    x = X.astype(dtype)
+    for seed in range(20):
+        v = np.random.RandomState(seed).normal(size=X.shape).astype(dtype)
+        with np.errstate(over='ignore'):
+            gradients = [LINEAR[name](a, x) for a in (v, dtype(FACTOR) * v, 0 * v)]
+        assert not breaks_scaling(*gradients[:2]).any()
+        assert not breaks_zero(gradients[2]).any()
+
+
+NONLINEAR = {
+    'absolute': lambda v, x: x * abs(v),
+    'positive part': lambda v, x: x * np.maximum(v, 0),
+    'square': lambda v, x: x * v * v,
+    'ignored': lambda v, x: x + 0 * v,
+    'plus 1e-6': lambda v, x: x * v + v.dtype.type(1e-6),
+    'clipped': lambda v, x: x * np.clip(v, -1, 1),
+    'NaN at zero': lambda v, x: x * v * (v / v),
+}
+
+
+@pytest.mark.parametrize('name', NONLINEAR)
+@pytest.mark.parametrize('dtype', [np.float32, np.float64])
+def test_nonlinear_functions_are_caught(name, dtype):
+    x = X.astype(dtype)
+    v = np.random.RandomState(5).normal(size=X.shape).astype(dtype)
+    with np.errstate(invalid='ignore'):
+        gradients = [NONLINEAR[name](a, x) for a in (v, dtype(FACTOR) * v, 0 * v)]
+    assert breaks_scaling(*gradients[:2]).any() or breaks_zero(gradients[2]).any()
+
+
+def test_which_elements():
+    gradient = np.array([1.0, 2.0, np.nan, np.inf, 1e308])
+    scaled = np.array([-2.0, -4.1, np.nan, -np.inf, -np.inf])
+    np.testing.assert_array_equal(breaks_scaling(gradient, scaled), [False, True, False, False, False])
+    np.testing.assert_array_equal(
+        breaks_zero(np.array([0.0, -0.0, 1e-300, np.nan])), [False, False, True, True]
+    )
+
+
+def test_a_finite_number_against_nan_is_a_difference():
+    assert breaks_scaling(np.array([1.0]), np.array([np.nan])).all()
+
+
+@pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
+def test_safe_scale(dtype):
+    limit = np.finfo(dtype).max
+    assert safe_scale(np.array([1, np.nan, np.inf], dtype)) == 1.0
+    assert safe_scale(np.zeros(0, dtype)) == 1.0
+    scale = safe_scale(np.array([limit, 1], dtype))
+    assert scale == 2.0**-4
