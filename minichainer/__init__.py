@@ -1,29 +1,107 @@
-"""minichainer: Chainer's define-by-run API for today's Python."""
+"""minichainer: Chainer's define-by-run API (Variable, Link, Function) for NumPy, CuPy and today's Python.
+
+In the order in which a newcomer should read it: data (``Variable``, ``Parameter``), functions (``functions``,
+``FunctionNode``, ``grad``), models (``Link``, ``Chain``, ``links``), training (``optimizers``, ``training``,
+``serializers``), checking (``gradient_check``), and the settings (``config``).
+"""
 from __future__ import annotations
 
-from minichainer import backends, functions, initializers, ops, utils
-from minichainer._dtype import get_dtype, mixed16
-from minichainer._version import __version__
-from minichainer.backend import (
-    get_array_types,
-    get_cpu_array_types,
-    get_device,
-    is_arrays_compatible,
-    using_device,
-)
-from minichainer.backends import cuda
-from minichainer.configuration import (
-    DebugMode,
-    config,
-    force_backprop_mode,
-    global_config,
-    is_debug,
-    no_backprop_mode,
-    set_debug,
-    using_config,
-)
-from minichainer.differentiate import backward, grad
-from minichainer.function import Function, FunctionAdapter
-from minichainer.function_hook import FunctionHook, get_function_hooks
-from minichainer.function_node import FunctionNode
-from minichainer.variable import Parameter, Variable, VariableNode, as_array, as_variable
+import importlib
+from typing import Any
+
+from minichainer._version import __version__ as __version__
+
+# data
+from minichainer.variable import Parameter as Parameter
+from minichainer.variable import Variable as Variable
+from minichainer.variable import as_array as as_array
+from minichainer.variable import as_variable as as_variable
+
+# functions and their gradients
+from minichainer import functions as functions
+from minichainer.differentiate import backward as backward
+from minichainer.differentiate import grad as grad
+from minichainer.function import Function as Function
+from minichainer.function import FunctionAdapter as FunctionAdapter
+from minichainer.function_hook import FunctionHook as FunctionHook
+from minichainer.function_hook import get_function_hooks as get_function_hooks
+from minichainer.function_node import FunctionNode as FunctionNode
+
+# models
+from minichainer import initializers as initializers
+from minichainer import links as links
+from minichainer.device_resident import DeviceResident as DeviceResident
+from minichainer.initializer import Initializer as Initializer
+from minichainer.link import Chain as Chain
+from minichainer.link import ChainList as ChainList
+from minichainer.link import Link as Link
+from minichainer.link_hook import LinkHook as LinkHook
+from minichainer.sequential import Sequential as Sequential
+
+# training
+from minichainer import optimizer_hooks as optimizer_hooks
+from minichainer import optimizers as optimizers
+from minichainer import serializers as serializers
+from minichainer.optimizer import GradientMethod as GradientMethod
+from minichainer.optimizer import Optimizer as Optimizer
+from minichainer.optimizer import UpdateRule as UpdateRule
+from minichainer.reporter import DictSummary as DictSummary
+from minichainer.reporter import Reporter as Reporter
+from minichainer.reporter import Summary as Summary
+from minichainer.reporter import get_current_reporter as get_current_reporter
+from minichainer.reporter import report as report
+from minichainer.reporter import report_scope as report_scope
+from minichainer.serializer import AbstractSerializer as AbstractSerializer
+from minichainer.serializer import Deserializer as Deserializer
+from minichainer.serializer import Serializer as Serializer
+
+# checking
+from minichainer import gradient_check as gradient_check
+
+# settings and devices
+from minichainer import backend as backend
+from minichainer import backends as backends
+from minichainer import utils as utils
+from minichainer._dtype import get_dtype as get_dtype
+from minichainer._runtime_info import print_runtime_info as print_runtime_info
+from minichainer.backend import get_array_types as get_array_types
+from minichainer.backend import get_cpu_array_types as get_cpu_array_types
+from minichainer.backend import get_device as get_device
+from minichainer.backend import is_arrays_compatible as is_arrays_compatible
+from minichainer.backend import using_device as using_device
+from minichainer.backends import cuda as cuda
+from minichainer.backends.cuda import should_use_cudnn as should_use_cudnn
+from minichainer.backends.cuda import should_use_cudnn_tensor_core as should_use_cudnn_tensor_core
+from minichainer.configuration import DebugMode as DebugMode
+from minichainer.configuration import config as config
+from minichainer.configuration import force_backprop_mode as force_backprop_mode
+from minichainer.configuration import get_compute_mode as get_compute_mode
+from minichainer.configuration import global_config as global_config
+from minichainer.configuration import is_debug as is_debug
+from minichainer.configuration import mixed16 as mixed16
+from minichainer.configuration import no_backprop_mode as no_backprop_mode
+from minichainer.configuration import set_debug as set_debug
+from minichainer.configuration import using_config as using_config
+
+#: Set to True to silence the warnings of experimental features.
+disable_experimental_feature_warning = False
+
+#: Chainer's marker of ChainerX fallbacks; ChainerX does not exist here.
+Fallback = None
+
+#: Rooms that are loaded when they are first asked for.
+_LATER = ('computational_graph', 'datasets', 'dataset', 'iterators', 'testing', 'training', 'verification')
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        try:
+            return importlib.import_module(f'minichainer.{name}')
+        except ModuleNotFoundError as error:
+            if error.name != f'minichainer.{name}':
+                raise
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,27 +1,11 @@
-"""The default dtype, and ``mixed16``: float16 data with float32 statistics and master copies."""
+"""The default dtype."""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy
 
-from minichainer.configuration import config
-
-
-class _Mixed16:
-    """The type of :data:`mixed16`; there is one object of it."""
-
-    #: What NumPy takes it for.
-    dtype = numpy.dtype('float16')
-
-    def __repr__(self) -> str:
-        return "dtype('mixed16')"
-
-    def __reduce__(self) -> str:
-        return 'mixed16'
-
-
-mixed16 = _Mixed16()
+from minichainer.configuration import config, mixed16
 
 
 def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype[Any]:

@@ -119,6 +119,4 @@ def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooM
     rows, cols = (xp.full((len(stack), room), -1, numpy.int32) for _ in range(2))
     data[batch, place], rows[batch, place], cols[batch, place] = stack[batch, row, col], row, col
     shape = (*x.shape[:-2], room)
-    return CooMatrix(
-        data.reshape(shape), rows.reshape(shape), cols.reshape(shape), x.shape[-2:], 'C', requires_grad
-    )
+    return CooMatrix(data.reshape(shape), rows.reshape(shape), cols.reshape(shape), x.shape[-2:], 'C', requires_grad)

@@ -35,9 +35,7 @@ class WalkerAlias(DeviceResident):
                 f'WalkerAlias: expected a vector of probabilities, got an array of shape {weights.shape}'
             )
         if not (numpy.isfinite(weights).all() and weights.min() >= 0 and weights.sum() > 0):
-            raise ValueError(
-                'WalkerAlias: expected finite probabilities that are not negative and not all zero'
-            )
+            raise ValueError('WalkerAlias: expected finite probabilities that are not negative and not all zero')
         self.threshold, self.values = _alias_table(weights)
 
     def device_resident_accept(self, visitor: Any) -> None:

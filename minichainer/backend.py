@@ -78,18 +78,12 @@ def _device_of_text(spec: str) -> Device:
     module, _, rest = spec.lstrip('@').partition(':')
     if module in ('native', 'cuda', 'chainerx', 'intel64'):
         which = 'iDeep' if module == 'intel64' else 'ChainerX'
-        raise ValueError(
-            f"{spec!r} is a device of {which}, which does not exist here: use '@numpy' or '@cupy:0'"
-        )
+        raise ValueError(f"{spec!r} is a device of {which}, which does not exist here: use '@numpy' or '@cupy:0'")
     if spec == '@numpy':
         return CpuDevice()
     with contextlib.suppress(ValueError):
-        return (
-            GpuDevice.from_device_id(int(rest)) if spec.startswith('@cupy:') else _device_of_number(int(spec))
-        )
-    raise ValueError(
-        f"unknown device specifier {spec!r}: expected '@numpy', '@cupy:' and a number, or a number"
-    )
+        return GpuDevice.from_device_id(int(rest)) if spec.startswith('@cupy:') else _device_of_number(int(spec))
+    raise ValueError(f"unknown device specifier {spec!r}: expected '@numpy', '@cupy:' and a number, or a number")
 
 
 def _part_of_spec(part: Any) -> str:

@@ -38,6 +38,23 @@ def _flag(name: str, default: bool) -> bool:
     return bool(int(os.environ.get(name, '1' if default else '0')))
 
 
+class _Mixed16:
+    """The type of :data:`mixed16`; there is one object of it."""
+
+    #: What NumPy takes it for.
+    dtype = numpy.dtype('float16')
+
+    def __repr__(self) -> str:
+        return "dtype('mixed16')"
+
+    def __reduce__(self) -> str:
+        return 'mixed16'
+
+
+#: A value of ``config.dtype``: float16 data with float32 statistics.
+mixed16 = _Mixed16()
+
+
 class GlobalConfig:
     """Values that hold for every thread that has not set its own.
 
@@ -109,8 +126,6 @@ class GlobalConfig:
 def _dtype_from_environment() -> Any:
     name = os.environ.get('CHAINER_DTYPE', 'float32')
     if name == 'mixed16':
-        from minichainer._dtype import mixed16
-
         return mixed16
     if name not in ('float16', 'float32', 'float64'):
         raise TypeError(f'CHAINER_DTYPE is {name!r}: expected float16, mixed16, float32 or float64')
@@ -264,6 +279,11 @@ def is_debug() -> bool:
 def set_debug(debug: bool) -> None:
     """Switches debug mode on or off in the current thread."""
     config.debug = debug
+
+
+def get_compute_mode() -> Any:
+    """``config.compute_mode``; it is None unless it has been set."""
+    return config.compute_mode
 
 
 class DebugMode(contextlib.ContextDecorator):

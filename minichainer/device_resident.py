@@ -81,8 +81,10 @@ class DeviceResident:
         >>> model = chainer.links.Linear(3, 2).to_device('@numpy')
         """
         target = backend.get_device(device)
-        on_gpu = isinstance(target, backend.GpuDevice)
-        method, args = ('to_gpu', (target.device.id,)) if on_gpu else ('to_cpu', ())
+        method: str = 'to_cpu'
+        args: tuple[Any, ...] = ()
+        if isinstance(target, backend.GpuDevice):
+            method, args = 'to_gpu', (target.device.id,)
         self.device_resident_accept(_ToDeviceVisitor(target, method, args, None))
         return self
 

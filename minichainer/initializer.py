@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy
-
 from minichainer._dtype import get_dtype
 
 
@@ -36,11 +34,9 @@ class Initializer:
     def _check_dtype(self, array: Any) -> None:
         if self.dtype is None:
             return
-        expected = get_dtype(self.dtype, map_mixed16=numpy.float16)
+        expected = get_dtype(self.dtype)
         if array.dtype != expected:
-            raise ValueError(
-                f'{type(self).__name__}: expected an array of dtype {expected}, got {array.dtype}'
-            )
+            raise ValueError(f'{type(self).__name__}: expected an array of dtype {expected}, got {array.dtype}')
 
 
 def get_fans(shape: Sequence[int]) -> tuple[int, int]:

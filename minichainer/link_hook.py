@@ -56,9 +56,7 @@ class _ForwardPostprocessCallbackArgs(_ForwardArguments):
 
     _fields = (*_ForwardArguments._fields, 'out')
 
-    def __init__(
-        self, link: Any, forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
-    ) -> None:
+    def __init__(self, link: Any, forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         super().__init__(link, forward_name, args, kwargs)
         self.out = out
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import get_array_module
+
 _bodies: dict[str, Callable[..., Any]] = {}
 
 
@@ -33,18 +35,10 @@ def register_constant(name: str, body: Callable[..., Any]) -> None:
 
     def constant(*args: Any, **static: Any) -> Any:
         arrays = [arg if isinstance(arg, numpy.ndarray) else getattr(arg, 'array', arg) for arg in args]
-        return body(_array_module(arrays[0]), *arrays, **static)
+        return body(get_array_module(*arrays), *arrays, **static)
 
     globals()[name] = constant
     _bodies[name] = body
-
-
-def _array_module(array: Any) -> Any:
-    if isinstance(array, (numpy.ndarray, numpy.generic)):
-        return numpy
-    from minichainer.backend import get_array_module
-
-    return get_array_module(array)
 
 
 class _Raw:

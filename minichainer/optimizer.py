@@ -206,10 +206,8 @@ class Optimizer(LossScaling):
 
     def _try_load(self, serializer: Deserializer, rules: list[Any], problems: list[str]) -> None:
         """Load as much as there is, and note what is missing or does not fit."""
-        loads = [
-            ('', None, self._load_counts),
-            *((name, param, rule.serialize) for name, param, rule in rules),
-        ]
+        loads: list[tuple[str, Any, Callable[[Any], None]]] = [('', None, self._load_counts)]
+        loads += [(name, param, rule.serialize) for name, param, rule in rules]
         for name, param, load in loads:
             try:
                 load(serializer[name] if name else serializer)
@@ -408,8 +406,7 @@ class HyperparameterProxy:
 def make_deprecation_message(module_name: str) -> str:
     """Return the warning of a hook that is used under its name of Chainer v3."""
     return (
-        f'chainer.optimizer.{module_name} is deprecated from v4. '
-        f'Use chainer.optimizer_hooks.{module_name} instead.'
+        f'chainer.optimizer.{module_name} is deprecated from v4. Use chainer.optimizer_hooks.{module_name} instead.'
     )
 
 

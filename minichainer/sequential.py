@@ -83,19 +83,13 @@ class Sequential(ChainList):
         """A new Sequential with the layers of both."""
         return Sequential(*self, *_checked_sequential(other))
 
-    def __iadd__(self, other: Sequential) -> Sequential:  # type: ignore[misc,override]
+    def __iadd__(self, other: Sequential) -> Sequential:  # type: ignore[override]
         self.extend(_checked_sequential(other))
         return self
 
     def __str__(self) -> str:
-        lines = [
-            f'  ({i}): ' + _described(layer).replace('\n', '\n  ') for i, layer in enumerate(self._layers)
-        ]
-        return (
-            f'{type(self).__name__}('
-            + ('\n' + ''.join(line + ',\n' for line in lines) if lines else '')
-            + ')'
-        )
+        lines = [f'  ({i}): ' + _described(layer).replace('\n', '\n  ') for i, layer in enumerate(self._layers)]
+        return f'{type(self).__name__}(' + ('\n' + ''.join(line + ',\n' for line in lines) if lines else '') + ')'
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if any(_is_lambda(layer) for layer in self._layers):
@@ -209,7 +203,7 @@ class Sequential(ChainList):
         """
         return self._layers.count(layer)
 
-    def index(self, layer: Any, start: int | None = None, end: int | None = None) -> int:  # type: ignore[override]
+    def index(self, layer: Any, start: int | None = None, end: int | None = None) -> int:
         """Position of a layer, counted from ``start``.
 
         Args:
@@ -261,8 +255,7 @@ class Sequential(ChainList):
         """
         if not isinstance(link, Sequential):
             raise ValueError(
-                'Objects other than Sequential object cannot be copied to a Sequential object: '
-                f'got {type(link)}'
+                f'Objects other than Sequential object cannot be copied to a Sequential object: got {type(link)}'
             )
         super().copyparams(link, copy_persistent)
 
@@ -279,17 +272,13 @@ class Sequential(ChainList):
 
 def _checked(layer: Any) -> Any:
     if not callable(layer):
-        raise ValueError(
-            f'All elements of a Sequential class should be callable. But given {layer} is not callable.'
-        )
+        raise ValueError(f'All elements of a Sequential class should be callable. But given {layer} is not callable.')
     return layer
 
 
 def _checked_sequential(other: Any) -> Sequential:
     if not isinstance(other, Sequential):
-        raise ValueError(
-            f'add (+) operator supports only objects of Sequential class, but {type(other)} is given.'
-        )
+        raise ValueError(f'add (+) operator supports only objects of Sequential class, but {type(other)} is given.')
     return other
 
 

@@ -15,7 +15,8 @@ from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
 from minichainer.backprop import LeafNode, Node
 from minichainer.errors import UninitializedParameterError, describe
-from minichainer.initializers import Constant, NaN, generate_array
+from minichainer.initializers._generate import generate_array
+from minichainer.initializers.constant import Constant, NaN
 from minichainer.variable_node import VariableNode, creator_of, cut, view_of
 
 _new = object.__new__
@@ -462,8 +463,8 @@ class Parameter(Variable):
 
     Args:
         initializer: an :class:`~minichainer.Initializer`, a number or an array; None for NaN.
-        shape: its shape; None to leave that open until :meth:`initialize`. With an array as initializer the shape
-            is the array's.
+        shape: its shape; None to leave that open until :meth:`initialize`, or to take that of an array given as
+            initializer.
         name: its name.
 
     Its gradient is full of NaN until it is cleared or computed, so that a forgotten ``cleargrads`` shows.

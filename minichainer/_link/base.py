@@ -58,6 +58,7 @@ class Link(DeviceResident):
     _params: Any = SetByInit()
     _persistent: Any = SetByInit()
     _local_link_hooks: dict[str, LinkHook] | None
+    forward: Any
     _within_init_scope = False
 
     def __init__(self, **params: Any) -> None:
@@ -139,9 +140,7 @@ class Link(DeviceResident):
                 'delete the old one first (del) or choose another name'
             )
 
-    def add_param(
-        self, name: str, shape: Any = None, dtype: Any = numpy.float32, initializer: Any = None
-    ) -> None:
+    def add_param(self, name: str, shape: Any = None, dtype: Any = numpy.float32, initializer: Any = None) -> None:
         """Adds a parameter; the same as setting a Parameter inside :meth:`init_scope`.
 
         Args:
@@ -274,9 +273,7 @@ class Link(DeviceResident):
 
     def zerograds(self) -> None:
         """Sets the gradients of all parameters to zeros. Deprecated: :meth:`cleargrads` is faster."""
-        warnings.warn(
-            'Link.zerograds is deprecated. Use Link.cleargrads instead.', DeprecationWarning, stacklevel=2
-        )
+        warnings.warn('Link.zerograds is deprecated. Use Link.cleargrads instead.', DeprecationWarning, stacklevel=2)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', DeprecationWarning)
             for param in self.params():

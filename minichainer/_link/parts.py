@@ -44,7 +44,7 @@ def shape_and_dtype(value: Any) -> tuple[Any, Any]:
 
 def initialize_again(param: Parameter) -> None:
     """New initial values; a parameter made of an array has no others than that array's."""
-    initial = param.initializer
+    initial: Any = param.initializer
     param.grad_var = None
     if isinstance(initial, backend.get_array_types()):
         backend.copyto(param.array, initial)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -16,6 +17,7 @@ from minichainer.variable import Parameter
 # L2, and the fixed cost of the calls is a few per cent (benchmarks/optimizers.py).
 BLOCK_BYTES = 1 << 17
 
+_FLOAT32 = np.dtype(np.float32)
 _local = threading.local()
 
 
@@ -26,7 +28,7 @@ def block_size(dtype: np.dtype[Any]) -> int:
 
 def temporaries(dtype: np.dtype[Any], count: int) -> list[np.ndarray]:
     """Return ``count`` scratch blocks of this thread."""
-    held: list[np.ndarray] = _local.__dict__.setdefault(dtype.str, [])
+    held: list[np.ndarray] = _local.__dict__.setdefault(dtype, [])
     while len(held) < count:
         held.append(np.empty(block_size(dtype), dtype))
     return held[:count]
@@ -79,9 +81,12 @@ class ElementwiseRule(UpdateRule):
             self._state[name] = xp.zeros(param.array.shape, param.array.dtype)
 
     def operands(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[np.ndarray | None, ...]:
-        """Return the coefficients as 0-d arrays: in a NumPy operation half the fixed cost of a Python
-        number."""
-        return tuple(_operand(self, value, dtype) for value in self.coefficients(hyperparam, dtype))
+        """Return the coefficients as 0-d arrays, which NumPy combines faster with arrays than Python numbers."""
+        values = self.coefficients(hyperparam, dtype)
+        try:
+            return tuple([None if value is None else _operand(value, dtype) for value in values])
+        except TypeError:
+            return tuple(None if value is None else _checked_operand(self, value, dtype) for value in values)
 
     def update_core_cpu(self, param: Parameter) -> None:
         """Apply the formula to ``param.array`` in place; nothing happens without a gradient."""
@@ -146,15 +151,15 @@ def computing_dtype(rule: UpdateRule, dtype: np.dtype[Any]) -> np.dtype[Any]:
     order."""
     if dtype.kind not in 'fc':
         raise TypeError(f'{type(rule).__name__}: only floating point parameters can be updated, got {dtype}')
-    return np.dtype(np.float32) if dtype.char == 'e' else dtype.newbyteorder('=')
+    if dtype.char == 'e':
+        return _FLOAT32
+    return dtype if dtype.isnative else dtype.newbyteorder('=')
 
 
-def apply_in_blocks(
-    rule: ElementwiseRule, operands: Any, dtype: np.dtype[Any], arrays: list[np.ndarray]
-) -> None:
+def apply_in_blocks(rule: ElementwiseRule, operands: Any, dtype: np.dtype[Any], arrays: list[np.ndarray]) -> None:
     """Apply the rule's formula to arrays of one shape (parameter, gradient, states), all but the gradient in
     place."""
-    flat = [array.reshape(-1) if array.flags.c_contiguous else array.flatten() for array in arrays]
+    flat = [array.reshape(-1) for array in arrays]
     if all(array.dtype == dtype for array in flat):
         apply_in_place(rule, operands, dtype, flat)
     else:
@@ -164,9 +169,7 @@ def apply_in_blocks(
             array[...] = result.reshape(array.shape)
 
 
-def apply_in_place(
-    rule: ElementwiseRule, operands: Any, dtype: np.dtype[Any], flat: list[np.ndarray]
-) -> None:
+def apply_in_place(rule: ElementwiseRule, operands: Any, dtype: np.dtype[Any], flat: list[np.ndarray]) -> None:
     """Apply the rule's formula to one-dimensional arrays of the dtype it computes in, block by block."""
     scratch = temporaries(dtype, rule.temporaries)
     formula, size = rule.formula, scratch[0].size
@@ -202,16 +205,21 @@ def check_eps(rule: UpdateRule, eps: float, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _operand(rule: UpdateRule, value: Any, dtype: np.dtype[Any]) -> np.ndarray | None:
-    if value is None:
-        return None
+@functools.lru_cache(maxsize=256)
+def _operand(value: float, dtype: np.dtype[Any]) -> np.ndarray:
     operand = np.array(value, dtype)
-    if operand.ndim:
+    operand.flags.writeable = False
+    return operand
+
+
+def _checked_operand(rule: UpdateRule, value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Convert what cannot be a key of the cache: a 0-d array, or an error."""
+    if np.ndim(value):
         raise TypeError(
             f'{type(rule).__name__}: hyperparameters must be numbers, got an array of shape {np.shape(value)}'
             '; for another value per parameter set param.update_rule.hyperparam'
         )
-    return operand
+    return np.array(value, dtype)
 
 
 def _called(param: Parameter) -> str:

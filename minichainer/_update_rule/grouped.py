@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from operator import is_
 from typing import Any
@@ -20,10 +19,7 @@ from minichainer.variable import Parameter
 
 # Parameters of at most this many elements are gathered: for larger ones copying costs more than the calls it
 # saves.
-SMALL = 2048
-
-# What a user may replace on one rule; then the rule is asked to update by itself.
-_REPLACEABLE = ('update', 'update_core', 'update_core_cpu')
+SMALL = 8192
 
 
 class GroupedUpdate:
@@ -67,7 +63,9 @@ class GroupedUpdate:
         return foreign
 
     def _add(self, groups: dict[Any, _Group], param: Parameter, rule: ElementwiseRule) -> None:
-        hyperparam = _defining(rule.hyperparam)
+        hyperparam = rule.hyperparam
+        if len(hyperparam.__dict__) == 1:
+            hyperparam = _defining(hyperparam)
         rule.t += 1
         array = param.array
         key = (type(rule), id(hyperparam), rule.t, array.dtype, rule.group_token)
@@ -76,35 +74,64 @@ class GroupedUpdate:
             group = groups[key] = _Group(rule, hyperparam, array.dtype)
         size = array.size
         if size > SMALL:
-            alone = group.alone()
-            alone.add(param, rule, size)
-            self._run_group(alone)
+            alone = _Members()
+            alone.add(param, array, rule, group.state_names)
+            self._run_members(group, alone)
             return
         if group.total + size > group.capacity:
-            self._run_group(group)
-        group.add(param, rule, size)
+            self._run_members(group, group.waiting)
+            group.clear()
+        group.total += size
+        group.waiting.add(param, array, rule, group.state_names)
 
     def _run(self, groups: dict[Any, _Group], seen: set[int]) -> None:
         for group in groups.values():
-            if group.params:
-                self._run_group(group)
+            if group.waiting.params:
+                self._run_members(group, group.waiting)
         groups.clear()
         seen.clear()
 
-    def _run_group(self, group: _Group) -> None:
-        position = self._used
-        if position == len(self._blocks):
-            self._blocks.append(_Block(group))
-        elif not self._blocks[position].holds(group):
-            self._blocks[position] = _Block(group)
-        self._used += 1
-        self._blocks[position].run(group)
-        group.clear()
+    def _run_members(self, group: _Group, members: _Members) -> None:
+        position, blocks = self._used, self._blocks
+        if position == len(blocks):
+            blocks.append(_Block(group, members))
+        elif not blocks[position].holds(members):
+            blocks[position] = _Block(group, members)
+        self._used = position + 1
+        blocks[position].run(group, members)
+
+
+class _Members:
+    """Parameters that are updated together, with the arrays this takes."""
+
+    __slots__ = ('fresh', 'grads', 'params', 'written')
+
+    def __init__(self) -> None:
+        self.params: list[Parameter] = []
+        # The arrays of each parameter followed by its states.
+        self.written: list[Any] = []
+        self.grads: list[np.ndarray] = []
+        # Whether nobody has seen the states yet.
+        self.fresh = True
+
+    def add(self, param: Parameter, array: Any, rule: ElementwiseRule, state_names: tuple[str, ...]) -> None:
+        state = rule._state
+        if state is None:
+            rule._init_states(param)
+            state = rule._state
+        else:
+            self.fresh = False
+        self.params.append(param)
+        self.written.append(array)
+        for name in state_names:
+            self.written.append(state.get(name))
+        self.grads.append(param.grad)
 
 
 class _Group:
-    """Parameters with the same rule class, hyperparameters, update count and dtype, waiting for their
-    update."""
+    """The values that parameters of one rule class, hyperparameters, update count and dtype have in common."""
+
+    __slots__ = ('capacity', 'dtype', 'operands', 'rule', 'state_names', 'total', 'waiting')
 
     def __init__(self, rule: ElementwiseRule, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> None:
         self.dtype = computing_dtype(rule, dtype)
@@ -115,103 +142,80 @@ class _Group:
         self.clear()
 
     def clear(self) -> None:
-        self.params: list[Parameter] = []
-        # The arrays of each parameter followed by its states.
-        self.written: list[Any] = []
-        self.grads: list[np.ndarray] = []
+        self.waiting = _Members()
         self.total = 0
-        self.fresh = True
-
-    def alone(self) -> _Group:
-        """Return an empty group with the same values."""
-        other = copy.copy(self)
-        other.clear()
-        return other
-
-    def add(self, param: Parameter, rule: ElementwiseRule, size: int) -> None:
-        state = rule._state
-        if state is None:
-            rule._init_states(param)
-            state = rule._state
-        else:
-            self.fresh = False
-        self.params.append(param)
-        self.written.append(param.array)
-        self.written.extend(map(state.get, self.state_names))
-        self.grads.append(param.grad)
-        self.total += size
 
 
 class _Block:
-    """Where a group is updated: the memory to gather it in and the way back, or views of its own arrays."""
+    """Where parameters are updated: memory to gather them in and the way back, or views of their own arrays."""
 
-    def __init__(self, group: _Group) -> None:
-        self._held = list(group.written)
+    def __init__(self, group: _Group, members: _Members) -> None:
+        self._held = list(members.written)
         self._width = 1 + len(group.state_names)
         self._flat: list[np.ndarray] | None = None
         self._gathered: list[tuple[np.ndarray, list[np.ndarray]]] = []
         self._back: list[tuple[np.ndarray, np.ndarray]] = []
-        self._fits = _fit(self._held, self._width) and not _overlap(self._held)
-        if not self._fits:
+        if not _fit(self._held, self._width) or _overlap(self._held):
             return
-        if len(group.params) == 1:
-            if group.written[0].dtype == group.dtype:
+        if len(members.params) == 1:
+            if members.written[0].dtype == group.dtype:
                 self._flat = [array.reshape(-1) for array in self._held]
         else:
-            self._gather(group)
+            self._gather(group, members)
 
-    def _gather(self, group: _Group) -> None:
+    def _gather(self, group: _Group, members: _Members) -> None:
         arrays = self._held[:: self._width]
-        blocks = np.empty((1 + self._width + group.rule.temporaries, group.total), group.dtype)
+        total = sum(array.size for array in arrays)
+        blocks = np.empty((1 + self._width + group.rule.temporaries, total), group.dtype)
         self._grad, self._param, *self._states = blocks[: 1 + self._width]
         self._temporaries = list(blocks[1 + self._width :])
         self._gathered = [(self._param, arrays)]
         self._back = _parts(self._param, arrays)
-        # Where nobody has seen the states yet they may live in the block, and need no copying.
-        adopt = group.fresh and arrays[0].dtype == group.dtype
+        # States that nobody has seen yet may live in the block, and need no copying.
+        adopt = members.fresh and arrays[0].dtype == group.dtype
         for index, (name, block) in enumerate(zip(group.state_names, self._states, strict=True), 1):
             states = self._held[index :: self._width]
             if adopt:
                 np.concatenate(states, axis=None, out=block)
                 self._held[index :: self._width] = [part for _, part in _parts(block, states)]
-                for param, state in zip(group.params, self._held[index :: self._width], strict=True):
+                for param, state in zip(members.params, self._held[index :: self._width], strict=True):
                     param.update_rule._state[name] = state
             else:
                 self._gathered.append((block, states))
                 self._back += _parts(block, states)
 
-    def holds(self, group: _Group) -> bool:
+    def holds(self, members: _Members) -> bool:
         """Whether it was made for exactly these arrays."""
-        held, written = self._held, group.written
+        held, written = self._held, members.written
         return len(held) == len(written) and all(map(is_, held, written))
 
-    def run(self, group: _Group) -> None:
-        """Update the group's parameters."""
-        rule, grad = group.rule, group.grads[0]
+    def run(self, group: _Group, members: _Members) -> None:
+        """Update the parameters."""
+        rule, grads = group.rule, members.grads
         if self._gathered:
             for block, arrays in self._gathered:
                 np.concatenate(arrays, axis=None, out=block)
-            np.concatenate(group.grads, axis=None, out=self._grad)
+            np.concatenate(grads, axis=None, out=self._grad)
             rule.formula(np, group.operands, self._temporaries, self._param, self._grad, *self._states)
             for array, part in self._back:
                 array[...] = part
-        elif self._flat is not None and grad.flags.c_contiguous:
+        elif self._flat is not None:
             array, *states = self._flat
-            apply_in_place(rule, group.operands, group.dtype, [array, grad.reshape(-1), *states])
+            apply_in_place(rule, group.operands, group.dtype, [array, grads[0].reshape(-1), *states])
         else:
-            for param in group.params:
+            for param in members.params:
                 param.update_rule._init_states(param)
                 param.update_rule.apply(param, group.operands, group.dtype)
 
 
 def _is_plain(param: Any, rule: Any) -> bool:
-    """Whether ``param.update()`` would do nothing but apply the rule's formula to NumPy arrays (or
-    nothing)."""
-    if type(param).update is not Parameter.update or 'update' in param.__dict__:
+    """Whether ``param.update()`` would do nothing but apply the rule's formula to NumPy arrays (or nothing)."""
+    if (type(param) is not Parameter and type(param).update is not Parameter.update) or 'update' in param.__dict__:
         return False
     if rule is None:
         return True
-    if 'groupable' not in type(rule).__dict__ or not rule.__dict__.keys().isdisjoint(_REPLACEABLE):
+    own = rule.__dict__
+    if 'groupable' not in type(rule).__dict__ or 'update_core' in own or 'update_core_cpu' in own or 'update' in own:
         return False
     if not rule.enabled:
         return True
@@ -220,7 +224,7 @@ def _is_plain(param: Any, rule: Any) -> bool:
         type(array) is np.ndarray
         and type(grad) is np.ndarray
         and array.shape == grad.shape
-        and array.dtype == grad.dtype
+        and (array.dtype is grad.dtype or array.dtype == grad.dtype)
         and rule._hooks is None
         and not rule._use_fp32_update
         and param._loss_scale is None

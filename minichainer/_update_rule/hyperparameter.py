@@ -44,9 +44,7 @@ class Hyperparameter:
         if parent is not None:
             return getattr(parent, name)
         known = ', '.join(sorted(self.get_dict())) or 'none'
-        raise AttributeError(
-            f"no hyperparameter '{name}' is set here or in a parent (set at the top: {known})"
-        )
+        raise AttributeError(f"no hyperparameter '{name}' is set here or in a parent (set at the top: {known})")
 
     def __repr__(self) -> str:
         values = ', '.join(f'{name}={value}' for name, value in sorted(self.get_dict().items()))

@@ -1,4 +1,4 @@
-"""What a device is, and the one that is always there: the CPU."""
+"""What a device is, and the one that is always there, the CPU, under its two names."""
 
 from __future__ import annotations
 
@@ -104,6 +104,49 @@ class CpuDevice(Device):
 
     def is_array_supported(self, array: Any) -> bool:
         return isinstance(array, numpy.ndarray)
+
+
+class DummyDeviceType:
+    """What the device of a CPU array is, for code written for GPUs: ``with DummyDevice:`` does nothing.
+
+    >>> import numpy as np
+    >>> from minichainer.backends import cuda
+    >>> with cuda.get_device_from_array(np.zeros(3)) as device:
+    ...     device.id
+    -1
+    """
+
+    id = -1
+
+    def __init__(self) -> None:
+        """There is nothing to remember."""
+
+    def __int__(self) -> int:
+        return -1
+
+    def __enter__(self) -> DummyDeviceType:
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        """Nothing to undo."""
+
+    def use(self) -> None:
+        """Does nothing."""
+
+    def synchronize(self) -> None:
+        """Does nothing."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DummyDeviceType)
+
+    def __hash__(self) -> int:
+        return -1
+
+    def __repr__(self) -> str:
+        return '<DummyDevice>'
+
+
+DummyDevice = DummyDeviceType()
 
 
 def map_arrays(convert: Callable[[Any], Any], arrays: Any) -> Any:

@@ -17,9 +17,22 @@ from typing import Any
 
 import numpy
 
-from minichainer.backends import _missing_cupy
+from minichainer.backends import _cudnn, _missing_cupy
+from minichainer.backends._cudnn import (
+    get_max_workspace_size,
+    set_max_workspace_size,
+    should_use_cudnn,
+    should_use_cudnn_tensor_core,
+)
 from minichainer.backends._device import Device as _BackendDevice
-from minichainer.backends._device import array_to_cpu, is_scalar, map_arrays, not_an_array
+from minichainer.backends._device import (
+    DummyDevice,
+    DummyDeviceType,
+    array_to_cpu,
+    is_scalar,
+    map_arrays,
+    not_an_array,
+)
 from minichainer.configuration import config
 
 __all__ = [
@@ -84,59 +97,16 @@ except Exception as error:
 
 #: True if CuPy can be imported and sees a GPU.
 available: bool = _missing_cupy.import_error is None and bool(cupy.is_available())
-_cudnn: Any
-_cudnn, _cudnn_version = _import_cudnn() if available else (None, 0)
+if available:
+    _cudnn.library, _cudnn.version = _import_cudnn()
 #: True if CuPy brings cuDNN.
-cudnn_enabled: bool = _cudnn is not None
+cudnn_enabled: bool = _cudnn.library is not None
 
 
 def check_cuda_available() -> None:
     """Raises a RuntimeError that says what is missing, unless CuPy and a GPU are there."""
     if not available:
         raise RuntimeError(_missing_cupy.why_unavailable())
-
-
-class DummyDeviceType:
-    """What the device of a CPU array is, for code written for GPUs: ``with DummyDevice:`` does nothing.
-
-    >>> import numpy as np
-    >>> from minichainer.backends import cuda
-    >>> with cuda.get_device_from_array(np.zeros(3)) as device:
-    ...     device.id
-    -1
-    """
-
-    id = -1
-
-    def __init__(self) -> None:
-        """There is nothing to remember."""
-
-    def __int__(self) -> int:
-        return -1
-
-    def __enter__(self) -> DummyDeviceType:
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        """Nothing to undo."""
-
-    def use(self) -> None:
-        """Does nothing."""
-
-    def synchronize(self) -> None:
-        """Does nothing."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DummyDeviceType)
-
-    def __hash__(self) -> int:
-        return -1
-
-    def __repr__(self) -> str:
-        return '<DummyDevice>'
-
-
-DummyDevice = DummyDeviceType()
 
 
 class GpuDevice(_BackendDevice):
@@ -309,9 +279,7 @@ def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
     target = _as_cuda_device(device)
     if stream is None:
         return map_arrays(lambda one: _array_to_gpu(one, target), array)
-    warnings.warn(
-        'to_gpu(stream=...) is deprecated: call it inside "with stream:"', DeprecationWarning, stacklevel=2
-    )
+    warnings.warn('to_gpu(stream=...) is deprecated: call it inside "with stream:"', DeprecationWarning, stacklevel=2)
     with stream:
         return map_arrays(lambda one: _array_to_gpu(one, target), array)
 
@@ -416,9 +384,7 @@ def reduce(
         kwargs: further arguments of :class:`cupy.ReductionKernel`.
     """
     check_cuda_available()
-    return cupy.ReductionKernel(
-        in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name, **kwargs
-    )
+    return cupy.ReductionKernel(in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name, **kwargs)
 
 
 @memoize()
@@ -446,50 +412,6 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     return args[0] if args and callable(args[0]) else lambda function: function
 
 
-_USE_LEVELS = {'never': 0, 'auto': 1, 'always': 2}
-
-
-def get_max_workspace_size() -> int:
-    """How many bytes cuDNN may use as a workspace; 0 where there is no cuDNN."""
-    return _cudnn.get_max_workspace_size() if cudnn_enabled else 0
-
-
-def set_max_workspace_size(size: int) -> None:
-    """Sets how many bytes cuDNN may use as a workspace; nothing happens where there is no cuDNN."""
-    if cudnn_enabled:
-        _cudnn.set_max_workspace_size(size)
-
-
-def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
-    """True if cuDNN is there and ``chainer.config.use_cudnn`` wants it.
-
-    Args:
-        level: ``'==always'`` (the setting must be ``'always'``) or ``'>=auto'`` (``'auto'`` is enough).
-        lowest_version: the oldest version of cuDNN that will do, as cuDNN counts it (such as 7000).
-    """
-    if level not in ('==always', '>=auto'):
-        raise ValueError(f"should_use_cudnn: expected level '==always' or '>=auto', got {level!r}")
-    if config.use_cudnn not in _USE_LEVELS:
-        raise ValueError(
-            f"chainer.config.use_cudnn: expected 'always', 'auto' or 'never', got {config.use_cudnn!r}"
-        )
-    if not cudnn_enabled or _cudnn_version < lowest_version:
-        return False
-    return _USE_LEVELS[config.use_cudnn] >= _USE_LEVELS[level[2:]]
-
-
-def should_use_cudnn_tensor_core(dtype: Any) -> bool:
-    """True if cuDNN should use tensor cores for ``dtype``, by ``chainer.config.use_cudnn_tensor_core``."""
-    setting = config.use_cudnn_tensor_core
-    if setting not in _USE_LEVELS:
-        raise ValueError(
-            f"chainer.config.use_cudnn_tensor_core: expected 'always', 'auto' or 'never', got {setting!r}"
-        )
-    if not cudnn_enabled or setting == 'never':
-        return False
-    return setting == 'always' or bool(_cudnn.is_tensor_core_available(numpy.dtype(dtype)))
-
-
 _dropout_seeds = itertools.count()
 
 
@@ -504,4 +426,4 @@ def get_cudnn_dropout_states_core(thread_id: int) -> Any:
     if not cudnn_enabled:
         raise RuntimeError('cuDNN is not enabled: CuPy brings none, or CHAINER_CUDNN is 0')
     seed = int(os.environ.get('CHAINER_SEED', next(_dropout_seeds)))
-    return _cudnn.DropoutStates(_cudnn.get_handle(), seed)
+    return _cudnn.library.DropoutStates(_cudnn.library.get_handle(), seed)

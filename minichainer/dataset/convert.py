@@ -183,9 +183,7 @@ def _check_shapes(arrays: Sequence[Any], key: Any) -> None:
 def _pad(arrays: Sequence[Any], padding: Any) -> Any:
     ndims = {a.ndim for a in arrays}
     if len(ndims) > 1:
-        raise ValueError(
-            f'concat_examples: cannot pad arrays of different numbers of dimensions {sorted(ndims)}'
-        )
+        raise ValueError(f'concat_examples: cannot pad arrays of different numbers of dimensions {sorted(ndims)}')
     shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in arrays), strict=True))
     xp = backend.get_array_module(arrays[0])
     result = xp.full((len(arrays), *shape), padding, dtype=arrays[0].dtype)

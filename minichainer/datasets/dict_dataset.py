@@ -28,8 +28,7 @@ class DictDataset:
         for key, dataset in datasets.items():
             if len(dataset) != self._length:
                 raise ValueError(
-                    f'DictDataset: dataset length conflicts at "{key}": '
-                    f'{len(dataset)}, "{first}" has {self._length}'
+                    f'DictDataset: dataset length conflicts at "{key}": {len(dataset)}, "{first}" has {self._length}'
                 )
         self._datasets = datasets
 

@@ -32,8 +32,7 @@ class SubDataset(DatasetMixin):
     def __init__(self, dataset: Any, start: int, finish: int, order: Sequence[int] | None = None) -> None:
         if start < 0 or finish > len(dataset):
             raise ValueError(
-                'SubDataset: subset overruns the base dataset: '
-                f'[{start}, {finish}) of {len(dataset)} examples'
+                f'SubDataset: subset overruns the base dataset: [{start}, {finish}) of {len(dataset)} examples'
             )
         if order is not None and len(order) != len(dataset):
             raise ValueError(
@@ -57,9 +56,7 @@ class SubDataset(DatasetMixin):
         return self._dataset[index if self._order is None else self._order[index]]
 
 
-def split_dataset(
-    dataset: Any, split_at: int, order: Sequence[int] | None = None
-) -> tuple[SubDataset, SubDataset]:
+def split_dataset(dataset: Any, split_at: int, order: Sequence[int] | None = None) -> tuple[SubDataset, SubDataset]:
     """Splits a dataset in two: the first ``split_at`` examples and the rest.
 
     Args:
@@ -89,9 +86,7 @@ def split_dataset(
     return SubDataset(dataset, 0, n, order), SubDataset(dataset, n, len(dataset), order)
 
 
-def split_dataset_random(
-    dataset: Any, first_size: int, seed: int | None = None
-) -> tuple[SubDataset, SubDataset]:
+def split_dataset_random(dataset: Any, first_size: int, seed: int | None = None) -> tuple[SubDataset, SubDataset]:
     """Splits a dataset in two at random: ``first_size`` examples and the rest.
 
     Args:

@@ -26,8 +26,8 @@ _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
 def caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     """The function that applies an op."""
-    if len(spec.rules) == 1 and not spec.static_parameters:
-        return _unary_caller(spec, cls)
+    if len(spec.rules) == 1:
+        return _static_unary_caller(spec, cls) if spec.static_parameters else _unary_caller(spec, cls)
     if len(spec.rules) == 2 and not spec.static_parameters:
         return _binary_caller(spec, cls)
     return _general_caller(spec, cls)
@@ -126,6 +126,44 @@ def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
             node.saved = (array,)
         elif kept:
             node.saved = (array, y)
+        result = _new(Variable)
+        result._data = y
+        result._node = node
+        return result
+
+    return call
+
+
+def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
+    body, kept, kinds, count = spec.body, spec.kept, spec.kinds, len(spec.static_parameters)
+
+    def call(x: Any, *static: Any, **kwargs: Any) -> Variable:
+        if kwargs or len(static) != count:
+            static = spec.static_values(static, kwargs)
+        if type(x) is not Variable:
+            x = as_variable(x)
+        array = x._data
+        if configuration.nondefault or type(array) is not _ndarray:
+            return _apply(spec, cls, (x,), static)
+        dtype = array.dtype
+        if dtype is not _float32 and dtype is not _float64 and dtype.kind not in kinds:
+            raise spec.wrong_kind(dtype, static)
+        y = body(numpy, array, *static)
+        if type(y) is not _ndarray or y.dtype is not dtype:
+            y = spec.as_result(y, dtype)
+        source = x._node
+        if source is None:
+            source = x.edge
+        if not source.requires_grad:
+            return _without_graph(y)
+        node = _new(cls)
+        node.edges = (source,)
+        node.level = source.level + 1
+        node.shape = y.shape
+        node.dtype = y.dtype
+        node.static = static
+        if kept:
+            node.saved = spec.keep((array,), y)
         result = _new(Variable)
         result._data = y
         result._node = node

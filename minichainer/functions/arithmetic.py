@@ -8,6 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
+from minichainer.functions._constants import number
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable, as_variable
 
@@ -29,7 +30,7 @@ def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, rhs: gy * rhs, lambda m, gy, lhs: gy * lhs, name='Mul', label='_ * _', kinds=_NUMERIC
+    lambda m, gy, lhs, rhs: gy * rhs, lambda m, gy, lhs, rhs: gy * lhs, name='Mul', label='_ * _', kinds=_NUMERIC
 )  # fmt: skip
 def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.multiply(lhs, rhs)
@@ -153,11 +154,6 @@ def _shown(value: Any) -> str:
 
 
 # --- the operators: which of the ops above an operand calls for -----------------------------------------------------
-def _scalar(value: Any, dtype: Any) -> Any:
-    """A number as a 0-d array of the Variable's dtype; NumPy is twice as fast with it as with a Python number."""
-    return numpy.array(value, dtype)
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, numpy.number, numpy.bool_))
 
@@ -205,9 +201,9 @@ def add(*xs: Any) -> Variable:
         return add_arrays(lhs, rhs)
     if _is_number(rhs):
         lhs = as_variable(lhs)
-        return add_constant(lhs, _scalar(rhs, lhs.dtype), rhs)
+        return add_constant(lhs, number(rhs, lhs.dtype), rhs)
     if _is_number(lhs):
-        return add_constant(rhs, _scalar(lhs, rhs.dtype), lhs)
+        return add_constant(rhs, number(lhs, rhs.dtype), lhs)
     return add_arrays(*_pair(lhs, rhs))
 
 
@@ -225,9 +221,9 @@ def subtract(lhs: Any, rhs: Any) -> Variable:
     if isinstance(lhs, Variable) and isinstance(rhs, Variable):
         return subtract_arrays(lhs, rhs)
     if _is_number(rhs):
-        return add_constant(lhs, _scalar(-rhs, lhs.dtype), -rhs)
+        return add_constant(lhs, number(-rhs, lhs.dtype), -rhs)
     if _is_number(lhs):
-        return subtract_from_constant(rhs, _scalar(lhs, rhs.dtype), lhs)
+        return subtract_from_constant(rhs, number(lhs, rhs.dtype), lhs)
     return subtract_arrays(*_pair(lhs, rhs))
 
 
@@ -236,9 +232,9 @@ def multiply(lhs: Any, rhs: Any) -> Variable:
     if isinstance(lhs, Variable) and isinstance(rhs, Variable):
         return multiply_arrays(lhs, rhs)
     if _is_number(rhs):
-        return multiply_constant(lhs, _scalar(rhs, lhs.dtype), rhs)
+        return multiply_constant(lhs, number(rhs, lhs.dtype), rhs)
     if _is_number(lhs):
-        return multiply_constant(rhs, _scalar(lhs, rhs.dtype), lhs)
+        return multiply_constant(rhs, number(lhs, rhs.dtype), lhs)
     return multiply_arrays(*_pair(lhs, rhs))
 
 
@@ -248,9 +244,9 @@ def divide(lhs: Any, rhs: Any) -> Variable:
         return divide_arrays(lhs, rhs)
     if _is_number(rhs):
         inverse = 1.0 / rhs
-        return multiply_constant(lhs, _scalar(inverse, lhs.dtype), inverse)
+        return multiply_constant(lhs, number(inverse, lhs.dtype), inverse)
     if _is_number(lhs):
-        return divide_constant(rhs, _scalar(lhs, rhs.dtype), lhs)
+        return divide_constant(rhs, number(lhs, rhs.dtype), lhs)
     return divide_arrays(*_pair(lhs, rhs))
 
 
@@ -259,9 +255,9 @@ def power(lhs: Any, rhs: Any) -> Variable:
     if isinstance(lhs, Variable) and isinstance(rhs, Variable):
         return power_arrays(lhs, rhs)
     if _is_number(rhs):
-        return power_constant(lhs, _scalar(rhs, lhs.dtype), rhs)
+        return power_constant(lhs, number(rhs, lhs.dtype), rhs)
     if _is_number(lhs):
-        return constant_power(rhs, _scalar(lhs, rhs.dtype), lhs)
+        return constant_power(rhs, number(lhs, rhs.dtype), lhs)
     return power_arrays(*_pair(lhs, rhs))
 
 
@@ -269,9 +265,9 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
     """Elementwise floor division: ``lhs // rhs``; a step function, so the result has no graph."""
     if _is_number(rhs):
         x = as_variable(lhs)
-        return Variable(numpy.asarray(x.array // _scalar(rhs, x.dtype)), requires_grad=False)
+        return Variable(numpy.asarray(x.array // number(rhs, x.dtype)), requires_grad=False)
     if _is_number(lhs):
-        return Variable(numpy.asarray(_scalar(lhs, rhs.dtype) // rhs.array), requires_grad=False)
+        return Variable(numpy.asarray(number(lhs, rhs.dtype) // rhs.array), requires_grad=False)
     left, right = _pair(lhs, rhs)
     return Variable(numpy.asarray(left.array // right.array), requires_grad=False)
 

@@ -49,7 +49,7 @@ def generate_array(
         )
     target = _target(xp, device)
     with target.create_context():
-        dtype = get_dtype(own_dtype if dtype is None else dtype, map_mixed16=numpy.float16)
+        dtype = get_dtype(own_dtype if dtype is None else dtype)
         array = target.xp.empty(shape, dtype)
         initializer(array)
     return array
@@ -60,9 +60,7 @@ def _target(xp: types.ModuleType, device: Any) -> Device:
         return CpuDevice() if xp is numpy else GpuDevice(cuda.Device())
     target = get_device(device)
     if target.xp is not xp:
-        raise ValueError(
-            f'generate_array: device {target} is none of the array module {getattr(xp, "__name__", xp)}'
-        )
+        raise ValueError(f'generate_array: device {target} is none of the array module {getattr(xp, "__name__", xp)}')
     return target
 
 

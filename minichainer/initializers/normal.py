@@ -87,9 +87,7 @@ class HeNormal(RandomInitializer):
         kwargs: ``rng``, the generator to draw from; ``xp.random`` by default.
     """
 
-    def __init__(
-        self, scale: float = 1.0, dtype: Any = None, fan_option: str = 'fan_in', **kwargs: Any
-    ) -> None:
+    def __init__(self, scale: float = 1.0, dtype: Any = None, fan_option: str = 'fan_in', **kwargs: Any) -> None:
         super().__init__(scale, dtype, kwargs)
         if fan_option not in ('fan_in', 'fan_out'):
             raise ValueError(f"HeNormal: expected fan_option 'fan_in' or 'fan_out', got {fan_option!r}")

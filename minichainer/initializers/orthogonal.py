@@ -41,9 +41,7 @@ class Orthogonal(RandomInitializer):
     def __init__(self, scale: float = 1.1, dtype: Any = None, mode: str = 'auto', **kwargs: Any) -> None:
         super().__init__(scale, dtype, kwargs)
         if mode not in _FITS:
-            raise ValueError(
-                f'Orthogonal: expected mode to be one of {", ".join(map(repr, _FITS))}, got {mode!r}'
-            )
+            raise ValueError(f'Orthogonal: expected mode to be one of {", ".join(map(repr, _FITS))}, got {mode!r}')
         self.mode = mode
 
     def __call__(self, array: Any) -> None:

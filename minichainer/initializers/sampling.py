@@ -25,25 +25,18 @@ class _SamplingFilter(Initializer):
         axis = _linear_filter(size, self._upsampling)
         kernel = functools.reduce(numpy.multiply.outer, [axis] * (array.ndim - 2))
         kernel = get_array_module(array).asarray(kernel)
-        if n_in == 1:
-            array[...] = kernel
-        else:
-            array[...] = 0
-            array[range(n_out), range(n_in)] = kernel
+        array[...] = 0
+        array[range(n_out), range(n_in)] = kernel
 
     def _sizes(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
         name = type(self).__name__
         if len(shape) < 3:
-            raise ValueError(
-                f'{name}: expected the weight of a convolution, of at least 3 axes, got shape {shape}'
-            )
+            raise ValueError(f'{name}: expected the weight of a convolution, of at least 3 axes, got shape {shape}')
         n_out, n_in, *sizes = shape
         if len(set(sizes)) > 1:
             raise ValueError(f'{name}: expected one kernel size along all axes, got shape {shape}')
         if n_in not in (1, n_out):
-            raise ValueError(
-                f'{name}: expected as many input channels as output channels, or one, got shape {shape}'
-            )
+            raise ValueError(f'{name}: expected as many input channels as output channels, or one, got shape {shape}')
         return n_out, n_in, sizes[0]
 
 

@@ -23,15 +23,12 @@ class Position:
 class Plan:
     """What an iterator's arguments say about which indices come next."""
 
-    def __init__(
-        self, dataset: Any, batch_size: int, repeat: bool, shuffle: bool | None, order_sampler: Any
-    ) -> None:
+    def __init__(self, dataset: Any, batch_size: int, repeat: bool, shuffle: bool | None, order_sampler: Any) -> None:
         if batch_size < 1:
             raise ValueError(f'batch_size must be at least 1, got {batch_size}')
         if order_sampler is not None and shuffle is not None:
             raise ValueError(
-                '`shuffle` is not `None` and a custom `order_sampler` is set; '
-                'leave `shuffle` out to use the sampler'
+                '`shuffle` is not `None` and a custom `order_sampler` is set; leave `shuffle` out to use the sampler'
             )
         self.dataset = dataset
         self.batch_size = batch_size
@@ -56,9 +53,7 @@ class Plan:
             return position, None
         size = self.epoch_size(position)
         if size == 0:
-            raise ValueError(
-                f'the epoch is empty: {type(self.dataset).__name__} of length {len(self.dataset)}'
-            )
+            raise ValueError(f'the epoch is empty: {type(self.dataset).__name__} of length {len(self.dataset)}')
         start = position.current_position
         stop = start + self.batch_size
         indices = _between(position.order, start, min(stop, size))
@@ -83,8 +78,7 @@ class Plan:
         new = numpy.asarray(self.order_sampler(order, position))
         if len(new) != len(order):
             raise ValueError(
-                'The size of order does not match the size of the previous order: '
-                f'{len(new)} after {len(order)}'
+                f'The size of order does not match the size of the previous order: {len(new)} after {len(order)}'
             )
         return new
 
@@ -169,9 +163,7 @@ class PositionedIterator:
         is_new_epoch = bool(serializer('is_new_epoch', self._state.is_new_epoch))
         self._state = Position(position, epoch, is_new_epoch, self._load_order(serializer))
         try:
-            self._previous_epoch_detail = float(
-                serializer('previous_epoch_detail', self._previous_epoch_detail)
-            )
+            self._previous_epoch_detail = float(serializer('previous_epoch_detail', self._previous_epoch_detail))
         except KeyError:
             # Snapshots of Chainer 1 lack it.
             before = self.epoch_detail - self.batch_size / self._epoch_size

@@ -20,9 +20,7 @@ class OrderSampler:
             current_position (int): Where in ``current_order`` the mini-batch begins that crosses the end of
                 the epoch.
         """
-        raise NotImplementedError(
-            f'{type(self).__name__} must define __call__(current_order, current_position)'
-        )
+        raise NotImplementedError(f'{type(self).__name__} must define __call__(current_order, current_position)')
 
 
 class ShuffleOrderSampler(OrderSampler):

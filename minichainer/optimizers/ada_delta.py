@@ -85,7 +85,7 @@ class AdaDelta(GradientMethod):
         >>> model.w.grad = np.array([1.0, -1.0])
         >>> optimizer.update()
         >>> model.w.array.round(4)
-        array([0., 2.])
+        array([0.2929, 1.7071])
 
     """
 

@@ -30,9 +30,7 @@ def _learning_rate(hyperparam: Hyperparameter, t: int) -> float:
             "Can't determine the learning rate of Adam optimizer because the update steps have not been "
             'started: call update() first, or read alpha.'
         )
-    return (
-        hyperparam.alpha * math.sqrt(1 - math.pow(hyperparam.beta2, t)) / (1 - math.pow(hyperparam.beta1, t))
-    )
+    return hyperparam.alpha * math.sqrt(1 - math.pow(hyperparam.beta2, t)) / (1 - math.pow(hyperparam.beta1, t))
 
 
 class AdamRule(ElementwiseRule):
@@ -84,18 +82,13 @@ class AdamRule(ElementwiseRule):
             gamma=gamma,
         )
         if self.hyperparam.adabound:
-            self.initial_alpha = self.hyperparam.alpha
+            self._begin_bounds(self.hyperparam.alpha)
 
     @property
     def state_names(self) -> tuple[str, ...]:
         """``m`` and ``v``, the running means of gradient and square; ``vhat``, the largest ``v``, for
         AMSGrad."""
         return ('m', 'v', 'vhat') if self.hyperparam.amsgrad else ('m', 'v')
-
-    @property
-    def group_token(self) -> float | None:
-        """AdaBound's limits depend on the ``alpha`` the rule began with."""
-        return self.__dict__.get('initial_alpha')
 
     @property
     def alpha_t(self) -> float:
@@ -113,9 +106,14 @@ class AdamRule(ElementwiseRule):
         """AdaBound's smallest and largest learning rate at this update; both tend to ``final_lr``."""
         return self._bounds(self.hyperparam)
 
+    def _begin_bounds(self, alpha: float) -> None:
+        # AdaBound's bounds depend on the alpha that the rule began with.
+        self.initial_alpha = self.group_token = alpha
+
     def _bounds(self, hyperparam: Hyperparameter) -> tuple[float, float]:
-        initial = self.__dict__.setdefault('initial_alpha', hyperparam.alpha)
-        final = hyperparam.final_lr * hyperparam.alpha / initial
+        if self.group_token is None:
+            self._begin_bounds(hyperparam.alpha)
+        final = hyperparam.final_lr * hyperparam.alpha / self.initial_alpha
         age = hyperparam.gamma * self.t
         return final * (1 - 1 / (age + 1)), final * (1 + 1 / age)
 
@@ -399,9 +397,7 @@ class AMSBound(Adam):
         eps: float = _default_hyperparam.eps,
         eta: float = _default_hyperparam.eta,
     ) -> None:
-        super().__init__(
-            alpha, beta1, beta2, eps, eta, amsgrad=True, adabound=True, final_lr=final_lr, gamma=gamma
-        )
+        super().__init__(alpha, beta1, beta2, eps, eta, amsgrad=True, adabound=True, final_lr=final_lr, gamma=gamma)
 
 
 def _warn_renamed(name: str) -> None:

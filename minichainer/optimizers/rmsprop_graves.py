@@ -38,9 +38,7 @@ class RMSpropGravesRule(ElementwiseRule):
         momentum: float | None = None,
         eps: float | None = None,
     ) -> None:
-        super().__init__(
-            parent_hyperparam or _default_hyperparam, lr=lr, alpha=alpha, momentum=momentum, eps=eps
-        )
+        super().__init__(parent_hyperparam or _default_hyperparam, lr=lr, alpha=alpha, momentum=momentum, eps=eps)
 
     def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
         alpha = hyperparam.alpha

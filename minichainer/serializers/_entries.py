@@ -40,9 +40,7 @@ class Entry:
         if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
             return self._misfit_of_conversion(value)
         if self.shape != value.shape:
-            return SnapshotError(
-                f'{self.name}: shape {self.shape} in the snapshot, {value.shape} in the object'
-            )
+            return SnapshotError(f'{self.name}: shape {self.shape} in the snapshot, {value.shape} in the object')
         if not numpy.can_cast(self.dtype, value.dtype, 'same_kind'):
             return TypeError(f'{self.name}: dtype {self.dtype} in the snapshot cannot become {value.dtype}')
         if isinstance(value, numpy.ndarray) and not value.flags.writeable:
@@ -88,9 +86,7 @@ class Entry:
             )
         array = numpy.asarray(self.read())
         if issubclass(kind, _NUMBERS) and array.size != 1:
-            raise TypeError(
-                f'{self.name}: shape {array.shape} in the snapshot, the object has one {kind.__name__}'
-            )
+            raise TypeError(f'{self.name}: shape {array.shape} in the snapshot, the object has one {kind.__name__}')
         try:
             return kind(array.item() if array.size == 1 and not issubclass(kind, (list, tuple)) else array)
         except (TypeError, ValueError) as error:
@@ -226,9 +222,7 @@ def check_link(deserializer: EntryDeserializer, link: Link) -> None:
     if complete and deserializer.strict:
         unknown = sorted(set(deserializer.names()) - findings.asked)
         problems += [
-            f'{name}: not in the {type(link).__name__}'
-            for name in unknown
-            if not deserializer.is_ignored(name)
+            f'{name}: not in the {type(link).__name__}' for name in unknown if not deserializer.is_ignored(name)
         ]
     if problems:
         raise SnapshotError(

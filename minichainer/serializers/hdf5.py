@@ -117,9 +117,7 @@ class HDF5Deserializer(EntryDeserializer):
             return None
         name = self.full_name(key)
         if _h5py().check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == 'O':
-            return Entry(
-                name, dataset.shape, numpy.dtype(str), lambda: numpy.asarray(dataset.asstr()[()], dtype=str)
-            )
+            return Entry(name, dataset.shape, numpy.dtype(str), lambda: numpy.asarray(dataset.asstr()[()], dtype=str))
         if dataset.dtype.hasobject:
             raise SnapshotError(f'{name}: holds Python objects or references, which are not loaded')
         return Entry(name, dataset.shape, dataset.dtype, lambda: numpy.asarray(dataset[()]))

@@ -125,9 +125,7 @@ class Trainer:
             ValueError: The name is ``'training'``.
         """
         if 'invoke_before_training' in kwargs:
-            raise ValueError(
-                'Trainer.extend: invoke_before_training is no more; use call_before_training=True'
-            )
+            raise ValueError('Trainer.extend: invoke_before_training is no more; use call_before_training=True')
         if kwargs:
             raise TypeError(f'Trainer.extend: unexpected arguments {sorted(kwargs)}')
         name = self._free_name(name or _name_of(extension))
@@ -140,9 +138,7 @@ class Trainer:
 
     def _free_name(self, name: str) -> str:
         if name == 'training':
-            raise ValueError(
-                'Trainer.extend: the name "training" is prohibited as an extension name; pass another'
-            )
+            raise ValueError('Trainer.extend: the name "training" is prohibited as an extension name; pass another')
         free, n = name, 0
         while free in self._extensions:
             n += 1
@@ -191,7 +187,8 @@ class Trainer:
             self._finalize(entries)
 
     def _initialize(self, entries: list[_Entry]) -> None:
-        for entry in entries:
+        # What loads a snapshot comes first: the others then start from what was loaded.
+        for entry in sorted(entries, key=lambda e: not getattr(e.extension, 'autoload', False)):
             if not getattr(entry.trigger, 'finished', False):
                 _call(entry.extension, 'initialize', self)
         self.observation = {}
@@ -226,9 +223,7 @@ class Trainer:
             _call(entry.trigger, 'serialize', triggers[name])
         if isinstance(serializer, Serializer):
             started = self._start_at is not None
-            serializer(
-                '_snapshot_elapsed_time', self.elapsed_time if started else self._snapshot_elapsed_time
-            )
+            serializer('_snapshot_elapsed_time', self.elapsed_time if started else self._snapshot_elapsed_time)
         else:
             self._snapshot_elapsed_time = float(serializer('_snapshot_elapsed_time', 0.0))
 

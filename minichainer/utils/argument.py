@@ -28,9 +28,7 @@ def assert_kwargs_empty(kwargs: Mapping[str, Any]) -> None:
     _refuse(kwargs, 2)
 
 
-def parse_kwargs(
-    kwargs: Mapping[str, Any], *name_and_values: tuple[str, Any], **unexpected: str
-) -> tuple[Any, ...]:
+def parse_kwargs(kwargs: Mapping[str, Any], *name_and_values: tuple[str, Any], **unexpected: str) -> tuple[Any, ...]:
     """The values of keyword arguments, with defaults.
 
     Args:

@@ -154,9 +154,7 @@ def get_types(
     return types
 
 
-def get_light_types(
-    data: Sequence[Any], *, shapes: Sequence[tuple[int, ...]] | None = None
-) -> LightTypeInfoTuple:
+def get_light_types(data: Sequence[Any], *, shapes: Sequence[tuple[int, ...]] | None = None) -> LightTypeInfoTuple:
     """The types of arrays for light mode: the arrays themselves, unless other shapes are given.
 
     Args:
@@ -165,9 +163,7 @@ def get_light_types(
     """
     if shapes is None:
         return LightTypeInfoTuple(data)
-    return LightTypeInfoTuple(
-        [TypeInfo(shape, array.dtype) for array, shape in zip(data, shapes, strict=True)]
-    )
+    return LightTypeInfoTuple([TypeInfo(shape, array.dtype) for array, shape in zip(data, shapes, strict=True)])
 
 
 def expect(*bool_exprs: Any) -> None:
@@ -185,11 +181,7 @@ def expect(*bool_exprs: Any) -> None:
                 'give several conditions as several arguments'
             )
         elif not condition:
-            raise (
-                InvalidType('', '')
-                if _state.depth
-                else InvalidType('a condition that holds', repr(condition))
-            )
+            raise (InvalidType('', '') if _state.depth else InvalidType('a condition that holds', repr(condition)))
 
 
 def eval(exp: Any) -> Any:

@@ -33,9 +33,7 @@ def input_arguments(
 ) -> list[Argument]:
     """The inputs, ``count`` of them (default: all), and upstream gradients after them, as arguments."""
     count = len(arrays) if count is None else count
-    names = [f'inputs[{i}]' for i in range(count)] + [
-        f'grad_outputs[{i}]' for i in range(len(arrays) - count)
-    ]
+    names = [f'inputs[{i}]' for i in range(count)] + [f'grad_outputs[{i}]' for i in range(len(arrays) - count)]
     flags = [False] * len(arrays) if no_grads is None else list(no_grads)
     if len(flags) != len(arrays):
         raise ValueError(
@@ -61,9 +59,7 @@ def parameter_arguments(params: Any) -> list[Argument]:
             raise TypeError(f'params[{i}] must be a Variable or Parameter, not {type(p).__name__}')
         name = f'params[{i}]' + (f' ({p.name})' if p.name else '')
         if p.array is None:
-            raise ValueError(
-                f'{name} is not initialized: call the link once, or initialize it, before the check'
-            )
+            raise ValueError(f'{name} is not initialized: call the link once, or initialize it, before the check')
         arguments.append(Argument(name, p.array, compared=is_float(p.array), parameter=p))
     return arguments
 
@@ -73,11 +69,7 @@ def check_grad_grads(what: str, arrays: Sequence[Any], grads_what: str, grad_gra
     try:
         check_pairs(arrays, grad_grads)
     except ValueError as error:
-        raise ValueError(
-            f'{grads_what} must have an array (or None) for each entry of {what}.\n{error}'
-        ) from None
+        raise ValueError(f'{grads_what} must have an array (or None) for each entry of {what}.\n{error}') from None
     for i, (x, gg) in enumerate(zip(arrays, grad_grads, strict=True)):
         if gg is not None and not is_float(x):
-            raise ValueError(
-                f'{grads_what}[{i}] must be None, because {what}[{i}] ({x.dtype}) has no gradient'
-            )
+            raise ValueError(f'{grads_what}[{i}] must be None, because {what}[{i}] ({x.dtype}) has no gradient')

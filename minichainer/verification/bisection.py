@@ -20,14 +20,12 @@ class Found:
     questions: int
 
 
-def wrong_elements(
-    badness: Callable[[Any], float], n: int, max_found: int = 64, max_questions: int = 4096
-) -> Found:
+def wrong_elements(badness: Callable[[Any], float], n: int, max_found: int = 64, max_questions: int = 4096) -> Found:
     """Finds the elements whose error is above tolerance.
 
-    The part that looks worst is halved first. The errors of two elements may cancel, so ``badness`` should
-    draw its signs anew for every question: if neither half of a wrong part looks wrong, both are asked once
-    more.
+    The part that looks worst for its size is halved first. The errors of two elements may cancel, so
+    ``badness`` should draw its signs anew for every question: if neither half of a wrong part looks wrong,
+    both are asked once more.
 
     Args:
         badness: Takes the indices of a part, an ascending array, to its error divided by the tolerance;
@@ -78,7 +76,7 @@ class _Search:
         if len(part) == 1:
             self.found[int(part[0])] = value
         else:
-            heapq.heappush(self.parts, (-value, self.questions, part))
+            heapq.heappush(self.parts, (-value / np.sqrt(len(part)), self.questions, part))
 
     def halve(self) -> None:
         _, _, part = heapq.heappop(self.parts)

@@ -33,7 +33,7 @@ class Evidence:
             return abs(a - b) <= self.tolerance
 
     def explains(self, candidate: Any) -> bool:
-        """Whether ``candidate`` is what backward gives, while being something else than the right gradient."""
+        """Whether ``candidate`` is what backward gives."""
         same_shape = np.shape(candidate) == np.shape(self.analytic)
         return same_shape and bool(self.equal(candidate, self.analytic).all())
 
@@ -97,15 +97,11 @@ def _factor(e: Evidence) -> Cause | None:
         return None
     weight = float((e.numeric[wrong] ** 2).sum())
     factor = float((e.numeric[wrong] * e.analytic[wrong]).sum()) / weight if weight else 0.0
-    if not factor or not bool(
-        (abs(factor * e.numeric - e.analytic) <= (1 + abs(factor)) * e.tolerance).all()
-    ):
+    if not factor or not bool((abs(factor * e.numeric - e.analytic) <= (1 + abs(factor)) * e.tolerance).all()):
         return None
     if abs(factor + 1) < 1e-3:
         return Cause('sign', 'the sign is wrong: backward gives -1 times the gradient')
-    return Cause(
-        'factor', f'a factor is wrong: backward gives {factor:.6g}{_hint(factor, e)} times the gradient'
-    )
+    return Cause('factor', f'a factor is wrong: backward gives {factor:.4g}{_hint(factor, e)} times the gradient')
 
 
 def _hint(factor: float, e: Evidence) -> str:
@@ -135,9 +131,7 @@ def _shifted(e: Evidence) -> Cause | None:
         for shift in range(1, min(n, 9)):
             for signed in (shift, -shift):
                 if e.explains(np.roll(e.numeric, signed, axis)):
-                    return Cause(
-                        'shifted', f'backward gives the gradient shifted by {signed} along axis {axis}'
-                    )
+                    return Cause('shifted', f'backward gives the gradient shifted by {signed} along axis {axis}')
         if n > 1 and e.explains(np.flip(e.numeric, axis)):
             return Cause('reversed', f'backward gives the gradient reversed along axis {axis}')
     return None
@@ -178,7 +172,7 @@ def _added_constant(e: Evidence) -> Cause | None:
     constant = float(difference.mean())
     if e.wrong.size < 2 or not bool((abs(difference - constant) <= 2 * e.tolerance).all()):
         return None
-    return Cause('constant', f'backward adds {constant:.6g} to every element')
+    return Cause('constant', f'backward adds {constant:.4g} to every element')
 
 
 def _missing_term(e: Evidence) -> Cause | None:
@@ -188,7 +182,7 @@ def _missing_term(e: Evidence) -> Cause | None:
     factor = float((missing * e.x).sum()) / size if size else 0.0
     if not factor or not bool(e.equal(missing, factor * e.x).all()):
         return None
-    return Cause('missing_term', f'a term is missing: {factor:.6g} times the input')
+    return Cause('missing_term', f'a term is missing: {factor:.4g} times the input')
 
 
 _RULES: tuple[Callable[[Evidence], Cause | None], ...] = (

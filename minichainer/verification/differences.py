@@ -99,9 +99,7 @@ class KinkDetector:
         finite = xp.isfinite(y)
         mixed = finite.any(axis=0) & ~finite.all(axis=0)
         if mixed.any():
-            self._fail(
-                y, output, eps, int(mixed.argmax()), 'the values are finite at some of the points only'
-            )
+            self._fail(y, output, eps, int(mixed.argmax()), 'the values are finite at some of the points only')
 
     def _check_fit(self, xp: Any, y: Any, output: str, eps: float, precision: float) -> None:
         y = xp.where(xp.isfinite(y).all(axis=0), y, 0.0)
@@ -166,9 +164,7 @@ def slope(
     return _weighted_sum(samples, weights, [gy for gy in grad_outputs if gy is not None]) / eps
 
 
-def _weighted_sum(
-    samples: Sequence[Sequence[Any]], weights: Sequence[float], grad_outputs: Sequence[Any]
-) -> float:
+def _weighted_sum(samples: Sequence[Sequence[Any]], weights: Sequence[float], grad_outputs: Sequence[Any]) -> float:
     total = 0.0
     with np.errstate(invalid='ignore', over='ignore'):
         for values, gy in zip(zip(*samples, strict=True), grad_outputs, strict=True):

@@ -154,9 +154,7 @@ def parameters_kept(params: Sequence[Variable]) -> Iterator[None]:
 class DirectionalCheck:
     """Compares the backward pass of ``func`` with its slope along one direction over all its arguments."""
 
-    def __init__(
-        self, func: Any, arguments: Sequence[Argument], grad_outputs: Any, settings: Settings
-    ) -> None:
+    def __init__(self, func: Any, arguments: Sequence[Argument], grad_outputs: Any, settings: Settings) -> None:
         self.func, self.arguments, self.settings = func, arguments, settings
         self.grad_outputs = grad_outputs
 

@@ -13,16 +13,22 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """Numbers of either sign, with absolute values in [1/2, 1]: none hides an element, no two cancel exactly."""
+    """Numbers of either sign, absolute values in [1/2, 1]: none hides an element, no two cancel exactly."""
     return np.copysign(rng.uniform(0.5, 1.0, shape), rng.uniform(-1.0, 1.0, shape))
 
 
 def isotropic(rng: np.random.Generator, x: Any) -> Any:
-    """A direction with elements of the same size, that of the root mean square of ``x`` (1 where that is 0)."""
-    size = float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) if x.size else 0.0
-    return signed(rng, x.shape) * (size if np.isfinite(size) and size > 0 else 1.0)
+    """A direction whose elements have the size of the root mean square of ``x`` (1 where that is 0)."""
+    return signed(rng, x.shape) * (_root_mean_square(x) or 1.0)
+
+
+def _root_mean_square(x: Any) -> float:
+    """Of the finite elements; 0 if there are none."""
+    finite = abs(x[np.isfinite(x)].astype(np.float64))
+    largest = float(finite.max()) if finite.size else 0.0
+    return largest * float(np.sqrt(np.mean((finite / largest) ** 2))) if largest else 0.0
 
 
 def relative(rng: np.random.Generator, x: Any) -> Any:
-    """A direction that changes every element in proportion to itself; it keeps signs, so ``log`` stays defined."""
+    """A direction that moves every element in proportion to itself; signs stay, so ``log`` stays defined."""
     return signed(rng, x.shape) * abs(x.astype(np.float64))

@@ -62,9 +62,7 @@ def _elements(check: DirectionalCheck, argument: Argument) -> list[str]:
         analytic[...] = _on_host(argument.gradient)
     wrong = ~check.settings.close(numeric, analytic)
     if not wrong.any():
-        return [
-            f'Yet no single element of {argument.name} is wrong: is the function noisy, or eps too large?'
-        ]
+        return [f'Yet no single element of {argument.name} is wrong: is the function noisy, or eps too large?']
     lines = [f'{wrong.sum()} of {wrong.size} elements of {argument.name} are wrong, the worst first:']
     return lines + _table(numeric, analytic, wrong) + _ratio(numeric[wrong], analytic[wrong])
 

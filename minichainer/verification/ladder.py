@@ -55,10 +55,28 @@ class Slopes:
     noise: Any
     calls: int
 
+    @property
+    def secant(self) -> Any:
+        """The steepest slope between 0 and the largest step at which the function is finite."""
+        return _secant(self.samples, self.steps)
+
+    @property
+    def flat(self) -> Any:
+        """Where the function does not change at any step, but for rounding."""
+        return (abs(self.samples - self.samples[:, 1:2]) <= self.noise).all(axis=(0, 1))
+
+
+def _secant(samples: Any, steps: Any) -> Any:
+    with np.errstate(all='ignore'):
+        chords = abs(samples - samples[:, 1:2]).max(axis=1) / steps[:, None]
+    finite = np.isfinite(chords)
+    first = np.argmax(finite, axis=0)
+    return np.where(finite.any(axis=0), np.take_along_axis(chords, first[None], axis=0)[0], 0.0)
+
 
 def first_step(precision: float) -> float:
     """The largest step, relative to the scale of the inputs, for numbers of this relative precision."""
-    return max(1e-2, float(precision) ** 0.2)
+    return max(1e-2, float(precision**0.2))
 
 
 def slopes(curve: Curve, precision: float, target: Any = None, levels: int = 6) -> Slopes:
@@ -69,7 +87,8 @@ def slopes(curve: Curve, precision: float, target: Any = None, levels: int = 6) 
             ``sum(abs(v * y))`` for the value ``sum(v * y)``, times ``precision`` is the rounding error of
             the value.
         precision: Machine epsilon of the arithmetic inside ``curve``.
-        target: Error that is small enough to stop, of shape (m,); ``1e-8`` of value or magnitude by default.
+        target: Error that is small enough to stop, of shape (m,); ``1e-8`` of the slope, or the steepest
+            one nearby, by default.
         levels: The most steps to try, at least 2. The function is called at most ``1 + 2 * levels`` times;
             up to twice as often where the larger steps lead out of its domain.
 
@@ -80,7 +99,7 @@ def slopes(curve: Curve, precision: float, target: Any = None, levels: int = 6) 
     """
     with np.errstate(all='ignore'):
         ladder = _Ladder(curve, precision, target)
-        while ladder.useful < levels and len(ladder.steps) < 2 * levels:
+        while len(ladder.steps) < 2 * levels and (ladder.useful < levels or ladder.is_blurred()):
             ladder.descend(first_step(precision) / _RATIO ** len(ladder.steps))
             if ladder.is_done() or not np.isfinite(ladder.centre).any():
                 break
@@ -122,7 +141,8 @@ class _Ladder:
             finer = self.row[-1]
             better = finer + (finer - coarser) / (_RATIO ** (2 * order) - 1)
             estimate = np.maximum(abs(better - finer), abs(better - coarser))
-            error = _SAFETY * estimate + self.noise / t
+            floor = self.noise / t
+            error = _SAFETY * np.maximum(estimate - floor, 0) + 4 * floor
             improves = error < self.error
             self.value = np.where(improves, better, self.value)
             self.error = np.where(improves, error, self.error)
@@ -134,21 +154,36 @@ class _Ladder:
             return False
         target = self.target
         if target is None:
-            target = 1e-8 * np.maximum(abs(self.value), self.magnitude)
-        target = np.maximum(target, 2 * self.noise / self.steps[0])
+            target = 1e-8 * self._scale()
+        reachable = 4 * _RATIO * self.noise / self.steps[0]
+        target = np.maximum(target, reachable)
         return bool(np.all((self.error <= target) & ~self._suspicious()))
+
+    def is_blurred(self) -> bool:
+        """Whether some slope is known badly, not because of a kink, and smaller steps can still tell more."""
+        hopeful = self.error > 4 * _RATIO * self.noise / self.steps[-1]
+        blurred = (self.error > 1e-6 * self._scale()) & hopeful & np.isfinite(self.centre)
+        return bool((blurred & ~self._suspicious() & ~self._runaway()).any())
+
+    def _scale(self) -> Any:
+        """How large a slope is here, even where the slope at the very point happens to be 0."""
+        return np.maximum(abs(self.value), _secant(np.stack(self.samples), np.array(self.steps)))
 
     def _suspicious(self) -> Any:
         """Where the last second difference, well above rounding, has not shrunk as it should."""
+        if len(self.steps) < 2:
+            return np.zeros(self.centre.shape, bool)
         last, before = abs(self.second[-1]), abs(self.second[-2])
         visible = last > 4 * self.noise / self.steps[-1] + 1e-12 * abs(self.value)
         return visible & ~(last < _SHRINKS * before)
 
     def _runaway(self) -> Any:
         """Where the central difference itself grows, as it does at a jump that is symmetric about the point."""
-        differences = [(s[2] - s[0]) / (2 * t) for s, t in zip(self.samples, self.steps, strict=True)]
-        last, before = abs(differences[-1]), abs(differences[-2])
-        return (last > _GROWS * before) & (last > 8 * self.noise / self.steps[-1])
+        if len(self.steps) < 2:
+            return np.zeros(self.centre.shape, bool)
+        differences = [(s[2] - s[0]) / t for s, t in zip(self.samples[-2:], self.steps[-2:], strict=True)]
+        before, last = abs(differences[0]), abs(differences[1])
+        return (last > _GROWS * before) & (last > 16 * self.noise / self.steps[-1])
 
     def result(self) -> Slopes:
         below, centre, above = self.samples[-1]

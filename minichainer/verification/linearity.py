@@ -43,7 +43,7 @@ def breaks_zero(zero_gradient: Any) -> Any:
 
 
 def safe_scale(gradient: Any) -> float:
-    """The power of two, at most 1, by which to scale ``v`` so that nothing close to ``2 * gradient`` overflows."""
+    """The power of two, at most 1, by which to scale ``v`` so that ``2 * gradient`` does not overflow."""
     finite = abs(gradient[np.isfinite(gradient)])
     largest = float(finite.max()) if finite.size else 0.0
     limit = float(np.finfo(gradient.dtype).max) / 16

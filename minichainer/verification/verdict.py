@@ -40,8 +40,8 @@ def judge(
             (m,).
         atol: Absolute tolerance of the user, 0 for none.
         rtol: Tolerance of the user relative to the slope.
-        resolution: The worst error of a slope, relative to ``scale``, with which "pass" still means
-            something.
+        resolution: The worst error of a slope with which "pass" still means something, relative to ``scale`` or
+            to the steepest slope nearby.
 
     Returns:
         An array of m strings: "pass", "fail", "nondifferentiable", "unresolved", "not_finite".
@@ -50,8 +50,9 @@ def judge(
         user = atol + rtol * abs(found.value)
         doubt = found.error + rounding
         distance = abs(found.value - analytic)
-        size = np.maximum(np.maximum(scale, abs(found.value)), abs(analytic))
+        size = np.maximum(np.maximum(scale, found.secant), np.maximum(abs(found.value), abs(analytic)))
         sharp = doubt <= np.maximum(resolution * size, user)
+        sharp |= found.flat & (abs(analytic) <= found.noise + rounding)
         agrees = distance <= doubt + user
         hopeless = distance > 10 * doubt + user
         verdicts = np.full(found.value.shape, UNRESOLVED, dtype=object)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import minichainer
-from minichainer.backends import cuda
+from minichainer.backends import _cudnn, cuda
 
 needs_no_gpu = pytest.mark.skipif(cuda.available, reason='says what happens without a GPU')
 
@@ -112,9 +112,7 @@ def test_a_wrong_setting_is_an_error(name: str) -> None:
     check = cuda.should_use_cudnn if name == 'use_cudnn' else cuda.should_use_cudnn_tensor_core
     with (
         minichainer.using_config(name, 'sometimes'),
-        pytest.raises(
-            ValueError, match=f"config.{name}: expected 'always', 'auto' or 'never', got 'sometimes'"
-        ),
+        pytest.raises(ValueError, match=f"config.{name}: expected 'always', 'auto' or 'never', got 'sometimes'"),
     ):
         check('>=auto')
 
@@ -131,8 +129,8 @@ def test_without_cudnn() -> None:
 
 @pytest.mark.parametrize('installed', ['0', '1'])
 def test_cudnn_levels(monkeypatch: pytest.MonkeyPatch, installed: str) -> None:
-    monkeypatch.setattr(cuda, 'cudnn_enabled', installed == '1')
-    monkeypatch.setattr(cuda, '_cudnn_version', 7000)
+    monkeypatch.setattr(_cudnn, 'library', object() if installed == '1' else None)
+    monkeypatch.setattr(_cudnn, 'version', 7000)
     wanted = {('always', '=='): True, ('always', '>='): True, ('auto', '>='): True}
     for setting in ('always', 'auto', 'never'):
         with minichainer.using_config('use_cudnn', setting):

@@ -119,9 +119,7 @@ def check_transfers(cupy: Any) -> None:
     assert cuda.to_gpu(there, second).device.id == cuda.to_gpu(here, Device(1)).device.id == 1
     assert backend.get_array_module(here, VariableLike(there)) is cupy
     assert backend.get_array_module(here, VariableLike(here)) is np
-    assert (
-        backend.get_device_from_array(here, VariableLike(there)) == cuda.GpuDevice.from_array(there) == second
-    )
+    assert backend.get_device_from_array(here, VariableLike(there)) == cuda.GpuDevice.from_array(there) == second
     assert (backend.CpuDevice().send(there) == here).all() and (cuda.to_cpu((there,))[0] == here).all()
     backend.copyto(there, here + 1)
     backend.copyto(here, there)

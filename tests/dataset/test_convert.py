@@ -39,9 +39,7 @@ def test_tuples_and_dicts_keep_their_structure() -> None:
     x, t = concat_examples([(np.array([1.0, 2.0]), 0), (np.array([3.0]), 1)], padding=(7, None))
     np.testing.assert_array_equal(x, [[1, 2], [3, 7]])
     np.testing.assert_array_equal(t, [0, 1])
-    d = concat_examples(
-        [{'a': np.array([1, 2]), 'b': 1}, {'a': np.array([3]), 'b': 2}], padding={'a': 7, 'b': None}
-    )
+    d = concat_examples([{'a': np.array([1, 2]), 'b': 1}, {'a': np.array([3]), 'b': 2}], padding={'a': 7, 'b': None})
     assert list(d) == ['a', 'b']
     np.testing.assert_array_equal(d['a'], [[1, 2], [3, 7]])
 
@@ -113,15 +111,11 @@ def test_base_class_says_what_to_define() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    'batch', [[(np.arange(3), 1), (np.arange(3), 2)], [{'a': np.ones(2)}], [np.zeros((2, 0))]]
-)
+@pytest.mark.parametrize('batch', [[(np.arange(3), 1), (np.arange(3), 2)], [{'a': np.ones(2)}], [np.zeros((2, 0))]])
 def test_asynchronous_transfer_gives_the_same_arrays(batch: list[Any]) -> None:
     want = concat_examples(batch)
     got = convert.ConcatWithAsyncTransfer()(batch, 0)
-    for a, b in (
-        [(got, want)] if isinstance(want, np.ndarray) else zip(_values(got), _values(want), strict=True)
-    ):
+    for a, b in [(got, want)] if isinstance(want, np.ndarray) else zip(_values(got), _values(want), strict=True):
         np.testing.assert_array_equal(a.get(), b)
 
 

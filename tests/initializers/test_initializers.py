@@ -143,9 +143,7 @@ class TestOrthogonal:
     def test_mode(self, mode: str, fits: tuple[int, ...], refused: tuple[int, ...]) -> None:
         made = initializers.Orthogonal(mode=mode)
         made(np.empty(fits))
-        with pytest.raises(
-            ValueError, match=rf"mode='{mode}'\) does not fit.*{refused[0]} outputs and {refused[1]}"
-        ):
+        with pytest.raises(ValueError, match=rf"mode='{mode}'\) does not fit.*{refused[0]} outputs and {refused[1]}"):
             made(np.empty(refused))
 
     def test_refuses(self) -> None:
@@ -191,9 +189,7 @@ class TestGenerateArray:
 
     def test_device_of_another_module(self) -> None:
         with pytest.raises(ValueError, match='device @numpy is none of the array module other'):
-            generate_array(
-                initializers.One(), (2,), type('Other', (), {'__name__': 'other'})(), device='@numpy'
-            )
+            generate_array(initializers.One(), (2,), type('Other', (), {'__name__': 'other'})(), device='@numpy')
 
 
 class TestGetInitializer:

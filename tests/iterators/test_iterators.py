@@ -52,6 +52,7 @@ def saved(iterator: Any) -> dict[str, Any]:
         ({'batch_size': 2}, [([0, 1], 0, False, 2), ([2, 0], 1, True, 1), ([1, 2], 2, True, 0)]),
         ({'batch_size': 3}, [([0, 1, 2], 1, True, 0), ([0, 1, 2], 2, True, 0)]),
         ({'batch_size': 7}, [([0, 1, 2, 0, 1, 2, 0], 2, True, 1), ([1, 2, 0, 1, 2, 0, 1], 4, True, 2)]),
+        ({'batch_size': 6}, [([0, 1, 2, 0, 1, 2], 2, True, 0), ([0, 1, 2, 0, 1, 2], 4, True, 0)]),
         ({'batch_size': 2, 'repeat': False}, [([0, 1], 0, False, 2), ([2], 1, True, 0)]),
         ({'batch_size': 7, 'repeat': False}, [([0, 1, 2], 1, True, 0)]),
     ],

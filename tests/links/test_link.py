@@ -13,6 +13,7 @@ import pytest
 from minichainer.initializers.constant import Constant
 from minichainer.link import Chain, Link
 from minichainer.links.connection.linear import Linear
+from minichainer.sequential import Sequential
 from minichainer.serializers import DictionarySerializer
 from minichainer.variable import Parameter
 
@@ -168,11 +169,18 @@ def test_register_persistent(link: Affine) -> None:
 def test_persistent_and_parameter_replace_each_other(link: Affine) -> None:
     link.register_persistent('w')
     assert [name for name, _ in link.namedparams()] == ['/b', '/late']
+    link.w = 5
     with link.init_scope():
         link.seen = Parameter(Constant(0), 1)
+    assert [name for name, _ in link.namedparams()] == ['/b', '/late', '/seen']
     serializer = DictionarySerializer()
     serializer.save(link)
-    assert sorted(serializer.target) == ['b', 'late', 'seen', 'w']
+    assert {name: value.shape for name, value in serializer.target.items()} == {
+        'b': (3,),
+        'late': (),
+        'seen': (1,),
+        'w': (),
+    }
 
 
 def test_deleted_attributes_belong_no_longer(link: Affine) -> None:
@@ -272,7 +280,6 @@ def test_copyparams_writes_into_the_own_arrays() -> None:
     source.seen[...] = 9
     arrays = target.w.array, target.seen
     target.copyparams(source)
-    assert (target.w.array, target.seen) == arrays or target.w.array is arrays[0]
     assert target.w.array is arrays[0] and target.seen is arrays[1]
     np.testing.assert_array_equal(target.w.array, [8, 8, 8])
     np.testing.assert_array_equal(target.seen, [9, 9])
@@ -326,10 +333,11 @@ def test_cleargrads_and_zerograds(link: Affine) -> None:
     np.testing.assert_array_equal(link.w.grad, np.zeros(3))
 
 
-def test_cleargrads_asks_an_overridden_params() -> None:
+@pytest.mark.parametrize('base', [Link, Chain])
+def test_cleargrads_asks_an_overridden_params(base: Any) -> None:
     extra = Parameter(Constant(0), 2)
 
-    class WithExtra(Affine):
+    class WithExtra(base):  # type: ignore[misc]
         def params(self, include_uninit: bool = True) -> Any:
             yield from super().params(include_uninit)
             yield extra
@@ -337,13 +345,6 @@ def test_cleargrads_asks_an_overridden_params() -> None:
     extra.grad = np.ones(2, np.float32)
     WithExtra().cleargrads()
     assert extra.grad is None
-
-    class ChainWithExtra(Chain):
-        params = WithExtra.params
-
-    extra.grad = np.ones(2, np.float32)
-    with pytest.raises(TypeError):
-        ChainWithExtra().cleargrads()
 
 
 def test_addgrads() -> None:
@@ -403,7 +404,7 @@ def test_device_of_a_new_link(link: Affine) -> None:
 def test_repeat(link: Affine) -> None:
     link.w.array[...] = 0
     layers = link.repeat(2, mode='copy')
-    assert len(layers) == 2
+    assert type(layers) is Sequential and len(layers) == 2
     np.testing.assert_array_equal(layers(np.ones(3)), [2, 2, 2])
     assert layers[0].w.array is not layers[1].w.array
     assert len(link.repeat(0)) == 0

@@ -215,6 +215,37 @@ def test_grouped_update_is_the_update_of_each_parameter_bit_for_bit(name, values
 
 
 @every_optimizer
+@every_dtype
+def test_whole_arrays_as_on_a_gpu_give_the_same_bits(name, values, formula, dtype) -> None:
+    models = [make_model(dtype, SHAPES) for _ in range(2)]
+    for model, as_on_gpu in zip(models, (False, True), strict=True):
+        optimizer = getattr(optimizers, name)(**values).setup(model)
+        if as_on_gpu:
+            for param in model.params():
+                param.update_rule.update_core = param.update_rule.update_core_gpu
+        train(optimizer, model)
+    assert_identical(*models)
+
+
+@pytest.mark.gpu
+@every_optimizer
+def test_on_a_gpu(name, values, formula) -> None:
+    models = [make_model(np.float32, SHAPES) for _ in range(2)]
+    models[1].to_device('@cupy:0')
+    for model in models:
+        optimizer = getattr(optimizers, name)(**values).setup(model)
+        for step in range(3):
+            rng = np.random.default_rng(step)
+            for param in model.params():
+                grad = np.asarray(rng.normal(size=param.shape)).astype(np.float32)
+                param.grad = param.device.send(grad)
+            optimizer.update()
+    models[1].to_device('@numpy')
+    for one, other in zip(models[0].params(), models[1].params(), strict=True):
+        np.testing.assert_allclose(one.array, other.array, rtol=1e-4, atol=1e-5)
+
+
+@every_optimizer
 def test_nothing_is_replaced(name, values, formula) -> None:
     model = make_model(np.float32, SHAPES)
     before = {path: p.array for path, p in model.namedparams()}
@@ -478,6 +509,16 @@ def test_bounds_of_adabound_follow_alpha_from_where_it_began() -> None:
     assert model.p0.update_rule.bounds == pytest.approx((lower / 2, upper / 2))
 
 
+def test_bounds_of_adabound_begin_anew_with_a_new_rule() -> None:
+    models = [make_model(np.float64, [(3,), (4,), (5,)]) for _ in range(2)]
+    for model, one_by_one in zip(models, (False, True), strict=True):
+        optimizer = optimizers.AdaBound(alpha=0.1, gamma=10).setup(model)
+        optimizer.alpha = 0.5
+        model.p1.update_rule = optimizer.create_update_rule()
+        train(optimizer, model, one_by_one=one_by_one)
+    assert_identical(*models)
+
+
 def test_many_more_elements_than_a_block_holds() -> None:
     models = [make_model(np.float32, [(SMALL,)] * 20) for _ in range(2)]
     for model, one_by_one in zip(models, (False, True), strict=True):
@@ -549,10 +590,18 @@ def test_hyperparameter_that_is_an_array() -> None:
     model = make_model(np.float32, [(3,)])
     optimizer = optimizers.SGD(np.ones(3)).setup(model)
     set_gradients(model, 0)
-    with pytest.raises(
-        TypeError, match=r'SGDRule: hyperparameters must be numbers, got an array of shape \(3,\)'
-    ):
+    with pytest.raises(TypeError, match=r'SGDRule: hyperparameters must be numbers, got an array of shape \(3,\)'):
         optimizer.update()
+
+
+@pytest.mark.parametrize('lr', [np.array(0.5), np.float64(0.5), np.float32(0.5)])
+def test_hyperparameter_that_is_a_numpy_scalar(lr) -> None:
+    model = make_model(np.float32, [(3,)])
+    optimizer = optimizers.SGD(lr).setup(model)
+    set_gradients(model, 0)
+    expected = model.p0.array - np.float32(0.5) * model.p0.grad
+    optimizer.update()
+    np.testing.assert_array_equal(model.p0.array, expected)
 
 
 def test_learning_rate_of_adam() -> None:

@@ -60,9 +60,7 @@ def test_effect_on_the_gradient(hook, expected, dtype, rtol) -> None:
     assert optimizer.target.w.grad is grad
     assert grad.dtype == dtype
     np.testing.assert_allclose(grad, expected, rtol=rtol)
-    np.testing.assert_allclose(
-        optimizer.target.w.array, W - np.asarray(expected), rtol=10 * rtol, atol=10 * rtol
-    )
+    np.testing.assert_allclose(optimizer.target.w.array, W - np.asarray(expected), rtol=10 * rtol, atol=10 * rtol)
 
 
 def test_clipping_takes_the_norm_of_all_gradients_together() -> None:

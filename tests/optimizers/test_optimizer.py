@@ -74,9 +74,7 @@ class Plain(GradientMethod):
 )
 def test_before_setup(use) -> None:
     optimizer = optimizers.SGD()
-    with pytest.raises(
-        RuntimeError, match=r'Optimizer is not set up\. Call `setup` method: SGD\.setup\(model\)'
-    ):
+    with pytest.raises(RuntimeError, match=r'Optimizer is not set up\. Call `setup` method: SGD\.setup\(model\)'):
         use(optimizer)
     assert optimizer.t == 0
 
@@ -225,6 +223,20 @@ def test_a_users_gradient_method() -> None:
     assert model.w.update_rule.state['count'] == 2
 
 
+def test_gradients_that_a_rule_clears_are_zeros_for_the_hooks_after_it() -> None:
+    class Clearing(PlainRule):
+        def update_core(self, param: Parameter) -> None:
+            param.cleargrad()
+
+    model = model_with_gradients()
+    optimizer = optimizers.SGD(1).setup(model)
+    model.w.update_rule = Clearing()
+    seen = []
+    optimizer.add_hook(lambda opt: seen.append(opt.target.w.grad.copy()), 'look', timing='post')
+    optimizer.update()
+    np.testing.assert_array_equal(seen, np.zeros((1, 2, 3)))
+
+
 def test_rules_are_applied_in_the_order_of_the_parameters() -> None:
     """A rule may read other parameters, which were updated before or will be updated after."""
     seen = []
@@ -338,9 +350,7 @@ def test_new_epoch() -> None:
     optimizer = optimizers.SGD().setup(model_with_gradients())
     optimizer.new_epoch()
     assert optimizer.epoch == 1
-    with pytest.raises(
-        RuntimeError, match='invalid new_epoch call with auto=True.*use_auto_new_epoch = True'
-    ):
+    with pytest.raises(RuntimeError, match='invalid new_epoch call with auto=True.*use_auto_new_epoch = True'):
         optimizer.new_epoch(auto=True)
     optimizer.use_auto_new_epoch = True
     optimizer.new_epoch(auto=True)
@@ -414,9 +424,7 @@ def test_adaptive_loss_scale() -> None:
     for step in range(5):
         model.w.grad = np.full((2, 3), np.nan if step == 3 else 1, np.float32)
         if step == 3:
-            with pytest.warns(
-                UserWarning, match=r'Non finite number found in param.grad of /w \(iteration: 3'
-            ):
+            with pytest.warns(UserWarning, match=r'Non finite number found in param.grad of /w \(iteration: 3'):
                 optimizer.update()
         else:
             optimizer.update()
@@ -549,9 +557,7 @@ def test_a_users_state_is_saved_and_loaded() -> None:
     ],
 )
 def test_hooks_under_their_old_names(name, arguments) -> None:
-    with pytest.warns(
-        DeprecationWarning, match=rf'optimizer\.{name} is deprecated from v4.*optimizer_hooks\.{name}'
-    ):
+    with pytest.warns(DeprecationWarning, match=rf'optimizer\.{name} is deprecated from v4.*optimizer_hooks\.{name}'):
         hook = getattr(optimizer_module, name)(*arguments)
     assert isinstance(hook, getattr(optimizer_hooks, name))
     assert hook.name == name

@@ -53,9 +53,7 @@ def test_extensions_run_by_priority_then_order_of_addition(make_trainer: Any) ->
     trainer.extend(lambda t: calls.append('low'), name='low', priority=10, **every)
     trainer.extend(lambda t: calls.append('high'), name='high', priority=400, **every)
     trainer.extend(lambda t: calls.append('mid'), name='mid', trigger=(2, 'iteration'))
-    trainer.extend(
-        lambda t: calls.append('first'), name='first', call_before_training=True, trigger=(3, 'iteration')
-    )
+    trainer.extend(lambda t: calls.append('first'), name='first', call_before_training=True, trigger=(3, 'iteration'))
     trainer.run()
     assert calls == ['first', 'high', 'low', 'high', 'mid', 'low', 'high', 'first', 'low']
 
@@ -144,9 +142,7 @@ def test_names_of_extensions(make_trainer: Any) -> None:
 def test_trigger_and_priority_come_from_the_extension_unless_given(make_trainer: Any) -> None:
     trainer = make_trainer((2, 'iteration'))
     calls: list[str] = []
-    seldom = make_extension(trigger=(2, 'iteration'), priority=extension.PRIORITY_WRITER)(
-        lambda t: calls.append('s')
-    )
+    seldom = make_extension(trigger=(2, 'iteration'), priority=extension.PRIORITY_WRITER)(lambda t: calls.append('s'))
     trainer.extend(seldom, name='seldom')
     trainer.extend(lambda t: calls.append('p'), name='plain')
     trainer.run()
@@ -178,9 +174,7 @@ def test_bad_calls(make_trainer: Any, call: Any, error: type[Exception], message
 
 def test_optimizer_without_model_is_told(make_trainer: Any) -> None:
     iterator = make_trainer().updater.get_iterator('main')
-    with pytest.raises(
-        RuntimeError, match=r"optimizer 'main' \(SGD\) has no model; call optimizer.setup\(model\)"
-    ):
+    with pytest.raises(RuntimeError, match=r"optimizer 'main' \(SGD\) has no model; call optimizer.setup\(model\)"):
         Trainer(updaters.StandardUpdater(iterator, SGD()))
 
 

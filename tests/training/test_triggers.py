@@ -41,15 +41,11 @@ ROWS = {
     'min': Row(lambda: triggers.MinValueTrigger('loss', EVERY), [1, 2, 4, 7, 11]),
     'min, epoch': Row(lambda: triggers.MinValueTrigger('loss'), [4, 16]),
     'max': Row(lambda: triggers.MaxValueTrigger('loss', EVERY), [1, 3, 6, 8, 9]),
-    'best': Row(
-        lambda: triggers.BestValueTrigger('loss', lambda a, b: b >= a, EVERY), [1, 3, 6, 8, 9, 10, 12]
-    ),
+    'best': Row(lambda: triggers.BestValueTrigger('loss', lambda a, b: b >= a, EVERY), [1, 3, 6, 8, 9, 10, 12]),
     'early': Row(lambda: triggers.EarlyStoppingTrigger(EVERY, 'loss', 2), [6, 9, 10, 13, 14, 15, 16]),
     'early, alias': Row(lambda: triggers.EarlyStoppingTrigger(EVERY, 'loss', patients=4), [15, 16]),
     'early, max': Row(lambda: triggers.EarlyStoppingTrigger(EVERY, 'loss', mode='max'), [12, 13, 14, 15, 16]),
-    'early, accuracy': Row(
-        lambda: triggers.EarlyStoppingTrigger(EVERY, 'accuracy', 2), [6, 9, 10, 13, 14, 15, 16]
-    ),
+    'early, accuracy': Row(lambda: triggers.EarlyStoppingTrigger(EVERY, 'accuracy', 2), [6, 9, 10, 13, 14, 15, 16]),
     'early, out of time': Row(
         lambda: triggers.EarlyStoppingTrigger(EVERY, 'loss', 50, max_trigger=(6, 'iteration')), [6, 12]
     ),

@@ -124,8 +124,6 @@ def test_loss_scale_does_not_change_the_result(make_trainer: Any) -> None:
     for scale in (None, 1024.0):
         trainer = make_trainer((4, 'iteration'), loss_scale=scale)
         trainer.run()
-        results.append(
-            [p.array for _, p in sorted(trainer.updater.get_optimizer('main').target.namedparams())]
-        )
+        results.append([p.array for _, p in sorted(trainer.updater.get_optimizer('main').target.namedparams())])
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)

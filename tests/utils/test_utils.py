@@ -54,9 +54,7 @@ def test_size_of_shape(shape: tuple[int, ...], size: int) -> None:
 @pytest.mark.parametrize('shape', [(2, 3), (1, 3), (3,), (2, 1), (1, 1), (1,), ()], ids=str)
 @pytest.mark.parametrize('lead', [(), (4,), (1,)], ids=str)
 @pytest.mark.parametrize('dtype', 'efd')
-def test_sum_to_is_the_adjoint_of_broadcasting(
-    shape: tuple[int, ...], lead: tuple[int, ...], dtype: str
-) -> None:
+def test_sum_to_is_the_adjoint_of_broadcasting(shape: tuple[int, ...], lead: tuple[int, ...], dtype: str) -> None:
     """<broadcast(a), x> == <a, sum_to(x)>, exactly, because the values are small integers."""
     x = np.random.randint(-4, 5, (*lead, 2, 3)).astype(dtype)
     a = np.random.randint(-4, 5, shape).astype(dtype)
@@ -75,8 +73,8 @@ def test_sum_to_of_zero_size() -> None:
 
 
 def test_sum_to_of_float16_is_summed_in_float32() -> None:
-    x = np.full((4096, 1), 0.1, 'e')
-    np.testing.assert_allclose(utils.sum_to(x, (1, 1)), [[409.5]], rtol=1e-3)
+    x = np.full((4096, 2), 0.1, 'e')
+    np.testing.assert_allclose(utils.sum_to(x, (1, 2)), [[409.5, 409.5]], rtol=1e-3)
 
 
 @pytest.mark.parametrize('shape', [(2,), (4, 2, 3), (2, 2)], ids=str)
@@ -176,6 +174,13 @@ def test_other_methods_can_be_overridden() -> None:
     derived = type(Base)('Derived', (Base,), {'free': lambda self: 2})
     grandchild = type(Base)('Grandchild', (derived,), {'free': lambda self: 3})
     assert (grandchild().free(), grandchild().run(), isinstance(grandchild(), dict)) == (3, 1, True)
+
+
+def test_the_base_may_have_a_metaclass() -> None:
+    enabled = utils.enable_final(base=abc.ABC)
+    base = type(enabled)('Base', (enabled,), {'run': utils.final(lambda self: 1)})
+    with pytest.raises(TypeError, match=r'Derived\.run overrides a method that is final'):
+        type(enabled)('Derived', (base,), {'run': lambda self: 2})
 
 
 @pytest.mark.parametrize('args', [(3,), (len, len)], ids=str)

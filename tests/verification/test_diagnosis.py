@@ -70,6 +70,4 @@ def test_a_transposed_gradient_that_is_not_square():
 
 def test_a_scalar():
     assert diagnose(Evidence(np.array(2.0), np.array(-2.0), 1e-9)).name == 'sign'
-    assert diagnose(Evidence(np.array(2.0), np.array(3.0), 1e-9)).text.endswith(
-        'gives 1.5 times the gradient'
-    )
+    assert diagnose(Evidence(np.array(2.0), np.array(3.0), 1e-9)).text.endswith('gives 1.5 times the gradient')

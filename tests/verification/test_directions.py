@@ -25,6 +25,7 @@ def test_one_seed_gives_one_direction_and_leaves_the_global_state_alone():
 SIZES = {
     'ones': (np.ones(5), 1.0),
     'large': (np.full((2, 3), -1e8), 1e8),
+    'huge': (np.full(3, 1e200), 1e200),
     'zeros': (np.zeros(4), 1.0),
     'half precision': (np.full(4, 3e4, np.float16), 3e4),
     'not finite': (np.array([1.0, np.inf]), 1.0),

@@ -58,9 +58,7 @@ def test_which_elements():
     gradient = np.array([1.0, 2.0, np.nan, np.inf, 1e308])
     scaled = np.array([-2.0, -4.1, np.nan, -np.inf, -np.inf])
     np.testing.assert_array_equal(breaks_scaling(gradient, scaled), [False, True, False, False, False])
-    np.testing.assert_array_equal(
-        breaks_zero(np.array([0.0, -0.0, 1e-300, np.nan])), [False, False, True, True]
-    )
+    np.testing.assert_array_equal(breaks_zero(np.array([0.0, -0.0, 1e-300, np.nan])), [False, False, True, True])
 
 
 def test_a_finite_number_against_nan_is_a_difference():

@@ -40,6 +40,7 @@ CASES = {
     'drowned in an offset': (lambda t: 1e12 + np.sin(1 + t), COS1, {}, 'unresolved'),
     'drowned, wrong': (lambda t: 1e12 + np.sin(1 + t), 2 * COS1, {}, 'unresolved'),
     'drowned, utterly wrong': (lambda t: 1e12 + np.sin(1 + t), 1e6, {}, 'fail'),
+    'drowned, very wrong': (lambda t: 1e12 + np.sin(1 + t), 200.0, {}, 'fail'),
     'drowned, wide tolerance': (lambda t: 1e12 + np.sin(1 + t), COS1, {'atol': 10.0}, 'pass'),
 }
 
@@ -49,9 +50,7 @@ def test_verdicts(name):
     f, analytic, options, expected = CASES[name]
     with np.errstate(all='ignore'):
         found = found_for(f)
-    assert (
-        judge(found, np.array([analytic]), np.zeros(1), np.array([abs(analytic)]), **options)[0] == expected
-    )
+    assert judge(found, np.array([analytic]), np.zeros(1), np.array([abs(analytic)]), **options)[0] == expected
 
 
 def test_the_rounding_of_the_backward_pass_counts():
@@ -61,9 +60,7 @@ def test_the_rounding_of_the_backward_pass_counts():
     assert judge(found, analytic, 2.0**-23 * abs(analytic), abs(analytic))[0] == 'pass'
 
 
-@pytest.mark.parametrize(
-    'analytic, expected', [(-1.1, False), (-1, True), (0, True), (1, True), (1.01, False)]
-)
+@pytest.mark.parametrize('analytic, expected', [(-1.1, False), (-1, True), (0, True), (1, True), (1.01, False)])
 def test_between_the_slopes_of_a_kink(analytic, expected):
     assert between_slopes(found_for(abs), np.array([analytic]))[0] == expected
     assert between_slopes(found_for(lambda t: -abs(t)), np.array([analytic]))[0] == expected

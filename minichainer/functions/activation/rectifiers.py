@@ -4,11 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
+from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
 
 
 def _positive(xp: Any, x: Any) -> Any:
-    return xp.greater(x, xp.zeros((), x.dtype))
+    return xp.greater(x, zero(xp, x.dtype))
 
 
 ops.register_constant('positive', _positive)
@@ -28,7 +29,7 @@ def relu(xp: Any, x: Any) -> Any:
     >>> F.relu(np.array([-1., 2.]))
     variable([0., 2.])
     """
-    return xp.maximum(x, xp.zeros((), x.dtype))
+    return xp.maximum(x, zero(xp, x.dtype))
 
 
 def _leaky_factor(xp: Any, x: Any, slope: float) -> Any:

@@ -17,9 +17,11 @@ def _equal(xp: Any, x: Any, y: Any) -> Any:
 ops.register_constant('equal', _equal)
 
 
-def _accumulator(x: Any) -> str | None:
-    """float16 sums accumulate in float32."""
-    return 'f' if x.dtype.char == 'e' else None
+def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The sum as an array or scalar of x's dtype; float16 is accumulated in float32."""
+    if x.dtype.char == 'e':
+        return x.sum(axis=axis, keepdims=keepdims, dtype='f').astype('e')
+    return x.sum(axis=axis, keepdims=keepdims)
 
 
 @linear(
@@ -27,7 +29,7 @@ def _accumulator(x: Any) -> str | None:
     name='Sum', kinds='f',
 )  # fmt: skip
 def sum_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return x.sum(axis=axis, keepdims=keepdims, dtype=_accumulator(x))
+    return _sum(xp, x, axis, keepdims)
 
 
 def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
@@ -56,11 +58,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return sum_over(x, axis, keepdims)
 
 
-def _sum_raw(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return x.sum(axis=axis, keepdims=keepdims, dtype=_accumulator(x)).astype(x.dtype, copy=False)
-
-
-ops.register('sum', sum, _sum_raw)
+ops.register('sum', sum, _sum)
 
 
 @reduction(lambda m, gy, x, y: gy * m.equal(x, y), name='Max')
@@ -168,6 +166,8 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     axis = normalize_axis(axis, x.ndim, 'average')
     if weights is None:
         return _mean(x, axis, keepdims)
+    if axis is not None and len(axis) > 1:
+        raise ValueError(f'average: weights need one axis or all of them, came axis {axis}')
     weights = _fitting_weights(as_variable(weights), x, axis)
     total = sum(weights, axis, True)
     averaged = sum(x * weights, axis, True) / total
@@ -186,8 +186,6 @@ def _mean(x: Variable, axis: Any, keepdims: bool) -> Variable:
 def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:
     if weights.shape == x.shape:
         return weights
-    if axis is not None and len(axis) > 1:
-        raise ValueError(f'average: weights of shape {weights.shape} need one axis, came {axis}')
     if axis is not None and weights.shape == (x.shape[axis[0]],):
         shape = [1] * x.ndim
         shape[axis[0]] = -1

@@ -85,8 +85,6 @@ class Classifier(Chain):
                 raise ValueError(f'Label key "{key}" is not found among the keywords {sorted(kwargs)}')
             return args, {name: value for name, value in kwargs.items() if name != key}, kwargs[key]
         if not -len(args) <= key < len(args):
-            raise ValueError(
-                f'Label key {key} is out of bounds: Classifier got {len(args)} positional arguments'
-            )
+            raise ValueError(f'Label key {key} is out of bounds: Classifier got {len(args)} positional arguments')
         position = key % len(args)
         return args[:position] + args[position + 1 :], kwargs, args[position]

@@ -77,7 +77,8 @@ class _Entries(dict[str, Any]):
 
     def serialize(self, serializer: Any) -> None:
         for key, value in self.items():
-            serializer(key, value)
+            # None was saved as an object array, which serializers take for something unknown.
+            serializer(key, None if value.dtype.hasobject else value)
 
 
 class _Snapshot(Extension):
@@ -144,10 +145,6 @@ class _Snapshot(Extension):
 def _find(fmt: str, folder: str) -> list[str]:
     """Files whose name the format may have made, oldest first."""
     parts = string.Formatter().parse(fmt)
-    pattern = re.compile(
-        ''.join(re.escape(text) + ('' if field is None else '.+') for text, field, _, _ in parts)
-    )
+    pattern = re.compile(''.join(re.escape(text) + ('' if field is None else '.+') for text, field, _, _ in parts))
     paths = [os.path.join(folder, name) for name in os.listdir(folder) if pattern.fullmatch(name)]
-    return sorted(
-        filter(os.path.isfile, paths), key=lambda path: (os.stat(path).st_mtime_ns, len(path), path)
-    )
+    return sorted(filter(os.path.isfile, paths), key=lambda path: (os.stat(path).st_mtime_ns, len(path), path))

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import backend
-from minichainer.configuration import no_backprop_mode
-from minichainer.configuration import using_config
+from minichainer.configuration import no_backprop_mode, using_config
 from minichainer.dataset.convert import call_converter, concat_examples
 from minichainer.dataset.iterator import Iterator
 from minichainer.reporter import DictSummary, Reporter, report, report_scope

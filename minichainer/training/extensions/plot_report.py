@@ -58,9 +58,7 @@ class PlotReport(Extension):
         """Returns whether matplotlib is installed; warns where it is not."""
         found = importlib.util.find_spec('matplotlib') is not None
         if not found:
-            warnings.warn(
-                'PlotReport needs matplotlib, which is not installed; no plot will be drawn.', stacklevel=2
-            )
+            warnings.warn('PlotReport needs matplotlib, which is not installed; no plot will be drawn.', stacklevel=2)
         return found
 
     def __call__(self, trainer: Any) -> None:

@@ -33,11 +33,11 @@ class PrintReport(Extension):
         """
         log = self._get_log(trainer)
         out = sys.stdout if self._out is None else self._out
-        if not self._header_done:
-            out.write('  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
-            self._header_done = True
         # A progress bar may stand below the cursor of a terminal; ESC[J clears it.
         clear = '\033[J' if getattr(out, 'isatty', lambda: False)() else ''
+        if not self._header_done:
+            out.write(clear + '  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
+            self._header_done = True
         for row in log[self._n_printed :]:
             out.write(clear + self._format(row) + '\n')
         self._n_printed = len(log)

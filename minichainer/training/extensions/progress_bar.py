@@ -64,9 +64,7 @@ class ProgressBar(Extension):
             bar_line('total', Bar(share, self._bar_length)),
             bar_line('this epoch', Bar(epoch % 1, self._bar_length)),
         ]
-        self._display.show(
-            [*bars, status, speed_line], f'{share:7.2%}  {status.strip()}  {speed_line.strip()}'
-        )
+        self._display.show([*bars, status, speed_line], f'{share:7.2%}  {status.strip()}  {speed_line.strip()}')
 
     def finalize(self) -> None:
         """Removes the bars."""

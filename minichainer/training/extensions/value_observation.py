@@ -38,4 +38,10 @@ def observe_lr(optimizer_name: str = 'main', observation_key: str = 'lr') -> Cal
         optimizer_name (str): Name of the optimizer.
         observation_key (str): Key under which it is reported.
     """
-    return observe_value(observation_key, lambda trainer: trainer.updater.get_optimizer(optimizer_name).lr)
+
+    def learning_rate(trainer: Any) -> Any:
+        optimizer = trainer.updater.get_optimizer(optimizer_name)
+        # Adam and its kin call it alpha_t; their lr warns.
+        return optimizer.alpha_t if hasattr(optimizer, 'alpha_t') else optimizer.lr
+
+    return observe_value(observation_key, learning_rate)

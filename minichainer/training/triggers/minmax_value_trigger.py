@@ -26,9 +26,7 @@ class BestValueTrigger:
         trigger: Trigger that ends an interval; the values reported since the last one are averaged.
     """
 
-    def __init__(
-        self, key: str, compare: Callable[[float, float], bool], trigger: Any = (1, 'epoch')
-    ) -> None:
+    def __init__(self, key: str, compare: Callable[[float, float], bool], trigger: Any = (1, 'epoch')) -> None:
         self._key = key
         self._compare = compare
         self._interval_trigger = get_trigger(trigger)
@@ -48,8 +46,7 @@ class BestValueTrigger:
         means = self._summary.compute_mean()
         if self._key not in means:
             raise KeyError(
-                f'{type(self).__name__}: {self._key!r} was not reported; '
-                f'reported are {sorted(trainer.observation)}'
+                f'{type(self).__name__}: {self._key!r} was not reported; reported are {sorted(trainer.observation)}'
             )
         value = float(means[self._key])
         self._summary = DictSummary()

@@ -31,7 +31,5 @@ class OnceTrigger:
         try:
             self._flag_first = serializer('_flag_first', self._flag_first)
         except KeyError:
-            warnings.warn(
-                'The snapshot lacks the flag of OnceTrigger; it is taken to have fired.', stacklevel=2
-            )
+            warnings.warn('The snapshot lacks the flag of OnceTrigger; it is taken to have fired.', stacklevel=2)
             self._flag_first = False

@@ -1,0 +1,161 @@
+"""Rows of matrix products, the fully connected layer, losses, accuracy, dropout and forget."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+import minichainer as chainer
+import minichainer.functions as F
+from minichainer.utils.type_check import InvalidType
+from tests.functions.row import ANY, Bad, Domain, Row, Special, case, grid
+from tests.functions.rows_elementwise import INF, INTEGERS, NAN, SHAPES, refuses_two_dtypes
+
+V = chainer.Variable
+X = np.ones((2, 3))
+LABELS = Domain(labels=3)
+PROBABILITIES = Domain(low=0.1, high=0.9)
+
+
+def bad(name: str, call: Any, error: Any, *words: str) -> Bad:
+    return Bad(name, call, error, words)
+
+
+def wrong_kind(call: Any, *words: str) -> Bad:
+    return Bad('wrong kind', call, InvalidType, (*words, 'float', 'int32'))
+
+
+def _swapped(x: Any, wanted: bool) -> Any:
+    return x.swapaxes(-1, -2) if wanted and x.ndim > 1 else x
+
+
+def _matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
+    return np.matmul(_swapped(a, transa), _swapped(b, transb))
+
+
+PRODUCTS = (
+    case((2, 3), (3, 4)), case((3,), (3,)), case((2, 3), (3,)), case((3,), (3, 2)), case((2, 2, 3), (2, 3, 2)),
+    case((2, 1, 2, 3), (3, 3, 1)), case((3,), (2, 3, 2)), case((2, 2, 3), (3,)), case((1, 2), (3, 2, 1)),
+    case((2, 0), (0, 3)), case((0, 3), (3, 2)), case((0,), (0,)), case((0, 2, 3), (3, 2)),
+)  # fmt: skip
+TRANSPOSED = (
+    case((3, 2), (3, 4), transa=True), case((2, 3), (4, 3), transb=True), case((3, 2), (4, 3), transa=True, transb=True),
+    case((2, 3, 2), (3, 2), transa=True), case((2, 3), (2, 4, 3), transb=True), case((3,), (3, 2), transa=True),
+    case((2, 3), (3,), transb=True), case((3,), (2, 3), transb=True), case((3, 2), (3,), transa=True),
+    case((2, 3, 1), (2, 2, 3), transa=True, transb=True), case((3, 2), (1, 3), transa=1, transb=1),
+)  # fmt: skip
+PRODUCT_EXCUSES = {'zero-d': 'an operand needs one axis at least; the errors say so'}
+
+
+def product_errors(call: Any) -> tuple[Bad, ...]:
+    """Operands that cannot be multiplied."""
+    return (
+        Bad('wrong kind', lambda: call(V(INTEGERS), V(INTEGERS.T)), InvalidType, ('MatMul', 'float', 'int32')),
+        refuses_two_dtypes(lambda a, b: call(V(a), V(b)), 'MatMul'),
+        bad('inner', lambda: call(V(X), V(X)), InvalidType, 'MatMul', '3 != 2', '(2, 3)'),
+        bad('0-d', lambda: call(V(X), V(np.array(1.0))), InvalidType, 'MatMul', 'axis', '()'),
+        bad('leading', lambda: call(V(np.ones((2, 2, 2))), V(np.ones((3, 2, 2)))), InvalidType, 'MatMul', '(3, 2, 2)'),
+    )
+
+
+def _linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Any:
+    rows = x.reshape(*x.shape[:n_batch_axes], int(np.prod(x.shape[n_batch_axes:], dtype=int)))
+    return rows @ W.T + (0 if b is None else b)
+
+
+LINEAR_ERRORS = (
+    bad('wrong size', lambda: F.linear(X, np.ones((4, 2))), InvalidType, 'LinearFunction', '(2, 3)', '(4, 2)'),
+    bad('vector W', lambda: F.linear(X, np.ones(3)), InvalidType, 'LinearFunction', '(2, 3)', '(3,)'),
+    bad('wrong b', lambda: F.linear(X, X, np.ones(3)), InvalidType, 'LinearFunction', 'b of shape (2,)', '(3,)'),
+    bad('vector x', lambda: F.linear(X[0], X), ValueError, 'linear', 'x.ndim > n_batch_axes', '(3,)'),
+    bad('batch axes', lambda: F.linear(X, X, n_batch_axes=0), ValueError, 'linear', 'n_batch_axes', '0'),
+    bad('no features', lambda: F.linear(X, X, n_batch_axes=2), ValueError, 'linear', 'n_batch_axes', '2', '(2, 3)'),
+    wrong_kind(lambda: F.linear(INTEGERS, INTEGERS), 'LinearFunction'),
+    refuses_two_dtypes(F.linear, 'LinearFunction'),
+)
+LINEAR_EXCUSES = {'zero-d': 'x needs a batch axis', 'special values': 'matmul has them'}
+
+
+def _cross_entropy(x: Any, t: Any, normalize: Any = True, class_weight: Any = None, ignore_label: int = -1,
+                   reduce: str = 'mean', **ignored: Any) -> Any:  # fmt: skip
+    log_p = scipy.special.log_softmax(x, axis=1) if x.size else x
+    valid = t != ignore_label
+    weights = np.ones(x.shape[1]) if class_weight is None else class_weight
+    shape = (-1, *[1] * (x.ndim - 2))
+    losses = np.zeros(t.shape)
+    for c in range(x.shape[1]):
+        losses -= np.where(valid & (t == c), log_p[:, c], 0) * weights.reshape(shape + (1,))[c].reshape(())
+    if reduce == 'no':
+        return losses
+    return losses.sum() / max(valid.sum() if normalize else len(x), 1)
+
+
+def _soft(x: Any, t: Any, soft_target_loss: str = 'cross-entropy', reduce: str = 'mean', normalize: bool = True,
+          class_weight: Any = None) -> Any:  # fmt: skip
+    log_p = scipy.special.log_softmax(x, axis=1)
+    if soft_target_loss == 'kl-divergence':
+        log_p = log_p - np.log(t)
+    weights = 1 if class_weight is None else class_weight.reshape(-1, *[1] * (x.ndim - 2))
+    losses = -(weights * log_p * t).sum(axis=1)
+    if reduce == 'no':
+        return losses
+    return losses.sum() / (losses.size if normalize else len(x))
+
+
+def sce(x: Any, t: Any, **params: Any) -> Any:
+    """A class weight takes the dtype of x."""
+    weight = params.get('class_weight')
+    if weight is not None:
+        params['class_weight'] = chainer.backend.get_array_module(x.array).asarray(weight, x.dtype)
+    return F.softmax_cross_entropy(x, t, **params)
+
+
+W3 = np.array([0.5, 1.5, 2.0])
+T = np.array([0, 2], 'i')
+SCE_ERRORS = (
+    wrong_kind(lambda: F.softmax_cross_entropy(INTEGERS, T), 'SoftmaxCrossEntropy'),
+    bad('shape of t', lambda: F.softmax_cross_entropy(X, T[:1]), InvalidType, 'SoftmaxCrossEntropy', '(2, 3)', '(1,)'),
+    bad('vector', lambda: F.softmax_cross_entropy(X[0], T), InvalidType, 'SoftmaxCrossEntropy', '(3,)', '(2,)'),
+    bad('label', lambda: F.softmax_cross_entropy(X, T + 1), ValueError, 'softmax_cross_entropy', '[0, 3)', '3'),
+    bad('negative', lambda: F.softmax_cross_entropy(X, T - 2), ValueError, 'softmax_cross_entropy', '[0, 3)', '-2'),
+    bad('reduce', lambda: F.softmax_cross_entropy(X, T, reduce='sum'), ValueError, 'reduce', 'mean', 'sum'),
+    bad('kind', lambda: F.softmax_cross_entropy(X, T, soft_target_loss='x'), ValueError, 'soft_target_loss', "'x'"),
+    bad('weights', lambda: sce(V(X), T, class_weight=W3[:2]), InvalidType, 'class_weight', '(3,)', '(2,)'),
+    bad('weights 2', lambda: sce(V(X), T, class_weight=X), ValueError, 'class_weight', '(2, 3)'),
+    bad('weights 3', lambda: F.softmax_cross_entropy(X, T, class_weight=V(W3)), ValueError, 'class_weight', 'Variable'),
+    bad('bool t', lambda: F.softmax_cross_entropy(X, T > 0), InvalidType, 'SoftmaxCrossEntropy', 'integer', 'bool'),
+)
+SCE_SPECIAL = (
+    Special((np.array([[1000.0, -1000, 0], [0, 0, 0]]), T), gradients=(np.array([[0.0, 0, 0], [1 / 6, 1 / 6, -1 / 3]]),)),
+    Special((np.array([[NAN, INF, 0], [1, 1, 1]]), np.array([-1, 1], 'i')), expected=np.log(3.0)),
+)
+
+
+def _accuracy(y: Any, t: Any, ignore_label: Any = None) -> Any:
+    right = y.argmax(axis=1).reshape(t.shape) == t
+    counted = np.ones(t.shape, bool) if ignore_label is None else t != ignore_label
+    return np.float64(right[counted].mean()) if counted.any() else (0.0 if counted.size else np.nan)
+
+
+def _mse(x0: Any, x1: Any) -> Any:
+    return np.mean((x0 - x1) ** 2)
+
+
+def mse(x: Any, y: Any) -> Any:
+    return F.mean_squared_error(x, y)
+
+
+ROWS = [
+    Row(
+        'matmul', F.matmul, _matmul, (ANY, ANY), (*PRODUCTS, *TRANSPOSED), label='MatMul', errors=product_errors(F.matmul),
+        special=(Special((np.array([[INF, 1.0], [NAN, 2.0]]), np.array([[1.0, 0.0], [2.0, 1.0]]))),),
+        except_from={**PRODUCT_EXCUSES, 'label': 'a vector is reshaped: the row of __matmul__ has it'},
+    ) if False else Row(
+        'matmul', F.matmul, _matmul, (ANY, ANY), (*PRODUCTS, *TRANSPOSED), order=3, errors=product_errors(F.matmul),
+        special=(Special((np.array([[INF, 1.0], [NAN, 2.0]]), np.array([[1.0, 0.0], [2.0, 1.0]]))),),
+        except_from={**PRODUCT_EXCUSES, 'label': 'in Chainer a product with a vector is one node, here three'},
+    ),
+]  # fmt: skip

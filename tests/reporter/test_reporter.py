@@ -1,0 +1,218 @@
+"""Reporter, and the summaries of what is reported."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minichainer.configuration import using_config
+from minichainer.link import Chain, Link
+from minichainer.reporter import DictSummary, Reporter, Summary, get_current_reporter, report, report_scope
+from minichainer.serializers import DictionarySerializer, NpzDeserializer
+from minichainer.variable import Variable
+
+
+def test_names_of_observers_are_prefixes() -> None:
+    chain = Chain(a=Link())
+    reporter = Reporter()
+    reporter.add_observer('main', chain)
+    reporter.add_observers('main', chain.namedlinks(skipself=True))
+    with reporter:
+        report({'x': 1, 'y': 2}, chain)
+        report({'x': 3}, chain.a)
+        report({'x': 4})
+    reporter.add_observer('other', chain)
+    reporter.report({'x': 5}, chain)
+    assert reporter.observation == {'main/x': 1, 'main/y': 2, 'main/a/x': 3, 'x': 4, 'other/x': 5}
+
+
+def test_unknown_observer() -> None:
+    reporter = Reporter()
+    with reporter, pytest.raises(KeyError, match='Given observer is not registered.* this Link by add_observer'):
+        report({'x': 1}, Link())
+    assert reporter.observation == {}
+
+
+def test_reports_without_a_reporter_are_dropped() -> None:
+    report({'x': 1})
+    report({'x': 1}, object())
+    for ask in (get_current_reporter, lambda: report_scope({})):
+        with pytest.raises(IndexError, match='no current reporter in this thread'):
+            ask()
+
+
+def test_the_innermost_reporter_is_told() -> None:
+    outer, inner = Reporter(), Reporter()
+    with outer:
+        with inner:
+            assert get_current_reporter() is inner
+            report({'x': 1})
+        report({'y': 2})
+    assert (outer.observation, inner.observation) == ({'y': 2}, {'x': 1})
+
+
+def test_reporters_are_those_of_the_thread() -> None:
+    reporter = Reporter()
+    with reporter:
+        thread = threading.Thread(target=report, args=({'x': 1},))
+        thread.start()
+        thread.join()
+    assert reporter.observation == {}
+
+
+@pytest.mark.parametrize('enter', [lambda reporter, seen: reporter.scope(seen), lambda _, seen: report_scope(seen)])
+def test_scope_collects_elsewhere(enter: Any) -> None:
+    reporter, seen = Reporter(), {}  # type: ignore[var-annotated]
+    observer = object()
+    reporter.add_observer('main', observer)
+    with reporter:
+        with pytest.raises(ZeroDivisionError), enter(reporter, seen):
+            report({'x': 1}, observer)
+            raise ZeroDivisionError
+        report({'y': 2}, observer)
+    assert (seen, reporter.observation) == ({'main/x': 1}, {'main/y': 2})
+
+
+@pytest.mark.parametrize('keep', [False, True])
+def test_graph_is_cut_off_unless_asked_for(keep: bool) -> None:
+    x = Variable(np.ones(3, np.float32))
+    y = x * 2
+    reporter = Reporter()
+    with using_config('keep_graph_on_report', keep):
+        reporter.report({'y': y})
+    reported = reporter.observation['y']
+    assert (reported is y, reported.creator is not None) == (keep, keep)
+    assert reported.array is y.array
+
+
+# --- summaries ---
+
+
+@pytest.mark.parametrize(
+    'values',
+    [
+        [1.0, 2.5, 4.0],
+        [1, 2, 6],
+        [np.float32(1), np.float32(2.5)],
+        [np.array(1.0), np.array(2.5)],
+        [np.arange(3.0), np.ones(3), -np.arange(3.0)],
+    ],
+)
+def test_summary_is_mean_and_deviation(values: Any) -> None:
+    summary = Summary()
+    for value in values:
+        summary.add(value)
+    mean, deviation = summary.make_statistics()
+    np.testing.assert_allclose(mean, np.mean(values, axis=0))
+    np.testing.assert_allclose(deviation, np.std(values, axis=0))
+    np.testing.assert_allclose(summary.compute_mean(), np.mean(values, axis=0))
+
+
+def test_weights_count_values_several_times() -> None:
+    summary = Summary()
+    summary.add(1.0)
+    summary.add(3.0, weight=2)
+    mean, deviation = summary.make_statistics()
+    np.testing.assert_allclose((mean, deviation), (np.mean([1, 3, 3]), np.std([1, 3, 3])))
+
+
+def test_half_precision_values_are_summed_in_double() -> None:
+    summary = Summary()
+    for _ in range(5000):
+        summary.add(np.float16(1))
+    assert summary.compute_mean() == 1.0
+
+
+def test_added_array_is_not_changed() -> None:
+    first = np.ones(2)
+    summary = Summary()
+    summary.add(first)
+    summary.add(np.ones(2))
+    np.testing.assert_array_equal(first, [1, 1])
+
+
+def test_rounding_never_gives_a_negative_variance() -> None:
+    for value in (0.1, np.full(2, 0.1)):
+        summary = Summary()
+        for _ in range(3):
+            summary.add(value)
+        assert np.all(summary.make_statistics()[1] < 1e-7)
+
+
+@pytest.mark.parametrize('ask', [Summary.compute_mean, Summary.make_statistics])
+def test_empty_summary(ask: Any) -> None:
+    with pytest.raises(ZeroDivisionError, match='Summary with no values'):
+        ask(Summary())
+
+
+def test_dict_summary_takes_scalars() -> None:
+    summary = DictSummary()
+    summary.add(
+        {
+            'int': 1,
+            'numpy': np.float32(2),
+            'array': np.array(3),
+            'variable': Variable(np.array(4.0)),
+            'weighted': (5.0, 2),
+            'weighted variable': (Variable(np.array(6.0)), np.array(2)),
+            'vector': np.arange(3),
+            'text': 'x',
+            'nothing': None,
+            'triple': (1, 2, 3),
+        }
+    )
+    summary.add({'int': 4, 'weighted': (8.0, 1)})
+    assert summary.compute_mean() == {
+        'int': 2.5,
+        'numpy': 2,
+        'array': 3,
+        'variable': 4,
+        'weighted': 6,
+        'weighted variable': 6,
+    }
+    statistics = summary.make_statistics()
+    assert (statistics['int.std'], statistics['numpy.std']) == (1.5, 0)
+    np.testing.assert_allclose(statistics['weighted.std'], np.std([5, 5, 8]))
+
+
+def test_weight_is_a_scalar() -> None:
+    with pytest.raises(ValueError, match='Given weight to loss was not scalar'):
+        DictSummary().add({'loss': (1.0, np.ones(2))})
+
+
+def saved(obj: Any) -> dict[str, Any]:
+    serializer = DictionarySerializer()
+    serializer.save(obj)
+    return serializer.target
+
+
+def test_summary_goes_on_after_loading() -> None:
+    before, after = Summary(), Summary()
+    before.add(1.0)
+    before.add(2.5)
+    NpzDeserializer(saved(before)).load(after)
+    after.add(4.0)
+    np.testing.assert_allclose(after.make_statistics(), (2.5, np.std([1, 2.5, 4])))
+    assert sorted(saved(before)) == ['_n', '_x', '_x2']
+
+
+def test_dict_summary_goes_on_after_loading() -> None:
+    before, after = DictSummary(), DictSummary()
+    before.add({'a/b': 1.0, 'c': 2.0})
+    after.add({'gone': 5})
+    NpzDeserializer(saved(before)).load(after)
+    after.add({'a/b': 3.0})
+    assert after.compute_mean() == {'a/b': 2.0, 'c': 2.0}
+    assert sorted(saved(before))[0] == '_names'
+
+
+@pytest.mark.parametrize(
+    ('summary', 'message'),
+    [(Summary(), 'previous statistics are not saved'), (DictSummary(), 'names of statistics are not saved')],
+)
+def test_snapshot_without_statistics_warns(summary: Any, message: str) -> None:
+    with pytest.warns(UserWarning, match=message):
+        NpzDeserializer({}).load(summary)
