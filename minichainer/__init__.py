@@ -55,9 +55,6 @@ from minichainer.serializer import AbstractSerializer as AbstractSerializer
 from minichainer.serializer import Deserializer as Deserializer
 from minichainer.serializer import Serializer as Serializer
 
-# checking
-from minichainer import gradient_check as gradient_check
-
 # settings and devices
 from minichainer import backend as backend
 from minichainer import backends as backends
@@ -90,7 +87,9 @@ disable_experimental_feature_warning = False
 Fallback = None
 
 #: Rooms that are loaded when they are first asked for.
-_LATER = ('computational_graph', 'datasets', 'dataset', 'iterators', 'testing', 'training', 'verification')
+_LATER = (
+    'computational_graph', 'dataset', 'datasets', 'gradient_check', 'iterators', 'testing', 'training', 'verification'
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ Chainer's exception types stay where its users catch them::
     ├── gradient_check.NondifferentiableError   the function has no derivative at the checked point
     ├── RuntimeError
     │   ├── UninitializedParameterError         a Parameter is used before its shape is known (also AttributeError)
+    │   ├── NotSetUpError                       an optimizer is used before setup (also AttributeError)
     │   └── NaNError                            debug mode met NaN; names the op and where it was applied
     ├── TypeError                               a wrong kind of object, or CPU and GPU arrays in one call
     └── ValueError                              a value out of range
@@ -20,6 +21,10 @@ from typing import Any
 
 class UninitializedParameterError(RuntimeError, AttributeError):
     """A Parameter is used before its shape is known."""
+
+
+class NotSetUpError(RuntimeError, AttributeError):
+    """An optimizer is used before ``setup`` has given it a link."""
 
 
 class NaNError(RuntimeError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import numpy
+
 from minichainer.backends import cuda
 from minichainer.configuration import config, force_backprop_mode, no_backprop_mode
 from minichainer.function_hook import FunctionHook
@@ -58,8 +60,11 @@ class FunctionAdapter(FunctionNode):
 
         It is given the function's inputs as well, so that whoever differentiates it again meets the refusal.
         """
-        if gradient is None or not config.enable_backprop:
-            return None if gradient is None else Variable(gradient)
+        if gradient is None:
+            return None
+        gradient = numpy.asarray(gradient) if isinstance(gradient, numpy.generic) else gradient
+        if not config.enable_backprop:
+            return Variable(gradient)
         places = [variable_on(gradient, edge) for edge in self._applied_edges()]
         return _Once(self.label).apply((gradient, *places))[0]
 

@@ -17,6 +17,8 @@ from minichainer.utils import type_check
 from minichainer.variable import Variable, as_variable, variable_on
 from minichainer.variable_node import cut, view_of
 
+_arrays = array_types()
+
 
 class FunctionNode(Node):
     """Base class of differentiable functions.
@@ -290,13 +292,20 @@ class FunctionNode(Node):
                 f'forward output must be a tuple ({self.label})\nExpect: a tuple of arrays\n'
                 f'Actual: {type(outputs).__name__}'
             )
-        for y in outputs:
-            if not isinstance(y, array_types()):
-                raise TypeError(
-                    f'forward outputs must be arrays ({self.label})\nExpect: numpy.ndarray or cupy.ndarray\n'
-                    f'Actual: {type(y).__name__}'
-                )
+        if not all([isinstance(y, _arrays) for y in outputs]):
+            outputs = tuple([self._as_output(y) for y in outputs])
         return outputs
+
+    def _as_output(self, y: Any) -> Any:
+        """An output as an array: NumPy makes scalars of 0-d results."""
+        if isinstance(y, numpy.generic):
+            return numpy.asarray(y)
+        if not isinstance(y, _arrays):
+            raise TypeError(
+                f'forward outputs must be arrays ({self.label})\nExpect: numpy.ndarray or cupy.ndarray\n'
+                f'Actual: {type(y).__name__}'
+            )
+        return y
 
     def _watched_forward(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
         hooks = hooks_of(self)

@@ -48,7 +48,7 @@ class Optimizer(LossScaling):
 
     """
 
-    target: Link | None = None
+    target: Any = None
     t = 0
     epoch = 0
     use_auto_new_epoch = False
@@ -227,11 +227,12 @@ def _copies(state: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _restored(state: dict[str, Any] | None, values: dict[str, Any] | None) -> dict[str, Any] | None:
     """Give a state the values it had, in the arrays it had."""
-    for name, value in (values or {}).items():
-        if getattr(value, 'shape', None) is None:
-            state[name] = value
-        else:
-            state[name][...] = value
+    if state is not None and values is not None:
+        for name, value in values.items():
+            if getattr(value, 'shape', None) is None:
+                state[name] = value
+            else:
+                state[name][...] = value
     return state
 
 
@@ -298,8 +299,7 @@ class GradientMethod(Optimizer):
         return self
 
     def reallocate_cleared_grads(self) -> None:
-        """Replace gradients that are None by zeros; called before and after the update and after every
-        hook."""
+        """Replace gradients that are None by zeros; called before the update and after every hook."""
         for param in self.target.params(False):
             if param.grad is None:
                 param.grad = param.xp.zeros_like(param.array)
@@ -352,8 +352,7 @@ class GradientMethod(Optimizer):
         loss.backward(loss_scale=self._loss_scale)
 
     def use_cleargrads(self, use: bool = True) -> None:
-        """Deprecated: choose between ``cleargrads`` (the default) and ``zerograds`` before a backward
-        pass."""
+        """Deprecated: choose ``cleargrads`` (the default) or ``zerograds`` before a backward pass."""
         warnings.warn('GradientMethod.use_cleargrads is deprecated.', DeprecationWarning, stacklevel=2)
         self._use_cleargrads = use
 

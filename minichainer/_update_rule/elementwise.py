@@ -21,6 +21,10 @@ _FLOAT32 = np.dtype(np.float32)
 _local = threading.local()
 
 
+def _scratch() -> dict[Any, list[np.ndarray]]:
+    return _local.__dict__
+
+
 def block_size(dtype: np.dtype[Any]) -> int:
     """Return the number of elements in a block."""
     return BLOCK_BYTES // dtype.itemsize
@@ -28,7 +32,7 @@ def block_size(dtype: np.dtype[Any]) -> int:
 
 def temporaries(dtype: np.dtype[Any], count: int) -> list[np.ndarray]:
     """Return ``count`` scratch blocks of this thread."""
-    held: list[np.ndarray] = _local.__dict__.setdefault(dtype, [])
+    held: list[np.ndarray] = _scratch().setdefault(dtype, [])
     while len(held) < count:
         held.append(np.empty(block_size(dtype), dtype))
     return held[:count]
@@ -70,8 +74,7 @@ class ElementwiseRule(UpdateRule):
 
     @staticmethod
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
-        """Change ``param`` and ``states`` in place; ``temporaries`` are free, ``grad`` is not to be
-        changed."""
+        """Change ``param`` and ``states`` in place, never ``grad``; ``temporaries`` are free to use."""
         raise NotImplementedError('an ElementwiseRule must define formula')
 
     def init_state(self, param: Parameter) -> None:
@@ -147,8 +150,7 @@ class ElementwiseRule(UpdateRule):
 
 
 def computing_dtype(rule: UpdateRule, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return what a parameter of this dtype is updated in: its own, float32 for float16, native byte
-    order."""
+    """Return what a parameter is updated in: its own dtype in native byte order, float32 for float16."""
     if dtype.kind not in 'fc':
         raise TypeError(f'{type(rule).__name__}: only floating point parameters can be updated, got {dtype}')
     if dtype.char == 'e':
@@ -157,8 +159,7 @@ def computing_dtype(rule: UpdateRule, dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def apply_in_blocks(rule: ElementwiseRule, operands: Any, dtype: np.dtype[Any], arrays: list[np.ndarray]) -> None:
-    """Apply the rule's formula to arrays of one shape (parameter, gradient, states), all but the gradient in
-    place."""
+    """Apply the rule's formula to a parameter, its gradient and states, all but the gradient in place."""
     flat = [array.reshape(-1) for array in arrays]
     if all(array.dtype == dtype for array in flat):
         apply_in_place(rule, operands, dtype, flat)
@@ -195,8 +196,7 @@ def _converted(rule: ElementwiseRule, operands: Any, dtype: np.dtype[Any], flat:
 
 
 def check_eps(rule: UpdateRule, eps: float, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError if ``eps`` becomes zero in the dtype of the computation, where it guards a
-    division."""
+    """Raise ValueError if ``eps``, which guards a division, becomes zero in the dtype of the computation."""
     if eps and not dtype.type(eps):
         name = type(rule).__name__.removesuffix('Rule')
         raise ValueError(

@@ -23,8 +23,7 @@ SMALL = 8192
 
 
 class GroupedUpdate:
-    """Updates parameters like ``param.update()`` for each in turn, those with the same rule and values
-    together.
+    """Does ``param.update()`` for each parameter in turn, for those with equal rules and values together.
 
     Small parameters of a group are gathered into one block, updated by one evaluation of the formula and
     scattered back; larger ones are updated in place. What does not fit (another rule class, hooks, float32
@@ -41,8 +40,7 @@ class GroupedUpdate:
         return (GroupedUpdate, ())
 
     def update(self, params: Iterable[Parameter]) -> bool:
-        """Update every parameter once per time it appears; return whether any code but ours was called for
-        it."""
+        """Update every parameter once per time it appears; return whether other code than ours was called."""
         self._used = 0
         foreign = False
         groups: dict[Any, _Group] = {}

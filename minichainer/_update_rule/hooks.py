@@ -47,7 +47,7 @@ def _timing_of(hook: Any) -> str:
 
 
 def _hook_name(hook: Any) -> str:
-    name = getattr(hook, 'name', None) or getattr(hook, '__name__', None)
+    name: str | None = getattr(hook, 'name', None) or getattr(hook, '__name__', None)
     if name is None:
         raise ValueError(
             'the name of the hook function is not specified: pass name=..., or give it a `name` attribute'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Hyperparameter:
@@ -45,6 +45,10 @@ class Hyperparameter:
             return getattr(parent, name)
         known = ', '.join(sorted(self.get_dict())) or 'none'
         raise AttributeError(f"no hyperparameter '{name}' is set here or in a parent (set at the top: {known})")
+
+    if TYPE_CHECKING:  # any name may be set
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __repr__(self) -> str:
         values = ', '.join(f'{name}={value}' for name, value in sorted(self.get_dict().items()))

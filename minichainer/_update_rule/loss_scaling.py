@@ -16,7 +16,7 @@ class LossScaling:
 
     target: Any = None
     t = 0
-    _loss_scale: float | None = None
+    _loss_scale: Any = None
     # The largest finite float16 is 65504: a larger factor would make every gradient infinite.
     _loss_scale_max = 65504
     _loss_scaling_is_dynamic = False
@@ -25,8 +25,7 @@ class LossScaling:
     _loss_scaling_isnan_ever = False
 
     def loss_scaling(self, interval: int = 1000, scale: float | None = None) -> None:
-        """Multiply the loss by a factor in ``update(lossfun)`` and divide the gradients by it, against
-        underflow.
+        """Scale the loss in ``update(lossfun)``, and the gradients back, against underflow.
 
         Args:
             interval (int): without ``scale`` the factor adapts: it doubles on each update until a gradient is
@@ -56,8 +55,7 @@ class LossScaling:
         self.loss_scaling(scale=loss_scale)
 
     def check_nan_in_grads(self) -> None:
-        """With an adaptive loss scale, note whether a gradient is not finite, with a warning that names
-        it."""
+        """With an adaptive loss scale, note whether a gradient is not finite, and warn of it by name."""
         self._loss_scaling_isnan = False
         if not self._loss_scaling_is_dynamic:
             return
@@ -72,8 +70,7 @@ class LossScaling:
             )
 
     def is_safe_to_update(self) -> bool:
-        """Return whether :meth:`check_nan_in_grads` found all gradients finite; otherwise the update is
-        skipped."""
+        """Return whether :meth:`check_nan_in_grads` found all gradients finite; else no update is made."""
         return not self._loss_scaling_isnan
 
     def update_loss_scale(self) -> None:

@@ -52,7 +52,7 @@ class UpdateRule:
         self.enabled = True
         self.hyperparam = Hyperparameter(parent_hyperparam)
         self.t = 0
-        self._state: dict[str, Any] | None = None
+        self._state: Any = None
         self._hooks: HookSet | None = None
         self._use_fp32_update = False
         self._fp32_param: Parameter | None = None

@@ -84,7 +84,7 @@ def _general_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
         node.dtype = y.dtype
         node.static = static
         if spec.kept:
-            node.saved = spec.keep(arrays, y)
+            node.saved = spec.keep(arrays, y, static)
         result = _new(Variable)
         result._data = y
         result._node = node
@@ -125,7 +125,7 @@ def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
         elif keeps_x:
             node.saved = (array,)
         elif kept:
-            node.saved = (array, y)
+            node.saved = spec.keep((array,), y, ())
         result = _new(Variable)
         result._data = y
         result._node = node
@@ -163,7 +163,7 @@ def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., An
         node.dtype = y.dtype
         node.static = static
         if kept:
-            node.saved = spec.keep((array,), y)
+            node.saved = spec.keep((array,), y, static)
         result = _new(Variable)
         result._data = y
         result._node = node
@@ -174,20 +174,21 @@ def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., An
 
 def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     body, keeps, keeps_both, elementwise = spec.body, bool(spec.kept), spec.kept == spec.arguments, spec.elementwise
+    mixed = spec.mixed
 
     def call(x0: Any, x1: Any) -> Variable:
-        if type(x0) is not Variable:
-            x0 = as_variable(x0)
-        if type(x1) is not Variable:
-            x1 = as_variable(x1)
+        if x0.__class__ is not Variable or x1.__class__ is not Variable:
+            if mixed is not None and not (isinstance(x0, Variable) and isinstance(x1, Variable)):
+                return mixed(x0, x1)
+            x0, x1 = as_variable(x0), as_variable(x1)
         array0, array1 = x0._data, x1._data
         if configuration.nondefault or type(array0) is not _ndarray or type(array1) is not _ndarray:
             return _apply(spec, cls, (x0, x1), ())
         dtype = array0.dtype
         if dtype is not array1.dtype or (dtype is not _float32 and dtype is not _float64):
             spec.check_dtypes((array0, array1), ())
-        unequal = elementwise and array0.shape != array1.shape
-        if unequal:
+        unequal = not elementwise or array0.shape != array1.shape
+        if unequal and elementwise:
             spec.check_shapes((array0, array1), ())
         y = body(numpy, array0, array1)
         if type(y) is not _ndarray or y.dtype is not dtype:
@@ -205,7 +206,7 @@ def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
         if keeps_both:
             node.saved = (array0, array1)
         elif keeps:
-            node.saved = spec.keep((array0, array1), y)
+            node.saved = spec.keep((array0, array1), y, ())
         if unequal:
             node.broadcasts = True
         result = _new(Variable)

@@ -9,20 +9,22 @@ _LIMIT = 1024
 _known: dict[Any, dict[Any, Any]] = {}
 
 
-def number(value: Any, dtype: Any) -> Any:
-    """A number as a read-only 0-d array of the given dtype; those in use are kept."""
-    try:
-        of_dtype = _known[dtype]
-        if value != 0:  # 0.0 and -0.0 are equal, and not the same
-            return of_dtype[value]
-    except (KeyError, TypeError):
-        pass
-    array = numpy.array(value, dtype)
-    array.flags.writeable = False
-    of_dtype = _known.setdefault(dtype, {})
-    if type(value) in (int, float) and len(of_dtype) < _LIMIT:
-        of_dtype[value] = array
-    return array
+def number_like(value: Any, x: Any) -> Any:
+    """A number in the dtype of Variable ``x``: a read-only 0-d array; those in use are kept."""
+    array = x._data
+    if type(array) is not numpy.ndarray:
+        return x.dtype.type(value)
+    dtype = array.dtype
+    known = _known.get(dtype)
+    if known is None:
+        known = _known[dtype] = {}
+    constant = known.get(value) if value else None  # 0.0 and -0.0 are equal, and not the same
+    if constant is None:
+        constant = numpy.array(value, dtype)
+        constant.flags.writeable = False
+        if value and type(value) in (int, float) and len(known) < _LIMIT:
+            known[value] = constant
+    return constant
 
 
 _zeros: dict[Any, Any] = {}

@@ -23,7 +23,7 @@ Body = Callable[..., Any]
 
 
 def elementwise(
-    *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f'
+    *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f', mixed: Body | None = None
 ) -> Callable[[Body], Body]:
     """Makes a differentiable op of a function that acts element by element, with broadcasting.
 
@@ -33,6 +33,8 @@ def elementwise(
         name: class name of its node; the function's name in camel case by default.
         label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
         kinds: dtype kinds that it takes.
+        mixed: for an op of two arrays, what is called instead where an argument is no Variable; by default an
+            array becomes a constant.
 
     The decorated function is ``body(xp, *arrays, *static)`` on raw arrays, ``xp`` being numpy or cupy.
 
@@ -48,7 +50,7 @@ def elementwise(
     >>> x.grad.round(4)
     array([ 0.    , -1.6646])
     """
-    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=True))
+    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=True, mixed=mixed))
 
 
 def linear(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc') -> Callable[[Body], Body]:
@@ -91,7 +93,7 @@ def _op(spec: Spec) -> Body:
     }  # fmt: skip
     if len(spec.rules) == 1 and spec.takes_saved[0]:
         attributes['receive'] = unary_receive(spec.rules[0])
-    elif len(spec.rules) == 2 and None not in spec.rules and all(spec.needs_saved_only):
+    elif len(spec.rules) == 2 and None not in spec.rules and not spec.static_parameters and all(spec.needs_saved_only):
         attributes['receive'] = binary_receive(spec)
     cls = type(spec.name, (DefinedNode,), attributes)
     return _published(spec, cls, caller(spec, cls))

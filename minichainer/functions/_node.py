@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ class DefinedNode(FunctionNode):
     """The node of an op made by one of the decorators."""
 
     spec: Spec
-    #: Arrays that the rules need, in the order of ``spec.kept``.
+    #: Arrays and static values that the rules need, in the order of ``spec.kept``.
     saved: tuple[Any, ...] = ()
     #: Values of the static parameters.
     static: tuple[Any, ...] = ()
@@ -37,7 +38,7 @@ class DefinedNode(FunctionNode):
         return (self.spec.compute(inputs, self.static),)
 
     def _join_graph(self, variables: Any, arrays: Any, outputs: Any) -> Any:
-        self.saved = self.spec.keep(arrays, outputs[0])
+        self.saved = self.spec.keep(arrays, outputs[0], self.static)
         self.broadcasts = any(x.shape != outputs[0].shape for x in arrays)
         return super()._join_graph(variables, arrays, outputs)
 
@@ -103,23 +104,35 @@ class Spec:
         label: text, or ``label(*static)``.
         kinds: dtype kinds of the arrays.
         elementwise: the arrays are broadcast together.
+        mixed: called with the arguments of a binary op where one is no Variable.
     """
 
     def __init__(
-        self, body: Any, rules: Sequence[Rule | None], name: str | None, label: Any, kinds: str, elementwise: bool
+        self,
+        body: Any,
+        rules: Sequence[Rule | None],
+        name: str | None,
+        label: Any,
+        kinds: str,
+        elementwise: bool,
+        mixed: Callable[..., Any] | None = None,
     ) -> None:
         parameters = list(inspect.signature(body).parameters.values())[1:]
         self.body = body
         self.rules = rules
         self.kinds = kinds
         self.elementwise = elementwise
+        self.mixed = mixed
         self.arguments = [p.name for p in parameters[: len(rules)]]
         self.static_parameters = parameters[len(rules) :]
         self.name = name or ''.join(part.capitalize() for part in body.__name__.split('_'))
         self._label = label or self.name
         wanted = [rule_names(rule) for rule in rules]
-        self.kept = [n for n in (*self.arguments, 'y') if any(n in names for names in wanted)]
-        self._keep_indexes = [self.arguments.index(n) if n != 'y' else -1 for n in self.kept]
+        static = [p.name for p in self.static_parameters]
+        everything = [*self.arguments, 'y', *static]
+        named = wanted[0] if len(wanted) == 1 else everything  # the order that a single rule wants
+        self.kept = [n for n in named if n in everything and any(n in names for names in wanted)]
+        self._pick = _picker([everything.index(n) for n in self.kept])
         self.getters = [[self._getter(n) for n in names] for names in wanted]
         self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
         #: For each rule, whether it is called with exactly what is saved.
@@ -131,9 +144,9 @@ class Spec:
         """What graphs, hooks and errors show."""
         return self._label if isinstance(self._label, str) else self._label(*static)
 
-    def keep(self, arrays: Sequence[Any], y: Any) -> tuple[Any, ...]:
-        """The arrays that the rules need."""
-        return tuple([y if i < 0 else arrays[i] for i in self._keep_indexes])
+    def keep(self, arrays: Sequence[Any], y: Any, static: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arrays and static values that the rules need."""
+        return self._pick((*arrays, y, *static))
 
     def compute(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> Any:
         """The result as an array, after the inputs have been checked."""
@@ -210,22 +223,30 @@ class Spec:
         place = self.kept.index(name)
         if name == 'y':
             return lambda node: variable_on(node.saved[place], node)
+        if name not in self.arguments:
+            return lambda node: node.saved[place]
         index = self.arguments.index(name)
         return lambda node: variable_on(node.saved[place], node.edges[index])
 
     def _plain_getter(self, name: str) -> Callable[[Any], Any]:
-        static = [p.name for p in self.static_parameters]
-        if name in static:
-            place = static.index(name)
-            return lambda node: node.static[place]
         argument, _, what = name.rpartition('_')
         if argument in self.arguments and what in ('shape', 'dtype'):
             index = self.arguments.index(argument)
             return lambda node: getattr(node.edges[index], what)
         raise TypeError(
             f'rule of {self.body.__name__}: unknown parameter {name!r}; expected one of '
-            f'{[*self.arguments, "y", *static]}, or <argument>_shape, <argument>_dtype'
+            f'{[*self.arguments, "y", *[p.name for p in self.static_parameters]]}, or <argument>_shape, <argument>_dtype'
         )
+
+
+def _picker(places: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """The function that picks some elements of a tuple as a tuple."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    if places:
+        (place,) = places
+        return lambda values: (values[place],)
+    return lambda values: ()
 
 
 def rule_names(rule: Rule | None) -> list[str]:

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
-from minichainer.functions._constants import number
+from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable, as_variable
 
@@ -16,21 +16,24 @@ _NUMERIC = 'fiub'
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy: gy, name='Add', label='_ + _', kinds=_NUMERIC
+    lambda m, gy: gy, lambda m, gy: gy,
+    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs), name='Add', label='_ + _', kinds=_NUMERIC,
 )  # fmt: skip
 def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.add(lhs, rhs)
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy: -gy, name='Sub', label='_ - _', kinds=_NUMERIC
+    lambda m, gy: gy, lambda m, gy: -gy,
+    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_NUMERIC,
 )  # fmt: skip
 def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.subtract(lhs, rhs)
 
 
 @elementwise(
-    lambda m, gy, lhs, rhs: gy * rhs, lambda m, gy, lhs, rhs: gy * lhs, name='Mul', label='_ * _', kinds=_NUMERIC
+    lambda m, gy, lhs, rhs: gy * rhs, lambda m, gy, lhs, rhs: gy * lhs,
+    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs), name='Mul', label='_ * _', kinds=_NUMERIC,
 )  # fmt: skip
 def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.multiply(lhs, rhs)
@@ -39,7 +42,7 @@ def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy / rhs,
     lambda m, gy, lhs, rhs: -gy * lhs / rhs / rhs,
-    name='Div', label='_ / _', kinds=_NUMERIC,
+    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs), name='Div', label='_ / _', kinds=_NUMERIC,
 )  # fmt: skip
 def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.divide(lhs, rhs)
@@ -48,7 +51,7 @@ def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one(rhs)),
     lambda m, gy, lhs, rhs, y: gy * m.log_of_base(lhs, y) * y,
-    name='PowVarVar', label='_ ** _', kinds=_NUMERIC,
+    mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _', kinds=_NUMERIC,
 )  # fmt: skip
 def power_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.power(lhs, rhs)
@@ -65,7 +68,7 @@ def subtract_from_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, value, shown: m.multiply_constant(gy, value, shown),
+    lambda m, gy, value: gy * value,
     name='MulConstant', label=lambda value, shown: f'_ * {_shown(shown)}', kinds=_NUMERIC,
 )  # fmt: skip
 def multiply_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
@@ -89,7 +92,7 @@ def power_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, y, value, shown: m.multiply_constant(gy * y, *m.log_constant(value)),
+    lambda m, gy, y, value: gy * y * m.log_constant(value),
     name='PowConstVar', label=lambda value, shown: f'{_shown(shown)} ** _',
 )  # fmt: skip
 def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
@@ -127,9 +130,8 @@ def _one(xp: Any, x: Any) -> Any:
     return xp.ones((), x.dtype)
 
 
-def _log_constant(xp: Any, value: Any) -> tuple[Any, Any]:
-    log = xp.asarray(xp.log(value), value.dtype)
-    return log, float(log)
+def _log_constant(xp: Any, value: Any) -> Any:
+    return value.dtype.type(numpy.log(value))
 
 
 ops.register_constant('sign', _sign)
@@ -153,9 +155,9 @@ def _shown(value: Any) -> str:
     return str(value) if not isinstance(value, numbers.Real) or value >= 0 else f'({value})'
 
 
-# --- the operators: which of the ops above an operand calls for -----------------------------------------------------
+# --- where an operand is no Variable: a number calls for another op, an array takes the Variable's dtype ------------
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, numpy.number, numpy.bool_))
+    return isinstance(value, (float, int, numpy.number, numpy.bool_))
 
 
 def _operand(value: Any, partner: Any) -> Variable:
@@ -178,6 +180,48 @@ def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
     return as_variable(lhs), as_variable(rhs)
 
 
+def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
+    """What an operator does where one of its operands is no Variable."""
+
+    def call(lhs: Any, rhs: Any) -> Variable:
+        if _is_number(rhs):
+            return number_on_the_right(as_variable(lhs), rhs)
+        if _is_number(lhs):
+            return number_on_the_left(as_variable(rhs), lhs)
+        return op(*_pair(lhs, rhs))
+
+    return call
+
+
+def _add_number(x: Variable, value: Any) -> Variable:
+    return add_constant(x, number_like(value, x), value)
+
+
+_add_mixed = _mixed(add_arrays, _add_number, _add_number)
+
+
+def _multiply_number(x: Variable, value: Any) -> Variable:
+    return multiply_constant(x, number_like(value, x), value)
+
+
+_multiply_mixed = _mixed(multiply_arrays, _multiply_number, _multiply_number)
+_subtract_mixed = _mixed(
+    subtract_arrays,
+    lambda x, value: _add_number(x, -value),
+    lambda x, value: subtract_from_constant(x, number_like(value, x), value),
+)
+_divide_mixed = _mixed(
+    divide_arrays,
+    lambda x, value: _multiply_number(x, 1.0 / value),
+    lambda x, value: divide_constant(x, number_like(value, x), value),
+)
+_power_mixed = _mixed(
+    power_arrays,
+    lambda x, value: power_constant(x, number_like(value, x), value),
+    lambda x, value: constant_power(x, number_like(value, x), value),
+)
+
+
 def add(*xs: Any) -> Variable:
     r"""Elementwise sum of two or more arrays, :math:`y = x_0 + x_1 + \dots`, with broadcasting.
 
@@ -194,91 +238,34 @@ def add(*xs: Any) -> Variable:
     >>> F.add(np.ones(2), np.ones(2), np.ones(2))
     variable([3., 3.])
     """
-    if len(xs) != 2:
-        return _add_many(xs)
-    lhs, rhs = xs
-    if isinstance(lhs, Variable) and isinstance(rhs, Variable):
-        return add_arrays(lhs, rhs)
-    if _is_number(rhs):
-        lhs = as_variable(lhs)
-        return add_constant(lhs, number(rhs, lhs.dtype), rhs)
-    if _is_number(lhs):
-        return add_constant(rhs, number(lhs, rhs.dtype), lhs)
-    return add_arrays(*_pair(lhs, rhs))
-
-
-def _add_many(xs: tuple[Any, ...]) -> Variable:
     if not xs:
         raise TypeError('add() takes at least one argument: an array or a Variable')
     total = as_variable(xs[0])
     for x in xs[1:]:
-        total = add(total, x)
+        total = add_arrays(total, x)
     return total
-
-
-def subtract(lhs: Any, rhs: Any) -> Variable:
-    """Elementwise difference: ``lhs - rhs``."""
-    if isinstance(lhs, Variable) and isinstance(rhs, Variable):
-        return subtract_arrays(lhs, rhs)
-    if _is_number(rhs):
-        return add_constant(lhs, number(-rhs, lhs.dtype), -rhs)
-    if _is_number(lhs):
-        return subtract_from_constant(rhs, number(lhs, rhs.dtype), lhs)
-    return subtract_arrays(*_pair(lhs, rhs))
-
-
-def multiply(lhs: Any, rhs: Any) -> Variable:
-    """Elementwise product: ``lhs * rhs``."""
-    if isinstance(lhs, Variable) and isinstance(rhs, Variable):
-        return multiply_arrays(lhs, rhs)
-    if _is_number(rhs):
-        return multiply_constant(lhs, number(rhs, lhs.dtype), rhs)
-    if _is_number(lhs):
-        return multiply_constant(rhs, number(lhs, rhs.dtype), lhs)
-    return multiply_arrays(*_pair(lhs, rhs))
-
-
-def divide(lhs: Any, rhs: Any) -> Variable:
-    """Elementwise true division: ``lhs / rhs``."""
-    if isinstance(lhs, Variable) and isinstance(rhs, Variable):
-        return divide_arrays(lhs, rhs)
-    if _is_number(rhs):
-        inverse = 1.0 / rhs
-        return multiply_constant(lhs, number(inverse, lhs.dtype), inverse)
-    if _is_number(lhs):
-        return divide_constant(rhs, number(lhs, rhs.dtype), lhs)
-    return divide_arrays(*_pair(lhs, rhs))
-
-
-def power(lhs: Any, rhs: Any) -> Variable:
-    """Elementwise power: ``lhs ** rhs``."""
-    if isinstance(lhs, Variable) and isinstance(rhs, Variable):
-        return power_arrays(lhs, rhs)
-    if _is_number(rhs):
-        return power_constant(lhs, number(rhs, lhs.dtype), rhs)
-    if _is_number(lhs):
-        return constant_power(rhs, number(lhs, rhs.dtype), lhs)
-    return power_arrays(*_pair(lhs, rhs))
 
 
 def floor_divide(lhs: Any, rhs: Any) -> Variable:
     """Elementwise floor division: ``lhs // rhs``; a step function, so the result has no graph."""
     if _is_number(rhs):
-        x = as_variable(lhs)
-        return Variable(numpy.asarray(x.array // number(rhs, x.dtype)), requires_grad=False)
-    if _is_number(lhs):
-        return Variable(numpy.asarray(number(lhs, rhs.dtype) // rhs.array), requires_grad=False)
-    left, right = _pair(lhs, rhs)
-    return Variable(numpy.asarray(left.array // right.array), requires_grad=False)
+        quotient = as_variable(lhs).array // number_like(rhs, lhs)
+    elif _is_number(lhs):
+        quotient = number_like(lhs, rhs) // rhs.array
+    else:
+        left, right = _pair(lhs, rhs)
+        quotient = left.array // right.array
+    return Variable(numpy.asarray(quotient) if isinstance(quotient, numpy.generic) else quotient, requires_grad=False)
 
 
 def _power_raw(xp: Any, x: Any, exponent: Any) -> Any:
     return xp.power(x, xp.asarray(exponent, x.dtype))
 
 
-for _name, _function in (('add', add), ('subtract', subtract), ('multiply', multiply), ('divide', divide),
-                         ('floor_divide', floor_divide)):  # fmt: skip
-    ops.register(_name, _function, lambda xp, lhs, rhs, _name=_name: getattr(xp, _name)(lhs, rhs))
-ops.register('power', power, _power_raw)
-
-
+# What Variable's operators and the rules call; the registry's names are NumPy's.
+for _name, _op in (
+    ('add', add_arrays), ('subtract', subtract_arrays), ('multiply', multiply_arrays), ('divide', divide_arrays),
+    ('floor_divide', floor_divide),
+):  # fmt: skip
+    ops.register(_name, _op, lambda xp, lhs, rhs, _name=_name: getattr(xp, _name)(lhs, rhs))
+ops.register('power', power_arrays, _power_raw)

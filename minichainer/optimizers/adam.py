@@ -246,8 +246,7 @@ class Adam(GradientMethod):
 
     @property
     def alpha_t(self) -> float:
-        """Step size at this update, the running means' start at zero corrected for (RuntimeError before the
-        first)."""
+        """Step size at this update, with the running means corrected; RuntimeError before the first."""
         return _learning_rate(self.hyperparam, self.t)
 
     @property

@@ -195,7 +195,7 @@ ROWS = [
         'split_axis', lambda x, sections, axis: F.split_axis(x, sections, axis),
         lambda x, sections, axis: np.split(x, sections, axis), (ANY,),
         (
-            *grid((6, 2), sections=[1, 2, 3, [1, 4], np.array([2, 2, 5]), (6,), [], np.array(2)], axis=[0]),
+            *grid((6, 2), sections=[1, 2, 3, [1, 4], np.array([2, 2, 5]), (6,), [], np.array(6)], axis=[0]),
             case((2, 4), sections=2, axis=-1), case((2, 0), sections=2, axis=1), case((0, 3), sections=[1], axis=1),
             case((3, 2), sections=np.int64(3), axis=0),
         ),

@@ -37,15 +37,18 @@ def _matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
 
 
 PRODUCTS = (
-    case((2, 3), (3, 4)), case((3,), (3,)), case((2, 3), (3,)), case((3,), (3, 2)), case((2, 2, 3), (2, 3, 2)),
-    case((2, 1, 2, 3), (3, 3, 1)), case((3,), (2, 3, 2)), case((2, 2, 3), (3,)), case((1, 2), (3, 2, 1)),
-    case((2, 0), (0, 3)), case((0, 3), (3, 2)), case((0,), (0,)), case((0, 2, 3), (3, 2)),
+    case((2, 3), (3, 4)), case((2, 2, 3), (2, 3, 2)), case((2, 1, 2, 3), (3, 3, 1)), case((1, 2), (3, 2, 1)),
+    case((2, 0), (0, 3)), case((0, 3), (3, 2)), case((0, 2, 3), (3, 2)),
 )  # fmt: skip
 TRANSPOSED = (
     case((3, 2), (3, 4), transa=True), case((2, 3), (4, 3), transb=True), case((3, 2), (4, 3), transa=True, transb=True),
-    case((2, 3, 2), (3, 2), transa=True), case((2, 3), (2, 4, 3), transb=True), case((3,), (3, 2), transa=True),
-    case((2, 3), (3,), transb=True), case((3,), (2, 3), transb=True), case((3, 2), (3,), transa=True),
-    case((2, 3, 1), (2, 2, 3), transa=True, transb=True), case((3, 2), (1, 3), transa=1, transb=1),
+    case((2, 3, 2), (3, 2), transa=True), case((2, 3), (2, 4, 3), transb=True), case((3, 2), (1, 3), transa=1, transb=1),
+    case((2, 3, 1), (2, 2, 3), transa=True, transb=True),
+)  # fmt: skip
+WITH_VECTORS = (
+    case((3,), (3,)), case((2, 3), (3,)), case((3,), (3, 2)), case((3,), (2, 3, 2)), case((2, 2, 3), (3,)),
+    case((0,), (0,)), case((3,), (3, 2), transa=True), case((2, 3), (3,), transb=True), case((3, 2), (3,), transa=True),
+    case((3,), (2, 3), transb=True),
 )  # fmt: skip
 PRODUCT_EXCUSES = {'zero-d': 'an operand needs one axis at least; the errors say so'}
 
@@ -148,14 +151,142 @@ def mse(x: Any, y: Any) -> Any:
     return F.mean_squared_error(x, y)
 
 
+CHECKED = {'wrong kind': 'the first row of the name has it', 'wrong dtype': 'the first row of the name has it'}
+SCE_CASES = (
+    case((4, 3), (4,)), case((4, 3), (4,), normalize=False), case((4, 3), (4,), ignore_label=1),
+    case((4, 3), (4,), ignore_label=1, normalize=False), *grid((4, 3), (4,), class_weight=[W3], reduce=['mean', 'no']),
+    case((2, 3, 2), (2, 2)), case((2, 3, 2), (2, 2), reduce='no', ignore_label=0), case((2, 3, 2, 2), (2, 2, 2)),
+    case((2, 3, 2), (2, 2), class_weight=W3, ignore_label=2, normalize=False), case((1, 3), (1,)),
+    case((0, 3), (0,)), case((0, 3), (0,), reduce='no'), case((2, 3, 0), (2, 0)),
+    case((4, 3), (4,), cache_score=False, enable_double_backprop=True),
+)  # fmt: skip
+SOFT = {'special values': 'the row with labels has them', 'zero-d': 'x needs two axes', 'zero-size': 'rows are needed'}
+
 ROWS = [
     Row(
-        'matmul', F.matmul, _matmul, (ANY, ANY), (*PRODUCTS, *TRANSPOSED), label='MatMul', errors=product_errors(F.matmul),
+        'matmul', F.matmul, _matmul, (ANY, ANY), (*PRODUCTS, *TRANSPOSED), order=3, label='MatMul',
+        errors=product_errors(F.matmul), except_from=PRODUCT_EXCUSES,
         special=(Special((np.array([[INF, 1.0], [NAN, 2.0]]), np.array([[1.0, 0.0], [2.0, 1.0]]))),),
-        except_from={**PRODUCT_EXCUSES, 'label': 'a vector is reshaped: the row of __matmul__ has it'},
-    ) if False else Row(
-        'matmul', F.matmul, _matmul, (ANY, ANY), (*PRODUCTS, *TRANSPOSED), order=3, errors=product_errors(F.matmul),
-        special=(Special((np.array([[INF, 1.0], [NAN, 2.0]]), np.array([[1.0, 0.0], [2.0, 1.0]]))),),
-        except_from={**PRODUCT_EXCUSES, 'label': 'in Chainer a product with a vector is one node, here three'},
+    ),
+    Row(
+        'matmul', F.matmul, _matmul, (ANY, ANY), WITH_VECTORS, variant='vectors', order=3,
+        except_from={
+            **PRODUCT_EXCUSES, **CHECKED, 'special values': 'the first row of the name has them',
+            'label': 'a vector is reshaped to a matrix and back: more nodes than in Chainer',
+        },
+    ),
+    Row(
+        '__matmul__', operator.matmul, np.matmul, (ANY, ANY), PRODUCTS, label='MatMul',
+        errors=product_errors(operator.matmul), except_from={**PRODUCT_EXCUSES, 'special values': 'matmul has them'},
+    ),
+    Row(
+        '__matmul__', operator.matmul, np.matmul, (ANY, Domain(values=(-1.0, 0.5, 2.0))), PRODUCTS, variant='array',
+        label='MatMul', except_from={**PRODUCT_EXCUSES, 'special values': 'matmul has them', 'wrong kind': 'matmul has it'},
+    ),
+    Row(
+        '__rmatmul__', operator.matmul, np.matmul, (Domain(values=(-1.0, 0.5, 2.0)), ANY), PRODUCTS, variant='array',
+        label='MatMul', except_from={**PRODUCT_EXCUSES, 'special values': 'matmul has them', 'wrong kind': 'matmul has it'},
+    ),
+    Row(
+        'linear', F.linear, _linear, (ANY, ANY, ANY),
+        (
+            case((2, 3), (4, 3), (4,)), case((2, 3, 2), (2, 6), (2,)), case((0, 3), (2, 3), (2,)), case((2, 3), (0, 3), (0,)),
+            case((2, 0), (3, 0), (3,)), case((1, 3), (1, 3), (1,)),
+        ),
+        order=3, label='LinearFunction', errors=LINEAR_ERRORS, except_from=LINEAR_EXCUSES,
+    ),
+    Row(
+        'linear', F.linear, _linear, (ANY, ANY),
+        (case((2, 3), (4, 3)), case((0, 3), (2, 3)), case((2, 0, 3), (2, 0)), case((2, 3, 1), (2, 3))),
+        variant='no bias', order=3, label='LinearFunction', except_from={**LINEAR_EXCUSES, **CHECKED},
+    ),
+    Row(
+        'linear', F.linear, _linear, (ANY, ANY, ANY),
+        (
+            case((2, 2, 3), (4, 3), (4,), n_batch_axes=2), case((2, 1, 3, 2), (4, 6), (4,), n_batch_axes=2),
+            case((2, 0, 3), (4, 3), (4,), n_batch_axes=2), case((1, 2, 2, 3), (2, 3), (2,), n_batch_axes=3),
+        ),
+        variant='batch axes', label='Reshape', except_from={**LINEAR_EXCUSES, **CHECKED},
+    ),
+    Row(
+        'mean_squared_error', mse, _mse, (ANY, ANY), (case((2, 3), (2, 3)), case((3,), (3,)), case((), ())), order=3,
+        label='MeanSquaredError',
+        special=(Special((np.array([NAN, 1.0]), np.array([1.0, 1]))), Special((np.array([INF, 1.0]), np.array([1.0, 1])))),
+        errors=(
+            refuses_two_dtypes(mse, 'MeanSquaredError'), wrong_kind(lambda: mse(INTEGERS, INTEGERS), 'MeanSquaredError'),
+            bad('shapes', lambda: mse(X, X[:1]), InvalidType, 'MeanSquaredError', '(2, 3)', '(1, 3)'),
+        ),
+        except_from={'zero-size': 'the mean of nothing is NaN; see test_noise_and_losses.py'},
+    ),
+    Row(
+        'softmax_cross_entropy', sce, _cross_entropy, (ANY, LABELS), SCE_CASES, order=3, label='SoftmaxCrossEntropy',
+        errors=SCE_ERRORS, special=SCE_SPECIAL, except_from={'zero-d': 'x needs two axes'},
+    ),
+    Row(
+        'softmax_cross_entropy', sce, _soft, (ANY, PROBABILITIES),
+        (
+            *grid((2, 3), (2, 3), soft_target_loss=['cross-entropy', 'kl-divergence'], reduce=['mean', 'no']),
+            case((2, 3, 2), (2, 3, 2)), case((2, 3, 2), (2, 3, 2), normalize=False),
+            case((2, 3, 2), (2, 3, 2), class_weight=W3),
+        ),
+        variant='soft targets',
+        errors=(
+            wrong_kind(lambda: sce(V(INTEGERS), X), 'SoftmaxCrossEntropy'),
+            bad('shapes', lambda: sce(V(X), X[:1]), InvalidType, 'SoftmaxCrossEntropy', '(2, 3)', '(1, 3)'),
+            refuses_two_dtypes(lambda x, t: sce(V(x), t), ''),
+        ),
+        except_from={**SOFT, 'label': 'a composition of other functions, as in Chainer'},
+    ),
+    Row(
+        'accuracy', F.accuracy, _accuracy, (Domain(distinct=True), LABELS),
+        (
+            case((4, 3), (4,)), case((4, 3), (4,), ignore_label=1), case((4, 3), (4, 1)), case((2, 3, 2), (2, 2)),
+            case((2, 3, 2), (2, 2), ignore_label=0), case((4, 3), (4,), ignore_label=7), case((0, 3), (0,), ignore_label=0),
+            case((1, 3, 1, 1), (1,)),
+        ),
+        order=0, label='Accuracy',
+        errors=(
+            wrong_kind(lambda: F.accuracy(INTEGERS, T), 'Accuracy'),
+            bad('float labels', lambda: F.accuracy(X, X[:, 0]), InvalidType, 'Accuracy', 'integer t', 'float64'),
+            bad('shape of t', lambda: F.accuracy(X, T[:1]), InvalidType, 'Accuracy', '(2, 3)', '(1,)'),
+            bad('vector', lambda: F.accuracy(X[0], T), InvalidType, 'Accuracy', '(3,)', '(2,)'),
+        ),
+        special=(Special((np.array([[0.0, INF, 1], [-INF, -1e30, -2]]), np.array([1, 2], 'i')), expected=np.float64(1)),),
+        except_from={'zero-d': 'y needs two axes'},
+    ),
+    Row(
+        'dropout', lambda x, mask, **params: F.dropout(x, mask=mask, **params), lambda x, mask, **params: x * mask,
+        (ANY, Domain(values=(0.0, 2.0))),
+        (case((3, 4), (3, 4)), case((), ()), case((0, 3), (0, 3)), case((3,), (3,), ratio=0.25)), order=3, label='Dropout',
+        special=(Special((np.array([INF, 1e30]), np.array([2.0, 0.0])), gradients=(np.array([2.0, 0.0]),)),),
+        errors=(
+            wrong_kind(lambda: F.dropout(INTEGERS), 'Dropout'),
+            bad('ratio 1', lambda: F.dropout(X, 1.0), ValueError, 'dropout', 'ratio', '[0, 1)', '1.0'),
+            bad('ratio', lambda: F.dropout(X, -0.1), ValueError, 'dropout', 'ratio', '[0, 1)', '-0.1'),
+            bad('mask', lambda: F.dropout(X, mask=X[0]), InvalidType, 'Dropout', 'mask', '(2, 3)', '(3,)'),
+            bad('mask dtype', lambda: F.dropout(X, mask=X.astype('f')), InvalidType, 'Dropout', 'mask', 'float32'),
+            bad('train', lambda: F.dropout(X, train=True), ValueError, 'train', 'using_config'),
+            bad('unknown', lambda: F.dropout(X, what=1), TypeError, 'what'),
+        ),
+    ),
+    Row(
+        'forget', lambda x, y: F.forget(lambda a, b: F.tanh(a * b) * a, x, y), lambda x, y: np.tanh(x * y) * x, (ANY, ANY),
+        (case((3, 4), (3, 4)), case((3, 1), (1, 4)), case((), ()), case((0, 3), (0, 3))), order=1, label='Forget',
+        errors=(
+            bad('no Variable', lambda: F.forget(lambda x: 1, V(X)), RuntimeError, 'forget', 'Variable', 'int'),
+            refuses_two_dtypes(lambda x, y: F.forget(lambda a, b: V(a.array) + b, x, y), '_ + _'),
+        ),
+        except_from={
+            'double gradient': 'refused, as in Chainer; see test_noise_and_losses.py', 'wrong kind': 'up to the function',
+            'special values': 'up to the function inside',
+        },
+    ),
+    Row(
+        'forget', lambda x: F.forget(lambda a: (F.sin(a), a * a), x), lambda x: (np.sin(x), x * x), (ANY,), SHAPES,
+        variant='two results', order=1, label='Forget',
+        except_from={
+            'double gradient': 'refused, as in Chainer; see test_noise_and_losses.py', 'wrong kind': 'up to the function',
+            'special values': 'up to the function inside',
+        },
     ),
 ]  # fmt: skip

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-import minichainer as chainer
 import minichainer.functions as F
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, DISTINCT, POSITIVE, Bad, Domain, Row, Special, case, grid
+from tests.functions.row import ANY, DISTINCT, Bad, Domain, Row, Special, case, grid
 from tests.functions.rows_elementwise import INF, INTEGERS, NAN, refuses_integers, refuses_two_dtypes
 
 X = np.ones((2, 3))
@@ -156,4 +155,3 @@ ROWS = [
     softmax('softmax', _softmax, 'Softmax', np.zeros((3, 3))),
     softmax('log_softmax', _log_softmax, 'LogSoftmax', 1 - 3 * P),
 ]  # fmt: skip
-del chainer, POSITIVE

@@ -202,8 +202,8 @@ def test_chain_list_is_a_list() -> None:
     assert (len(layers), list(layers), layers[-1], layers[1:]) == (3, [a, b, c], c, [b, c])
     layers.insert(0, Linear(4, 4))
     del layers[1]
-    layers[1] = a
-    assert [link.out_size for link in layers] == [4, 1, 3]
+    layers[1] = Linear(5, 5)
+    assert [link.out_size for link in layers] == [4, 5, 3]
     assert [link.name for link in layers] == ['0', '1', '2']
     layers[1:] = [b]
     assert [path for path, _ in layers.namedlinks(skipself=True)] == ['/0', '/1']

@@ -250,6 +250,13 @@ def test_initialized_copy_has_first_values(link: Affine) -> None:
     np.testing.assert_array_equal(link.b.array, [0, 0, 0])
 
 
+def test_initialized_copy_has_no_old_gradients(link: Affine) -> None:
+    link.cleargrads()
+    link.b.grad = np.ones(3, np.float32)
+    link.w.grad = np.ones(3, np.float32)
+    assert [param.grad for param in link.copy('init').params()] == [None, None, None]
+
+
 def test_initialized_copies_differ() -> None:
     link = Linear(4, 4)
     assert not np.array_equal(link.copy('init').W.array, link.copy('init').W.array)

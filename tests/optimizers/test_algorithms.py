@@ -217,7 +217,8 @@ def test_grouped_update_is_the_update_of_each_parameter_bit_for_bit(name, values
 @every_optimizer
 @every_dtype
 def test_whole_arrays_as_on_a_gpu_give_the_same_bits(name, values, formula, dtype) -> None:
-    models = [make_model(dtype, SHAPES) for _ in range(2)]
+    # Without the 0-d one: NumPy 1 computes those in float64 when a Python number is among the operands.
+    models = [make_model(dtype, SHAPES[1:]) for _ in range(2)]
     for model, as_on_gpu in zip(models, (False, True), strict=True):
         optimizer = getattr(optimizers, name)(**values).setup(model)
         if as_on_gpu:

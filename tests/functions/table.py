@@ -1,0 +1,28 @@
+"""The table: every row, and the public names that need none."""
+
+from __future__ import annotations
+
+from tests.functions import rows_array, rows_elementwise, rows_network, rows_operators, rows_reductions
+from tests.functions.row import Row, pairs
+
+ROWS: list[Row] = [
+    *rows_operators.ROWS,
+    *rows_elementwise.ROWS,
+    *rows_array.ROWS,
+    *rows_reductions.ROWS,
+    *rows_network.ROWS,
+]
+CASES = list(pairs(ROWS))
+
+#: Public names of ``minichainer.functions`` without a row, and why.
+EXEMPT = {
+    'elementwise': 'defines ops; see test_define.py',
+    'linear_map': 'defines ops; see test_define.py',
+    'bilinear_map': 'defines ops; see test_define.py',
+    'reduction': 'defines ops; see test_define.py',
+}
+#: Methods of Variable that Python calls for operators, without a row, and why.
+EXEMPT_OPERATORS = {
+    '__pos__': 'returns the Variable itself; see test_operators.py',
+    **{f'__{name}__': 'raises; see test_operators.py' for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge', 'bool')},
+}
