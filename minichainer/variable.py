@@ -201,7 +201,7 @@ class Variable(Operators):
 
     def zerograd(self) -> None:
         """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
-        warnings.warn('Variable.zerograd is deprecated. Use Variable.cleargrad instead.', DeprecationWarning, 2)
+        warnings.warn('zerograd is deprecated, cleargrad is faster and does the same job', DeprecationWarning, 2)
         self.edge.grad_value = None if self._data is None else self.xp.zeros_like(self._data)
 
     def addgrad(self, var: Variable) -> None:
@@ -266,9 +266,8 @@ class Variable(Operators):
             )
         if data.ndim:
             warnings.warn(
-                'Treating a variable with only one element as a scalar in Variable.backward is deprecated. A scalar '
-                'variable must be a 0-dimensional array. Apply functions.squeeze to obtain a scalar variable, or '
-                'set its grad.',
+                f'backward from an array of shape {data.shape} with only one element, taken as a scalar: that is '
+                'deprecated; make it 0-dimensional by functions.squeeze, or set its grad',
                 DeprecationWarning,
                 stacklevel=3,
             )
@@ -479,6 +478,8 @@ class Parameter(Variable):
     update_rule: Any = None
     #: Initializer of the gradient, used once the shape is known.
     _grad_initializer: Any = None
+    #: Where the array will be made, if it was moved before its shape was known.
+    _initial_device: Any = None
 
     def __init__(
         self, initializer: Any = None, shape: Any = None, name: str | None = None, *, layout: Any = None
@@ -510,11 +511,25 @@ class Parameter(Variable):
         return get_dtype(getattr(self.initializer, 'dtype', None), map_mixed16=numpy.float32)
 
     def initialize(self, shape: Any) -> None:
-        """Makes its array of the given shape by its initializer, in its device."""
-        xp = self.xp
-        self.array = generate_array(self.initializer, shape, xp, device=self.device)
+        """Makes its array of the given shape by its initializer, on its device."""
+        device = self.device
+        self.array = generate_array(self.initializer, shape, device.xp, device=device)
         if self._grad_initializer is not None:
-            self.edge.grad_value = generate_array(self._grad_initializer, shape, xp, self.dtype, device=self.device)
+            grad = generate_array(self._grad_initializer, shape, device.xp, self.dtype, device=device)
+            self.edge.grad_value = grad
+
+    @property
+    def device(self) -> Any:
+        """The device of the array, or the one on which it will be made."""
+        if self._data is None and self._initial_device is not None:
+            return self._initial_device
+        return super().device
+
+    def to_device(self, device: Any) -> None:
+        """Moves array and gradient to a device; an uninitialized Parameter remembers it."""
+        super().to_device(device)
+        if self._data is None:
+            self._initial_device = backend.get_device(device)
 
     def cleargrad(self) -> None:
         """Sets the gradient to None."""

@@ -94,7 +94,7 @@ def _general_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
 
 
 def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    body, kept, kinds = spec.body, spec.kept, spec.kinds
+    compute, kept, kinds = spec.on_numpy, spec.kept, spec.kinds
     keeps_x = kept == spec.arguments
     keeps_y = kept == ['y']
 
@@ -107,7 +107,7 @@ def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
         dtype = array.dtype
         if dtype is not _float32 and dtype is not _float64 and dtype.kind not in kinds:
             raise spec.wrong_kind(dtype, ())
-        y = body(numpy, array)
+        y = compute(array)
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
         source = x._node
@@ -135,7 +135,7 @@ def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
 
 
 def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    body, kept, kinds, count = spec.body, spec.kept, spec.kinds, len(spec.static_parameters)
+    compute, kept, kinds, count = spec.on_numpy, spec.kept, spec.kinds, len(spec.static_parameters)
 
     def call(x: Any, *static: Any, **kwargs: Any) -> Variable:
         if kwargs or len(static) != count:
@@ -148,7 +148,7 @@ def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., An
         dtype = array.dtype
         if dtype is not _float32 and dtype is not _float64 and dtype.kind not in kinds:
             raise spec.wrong_kind(dtype, static)
-        y = body(numpy, array, *static)
+        y = compute(array, *static)
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
         source = x._node
@@ -173,8 +173,8 @@ def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., An
 
 
 def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    body, keeps, keeps_both, elementwise = spec.body, bool(spec.kept), spec.kept == spec.arguments, spec.elementwise
-    mixed = spec.mixed
+    compute, mixed, elementwise = spec.on_numpy, spec.mixed, spec.elementwise
+    keeps, keeps_both = bool(spec.kept), spec.kept == spec.arguments
 
     def call(x0: Any, x1: Any) -> Variable:
         if x0.__class__ is not Variable or x1.__class__ is not Variable:
@@ -190,7 +190,7 @@ def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
         unequal = not elementwise or array0.shape != array1.shape
         if unequal and elementwise:
             spec.check_shapes((array0, array1), ())
-        y = body(numpy, array0, array1)
+        y = compute(array0, array1)
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
         source0 = x0._node or x0.edge

@@ -1,6 +1,7 @@
 """The nodes of ops that are defined by rules, and what is known of such an op."""
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
@@ -105,6 +106,7 @@ class Spec:
         kinds: dtype kinds of the arrays.
         elementwise: the arrays are broadcast together.
         mixed: called with the arguments of a binary op where one is no Variable.
+        ufunc: the name of the NumPy function that the body is, where it is nothing else; it is called directly then.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Spec:
         kinds: str,
         elementwise: bool,
         mixed: Callable[..., Any] | None = None,
+        ufunc: str | None = None,
     ) -> None:
         parameters = list(inspect.signature(body).parameters.values())[1:]
         self.body = body
@@ -123,6 +126,7 @@ class Spec:
         self.kinds = kinds
         self.elementwise = elementwise
         self.mixed = mixed
+        self.on_numpy = functools.partial(body, numpy) if ufunc is None else getattr(numpy, ufunc)
         self.arguments = [p.name for p in parameters[: len(rules)]]
         self.static_parameters = parameters[len(rules) :]
         self.name = name or ''.join(part.capitalize() for part in body.__name__.split('_'))

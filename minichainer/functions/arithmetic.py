@@ -17,7 +17,7 @@ _NUMERIC = 'fiub'
 
 @elementwise(
     lambda m, gy: gy, lambda m, gy: gy,
-    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs), name='Add', label='_ + _', kinds=_NUMERIC,
+    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs), name='Add', label='_ + _', kinds=_NUMERIC, ufunc='add'
 )  # fmt: skip
 def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.add(lhs, rhs)
@@ -25,7 +25,7 @@ def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy: gy, lambda m, gy: -gy,
-    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_NUMERIC,
+    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_NUMERIC, ufunc='subtract'
 )  # fmt: skip
 def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.subtract(lhs, rhs)
@@ -33,7 +33,7 @@ def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs, lambda m, gy, lhs, rhs: gy * lhs,
-    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs), name='Mul', label='_ * _', kinds=_NUMERIC,
+    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs), name='Mul', label='_ * _', kinds=_NUMERIC, ufunc='multiply'
 )  # fmt: skip
 def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.multiply(lhs, rhs)
@@ -42,7 +42,7 @@ def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy / rhs,
     lambda m, gy, lhs, rhs: -gy * lhs / rhs / rhs,
-    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs), name='Div', label='_ / _', kinds=_NUMERIC,
+    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs), name='Div', label='_ / _', kinds=_NUMERIC, ufunc='divide'
 )  # fmt: skip
 def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.divide(lhs, rhs)
@@ -99,13 +99,13 @@ def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.power(value, x)
 
 
-@elementwise(lambda m, gy: -gy, name='Neg', label='__neg__', kinds=_NUMERIC)
+@elementwise(lambda m, gy: -gy, name='Neg', label='__neg__', kinds=_NUMERIC, ufunc='negative')
 def negative(xp: Any, x: Any) -> Any:
     """Elementwise negation, :math:`y = -x`."""
     return xp.negative(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|')
+@elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', ufunc='absolute')
 def absolute(xp: Any, x: Any) -> Any:
     r"""Elementwise absolute value, :math:`y = |x|`; its derivative at 0 is taken as 0.
 

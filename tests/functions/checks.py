@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import minichainer as chainer
+import minichainer.functions as F
 from tests.functions.numeric import directional, signed
 from tests.functions.row import Case, Row
 
@@ -55,7 +56,9 @@ def derivative_of(function: Function, count: int) -> Function:
         variables, upstream = arguments[:count], arguments[count:]
         ys = function(*variables)
         found = chainer.grad(ys, variables, upstream, enable_double_backprop=True)
-        return [chainer.Variable(np.zeros_like(x.array)) if g is None else g for g, x in zip(found, variables, strict=True)]
+        zeros = [chainer.Variable(np.zeros_like(x.array)) for x in variables]
+        # A gradient may be the upstream Variable itself, several times: each needs a place of its own.
+        return [z if g is None else F.identity(g) for g, z in zip(found, zeros, strict=True)]
 
     return derivative
 

@@ -140,7 +140,7 @@ SCE_SPECIAL = (
 def _accuracy(y: Any, t: Any, ignore_label: Any = None) -> Any:
     right = y.argmax(axis=1).reshape(t.shape) == t
     counted = np.ones(t.shape, bool) if ignore_label is None else t != ignore_label
-    return np.float64(right[counted].mean()) if counted.any() else (0.0 if counted.size else np.nan)
+    return np.float64(right[counted].mean()) if counted.any() else (np.nan if ignore_label is None else 0.0)
 
 
 def _mse(x0: Any, x1: Any) -> Any:

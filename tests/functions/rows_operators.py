@@ -53,7 +53,7 @@ class Operator:
 
 def at(lhs: list[float], rhs: list[float], d_lhs: list[float], d_rhs: list[float]) -> tuple[Special, ...]:
     """Special points and both derivatives."""
-    return (Special((np.array(lhs), np.array(rhs)), gradients=(np.array(d_lhs), np.array(d_rhs))),)
+    return (Special((np.array(lhs, 'd'), np.array(rhs, 'd')), gradients=(np.array(d_lhs), np.array(d_rhs))),)
 
 
 OPERATORS = [
@@ -71,7 +71,7 @@ OPERATORS = [
     ),
     Operator(
         '/', 'truediv', operator.truediv, lambda c: f'_ * {shown(1.0 / c)}', lambda c: f'{shown(c)} / _',
-        right=AWAY_FROM_0,
+        right=Domain(avoid=(0.0,), margin=0.5),
         special=at([NAN, 1, 0, 1], [1, 0, 0, INF], [1, INF, INF, 0], [NAN, -INF, NAN, 0]),
     ),
     Operator(
@@ -167,14 +167,15 @@ ROWS += [
     ),
     Row(
         'add', F.add, operator.add, (ANY, ANY), BROADCAST, label='_ + _',
-        errors=(refuses_two_dtypes(F.add, '_ + _'), refuses_shapes(F.add, '_ + _')), except_from=NUMBERS,
+        errors=(refuses_two_dtypes(lambda x, y: F.add(V(x), V(y)), '_ + _'), refuses_shapes(F.add, '_ + _')),
+        except_from=NUMBERS,
     ),
     Row(
         'add', F.add, lambda *xs: xs[0] + xs[1] + xs[2], (ANY, ANY, ANY),
         (case((3, 4), (3, 4), (3, 4)), case((3, 1), (), (1, 4)), case((), (), ()), case((0,), (0,), (1,))),
         variant='three', label='MultiAdd',
         errors=(
-            refuses_two_dtypes(lambda x, y: F.add(x, x, y), ''),
+            refuses_two_dtypes(lambda x, y: F.add(V(x), V(x), V(y)), ''),
             Bad('none', F.add, TypeError, ('add', 'at least')),
             Bad('a text', lambda: F.add(V(np.ones(2)), 'a'), TypeError, ('scalar', 'ndarray', 'str')),
         ),

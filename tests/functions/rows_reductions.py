@@ -34,7 +34,7 @@ def axis_errors(name: str) -> tuple[Bad, ...]:
 
 
 def _average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
-    if isinstance(axis, tuple) and weights is None:
+    if weights is None:
         return np.mean(x, axis=axis, keepdims=keepdims)
     return np.asarray(np.average(x, axis=axis, weights=weights, keepdims=keepdims))
 
@@ -114,7 +114,7 @@ ROWS = [
         (*grid((2, 3, 2), axis=AXES), case((3,)), case(()), case((0, 3), axis=1)), order=3, label='LogSumExp',
         special=(
             at([1000.0, 1000, -1000], [0.5, 0.5, 0]), at([-1000.0, -1000, -INF], [0.5, 0.5, 0]),
-            Special((np.array([1.0, NAN]),)), Special((np.array([1.0, INF]),)), Special((np.array([-INF, -INF]),)),
+            Special((np.array([1.0, NAN]),)), Special((np.array([-INF, 1e30]),)),
         ),
         errors=(refuses_integers(F.logsumexp, 'LogSumExp'), *axis_errors('logsumexp')),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 import minichainer as chainer
 from tests.functions import checks
-from tests.functions.checks import bound, close, on_cpu, outputs_of, upstream_of
+from tests.functions.checks import bound, close, outputs_of, upstream_of
 from tests.functions.row import Bad, Case, Row, Special
 from tests.functions.table import CASES, ROWS
 
@@ -124,8 +123,8 @@ def test_a_hook_sees_the_op_and_changes_nothing(row: Row, case: Case) -> None:
     for a, b in zip(plain, watched, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
-    if row.label:
-        assert hook.forward and hook.backward
+    creators = {y.creator for y in outputs_of(row.call(*inputs_of(row, case), **case.params))} - {None}
+    assert bool(hook.forward) == bool(creators) == bool(hook.backward)
 
 
 @over_cases()
@@ -140,23 +139,13 @@ def test_without_graph_and_in_debug_mode(row: Row, case: Case) -> None:
         for y, e in zip(ys, expected, strict=True):
             assert y.dtype == e.dtype
             np.testing.assert_array_equal(y.array, e)
-            assert value or y in inputs_as_ids(inputs) or y.creator is None
-
-
-def inputs_as_ids(inputs: list[Any]) -> Any:
-    """Membership by identity: Variables refuse ``==``."""
-
-    class Same:
-        def __contains__(self, y: Any) -> bool:
-            return any(x is y for x in inputs)
-
-    return Same()
+            assert value or y.creator is None
 
 
 def _awkward(array: np.ndarray, way: str) -> np.ndarray:
     """The same elements, laid out in memory as few expect, and read-only."""
     if way == 'reversed':
-        view = np.flip(np.flip(array).copy())
+        view = np.flip(np.flip(array).copy()) if array.ndim else array.copy()
     elif way == 'transposed':
         view = array.T.copy().T
     else:
@@ -259,11 +248,3 @@ def test_errors_say_what_was_expected_and_what_came(row: Row, bad: Bad) -> None:
     assert caught.type is bad.error, f'{caught.type.__name__}: {caught.value}'
     missing = [word for word in bad.words if word not in str(caught.value)]
     assert not missing, f'{missing} not in: {caught.value}'
-
-
-def test_inputs_are_the_same_at_each_call() -> None:
-    _, row, case = CASES[0]
-    for a, b in zip(row.draw(case), row.draw(case), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert zlib.crc32(f'{row}/{case}'.encode()) != zlib.crc32(f'{row}/'.encode())
-    assert isinstance(on_cpu(row.draw(case)[0]), np.ndarray)

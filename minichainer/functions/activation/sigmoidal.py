@@ -6,7 +6,7 @@ from typing import Any
 from minichainer.functions._define import elementwise
 
 
-@elementwise(lambda m, gy, y: gy - gy * y * y)
+@elementwise(lambda m, gy, y: gy - gy * y * y, ufunc='tanh')
 def tanh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic tangent, :math:`y = \tanh x`.
 

@@ -15,7 +15,10 @@ from minichainer.functions.math.reductions import sum as sum_
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable, variable_on
 
+_new = object.__new__
 _ndarray = numpy.ndarray
+_float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
+_BOTH = (0, 1)
 
 
 class LinearFunction(FunctionNode):
@@ -25,7 +28,7 @@ class LinearFunction(FunctionNode):
     """
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs((0, 1))
+        self.retain_inputs(_BOTH)
         return (affine(*inputs),)
 
     def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
@@ -99,35 +102,53 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     >>> F.linear(np.ones((2, 3)), np.ones((4, 3)), np.zeros(4)).shape
     (2, 4)
     """
+    if isinstance(x, Variable) and isinstance(W, Variable) and (b is None or isinstance(b, Variable)):
+        if n_batch_axes == 1 and not configuration.nondefault:
+            y = _on_plain_matrices(x, W, b)
+            if y is not None:
+                return y
     x, W = as_variable(x), as_variable(W)
     if n_batch_axes != 1 or x.ndim != 2:
         return _on_rows(x, W, b, n_batch_axes)
-    variables = (x, W) if b is None else (x, W, as_variable(b))
     W.ndim  # noqa: B018  (an uninitialized Parameter raises its own error)
-    arrays = [v._data for v in variables]
-    _check(arrays)
-    if configuration.nondefault or type(arrays[0]) is not _ndarray or type(arrays[1]) is not _ndarray:
-        return LinearFunction().apply(variables)[0]
-    return _applied(variables, arrays)
+    variables = (x, W) if b is None else (x, W, as_variable(b))
+    _check([v._data for v in variables])
+    return LinearFunction().apply(variables)[0]
 
 
-def _applied(variables: tuple[Variable, ...], arrays: list[Any]) -> Variable:
-    """What ``LinearFunction().apply`` does, for NumPy arrays that have been checked with nothing watching."""
-    y = affine(*arrays)
-    edges = tuple([v._node or v.edge for v in variables])
+def _on_plain_matrices(x: Variable, W: Variable, b: Variable | None) -> Variable | None:
+    """What ``LinearFunction().apply`` does, for float matrices of NumPy that fit; None for anything else."""
+    array, weights = x._data, W._data
+    if type(array) is not _ndarray or type(weights) is not _ndarray or array.ndim != 2 or weights.ndim != 2:
+        return None
+    dtype = array.dtype
+    if dtype is not weights.dtype or (dtype is not _float32 and dtype is not _float64):
+        return None
+    rows, columns = len(array), len(weights)
+    if array.shape[1] != weights.shape[1]:
+        return None
+    y = array.dot(weights.T)
+    if b is None:
+        edges: tuple[Any, ...] = (x._node or x.edge, W._node or W.edge)
+    else:
+        bias = b._data
+        if type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,):
+            return None
+        y += bias
+        edges = (x._node or x.edge, W._node or W.edge, b._node or b.edge)
     level = -1
     for edge in edges:
         if edge.requires_grad and edge.level > level:
             level = edge.level
     if level < 0:
         return Variable(y, requires_grad=False)
-    node = LinearFunction()
+    node = _new(LinearFunction)
     node.edges = edges
     node.level = level + 1
-    node.shape = y.shape
-    node.dtype = y.dtype
-    node._inputs_to_retain = (0, 1)
-    node._retained_inputs = (arrays[0], arrays[1])
+    node.shape = (rows, columns)
+    node.dtype = dtype
+    node._inputs_to_retain = _BOTH
+    node._retained_inputs = (array, weights)
     return variable_on(y, node)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from minichainer.functions._define import elementwise
 
 
-@elementwise(lambda m, gy, y: gy * y, label='exp')
+@elementwise(lambda m, gy, y: gy * y, label='exp', ufunc='exp')
 def exp(xp: Any, x: Any) -> Any:
     r"""Elementwise exponential, :math:`y = e^x`.
 
@@ -23,7 +23,7 @@ def exp(xp: Any, x: Any) -> Any:
     return xp.exp(x)
 
 
-@elementwise(lambda m, gy, x: gy / x, label='log')
+@elementwise(lambda m, gy, x: gy / x, label='log', ufunc='log')
 def log(xp: Any, x: Any) -> Any:
     r"""Elementwise natural logarithm, :math:`y = \ln x`.
 
@@ -40,7 +40,7 @@ def log(xp: Any, x: Any) -> Any:
     return xp.log(x)
 
 
-@elementwise(lambda m, gy, y: gy / (y + y), label='sqrt')
+@elementwise(lambda m, gy, y: gy / (y + y), label='sqrt', ufunc='sqrt')
 def sqrt(xp: Any, x: Any) -> Any:
     r"""Elementwise square root, :math:`y = \sqrt x`.
 
@@ -57,7 +57,7 @@ def sqrt(xp: Any, x: Any) -> Any:
     return xp.sqrt(x)
 
 
-@elementwise(lambda m, gy, x: gy * (x + x))
+@elementwise(lambda m, gy, x: gy * (x + x), ufunc='square')
 def square(xp: Any, x: Any) -> Any:
     r"""Elementwise square, :math:`y = x^2`.
 

@@ -6,7 +6,7 @@ from typing import Any
 from minichainer.functions._define import elementwise
 
 
-@elementwise(lambda m, gy, x: gy * m.cos(x), label='sin')
+@elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', ufunc='sin')
 def sin(xp: Any, x: Any) -> Any:
     r"""Elementwise sine, :math:`y = \sin x`, of angles in radians.
 
@@ -23,7 +23,7 @@ def sin(xp: Any, x: Any) -> Any:
     return xp.sin(x)
 
 
-@elementwise(lambda m, gy, x: -gy * m.sin(x), label='cos')
+@elementwise(lambda m, gy, x: -gy * m.sin(x), label='cos', ufunc='cos')
 def cos(xp: Any, x: Any) -> Any:
     r"""Elementwise cosine, :math:`y = \cos x`, of angles in radians.
 
