@@ -9,58 +9,25 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from minichainer._version import __version__ as __version__
-
-# data
-from minichainer.variable import Parameter as Parameter
-from minichainer.variable import Variable as Variable
-from minichainer.variable import as_array as as_array
-from minichainer.variable import as_variable as as_variable
+# settings and devices
+from minichainer import backend as backend
+from minichainer import backends as backends
 
 # functions and their gradients
 from minichainer import functions as functions
-from minichainer.differentiate import backward as backward
-from minichainer.differentiate import grad as grad
-from minichainer.function import Function as Function
-from minichainer.function import FunctionAdapter as FunctionAdapter
-from minichainer.function_hook import FunctionHook as FunctionHook
-from minichainer.function_hook import get_function_hooks as get_function_hooks
-from minichainer.function_node import FunctionNode as FunctionNode
 
 # models
 from minichainer import initializers as initializers
 from minichainer import links as links
-from minichainer.device_resident import DeviceResident as DeviceResident
-from minichainer.initializer import Initializer as Initializer
-from minichainer.link import Chain as Chain
-from minichainer.link import ChainList as ChainList
-from minichainer.link import Link as Link
-from minichainer.link_hook import LinkHook as LinkHook
-from minichainer.sequential import Sequential as Sequential
 
 # training
 from minichainer import optimizer_hooks as optimizer_hooks
 from minichainer import optimizers as optimizers
 from minichainer import serializers as serializers
-from minichainer.optimizer import GradientMethod as GradientMethod
-from minichainer.optimizer import Optimizer as Optimizer
-from minichainer.optimizer import UpdateRule as UpdateRule
-from minichainer.reporter import DictSummary as DictSummary
-from minichainer.reporter import Reporter as Reporter
-from minichainer.reporter import Summary as Summary
-from minichainer.reporter import get_current_reporter as get_current_reporter
-from minichainer.reporter import report as report
-from minichainer.reporter import report_scope as report_scope
-from minichainer.serializer import AbstractSerializer as AbstractSerializer
-from minichainer.serializer import Deserializer as Deserializer
-from minichainer.serializer import Serializer as Serializer
-
-# settings and devices
-from minichainer import backend as backend
-from minichainer import backends as backends
 from minichainer import utils as utils
 from minichainer._dtype import get_dtype as get_dtype
 from minichainer._runtime_info import print_runtime_info as print_runtime_info
+from minichainer._version import __version__ as __version__
 from minichainer.backend import get_array_types as get_array_types
 from minichainer.backend import get_cpu_array_types as get_cpu_array_types
 from minichainer.backend import get_device as get_device
@@ -79,6 +46,38 @@ from minichainer.configuration import mixed16 as mixed16
 from minichainer.configuration import no_backprop_mode as no_backprop_mode
 from minichainer.configuration import set_debug as set_debug
 from minichainer.configuration import using_config as using_config
+from minichainer.device_resident import DeviceResident as DeviceResident
+from minichainer.differentiate import backward as backward
+from minichainer.differentiate import grad as grad
+from minichainer.function import Function as Function
+from minichainer.function import FunctionAdapter as FunctionAdapter
+from minichainer.function_hook import FunctionHook as FunctionHook
+from minichainer.function_hook import get_function_hooks as get_function_hooks
+from minichainer.function_node import FunctionNode as FunctionNode
+from minichainer.initializer import Initializer as Initializer
+from minichainer.link import Chain as Chain
+from minichainer.link import ChainList as ChainList
+from minichainer.link import Link as Link
+from minichainer.link_hook import LinkHook as LinkHook
+from minichainer.optimizer import GradientMethod as GradientMethod
+from minichainer.optimizer import Optimizer as Optimizer
+from minichainer.optimizer import UpdateRule as UpdateRule
+from minichainer.reporter import DictSummary as DictSummary
+from minichainer.reporter import Reporter as Reporter
+from minichainer.reporter import Summary as Summary
+from minichainer.reporter import get_current_reporter as get_current_reporter
+from minichainer.reporter import report as report
+from minichainer.reporter import report_scope as report_scope
+from minichainer.sequential import Sequential as Sequential
+from minichainer.serializer import AbstractSerializer as AbstractSerializer
+from minichainer.serializer import Deserializer as Deserializer
+from minichainer.serializer import Serializer as Serializer
+
+# data
+from minichainer.variable import Parameter as Parameter
+from minichainer.variable import Variable as Variable
+from minichainer.variable import as_array as as_array
+from minichainer.variable import as_variable as as_variable
 
 #: Set to True to silence the warnings of experimental features.
 disable_experimental_feature_warning = False

@@ -23,12 +23,12 @@ def check_gradient(grad: Any, data: Any, op: str) -> None:
     where = f'\nGradient of: {op}' if op else ''
     if not isinstance(grad, array_types()):
         kinds = ', '.join(kind.__name__ for kind in array_types())
-        raise TypeError(f'Type of grad is invalid{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
+        raise TypeError(f'grad is no array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
     if data is None:
         return
     if isinstance(grad, numpy.ndarray) is not isinstance(data, numpy.ndarray):
-        raise TypeError(f'Type of data and grad mismatch{where}\ngrad: {type(grad)} != data: {type(data)}')
+        raise TypeError(f'grad and data lie on different devices{where}\ngrad: {type(grad)} != data: {type(data)}')
     if grad.dtype != data.dtype:
-        raise TypeError(f'Dtype of data and grad mismatch{where}\ngrad: {grad.dtype} != data: {data.dtype}')
+        raise TypeError(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
     if grad.shape != data.shape:
-        raise ValueError(f'Shape of data and grad mismatch{where}\ngrad: {grad.shape} != data: {data.shape}')
+        raise ValueError(f'grad and data differ in shape{where}\ngrad: {grad.shape} != data: {data.shape}')

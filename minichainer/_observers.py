@@ -18,7 +18,7 @@ def is_nan(array: Any) -> bool:
 
 def nan_error(function: Any, direction: str) -> NaNError:
     """The error of debug mode: names the op and shows where it was applied."""
-    text = f'NaN is detected on {direction} computation of {function.label}'
+    text = f'NaN appeared in the {direction} of {function.label}'
     if function.stack:
         text += '\nThe function was applied here (most recent call last):\n' + ''.join(function.stack.format())
     return NaNError(text)

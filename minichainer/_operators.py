@@ -86,4 +86,4 @@ class Operators:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        raise TypeError('Variables cannot be evaluated as Python bool: take the array, bool(x.array)')
+        raise TypeError('a Variable has no truth value: take that of its array, bool(x.array)')

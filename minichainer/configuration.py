@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -226,10 +227,11 @@ class _UsingConfig(contextlib.ContextDecorator):
 
 
 def _own_values(config: Any) -> dict[str, Any]:
-    return config._local.values.entries if isinstance(config, LocalConfig) else config.__dict__
+    entries: dict[str, Any] = config._local.values.entries if isinstance(config, LocalConfig) else config.__dict__
+    return entries
 
 
-def using_config(name: str, value: Any, config: Any = config) -> contextlib.ContextDecorator:
+def using_config(name: str, value: Any, config: Any = config) -> AbstractContextManager[None]:
     """Context manager (and decorator) that gives one setting another value.
 
     Args:
@@ -245,7 +247,7 @@ def using_config(name: str, value: Any, config: Any = config) -> contextlib.Cont
     return _UsingConfig(name, value, config)
 
 
-def no_backprop_mode() -> contextlib.ContextDecorator:
+def no_backprop_mode() -> AbstractContextManager[None]:
     """Context manager in which no graph is built: memory and time of inference only.
 
     >>> import numpy as np, minichainer as chainer
@@ -258,7 +260,7 @@ def no_backprop_mode() -> contextlib.ContextDecorator:
     return _UsingConfig('enable_backprop', False, config)
 
 
-def force_backprop_mode() -> contextlib.ContextDecorator:
+def force_backprop_mode() -> AbstractContextManager[None]:
     """Context manager in which the graph is built even inside :func:`no_backprop_mode`.
 
     >>> import numpy as np, minichainer as chainer

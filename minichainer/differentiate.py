@@ -129,12 +129,12 @@ def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
 
 def _expect_sequence(value: Any, name: str) -> None:
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f'{name} must be a tuple or a list, not {type(value).__name__}')
+        raise TypeError(f'{name}: tuple or list expected, came {type(value).__name__}')
 
 
 def _expect_length(values: Any, name: str, others: Any, other: str) -> None:
     if len(values) != len(others):
         raise ValueError(
-            f'{name} must be of the same length as {other}\n'
+            f'{name}: as many entries as {other} expected\n'
             f'len({other}) = {len(others)}, len({name}) = {len(values)}'
         )

@@ -50,7 +50,7 @@ class FunctionAdapter(FunctionNode):
         if not isinstance(found, tuple) or len(found) != len(inputs):
             count = len(found) if isinstance(found, tuple) else type(found).__name__
             raise ValueError(
-                f'number of gradients returned from backward of {self.label} is incorrect\n'
+                f'backward of {self.label} returned a wrong number of gradients\n'
                 f'Expect: a tuple of {len(inputs)}\nActual: {count}'
             )
         return tuple([self._once(found[i]) for i in target_input_indexes])
@@ -80,7 +80,7 @@ class _Once(FunctionNode):
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
         raise RuntimeError(
-            f'cannot twice-differentiate an old style Function "{self._name}"\n'
+            f'an old-style Function has no second derivative: "{self._name}"\n'
             'Rewrite it as a FunctionNode whose backward computes on Variables'
         )
 
@@ -106,8 +106,8 @@ class Function:
 
     # The node keeps the function alive; the function keeps its node only until it is applied, so that the two
     # make no reference cycle.
-    _waiting_node: Any = None
-    _applied_node: Any = None
+    _waiting_node: FunctionAdapter | None = None
+    _applied_node: weakref.ref[FunctionAdapter] | None = None
 
     def __call__(self, *inputs: Any) -> Any:
         """Applies it to Variables or arrays; returns a Variable, or a tuple of them for several outputs."""
@@ -122,7 +122,7 @@ class Function:
     def node(self) -> FunctionAdapter:
         """The node of the graph that stands for its latest application, or for the one to come."""
         if self._waiting_node is None:
-            node = self._applied_node and self._applied_node()
+            node = None if self._applied_node is None else self._applied_node()
             if node is not None:
                 return node
             self._waiting_node = FunctionAdapter(self)

@@ -396,7 +396,7 @@ class FunctionNode(Node):
         elif len(found) != len(indexes):
             wanted = f'{count}' if count == len(indexes) else f'{count} or {len(indexes)}'
             raise ValueError(
-                f'number of gradients returned from backward of {self.label} is incorrect\n'
+                f'backward of {self.label} returned a wrong number of gradients\n'
                 f'Expect: {wanted}\nActual: {len(found)}'
             )
         for i, gx in zip(indexes, found, strict=True):
@@ -451,7 +451,7 @@ def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
     if on_cpu or not all(isinstance(x, cuda.ndarray) for x in arrays):
         kinds = ', '.join(f'{type(x).__module__}.{type(x).__name__}' for x in arrays)
         raise TypeError(
-            f'incompatible array types are mixed in the forward input ({op})\nExpect: all numpy.ndarray or all '
+            f'inputs of {op} must be arrays of one kind\nExpect: all numpy.ndarray or all '
             f'cupy.ndarray\nActual: {kinds}\nMove them to one device, for example by x.to_device(model.device)'
         )
 

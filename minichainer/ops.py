@@ -18,6 +18,10 @@ from minichainer.backend import get_array_module
 _bodies: dict[str, Callable[..., Any]] = {}
 
 
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f'no op named {name!r} is registered; there are: {", ".join(sorted(_bodies))}')
+
+
 def register(name: str, function: Callable[..., Any], body: Callable[..., Any]) -> None:
     """Makes an op known.
 

@@ -17,6 +17,7 @@ from minichainer._update_rule.hooks import HookSet
 from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer._update_rule.loss_scaling import LossScaling
 from minichainer._update_rule.rule import UpdateRule
+from minichainer.errors import NotSetUpError
 from minichainer.link import Link
 from minichainer.serializer import Deserializer, SnapshotError
 
@@ -100,21 +101,20 @@ class Optimizer(LossScaling):
         """
         if auto and not self.use_auto_new_epoch:
             raise RuntimeError(
-                'invalid new_epoch call with auto=True: an updater that counts epochs must first set '
+                'new_epoch(auto=True) from an updater that has not announced itself: an updater that counts epochs must first set '
                 'optimizer.use_auto_new_epoch = True'
             )
         if self.use_auto_new_epoch and not auto:
             raise RuntimeError(
-                'duplicated new_epoch with the updater: create the updater with auto_new_epoch=False, or do '
+                'epochs are counted by the updater already: create the updater with auto_new_epoch=False, or do '
                 'not call new_epoch yourself'
             )
         self.epoch += 1
 
     def _set_up_hooks(self) -> HookSet:
         if self._hooks is None:
-            raise RuntimeError(
-                f'Optimizer is not set up. Call `setup` method: {type(self).__name__}.setup(model) once, '
-                'before it is used'
+            raise NotSetUpError(
+                f'{type(self).__name__} is used before it knows what to update: call its setup(model) once, first'
             )
         return self._hooks
 
@@ -129,7 +129,7 @@ class Optimizer(LossScaling):
                 hook's own ``timing`` ('pre' if it has none).
 
         Raises:
-            RuntimeError: before :meth:`setup`.
+            NotSetUpError: before :meth:`setup`.
             TypeError: the hook is not callable.
             ValueError: an unknown timing, or no name.
             KeyError: the name is taken.
@@ -166,7 +166,7 @@ class Optimizer(LossScaling):
             serializer (AbstractSerializer): what is written to or read from.
 
         Raises:
-            RuntimeError: before :meth:`setup`.
+            NotSetUpError: before :meth:`setup`.
             SnapshotError: entries are missing or do not fit (all are named); nothing has changed.
 
         """
@@ -321,7 +321,7 @@ class GradientMethod(Optimizer):
             kwds: keyword arguments of ``lossfun``.
 
         Raises:
-            RuntimeError: before :meth:`setup`.
+            NotSetUpError: before :meth:`setup`.
 
         """
         self._set_up_hooks()
@@ -353,7 +353,7 @@ class GradientMethod(Optimizer):
 
     def use_cleargrads(self, use: bool = True) -> None:
         """Deprecated: choose ``cleargrads`` (the default) or ``zerograds`` before a backward pass."""
-        warnings.warn('GradientMethod.use_cleargrads is deprecated.', DeprecationWarning, stacklevel=2)
+        warnings.warn('use_cleargrads is deprecated: cleargrads is always used unless zerograds is asked for', DeprecationWarning, stacklevel=2)
         self._use_cleargrads = use
 
     def create_update_rule(self) -> UpdateRule:

@@ -108,7 +108,7 @@ class Reporter:
         name = self._observer_names.get(id(observer))
         if name is None:
             raise KeyError(
-                'Given observer is not registered to the reporter. '
+                'This observer has no name in the reporter. '
                 f'Register this {type(observer).__name__} by add_observer first.'
             )
         for key, value in values.items():
@@ -228,7 +228,7 @@ class Summary:
             self._x2 = serializer('_x2', self._x2)
             self._n = serializer('_n', self._n)
         except KeyError:
-            warnings.warn('The previous statistics are not saved.', stacklevel=2)
+            warnings.warn('The snapshot holds no statistics to go on from.', stacklevel=2)
 
 
 def _wide(value: Any) -> Any:
@@ -303,7 +303,7 @@ class DictSummary:
             try:
                 names = json.loads(serializer('_names', ''))
             except KeyError:
-                warnings.warn('The names of statistics are not saved.', stacklevel=2)
+                warnings.warn('The snapshot holds no names of statistics.', stacklevel=2)
                 return
             self._summaries = {name: Summary() for name in names}
         for position, name in enumerate(names):

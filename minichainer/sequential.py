@@ -172,7 +172,7 @@ class Sequential(ChainList):
             ValueError: it is not there.
         """
         if layer not in self:
-            raise ValueError(f'There is no layer object that is same as {layer}')
+            raise ValueError(f'Sequential.remove: {layer} is not among the layers')
         del self[self.index(layer)]
 
     def remove_by_layer_type(self, type_name: str) -> None:
@@ -272,7 +272,7 @@ class Sequential(ChainList):
 
 def _checked(layer: Any) -> Any:
     if not callable(layer):
-        raise ValueError(f'All elements of a Sequential class should be callable. But given {layer} is not callable.')
+        raise ValueError(f'a layer of Sequential must be callable, came {layer!r}')
     return layer
 
 

@@ -101,17 +101,17 @@ class Variable(Operators):
         return self._data
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Any:
         """Shape of the array."""
         return self._known('shape').shape
 
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> Any:
         """Number of axes."""
         return self._known('ndim').ndim
 
     @property
-    def size(self) -> int:
+    def size(self) -> Any:
         """Number of elements."""
         return self._known('size').size
 
@@ -134,9 +134,10 @@ class Variable(Operators):
 
     def transpose(self, *axes: Any) -> Any:
         """Permutes the axes: ``x.transpose(1, 0)``, ``x.transpose((1, 0))``, or all reversed."""
+        order: Any = axes
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0]
-        return ops.transpose(self, axes or None)
+            order = axes[0]
+        return ops.transpose(self, order or None)
 
     def reshape(self, *shape: Any) -> Any:
         """Gives it another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; one entry may be -1."""
@@ -285,7 +286,7 @@ class Variable(Operators):
     @property
     def node(self) -> VariableNode:
         """The place in the graph where it stands."""
-        view = self._view
+        view: VariableNode | None = self._view
         if view is None or view.target is not self._node:
             view = self._view = view_of(self.edge, variable_on, self)
         return view
@@ -297,7 +298,8 @@ class Variable(Operators):
 
     @name.setter
     def name(self, name: str | None) -> None:
-        self.edge.name = name
+        edge: Any = self.edge
+        edge.name = name
 
     @property
     def label(self) -> str:

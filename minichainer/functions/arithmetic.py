@@ -166,7 +166,7 @@ def _operand(value: Any, partner: Any) -> Variable:
         return value
     if not isinstance(value, array_types()):
         raise TypeError(
-            'Value must be a scalar, `numpy.ndarray`, `cupy.ndarray` or a `Variable`.\n'
+            'An operand must be a number, an array or a Variable\n'
             f'Actual: {type(value).__name__}'
         )
     return Variable(value.astype(partner.dtype, copy=False), requires_grad=False)

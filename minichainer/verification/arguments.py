@@ -37,7 +37,7 @@ def input_arguments(
     flags = [False] * len(arrays) if no_grads is None else list(no_grads)
     if len(flags) != len(arrays):
         raise ValueError(
-            f'Length of no_grads param and xs should be same: one flag for each of {", ".join(names)}.\n'
+            f'no_grads: one flag expected for each of {", ".join(names)}.\n'
             f'Actual: {len(flags)} != {len(arrays)}'
         )
     for name, array, flag in zip(names, arrays, flags, strict=True):

@@ -59,7 +59,7 @@ def check_pairs(outputs: Sequence[Any], grad_outputs: Sequence[Any], check_dtype
         if gy is None:
             continue
         if y is None or y.shape != gy.shape or (check_dtype and y.dtype != gy.dtype):
-            raise ValueError(f'Shapes and/or dtypes of outputs and output gradients do not match.\n{lists}')
+            raise ValueError(f'Outputs and their gradients differ in shape or dtype.\n{lists}')
 
 
 @dataclasses.dataclass

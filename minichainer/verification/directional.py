@@ -130,7 +130,7 @@ def matching_grad_outputs(outputs: Sequence[Any], grad_outputs: Any) -> tuple[An
     if grad_outputs is None:
         if [getattr(y, 'shape', None) for y in arrays] != [()]:
             raise ValueError(
-                'y_grad argument cannot be omitted if the target function is not a loss function, which has '
+                'y_grad may be left out only for a loss, which has '
                 f'a single output with shape ().\nActual outputs: {describe_arrays(arrays)}'
             )
         return (get_array_module(arrays[0]).ones_like(arrays[0]),)

@@ -160,7 +160,7 @@ def test_nan_in_forward_names_the_op_and_the_place():
     x = variable(-1.0)
     with chainer.DebugMode(True), np.errstate(invalid='ignore'), pytest.raises(NaNError) as caught:
         F.log(x)
-    assert 'NaN is detected on forward computation of log' in str(caught.value)
+    assert 'NaN appeared in the forward of log' in str(caught.value)
     assert 'F.log(x)' in str(caught.value) and 'test_modes.py' in str(caught.value)
     assert not chainer.is_debug()
 
@@ -171,7 +171,7 @@ def test_nan_in_backward_names_the_op_and_the_place():
         y = F.sqrt(x) * 0.0
         with pytest.raises(NaNError) as caught:
             F.sum(y).backward()
-    assert 'NaN is detected on backward computation of sqrt' in str(caught.value)
+    assert 'NaN appeared in the backward of sqrt' in str(caught.value)
     assert 'F.sqrt(x)' in str(caught.value)
     assert x.grad is None
 
@@ -207,7 +207,7 @@ def test_an_old_style_function():
 def test_an_old_style_function_refuses_a_second_derivative():
     x = variable(1.0)
     (g,) = chainer.grad([Double()(x)[0]], [x], enable_double_backprop=True)
-    with pytest.raises(RuntimeError, match='cannot twice-differentiate an old style Function "Double"'):
+    with pytest.raises(RuntimeError, match='an old-style Function has no second derivative: "Double"'):
         chainer.grad([g * x], [x])
 
 
@@ -219,7 +219,7 @@ def test_an_old_style_function_with_a_wrong_number_of_gradients():
         def backward(self, inputs, grad_outputs):
             return grad_outputs[0], None
 
-    with pytest.raises(ValueError, match=r'backward of Wrong is incorrect\nExpect: a tuple of 1\nActual: 2'):
+    with pytest.raises(ValueError, match=r'wrong number of gradients\nExpect: a tuple of 1\nActual: 2'):
         F.sum(Wrong()(variable(1.0))).backward()
 
 
@@ -306,9 +306,9 @@ def test_unknown_and_removed_arguments():
 @pytest.mark.parametrize(
     'grad, error, words',
     [
-        (np.ones(2, 'f'), TypeError, 'Dtype of data and grad mismatch\ngrad: float32 != data: float64'),
-        (np.ones(3), ValueError, r'Shape of data and grad mismatch\ngrad: \(3,\) != data: \(2,\)'),
-        ([1, 2], TypeError, 'Type of grad is invalid'),
+        (np.ones(2, 'f'), TypeError, 'grad and data differ in dtype\ngrad: float32 != data: float64'),
+        (np.ones(3), ValueError, r'grad and data differ in shape\ngrad: \(3,\) != data: \(2,\)'),
+        ([1, 2], TypeError, 'grad is no array'),
     ],
 )
 def test_a_wrong_grad_is_refused(grad, error, words):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minichainer as chainer
+import minichainer.functions as F
 from tests.functions import checks
 from tests.functions.checks import bound, close, outputs_of, upstream_of
 from tests.functions.row import Bad, Case, Row, Special
@@ -211,6 +213,20 @@ def test_label_is_that_of_chainer(row: Row, case: Case) -> None:
     label = row.label(**case.params) if callable(row.label) else row.label
     for y in outputs_of(row.call(*inputs_of(row, case, dtype=dtype), **case.params)):
         assert y.creator.label == label
+
+
+def _by_name(row: Row) -> bool:
+    return row.call is getattr(F, row.name, None) and row.name not in ('add', 'identity')  # these take *xs
+
+
+@pytest.mark.parametrize('row', [row for row in ROWS if _by_name(row)], ids=str)
+def test_arguments_by_name(row: Row) -> None:
+    case = row.cases[0]
+    names = list(inspect.signature(row.call).parameters)
+    inputs = inputs_of(row, case)
+    by_name = row.call(**dict(zip(names, inputs, strict=False)), **case.params)
+    for a, b in zip(outputs_of(by_name), outputs_of(row.call(*inputs, **case.params)), strict=True):
+        np.testing.assert_array_equal(a.array, b.array)
 
 
 SPECIAL = [

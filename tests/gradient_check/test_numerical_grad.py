@@ -159,7 +159,7 @@ READ_ONLY.flags.writeable = False
 BAD = {
     'integers': (RuntimeError, (X.astype(int),), X, 1e-3, r'inputs\[0\] must be of a floating-point dtype'),
     'read-only': (RuntimeError, (X, READ_ONLY), X, 1e-3, r'inputs\[1\] is read-only.*pass a copy'),
-    'shape': (ValueError, (X,), np.ones(3), 1e-3, r'do not match.\n.*\(2,\):float64\n.*\(3,\):float64'),
+    'shape': (ValueError, (X,), np.ones(3), 1e-3, r'differ in shape or dtype.\n.*\(2,\):float64\n.*\(3,\):float64'),
     'count': (ValueError, (X,), (X, X), 1e-3, 'as many as the outputs'),
     'eps': (ValueError, (X,), X, 0, 'eps, the step of the finite difference, must be positive, not 0'),
 }

@@ -31,7 +31,7 @@ def test_names_of_observers_are_prefixes() -> None:
 
 def test_unknown_observer() -> None:
     reporter = Reporter()
-    with reporter, pytest.raises(KeyError, match='Given observer is not registered.* this Link by add_observer'):
+    with reporter, pytest.raises(KeyError, match='This observer has no name.* this Link by add_observer'):
         report({'x': 1}, Link())
     assert reporter.observation == {}
 
@@ -211,7 +211,7 @@ def test_dict_summary_goes_on_after_loading() -> None:
 
 @pytest.mark.parametrize(
     ('summary', 'message'),
-    [(Summary(), 'previous statistics are not saved'), (DictSummary(), 'names of statistics are not saved')],
+    [(Summary(), 'holds no statistics to go on from'), (DictSummary(), 'holds no names of statistics')],
 )
 def test_snapshot_without_statistics_warns(summary: Any, message: str) -> None:
     with pytest.warns(UserWarning, match=message):

@@ -102,6 +102,6 @@ def test_group_that_is_missing_as_a_whole(tmp_path: Path) -> None:
 )
 def test_without_h5py(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, use: Any) -> None:
     monkeypatch.setitem(sys.modules, 'h5py', None)
-    with pytest.raises(RuntimeError, match='h5py is not installed on your environment'):
+    with pytest.raises(RuntimeError, match='HDF5 files need h5py, which is not installed'):
         use(tmp_path / 'model.h5')
     assert list(tmp_path.iterdir()) == []
