@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import sys
 from typing import Any
@@ -39,6 +38,8 @@ def print_runtime_info(out: Any = None) -> None:
 
 def _installed(distribution: str) -> str:
     """Version of a library, without importing it."""
+    import importlib.metadata  # not at the top: it would be a tenth of the package's import time
+
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

@@ -127,9 +127,7 @@ def case(*shapes: Shape, **params: Any) -> Case:
 
 def grid(*shapes: Shape, **params: list[Any]) -> list[Case]:
     """One case for each combination of the parameters' values."""
-    return [
-        Case(shapes, dict(zip(params, values, strict=True))) for values in itertools.product(*params.values())
-    ]
+    return [Case(shapes, dict(zip(params, values, strict=True))) for values in itertools.product(*params.values())]
 
 
 @dataclass(frozen=True)
@@ -213,7 +211,9 @@ class Row:
         _expect(0 <= self.order <= 3, f'order 0 to 3 expected, came {self.order}')
         _expect(bool(self.dtypes) and set(self.dtypes) <= set('efd'), f'dtypes of e, f, d expected: {self.dtypes!r}')
         _expect('d' in self.dtypes, 'float64 is needed to check anything')
-        _expect(self.order == 0 or any(d.is_variable for d in self.domains), 'there is no float input to differentiate')
+        _expect(
+            self.order == 0 or any(d.is_variable for d in self.domains), 'there is no float input to differentiate'
+        )
         self._validate_cases()
         self._validate_exceptions()
 

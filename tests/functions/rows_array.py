@@ -26,7 +26,9 @@ def moving(name: str, reference: Any, cases: list[Case], label: str | None, **mo
     """A function of one array that moves elements."""
     more.setdefault('call', getattr(F, name, None))
     excuses = {**ANY_KIND, **more.pop('except_from', {})}
-    return Row(name, reference=reference, domains=(ANY,), cases=tuple(cases), label=label, except_from=excuses, **more)
+    return Row(
+        name, reference=reference, domains=(ANY,), cases=tuple(cases), label=label, except_from=excuses, **more
+    )
 
 
 def _sum_to(x: Any, shape: Any) -> Any:
@@ -42,7 +44,12 @@ SLICES: list[Any] = [
     np.int64(1), (slice(None), np.array([], 'i')), [True, False, True], [-1, 2],
 ]  # fmt: skip
 INDEX_CASES = [Case(((3, 4),), {'slices': s}) for n, s in enumerate(SLICES) if str(s) not in map(str, SLICES[:n])]
-INDEX_CASES += [case((), slices=()), case((), slices=None), case((), slices=Ellipsis), case((0, 3), slices=(Ellipsis, 1))]
+INDEX_CASES += [
+    case((), slices=()),
+    case((), slices=None),
+    case((), slices=Ellipsis),
+    case((0, 3), slices=(Ellipsis, 1)),
+]
 INDEX_ERRORS = (
     bad('out of range', lambda: F.get_item(X, 2), IndexError, '2', 'out of bounds'),
     bad('two Ellipses', lambda: F.get_item(X, (..., ...)), ValueError, 'get_item', 'Ellipsis'),

@@ -60,7 +60,9 @@ def product_errors(call: Any) -> tuple[Bad, ...]:
         refuses_two_dtypes(lambda a, b: call(V(a), V(b)), 'MatMul'),
         bad('inner', lambda: call(V(X), V(X)), InvalidType, 'MatMul', '3 != 2', '(2, 3)'),
         bad('0-d', lambda: call(V(X), V(np.array(1.0))), InvalidType, 'MatMul', 'axis', '()'),
-        bad('leading', lambda: call(V(np.ones((2, 2, 2))), V(np.ones((3, 2, 2)))), InvalidType, 'MatMul', '(3, 2, 2)'),
+        bad(
+            'leading', lambda: call(V(np.ones((2, 2, 2))), V(np.ones((3, 2, 2)))), InvalidType, 'MatMul', '(3, 2, 2)'
+        ),
     )
 
 
@@ -120,7 +122,9 @@ W3 = np.array([0.5, 1.5, 2.0])
 T = np.array([0, 2], 'i')
 SCE_ERRORS = (
     wrong_kind(lambda: F.softmax_cross_entropy(INTEGERS, T), 'SoftmaxCrossEntropy'),
-    bad('shape of t', lambda: F.softmax_cross_entropy(X, T[:1]), InvalidType, 'SoftmaxCrossEntropy', '(2, 3)', '(1,)'),
+    bad(
+        'shape of t', lambda: F.softmax_cross_entropy(X, T[:1]), InvalidType, 'SoftmaxCrossEntropy', '(2, 3)', '(1,)'
+    ),
     bad('vector', lambda: F.softmax_cross_entropy(X[0], T), InvalidType, 'SoftmaxCrossEntropy', '(3,)', '(2,)'),
     bad('label', lambda: F.softmax_cross_entropy(X, T + 1), ValueError, 'softmax_cross_entropy', '[0, 3)', '3'),
     bad('negative', lambda: F.softmax_cross_entropy(X, T - 2), ValueError, 'softmax_cross_entropy', '[0, 3)', '-2'),
@@ -128,11 +132,15 @@ SCE_ERRORS = (
     bad('kind', lambda: F.softmax_cross_entropy(X, T, soft_target_loss='x'), ValueError, 'soft_target_loss', "'x'"),
     bad('weights', lambda: sce(V(X), T, class_weight=W3[:2]), InvalidType, 'class_weight', '(3,)', '(2,)'),
     bad('weights 2', lambda: sce(V(X), T, class_weight=X), ValueError, 'class_weight', '(2, 3)'),
-    bad('weights 3', lambda: F.softmax_cross_entropy(X, T, class_weight=V(W3)), ValueError, 'class_weight', 'Variable'),
+    bad(
+        'weights 3', lambda: F.softmax_cross_entropy(X, T, class_weight=V(W3)), ValueError, 'class_weight', 'Variable'
+    ),
     bad('bool t', lambda: F.softmax_cross_entropy(X, T > 0), InvalidType, 'SoftmaxCrossEntropy', 'integer', 'bool'),
 )
 SCE_SPECIAL = (
-    Special((np.array([[1000.0, -1000, 0], [0, 0, 0]]), T), gradients=(np.array([[0.0, 0, 0], [1 / 6, 1 / 6, -1 / 3]]),)),
+    Special(
+        (np.array([[1000.0, -1000, 0], [0, 0, 0]]), T), gradients=(np.array([[0.0, 0, 0], [1 / 6, 1 / 6, -1 / 3]]),)
+    ),
     Special((np.array([[NAN, INF, 0], [1, 1, 1]]), np.array([-1, 1], 'i')), expected=np.log(3.0)),
 )
 
@@ -160,7 +168,11 @@ SCE_CASES = (
     case((0, 3), (0,)), case((0, 3), (0,), reduce='no'), case((2, 3, 0), (2, 0)),
     case((4, 3), (4,), cache_score=False, enable_double_backprop=True),
 )  # fmt: skip
-SOFT = {'special values': 'the row with labels has them', 'zero-d': 'x needs two axes', 'zero-size': 'rows are needed'}
+SOFT = {
+    'special values': 'the row with labels has them',
+    'zero-d': 'x needs two axes',
+    'zero-size': 'rows are needed',
+}
 
 ROWS = [
     Row(

@@ -98,7 +98,14 @@ def binary(op: Operator) -> Row:
 
 def number_right(op: Operator) -> Row:
     """Variable with a number."""
-    refusals = (Bad('wrong type', lambda: op.function(V(np.ones(2)), [1, 2]), TypeError, ('scalar', 'ndarray', 'list')),)
+    refusals = (
+        Bad(
+            'wrong type',
+            lambda: op.function(V(np.ones(2)), [1, 2]),
+            TypeError,
+            ('number', 'array', 'Variable', 'list'),
+        ),
+    )
     return Row(
         f'__{op.name}__', lambda x, c: op.function(x, c), lambda x, c: op.function(x, c), (op.left,),
         (*grid((3, 4), c=list(op.rights)), *[case(c.shapes[0], c=2) for c in SHAPES[1:]]),
@@ -177,7 +184,7 @@ ROWS += [
         errors=(
             refuses_two_dtypes(lambda x, y: F.add(V(x), V(x), V(y)), ''),
             Bad('none', F.add, TypeError, ('add', 'at least')),
-            Bad('a text', lambda: F.add(V(np.ones(2)), 'a'), TypeError, ('scalar', 'ndarray', 'str')),
+            Bad('a text', lambda: F.add(V(np.ones(2)), 'a'), TypeError, ('number', 'array', 'Variable', 'str')),
         ),
         except_from=NUMBERS,
     ),
@@ -190,11 +197,15 @@ def _integer_power() -> Any:
 
 ROWS.append(
     Row(
-        '__pow__', lambda x: x**2 + x**3, lambda x: x**2 + x**3, (Domain(low=-3.0, high=-1.0),), SHAPES,
-        variant='negative base', order=3, label='_ + _',
-        special=(
-            Special((np.array([0.0, -1.0]),), gradients=(np.array([0.0, 1.0]),)),
-        ),
+        '__pow__',
+        lambda x: x**2 + x**3,
+        lambda x: x**2 + x**3,
+        (Domain(low=-3.0, high=-1.0),),
+        SHAPES,
+        variant='negative base',
+        order=3,
+        label='_ + _',
+        special=(Special((np.array([0.0, -1.0]),), gradients=(np.array([0.0, 1.0]),)),),
         errors=(Bad('wrong kind', _integer_power, InvalidType, ('_ ** _', 'int32', 'float32')),),
     )  # fmt: skip
 )

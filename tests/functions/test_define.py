@@ -67,7 +67,8 @@ def user_norm(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 EXCUSES = {
-    key: 'an op of this test, with tests of its own' for key in ('zero-d', 'zero-size', 'wrong kind', 'special values', 'label')
+    key: 'an op of this test, with tests of its own'
+    for key in ('zero-d', 'zero-size', 'wrong kind', 'special values', 'label')
 }
 TWO = {**EXCUSES, 'wrong dtype': 'an op of this test, with tests of its own'}
 ROWS = [
@@ -297,7 +298,9 @@ def test_no_backprop_mode_and_constants_record_nothing() -> None:
     results += [chirp(np.ones(2)), user_hypotenuse(np.ones(2), chainer.Variable(np.ones(2), requires_grad=False))]
     for y in results[:4]:
         assert y.creator is None
-    y = user_hypotenuse(chainer.Variable(np.ones(2), requires_grad=False), chainer.Variable(np.ones(2), requires_grad=False))
+    y = user_hypotenuse(
+        chainer.Variable(np.ones(2), requires_grad=False), chainer.Variable(np.ones(2), requires_grad=False)
+    )
     assert y.creator is None and not y.requires_grad
     with chainer.no_backprop_mode(), chainer.force_backprop_mode():
         assert logistic(x).creator is not None
@@ -317,7 +320,11 @@ def test_only_what_a_rule_names_is_kept(op: Any, kept: bool) -> None:
 
 
 def test_debug_mode_names_it_where_nan_comes_up() -> None:
-    with np.errstate(all='ignore'), chainer.using_config('debug', True), pytest.raises(Exception, match='NaN.*chirp of 1.0'):
+    with (
+        np.errstate(all='ignore'),
+        chainer.using_config('debug', True),
+        pytest.raises(Exception, match='NaN.*chirp of 1.0'),
+    ):
         chirp(chainer.Variable(np.array([np.inf])))
 
 

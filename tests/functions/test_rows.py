@@ -227,7 +227,9 @@ def _case_for(name: str) -> Case:
     return square.get(name, _row_named(name).cases[0])
 
 
-@pytest.mark.parametrize(('name', 'how', 'decorator', 'rules', 'body'), WRONG_AT_FIRST, ids=[f'{w[0]} {w[1]}' for w in WRONG_AT_FIRST])
+@pytest.mark.parametrize(
+    ('name', 'how', 'decorator', 'rules', 'body'), WRONG_AT_FIRST, ids=[f'{w[0]} {w[1]}' for w in WRONG_AT_FIRST]
+)
 def test_a_wrong_gradient_is_seen(name: str, how: str, decorator: Any, rules: Any, body: Any) -> None:
     right, chosen = _row_named(name), _case_for(name)
     check_gradient(right, chosen)
@@ -247,7 +249,9 @@ def test_a_gradient_that_is_wrong_at_second_order_only_is_seen() -> None:
 
 def test_a_gradient_that_is_wrong_at_third_order_only_is_seen() -> None:
     right = _row_named('sin')
-    second = mutant(F.elementwise, lambda m, gy, x: -gy * m.sin(getattr(x, 'array', x)), body=lambda xp, x: xp.cos(x), name='cos')
+    second = mutant(
+        F.elementwise, lambda m, gy, x: -gy * m.sin(getattr(x, 'array', x)), body=lambda xp, x: xp.cos(x), name='cos'
+    )
     op = mutant(F.elementwise, lambda m, gy, x: gy * m.mutant_cos(x), body=lambda xp, x: xp.sin(x), name='sin')
     assert second.__name__ == 'mutant_cos'
     wrong = dataclasses.replace(right, call=op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 import minichainer as chainer
 import minichainer.functions as F
-from tests.functions import checks
+from tests.functions import checks, rows_elementwise, rows_operators
 from tests.functions.checks import bound, close, outputs_of, upstream_of
+from tests.functions.numeric import signed
 from tests.functions.row import Bad, Case, Row, Special
 from tests.functions.table import CASES, ROWS
 
@@ -207,12 +209,36 @@ def test_no_gradient_where_there_is_none(row: Row, case: Case) -> None:
     assert all(x.grad is None for x in inputs if isinstance(x, chainer.Variable))
 
 
-@over_cases(lambda row: row.label is not None)
-def test_label_is_that_of_chainer(row: Row, case: Case) -> None:
+@pytest.mark.parametrize('row', [row for row in ROWS if row.label is not None], ids=str)
+def test_label_is_that_of_chainer(row: Row) -> None:
     dtype = 'f' if 'f' in row.dtypes else 'd'
-    label = row.label(**case.params) if callable(row.label) else row.label
-    for y in outputs_of(row.call(*inputs_of(row, case, dtype=dtype), **case.params)):
-        assert y.creator.label == label
+    for case in row.cases:
+        label = row.label(**case.params) if callable(row.label) else row.label
+        for y in outputs_of(row.call(*inputs_of(row, case, dtype=dtype), **case.params)):
+            assert y.creator.label == label, str(case)
+
+
+def _element_by_element(row: Row) -> bool:
+    return row.order >= 1 and row in [*rows_elementwise.ROWS, *rows_operators.ROWS]
+
+
+@pytest.mark.parametrize('row', [row for row in ROWS if _element_by_element(row)], ids=str)
+def test_large_arrays_are_treated_like_small_ones(row: Row) -> None:
+    """Some rules choose another way by size; the result is that of many small arrays."""
+    params = row.cases[0].params
+    rng = np.random.RandomState(5)
+    large = [dataclasses.replace(d, distinct=False).draw((100, 60), 'd', rng) for d in row.domains]
+    gy = signed((100, 60), rng)
+
+    def gradients(arrays: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
+        function, xs = bound(row, Case((), params), arrays)
+        (y,) = function(*[chainer.Variable(x) for x in xs])
+        return [y.array, *checks.gradients(function, xs, [upstream])]
+
+    whole = gradients(large, gy)
+    parts = [gradients([a[i : i + 10] for a in large], gy[i : i + 10]) for i in range(0, 100, 10)]
+    for a, b in zip(whole, zip(*parts, strict=True), strict=True):
+        close(a, np.concatenate(b), 'd', str(row))
 
 
 def _by_name(row: Row) -> bool:
