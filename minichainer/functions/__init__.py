@@ -6,11 +6,39 @@ from minichainer.functions._define import bilinear as bilinear_map
 from minichainer.functions._define import elementwise
 from minichainer.functions._define import linear as linear_map
 from minichainer.functions._reduce import reduction
+from minichainer.functions.activation.gated import glu, mish, silu, swish
+from minichainer.functions.activation.parametric import prelu, rrelu
 from minichainer.functions.activation.rectifiers import leaky_relu, relu
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.activation.softmax import log_softmax, softmax
+from minichainer.functions.activation.units import (
+    clipped_relu,
+    crelu,
+    elu,
+    hard_sigmoid,
+    maxout,
+    relu6,
+    selu,
+    softplus,
+)
 from minichainer.functions.arithmetic import absolute, add
 from minichainer.functions.array.conversion import cast, copy, identity
+from minichainer.functions.array.gathering import as_strided, diagonal, permutate, scatter_add, select_item
+from minichainer.functions.array.order import (
+    depth2space,
+    flip,
+    fliplr,
+    flipud,
+    moveaxis,
+    rollaxis,
+    space2depth,
+    swapaxes,
+)
+from minichainer.functions.array.padding import pad
+from minichainer.functions.array.repetition import repeat, tile
+from minichainer.functions.array.sampling import resize_images, spatial_transformer_grid, spatial_transformer_sampler
+from minichainer.functions.array.sequences import pad_sequence, transpose_sequence
+from minichainer.functions.array.stacking import broadcast, dstack, hstack, separate, vstack
 from minichainer.functions.array.joining import concat, split_axis, stack
 from minichainer.functions.array.selection import get_item, where
 from minichainer.functions.array.shape import (
@@ -22,22 +50,77 @@ from minichainer.functions.array.shape import (
     sum_to,
     transpose,
 )
+from minichainer.functions.connection.convolution_nd import (
+    convolution_1d,
+    convolution_2d,
+    convolution_3d,
+    convolution_nd,
+    depthwise_convolution_2d,
+    dilated_convolution_2d,
+)
+from minichainer.functions.connection.deconvolution_nd import (
+    deconvolution_1d,
+    deconvolution_2d,
+    deconvolution_3d,
+    deconvolution_nd,
+)
 from minichainer.functions.connection.linear import linear
 from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.loss.mean_squared_error import mean_squared_error
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
-from minichainer.functions.math.exponential import exp, log, sqrt, square
-from minichainer.functions.math.matmul import matmul
+from minichainer.functions.math.cumulative import cumprod, cumsum, prod
+from minichainer.functions.math.exponential import exp, expm1, log, log10, log1p, log2, rsqrt, sqrt, square
+from minichainer.functions.math.gamma import digamma, lgamma, polygamma, zeta
+from minichainer.functions.math.hyperbolic import arctanh, cosh, sinh
+from minichainer.functions.math.linear_algebra import batch_det, batch_inv, cholesky, det, inv
+from minichainer.functions.math.matmul import batch_matmul, matmul
 from minichainer.functions.math.minmax import clip, maximum, minimum
 from minichainer.functions.math.reductions import average, logsumexp, max, mean, min, sum
-from minichainer.functions.math.trigonometric import cos, sin
+from minichainer.functions.math.rounding import ceil, fix, floor, fmod, sign
+from minichainer.functions.math.scaling import (
+    batch_l2_norm_squared,
+    bias,
+    linear_interpolate,
+    scale,
+    squared_difference,
+)
+from minichainer.functions.math.special import erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
+from minichainer.functions.math.trigonometric import arccos, arcsin, arctan, arctan2, cos, sin, tan
+from minichainer.functions.noise.dropconnect import simplified_dropconnect
 from minichainer.functions.noise.dropout import dropout
+from minichainer.functions.noise.sampling import gaussian, gumbel_softmax
+from minichainer.functions.noise.zoneout import zoneout
+from minichainer.functions.pooling.average_pooling_nd import (
+    average_pooling_1d,
+    average_pooling_2d,
+    average_pooling_3d,
+    average_pooling_nd,
+)
+from minichainer.functions.pooling.max_pooling_nd import (
+    max_pooling_1d,
+    max_pooling_2d,
+    max_pooling_3d,
+    max_pooling_nd,
+)
 from minichainer.functions.util.forget import forget
 
 __all__ = [
+    'average_pooling_1d', 'average_pooling_2d', 'average_pooling_3d', 'average_pooling_nd', 'max_pooling_1d', 'max_pooling_2d', 'max_pooling_3d', 'max_pooling_nd',
+    'as_strided', 'broadcast', 'depth2space', 'diagonal', 'dstack', 'flip', 'fliplr', 'flipud', 'hstack',
+    'moveaxis', 'pad', 'pad_sequence', 'permutate', 'repeat', 'resize_images', 'rollaxis', 'scatter_add',
+    'select_item', 'separate', 'space2depth', 'spatial_transformer_grid', 'spatial_transformer_sampler', 'swapaxes',
+    'tile', 'transpose_sequence', 'vstack',
+    'clipped_relu', 'crelu', 'elu', 'hard_sigmoid', 'maxout', 'prelu', 'relu6', 'rrelu', 'selu', 'softplus', 'swish',
+    'silu', 'mish', 'glu', 'gaussian', 'gumbel_softmax', 'simplified_dropconnect', 'zoneout',
+    'convolution_1d', 'convolution_2d', 'convolution_3d', 'convolution_nd', 'depthwise_convolution_2d', 'dilated_convolution_2d', 'deconvolution_1d', 'deconvolution_2d', 'deconvolution_3d', 'deconvolution_nd',
     'absolute', 'accuracy', 'add', 'average', 'broadcast_to', 'bilinear_map', 'cast', 'clip', 'concat', 'copy', 'cos', 'dropout',
     'elementwise', 'exp', 'expand_dims', 'flatten', 'forget', 'get_item', 'identity', 'leaky_relu', 'linear',
     'linear_map', 'log', 'log_softmax', 'logsumexp', 'matmul', 'max', 'maximum', 'mean', 'mean_squared_error', 'min',
     'minimum', 'reduction', 'relu', 'reshape', 'sigmoid', 'sin', 'softmax', 'softmax_cross_entropy', 'split_axis',
     'sqrt', 'square', 'squeeze', 'stack', 'sum', 'sum_to', 'tanh', 'transpose', 'where',
+    'arccos', 'arcsin', 'arctan', 'arctan2', 'arctanh', 'ceil', 'cosh', 'digamma', 'erf', 'erfc',
+    'erfcinv', 'erfcx', 'erfinv', 'expm1', 'fix', 'floor', 'fmod', 'lgamma', 'log10', 'log1p', 'log2',
+    'log_ndtr', 'ndtr', 'ndtri', 'polygamma', 'rsqrt', 'sign', 'sinh', 'tan', 'zeta',
+    'batch_det', 'batch_inv', 'batch_l2_norm_squared', 'batch_matmul', 'bias', 'cholesky', 'cumprod',
+    'cumsum', 'det', 'inv', 'linear_interpolate', 'prod', 'scale', 'squared_difference',
 ]  # fmt: skip

@@ -40,7 +40,8 @@ def _sum_to(x: Any, shape: Any) -> Any:
 SLICES: list[Any] = [
     1, -1, slice(None, None, -1), slice(1, None, 2), Ellipsis, None, (0, 1), (Ellipsis, 1), (slice(None), None, 0),
     [0, 2, 0], ([0, 1], [1, 1]), np.array([[0, 1], [2, 2]]), (slice(None), [1, 1, 0]), (None, [0, 0], Ellipsis, -1),
-    np.array([True, False, True]), (np.array([[True, False, False, True]] * 3),), (), slice(2, 2), (0, 1, 2, Ellipsis)[:2],
+    np.array([True, False, True]), (np.array([[True, False, False, True]] * 3),), (), slice(2, 2),
+    (0, 1, 2, Ellipsis)[:2],
     np.int64(1), (slice(None), np.array([], 'i')), [True, False, True], [-1, 2],
 ]  # fmt: skip
 INDEX_CASES = [Case(((3, 4),), {'slices': s}) for n, s in enumerate(SLICES) if str(s) not in map(str, SLICES[:n])]
@@ -94,13 +95,15 @@ ROWS = [
     ),
     moving(
         'transpose', lambda x, axes: x.transpose(*axes), [
-            case((2, 3, 4), axes=(2, 0, 1)), case((2, 3, 4), axes=((2, 0, 1),)), case((2, 3), axes=()), case((), axes=()),
+            case((2, 3, 4), axes=(2, 0, 1)), case((2, 3, 4), axes=((2, 0, 1),)), case((2, 3), axes=()),
+            case((), axes=()),
             case((0, 3), axes=(None,)),
         ], 'Transpose', variant='method', call=lambda x, axes: x.transpose(*axes),
     ),
     moving(
         'broadcast_to', np.broadcast_to, [
-            case((3, 1), shape=(3, 4)), case((3,), shape=(2, 1, 3)), case((2, 1, 1), shape=(2, 2, 3)), case((), shape=(2, 2)),
+            case((3, 1), shape=(3, 4)), case((3,), shape=(2, 1, 3)), case((2, 1, 1), shape=(2, 2, 3)),
+            case((), shape=(2, 2)),
             case((), shape=(0,)), case((1, 3), shape=(0, 3)), case((0, 1), shape=(0, 2)),
         ], 'BroadcastTo', order=3,
         errors=(
@@ -124,7 +127,8 @@ ROWS = [
     ),
     moving(
         'squeeze', np.squeeze, [
-            *grid((1, 3, 1), axis=[None, 0, 2, -1, (0, 2), (-1, 0)]), case((2, 3)), case((1,)), case(()), case((0, 1), axis=1),
+            *grid((1, 3, 1), axis=[None, 0, 2, -1, (0, 2), (-1, 0)]), case((2, 3)), case((1,)), case(()),
+            case((0, 1), axis=1),
             case((2, 1), axis=()),
         ], 'Squeeze', order=3,
         errors=(
@@ -149,7 +153,8 @@ ROWS = [
         errors=(bad('a Variable', lambda: V(X)[V(np.array(1))], TypeError, 'Variable', 'index', 'array'),),
     ),
     moving(
-        'cast', lambda x, typ: x.astype(typ), [*grid((2, 3), typ=['d', np.float64]), case((), typ='d'), case((0,), typ='d')],
+        'cast', lambda x, typ: x.astype(typ),
+        [*grid((2, 3), typ=['d', np.float64]), case((), typ='d'), case((0,), typ='d')],
         'Cast', result='d', errors=(bad('no dtype', lambda: F.cast(X, 'what'), TypeError, 'what', 'not understood'),),
     ),
     moving(
@@ -160,13 +165,15 @@ ROWS = [
         label='Identity', except_from={**ANY_KIND, 'wrong dtype': 'its arguments have nothing to do with each other'},
     ),
     moving(
-        'copy', lambda x, dst: x.copy(), [*grid((2, 3), dst=[-1, '@numpy']), case((), dst=-1), case((0, 3), dst=-1)], 'Copy',
+        'copy', lambda x, dst: x.copy(),
+        [*grid((2, 3), dst=[-1, '@numpy']), case((), dst=-1), case((0, 3), dst=-1)], 'Copy',
         errors=(
             bad('unknown device', lambda: F.copy(X, '@what'), ValueError, 'what'),
         ),
     ),
     Row(
-        'concat', lambda *xs, axis=1: F.concat(xs, axis), lambda *xs, axis=1: np.concatenate(xs, axis), (ANY, ANY, ANY),
+        'concat', lambda *xs, axis=1: F.concat(xs, axis), lambda *xs, axis=1: np.concatenate(xs, axis),
+        (ANY, ANY, ANY),
         (
             case((2, 3), (2, 1), (2, 2)), case((2, 3), (1, 3), (2, 3), axis=0), case((1, 2), (1, 2), (1, 2), axis=-2),
             case((2, 0), (2, 3), (2, 1)), case((0, 2), (0, 3), (0, 1)), case((2, 1, 2), (2, 2, 2), (2, 1, 2)),
@@ -219,10 +226,12 @@ ROWS = [
     ),
     Row(
         'split_axis', lambda x: F.split_axis(x, [1, 3], 0)[1], lambda x: x[1:3], (ANY,), (case((4, 2)), case((4, 0))),
-        variant='one of its results', label='SplitAxis', except_from={**ANY_KIND, 'zero-d': 'a 0-d array has no axis'},
+        variant='one of its results', label='SplitAxis',
+        except_from={**ANY_KIND, 'zero-d': 'a 0-d array has no axis'},
     ),
     Row(
-        'split_axis', lambda x: F.split_axis(x, 1, 0, False), lambda x: x.copy(), (ANY,), (case((4, 2)), case((4, 0))),
+        'split_axis', lambda x: F.split_axis(x, 1, 0, False), lambda x: x.copy(), (ANY,),
+        (case((4, 2)), case((4, 0))),
         variant='force_tuple', label='SplitAxis', except_from={**ANY_KIND, 'zero-d': 'a 0-d array has no axis'},
     ),
 ]  # fmt: skip

@@ -41,13 +41,16 @@ PRODUCTS = (
     case((2, 0), (0, 3)), case((0, 3), (3, 2)), case((0, 2, 3), (3, 2)),
 )  # fmt: skip
 TRANSPOSED = (
-    case((3, 2), (3, 4), transa=True), case((2, 3), (4, 3), transb=True), case((3, 2), (4, 3), transa=True, transb=True),
-    case((2, 3, 2), (3, 2), transa=True), case((2, 3), (2, 4, 3), transb=True), case((3, 2), (1, 3), transa=1, transb=1),
+    case((3, 2), (3, 4), transa=True), case((2, 3), (4, 3), transb=True),
+    case((3, 2), (4, 3), transa=True, transb=True),
+    case((2, 3, 2), (3, 2), transa=True), case((2, 3), (2, 4, 3), transb=True),
+    case((3, 2), (1, 3), transa=1, transb=1),
     case((2, 3, 1), (2, 2, 3), transa=True, transb=True),
 )  # fmt: skip
 WITH_VECTORS = (
     case((3,), (3,)), case((2, 3), (3,)), case((3,), (3, 2)), case((3,), (2, 3, 2)), case((2, 2, 3), (3,)),
-    case((0,), (0,)), case((3,), (3, 2), transa=True), case((2, 3), (3,), transb=True), case((3, 2), (3,), transa=True),
+    case((0,), (0,)), case((3,), (3, 2), transa=True), case((2, 3), (3,), transb=True),
+    case((3, 2), (3,), transa=True),
     case((3,), (2, 3), transb=True),
 )  # fmt: skip
 PRODUCT_EXCUSES = {'zero-d': 'an operand needs one axis at least; the errors say so'}
@@ -162,7 +165,8 @@ def mse(x: Any, y: Any) -> Any:
 CHECKED = {'wrong kind': 'the first row of the name has it', 'wrong dtype': 'the first row of the name has it'}
 SCE_CASES = (
     case((4, 3), (4,)), case((4, 3), (4,), normalize=False), case((4, 3), (4,), ignore_label=1),
-    case((4, 3), (4,), ignore_label=1, normalize=False), *grid((4, 3), (4,), class_weight=[W3], reduce=['mean', 'no']),
+    case((4, 3), (4,), ignore_label=1, normalize=False),
+    *grid((4, 3), (4,), class_weight=[W3], reduce=['mean', 'no']),
     case((2, 3, 2), (2, 2)), case((2, 3, 2), (2, 2), reduce='no', ignore_label=0), case((2, 3, 2, 2), (2, 2, 2)),
     case((2, 3, 2), (2, 2), class_weight=W3, ignore_label=2, normalize=False), case((1, 3), (1,)),
     case((0, 3), (0,)), case((0, 3), (0,), reduce='no'), case((2, 3, 0), (2, 0)),
@@ -193,16 +197,19 @@ ROWS = [
     ),
     Row(
         '__matmul__', operator.matmul, np.matmul, (ANY, Domain(values=(-1.0, 0.5, 2.0))), PRODUCTS, variant='array',
-        label='MatMul', except_from={**PRODUCT_EXCUSES, 'special values': 'matmul has them', 'wrong kind': 'matmul has it'},
+        label='MatMul',
+        except_from={**PRODUCT_EXCUSES, 'special values': 'matmul has them', 'wrong kind': 'matmul has it'},
     ),
     Row(
         '__rmatmul__', operator.matmul, np.matmul, (Domain(values=(-1.0, 0.5, 2.0)), ANY), PRODUCTS, variant='array',
-        label='MatMul', except_from={**PRODUCT_EXCUSES, 'special values': 'matmul has them', 'wrong kind': 'matmul has it'},
+        label='MatMul',
+        except_from={**PRODUCT_EXCUSES, 'special values': 'matmul has them', 'wrong kind': 'matmul has it'},
     ),
     Row(
         'linear', F.linear, _linear, (ANY, ANY, ANY),
         (
-            case((2, 3), (4, 3), (4,)), case((2, 3, 2), (2, 6), (2,)), case((0, 3), (2, 3), (2,)), case((2, 3), (0, 3), (0,)),
+            case((2, 3), (4, 3), (4,)), case((2, 3, 2), (2, 6), (2,)), case((0, 3), (2, 3), (2,)),
+            case((2, 3), (0, 3), (0,)),
             case((2, 0), (3, 0), (3,)), case((1, 3), (1, 3), (1,)),
         ),
         order=3, label='LinearFunction', errors=LINEAR_ERRORS, except_from=LINEAR_EXCUSES,
@@ -223,9 +230,10 @@ ROWS = [
     Row(
         'mean_squared_error', mse, _mse, (ANY, ANY), (case((2, 3), (2, 3)), case((3,), (3,)), case((), ())), order=3,
         label='MeanSquaredError',
-        special=(Special((np.array([NAN, 1.0]), np.array([1.0, 1]))), Special((np.array([INF, 1.0]), np.array([1.0, 1])))),
+        special=(Special((np.array([NAN, 1]), np.ones(2))), Special((np.array([INF, 1]), np.ones(2)))),
         errors=(
-            refuses_two_dtypes(mse, 'MeanSquaredError'), wrong_kind(lambda: mse(INTEGERS, INTEGERS), 'MeanSquaredError'),
+            refuses_two_dtypes(mse, 'MeanSquaredError'),
+            wrong_kind(lambda: mse(INTEGERS, INTEGERS), 'MeanSquaredError'),
             bad('shapes', lambda: mse(X, X[:1]), InvalidType, 'MeanSquaredError', '(2, 3)', '(1, 3)'),
         ),
         except_from={'zero-size': 'the mean of nothing is NaN; see test_noise_and_losses.py'},
@@ -253,7 +261,8 @@ ROWS = [
         'accuracy', F.accuracy, _accuracy, (Domain(distinct=True), LABELS),
         (
             case((4, 3), (4,)), case((4, 3), (4,), ignore_label=1), case((4, 3), (4, 1)), case((2, 3, 2), (2, 2)),
-            case((2, 3, 2), (2, 2), ignore_label=0), case((4, 3), (4,), ignore_label=7), case((0, 3), (0,), ignore_label=0),
+            case((2, 3, 2), (2, 2), ignore_label=0), case((4, 3), (4,), ignore_label=7),
+            case((0, 3), (0,), ignore_label=0),
             case((1, 3, 1, 1), (1,)),
         ),
         order=0, label='Accuracy',
@@ -263,13 +272,14 @@ ROWS = [
             bad('shape of t', lambda: F.accuracy(X, T[:1]), InvalidType, 'Accuracy', '(2, 3)', '(1,)'),
             bad('vector', lambda: F.accuracy(X[0], T), InvalidType, 'Accuracy', '(3,)', '(2,)'),
         ),
-        special=(Special((np.array([[0.0, INF, 1], [-INF, -1e30, -2]]), np.array([1, 2], 'i')), expected=np.float64(1)),),
+        special=(Special((np.array([[0.0, INF, 1], [-INF, -1e30, -2]]), np.array([1, 2], 'i')), expected=1.0),),
         except_from={'zero-d': 'y needs two axes'},
     ),
     Row(
         'dropout', lambda x, mask, **params: F.dropout(x, mask=mask, **params), lambda x, mask, **params: x * mask,
         (ANY, Domain(values=(0.0, 2.0))),
-        (case((3, 4), (3, 4)), case((), ()), case((0, 3), (0, 3)), case((3,), (3,), ratio=0.25)), order=3, label='Dropout',
+        (case((3, 4), (3, 4)), case((), ()), case((0, 3), (0, 3)), case((3,), (3,), ratio=0.25)), order=3,
+        label='Dropout',
         special=(Special((np.array([INF, 1e30]), np.array([2.0, 0.0])), gradients=(np.array([2.0, 0.0]),)),),
         errors=(
             wrong_kind(lambda: F.dropout(INTEGERS), 'Dropout'),
@@ -282,14 +292,16 @@ ROWS = [
         ),
     ),
     Row(
-        'forget', lambda x, y: F.forget(lambda a, b: F.tanh(a * b) * a, x, y), lambda x, y: np.tanh(x * y) * x, (ANY, ANY),
+        'forget', lambda x, y: F.forget(lambda a, b: F.tanh(a * b) * a, x, y), lambda x, y: np.tanh(x * y) * x,
+        (ANY, ANY),
         (case((3, 4), (3, 4)), case((3, 1), (1, 4)), case((), ()), case((0, 3), (0, 3))), order=1, label='Forget',
         errors=(
             bad('no Variable', lambda: F.forget(lambda x: 1, V(X)), RuntimeError, 'forget', 'Variable', 'int'),
             refuses_two_dtypes(lambda x, y: F.forget(lambda a, b: V(a.array) + b, x, y), '_ + _'),
         ),
         except_from={
-            'double gradient': 'refused, as in Chainer; see test_noise_and_losses.py', 'wrong kind': 'up to the function',
+            'double gradient': 'refused, as in Chainer; see test_noise_and_losses.py',
+            'wrong kind': 'up to the function',
             'special values': 'up to the function inside',
         },
     ),
@@ -297,7 +309,8 @@ ROWS = [
         'forget', lambda x: F.forget(lambda a: (F.sin(a), a * a), x), lambda x: (np.sin(x), x * x), (ANY,), SHAPES,
         variant='two results', order=1, label='Forget',
         except_from={
-            'double gradient': 'refused, as in Chainer; see test_noise_and_losses.py', 'wrong kind': 'up to the function',
+            'double gradient': 'refused, as in Chainer; see test_noise_and_losses.py',
+            'wrong kind': 'up to the function',
             'special values': 'up to the function inside',
         },
     ),

@@ -54,7 +54,8 @@ def at(points: Any, slopes: Any, **more: Any) -> Special:
 def extremum(name: str, reference: Any, label: str, infinite: float) -> Row:
     """Every element that attains it gets the whole gradient."""
     return Row(
-        name, getattr(F, name), reference, (DISTINCT,), (*SHAPES, case((0, 3), axis=1), case((2, 0), axis=0)), label=label,
+        name, getattr(F, name), reference, (DISTINCT,), (*SHAPES, case((0, 3), axis=1), case((2, 0), axis=0)),
+        label=label,
         special=(
             at([[1.0, 2, 2], [1, 1, 2]], np.array([[1.0, 2, 2], [1, 1, 2]]) == reference([1, 2])),
             at([1.0, infinite, 3], [0.0, 1, 0]), Special((np.array([1.0, NAN]),)),
@@ -113,14 +114,16 @@ ROWS = [
         'logsumexp', F.logsumexp, scipy.special.logsumexp, (ANY,),
         (*grid((2, 3, 2), axis=AXES), case((3,)), case(()), case((0, 3), axis=1)), order=3, label='LogSumExp',
         special=(
-            at([1000.0, 1000, -1000], [0.5, 0.5, 0], dtypes='d'), at([-1000.0, -1000, -INF], [0.5, 0.5, 0], dtypes='d'),
+            at([1000.0, 1000, -1000], [0.5, 0.5, 0], dtypes='d'),
+            at([-1000.0, -1000, -INF], [0.5, 0.5, 0], dtypes='d'),
             Special((np.array([1000.0, 1000, -1000]),)),
             Special((np.array([1.0, NAN]),)), Special((np.array([-INF, 1e30]),)),
         ),
         errors=(refuses_integers(F.logsumexp, 'LogSumExp'), *axis_errors('logsumexp')),
     ),
     Row(
-        'average', F.average, _average, (ANY,), (*SHAPES, case((0, 3), axis=1), case((2, 0, 3), axis=0)), label='Mean',
+        'average', F.average, _average, (ANY,), (*SHAPES, case((0, 3), axis=1), case((2, 0, 3), axis=0)),
+        label='Mean',
         special=(at([NAN, INF, 1.0], [1 / 3] * 3),),
         errors=(refuses_integers(F.average, 'Mean'), *axis_errors('average')),
     ),
@@ -130,28 +133,31 @@ ROWS = [
         except_from={'special values': 'an alias of average', 'zero-size': 'an alias of average'},
     ),
     Row(
-        'average', lambda x, axis: x.mean(axis), _average, (ANY,), tuple(grid((2, 3), axis=[None, 0])), variant='method',
+        'average', lambda x, axis: x.mean(axis), _average, (ANY,), tuple(grid((2, 3), axis=[None, 0])),
+        variant='method',
         label='Mean',
         except_from={
-            'special values': 'an alias of average', 'zero-size': 'an alias of average', 'zero-d': 'an alias of average',
+            'special values': 'an alias of average', 'zero-size': 'an alias of average',
+            'zero-d': 'an alias of average',
             'wrong kind': 'an alias of average',
         },
     ),
     Row(
         'average', _weighted, _weighted_reference, (ANY, WEIGHTS),
         (
-            *grid((2, 3), (2, 3), axis=[None, 0, -1], keepdims=[False, True]), *grid((2, 3), (3,), axis=[1, -1, (1,)]),
+            *grid((2, 3), (2, 3), axis=[None, 0, -1], keepdims=[False, True]),
+            *grid((2, 3), (3,), axis=[1, -1, (1,)]),
             case((2, 3), (2,), axis=0, keepdims=True), case((), ()), case((3, 0), (3,), axis=0), case((3,), (3,)),
         ),
         variant='weights',
         errors=(
             refuses_two_dtypes(_weighted, ''),
-            Bad('misfit', lambda: _weighted(X, X[0], axis=0), InvalidType, ('average', 'weights', '(2, 3)', '(3,)', '0')),
+            Bad('misfit', lambda: _weighted(X, X[0], axis=0), InvalidType, ('average', '(2, 3)', '(3,)', '0')),
             Bad('no axis', lambda: _weighted(X, X[0]), InvalidType, ('average', 'weights', '(2, 3)', '(3,)', 'None')),
-            Bad('two axes', lambda: _weighted(X, X[0], axis=(0, 1)), ValueError, ('average', 'weights', 'one axis', '(0, 1)')),
+            Bad('two axes', lambda: _weighted(X, X[0], axis=(0, 1)), ValueError, ('average', 'one axis', '(0, 1)')),
             Bad('wrong kind', lambda: _weighted(INTEGERS, INTEGERS), InvalidType, ('float', 'int32')),
         ),
-        except_from={'special values': 'the row without weights has them', 'label': 'a composition of other functions'},
+        except_from={'special values': 'the row without weights has them', 'label': 'a composition'},
     ),
     softmax('softmax', _softmax, 'Softmax', np.zeros((3, 3))),
     softmax('log_softmax', _log_softmax, 'LogSoftmax', 1 - 3 * P),

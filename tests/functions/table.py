@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.functions import rows_array, rows_elementwise, rows_network, rows_operators, rows_reductions
+from tests.functions import rows_activation, rows_array, rows_elementwise, rows_network, rows_operators, rows_reductions
 from tests.functions.row import Row, pairs
 
 ROWS: list[Row] = [
@@ -11,6 +11,7 @@ ROWS: list[Row] = [
     *rows_array.ROWS,
     *rows_reductions.ROWS,
     *rows_network.ROWS,
+    *rows_activation.ROWS,
 ]
 CASES = list(pairs(ROWS))
 

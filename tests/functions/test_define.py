@@ -72,21 +72,47 @@ EXCUSES = {
 }
 TWO = {**EXCUSES, 'wrong dtype': 'an op of this test, with tests of its own'}
 ROWS = [
-    Row('chirp', chirp, lambda x, k=1.0: np.sin(k * x * x), (ANY,), (case((3,)), case((2, 2), k=0.5)), order=3, except_from=EXCUSES),
+    Row(
+        'chirp',
+        chirp,
+        lambda x, k=1.0: np.sin(k * x * x),
+        (ANY,),
+        (case((3,)), case((2, 2), k=0.5)),
+        order=3,
+        except_from=EXCUSES,
+    ),
     Row('logistic', logistic, lambda x: 1 / (1 + np.exp(-x)), (ANY,), (case((3,)),), order=3, except_from=EXCUSES),
-    Row('hypotenuse', user_hypotenuse, np.hypot, (POSITIVE, POSITIVE), (case((3, 1), (1, 2)), case((2,), (2,))), order=3, except_from=TWO),
+    Row(
+        'hypotenuse',
+        user_hypotenuse,
+        np.hypot,
+        (POSITIVE, POSITIVE),
+        (case((3, 1), (1, 2)), case((2,), (2,))),
+        order=3,
+        except_from=TWO,
+    ),
     Row('flip', user_flip, lambda x: x[::-1].copy(), (ANY,), (case((3, 2)),), order=3, except_from=EXCUSES),
     Row('share', user_share, lambda x, n: x.sum() / n, (ANY,), (case((3, 2), n=3),), order=3, except_from=EXCUSES),
     Row('rows', user_rows_times, lambda a, b: a * b, (ANY, ANY), (case((3,), (2, 3)),), order=3, except_from=TWO),
     Row(
-        'squares', user_sum_of_squares, lambda x, **kw: (x * x).sum(**kw), (ANY,),
-        (case((2, 3)), case((2, 3), axis=1), case((2, 3, 2), axis=(0, -1), keepdims=True)), order=3, except_from=EXCUSES,
-    ),
-    Row(
-        'norm', user_norm, lambda x, **kw: np.sqrt((x * x).sum(**kw)), (POSITIVE,), (case((2, 3), axis=0), case((3,))), order=3,
+        'squares',
+        user_sum_of_squares,
+        lambda x, **kw: (x * x).sum(**kw),
+        (ANY,),
+        (case((2, 3)), case((2, 3), axis=1), case((2, 3, 2), axis=(0, -1), keepdims=True)),
+        order=3,
         except_from=EXCUSES,
     ),
-]  # fmt: skip
+    Row(
+        'norm',
+        user_norm,
+        lambda x, **kw: np.sqrt((x * x).sum(**kw)),
+        (POSITIVE,),
+        (case((2, 3), axis=0), case((3,))),
+        order=3,
+        except_from=EXCUSES,
+    ),
+]
 CASES = [pytest.param(row, c, id=f'{row}-{c}') for row in ROWS for c in row.cases]
 
 

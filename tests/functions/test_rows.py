@@ -208,7 +208,10 @@ WRONG_AT_FIRST: list[tuple[str, str, Any, tuple[Any, ...], Any]] = [
     ('exp', 'upstream forgotten', F.elementwise, (lambda m, gy, y: y,), lambda xp, x: xp.exp(x)),
     ('sqrt', 'factor 2', F.elementwise, (lambda m, gy, y: gy / y,), lambda xp, x: xp.sqrt(x)),
     ('cos', 'sign', F.elementwise, (lambda m, gy, x: gy * m.sin(x),), lambda xp, x: xp.cos(x)),
-    ('__mul__', 'exchanged', F.elementwise, (lambda m, gy, a: gy * a, lambda m, gy, b: gy * b), lambda xp, a, b: a * b),
+    (
+        '__mul__', 'exchanged', F.elementwise, (lambda m, gy, a: gy * a, lambda m, gy, b: gy * b),
+        lambda xp, a, b: a * b,
+    ),
     ('__sub__', 'sign', F.elementwise, (lambda m, gy: gy, lambda m, gy: gy), lambda xp, a, b: a - b),
     (
         '__matmul__', 'transposed', F.bilinear_map,
@@ -218,7 +221,10 @@ WRONG_AT_FIRST: list[tuple[str, str, Any, tuple[Any, ...], Any]] = [
     ('softmax', 'dropped term', F.linear_map, (lambda m, gy, y, axis: gy * y,), _softmax),
     ('softmax', 'no gradient', F.linear_map, (lambda m, gy, y, axis: gy * 0.0,), _softmax),
     ('sum', 'mean', F.reduction, (lambda m, gy, x: gy * (x * 0 + 1 / x.size),), _sum),
-    ('transpose', 'not inverted', F.linear_map, (lambda m, gy, axes: m.transpose(gy, axes),), lambda xp, x, axes=None: x.transpose(axes)),
+    (
+        'transpose', 'not inverted', F.linear_map, (lambda m, gy, axes: m.transpose(gy, axes),),
+        lambda xp, x, axes=None: x.transpose(axes),
+    ),
 ]  # fmt: skip
 
 

@@ -1,9 +1,13 @@
 """Exponential, logarithm, roots and powers."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from minichainer.functions._define import elementwise
+from minichainer.variable import Variable
+
+_LN_2, _LN_10 = math.log(2), math.log(10)
 
 
 @elementwise(lambda m, gy, y: gy * y, label='exp', ufunc='exp')
@@ -72,3 +76,87 @@ def square(xp: Any, x: Any) -> Any:
     variable([4., 9.])
     """
     return xp.square(x)
+
+
+@elementwise(lambda m, gy, x: gy * m.exp(x), label='expm1', ufunc='expm1')
+def expm1(xp: Any, x: Any) -> Any:
+    r"""Elementwise exponential less one, :math:`y = e^x - 1`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, precise near 0 too.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.expm1(np.array([0., 1.])).array.round(4)
+    array([0.    , 1.7183])
+    """
+    return xp.expm1(x)
+
+
+@elementwise(lambda m, gy, x: gy / (x + 1), label='log1p', ufunc='log1p')
+def log1p(xp: Any, x: Any) -> Any:
+    r"""Elementwise natural logarithm of one more, :math:`y = \ln (1 + x)`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, precise near 0 too; -inf at -1, NaN below.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.log1p(np.array([0., 1.])).array.round(4)
+    array([0.    , 0.6931])
+    """
+    return xp.log1p(x)
+
+
+@elementwise(lambda m, gy, x: gy / (x * _LN_2), label='log2', ufunc='log2')
+def log2(xp: Any, x: Any) -> Any:
+    r"""Elementwise logarithm to base 2, :math:`y = \log_2 x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype; -inf at 0, NaN below.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.log2(np.array([1., 8.])).array.round(4)
+    array([0., 3.])
+    """
+    return xp.log2(x)
+
+
+@elementwise(lambda m, gy, x: gy / (x * _LN_10), label='log10', ufunc='log10')
+def log10(xp: Any, x: Any) -> Any:
+    r"""Elementwise logarithm to base 10, :math:`y = \log_{10} x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype; -inf at 0, NaN below.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.log10(np.array([1., 1000.])).array.round(4)
+    array([0., 3.])
+    """
+    return xp.log10(x)
+
+
+def rsqrt(x: Any) -> Variable:
+    r"""Elementwise reciprocal of the square root, :math:`y = 1 / \sqrt x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype; infinite at 0, NaN below.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.rsqrt(np.array([4., 16.]))
+    variable([0.5 , 0.25])
+    """
+    return 1.0 / sqrt(x)

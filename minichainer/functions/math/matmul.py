@@ -76,7 +76,7 @@ def _operands(a: Any, b: Any) -> tuple[Variable, Variable]:
     return a, b
 
 
-def _check(a: Variable, b: Variable, transa: bool, transb: bool) -> None:
+def _check(a: Variable, b: Variable, transa: bool, transb: bool, name: str = 'MatMul') -> None:
     inner_a, inner_b = a.shape[-2 if transa else -1], b.shape[-1 if transb else -2]
     if inner_a != inner_b:
         raise _misfit(
@@ -85,11 +85,45 @@ def _check(a: Variable, b: Variable, transa: bool, transb: bool) -> None:
         )  # fmt: skip
     lead_a, lead_b = a.shape[:-2][::-1], b.shape[:-2][::-1]
     if any(m != n and m != 1 and n != 1 for m, n in zip(lead_a, lead_b, strict=False)):
-        raise _misfit('leading axes that broadcast', f'shapes {a.shape} and {b.shape}')
+        raise _misfit('leading axes that broadcast', f'shapes {a.shape} and {b.shape}', name)
 
 
-def _misfit(expected: str, actual: str) -> InvalidType:
-    return invalid(expected, actual, 'Invalid operation is performed in: MatMul (Forward)')
+def _misfit(expected: str, actual: str, name: str = 'MatMul') -> InvalidType:
+    return invalid(expected, actual, f'Invalid operation is performed in: {name} (Forward)')
+
+
+@bilinear(_a_gradient, _b_gradient, name='BatchMatMul')
+def batch_matrix_product(xp: Any, a: Any, b: Any, transa: bool, transb: bool) -> Any:
+    return xp.matmul(a.swapaxes(-1, -2) if transa else a, b.swapaxes(-1, -2) if transb else b)
+
+
+def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
+    r"""Matrix products of two batches of matrices, :math:`C_i = A_i B_i`; :func:`matmul` does the same and more.
+
+    Args:
+        a: Variable or float array :math:`(B, m, k)`; :math:`(B, m)` stands for :math:`(B, m, 1)`.
+        b: Variable or float array :math:`(B, k, n)` of the same dtype; :math:`(B, k)` stands for :math:`(B, k, 1)`.
+        transa: transpose the matrices of ``a``.
+        transb: transpose the matrices of ``b``.
+
+    Returns:
+        Variable :math:`(B, m, n)`.
+
+    Raises:
+        InvalidType: dtypes or shapes do not fit.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    a, b = as_variable(a), as_variable(b)
+    for name, x in (('a', a), ('b', b)):
+        if not 2 <= x.ndim <= 3:
+            expected, where = f'2 <= {name}.ndim <= 3', 'Invalid operation is performed in: BatchMatMul (Forward)'
+            raise invalid(expected, f'{x.ndim}, shape {x.shape}', where)
+    a, b = (reshape(x, (*x.shape, 1)) if x.ndim == 2 else x for x in (a, b))
+    _check(a, b, transa, transb, 'BatchMatMul')
+    return batch_matrix_product(a, b, bool(transa), bool(transb))
 
 
 ops.register('matmul', matmul, lambda xp, a, b: xp.matmul(a, b))

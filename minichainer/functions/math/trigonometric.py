@@ -38,3 +38,95 @@ def cos(xp: Any, x: Any) -> Any:
     variable([ 1., -1.])
     """
     return xp.cos(x)
+
+
+@elementwise(lambda m, gy, y: gy + gy * y * y, label='tan', ufunc='tan')
+def tan(xp: Any, x: Any) -> Any:
+    r"""Elementwise tangent, :math:`y = \tan x`, of angles in radians.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.tan(np.array([0., np.pi / 4])).array.round(4)
+    array([0., 1.])
+    """
+    return xp.tan(x)
+
+
+@elementwise(lambda m, gy, x: gy / m.sqrt(1 - x * x), label='arcsin', ufunc='arcsin')
+def arcsin(xp: Any, x: Any) -> Any:
+    r"""Elementwise inverse sine, :math:`y = \arcsin x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, in radians from -pi/2 to pi/2; NaN outside of [-1, 1].
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.arcsin(np.array([0., 1.])).array.round(4)
+    array([0.    , 1.5708])
+    """
+    return xp.arcsin(x)
+
+
+@elementwise(lambda m, gy, x: -gy / m.sqrt(1 - x * x), label='arccos', ufunc='arccos')
+def arccos(xp: Any, x: Any) -> Any:
+    r"""Elementwise inverse cosine, :math:`y = \arccos x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, in radians from 0 to pi; NaN outside of [-1, 1].
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.arccos(np.array([1., 0.])).array.round(4)
+    array([0.    , 1.5708])
+    """
+    return xp.arccos(x)
+
+
+@elementwise(lambda m, gy, x: gy / (1 + x * x), label='arctan', ufunc='arctan')
+def arctan(xp: Any, x: Any) -> Any:
+    r"""Elementwise inverse tangent, :math:`y = \arctan x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, in radians from -pi/2 to pi/2.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.arctan(np.array([0., 1.])).array.round(4)
+    array([0.    , 0.7854])
+    """
+    return xp.arctan(x)
+
+
+@elementwise(
+    lambda m, gy, x1, x2: gy * x2 / (x1 * x1 + x2 * x2), lambda m, gy, x1, x2: -gy * x1 / (x1 * x1 + x2 * x2),
+    label='arctan2', ufunc='arctan2',
+)  # fmt: skip
+def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
+    r"""Elementwise angle of the point :math:`(x_2, x_1)`, :math:`y = \arctan(x_1 / x_2)` in the right quadrant.
+
+    Args:
+        x1: ordinate, Variable or float array.
+        x2: abscissa, Variable or float array of the same dtype; the shapes are broadcast.
+
+    Returns:
+        Variable, in radians from -pi to pi.
+
+    Raises:
+        InvalidType: dtypes differ or are no floats, or the shapes cannot be broadcast together.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.arctan2(np.array([0., 1.]), np.array([1., -1.])).array.round(4)
+    array([0.    , 2.3562])
+    """
+    return xp.arctan2(x1, x2)

@@ -1,0 +1,145 @@
+"""Activations that multiply their argument by a gate."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._checks import invalid
+from minichainer.functions._constants import zero
+from minichainer.functions._define import elementwise
+from minichainer.functions.activation.parametric import per_channel
+from minichainer.functions.activation.sigmoidal import sigmoid
+from minichainer.functions.activation.units import in_float32
+from minichainer.functions.array.joining import split_axis
+from minichainer.variable import Variable, as_variable
+
+
+def _gate(xp: Any, x: Any) -> Any:
+    """The logistic sigmoid."""
+    return xp.tanh(x * 0.5) * 0.5 + 0.5
+
+
+def _swish_gradient(m: Any, gy: Any, x: Any, beta: Any, y: Any) -> Any:
+    gate = m.sigmoid(x * beta)
+    return gy * (gate + y * beta * (1 - gate))
+
+
+@elementwise(_swish_gradient, lambda m, gy, x, y: gy * y * (x - y), name='Swish')
+def gate_with_slopes(xp: Any, x: Any, beta: Any) -> Any:
+    wide = in_float32(x)
+    return wide * _gate(xp, wide * in_float32(beta))
+
+
+def swish(x: Any, beta: Any) -> Variable:
+    r"""Swish, :math:`y = x \, \sigma(\beta x)` with the logistic sigmoid :math:`\sigma`.
+
+    From Ramachandran et al., *Searching for activation functions*, 2017.
+
+    Args:
+        x: Variable or float array; its first axis is the batch.
+        beta: Variable or array of the same dtype: a factor for each place along the first axes after the batch axis,
+            so of shape ``x.shape[1:1 + beta.ndim]``; 0-d for one factor.
+
+    Returns:
+        Variable of the shape and dtype of ``x``.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or the dtypes or shapes do not fit.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.swish(np.array([[-1., 1.]]), np.array([0., 1.])).array.round(4)
+    array([[-0.5   ,  0.7311]])
+    """
+    x = as_variable(x)
+    return gate_with_slopes(x, per_channel(beta, x, 'beta', 'Swish'))
+
+
+def _silu_gradient(m: Any, gy: Any, x: Any, y: Any) -> Any:
+    gate = m.sigmoid(x)
+    return gy * (gate + y * (1 - gate))
+
+
+@elementwise(_silu_gradient, name='SiLU')
+def silu(xp: Any, x: Any) -> Any:
+    r"""Sigmoid linear unit, :math:`y = x \, \sigma(x)`: :func:`swish` with :math:`\beta = 1`.
+
+    From Elfwing et al., *Sigmoid-weighted linear units for neural network function approximation in reinforcement
+    learning*, 2017.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.silu(np.array([-1., 0., 1.])).array.round(4)
+    array([-0.2689,  0.    ,  0.7311])
+    """
+    wide = in_float32(x)
+    return wide * _gate(xp, wide)
+
+
+def _mish_gradient(m: Any, gy: Any, x: Any) -> Any:
+    gate = m.tanh(m.softplus(x))
+    return gy * (gate + x * (1 - gate * gate) * m.sigmoid(x))
+
+
+@elementwise(_mish_gradient)
+def mish(xp: Any, x: Any) -> Any:
+    r"""Mish, :math:`y = x \tanh(\log(1 + e^x))`.
+
+    From Misra, *Mish: a self regularized non-monotonic activation function*, 2020.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.mish(np.array([-1., 0., 1.])).array.round(4)
+    array([-0.3034,  0.    ,  0.8651])
+    """
+    wide = in_float32(x)
+    softplus = xp.maximum(wide, zero(xp, wide.dtype)) + xp.log1p(xp.exp(-xp.absolute(wide)))
+    return wide * xp.tanh(softplus)
+
+
+def glu(x: Any, axis: int = 1) -> Variable:
+    r"""Gated linear unit, :math:`y = a \, \sigma(b)`, where :math:`a` and :math:`b` are the halves of ``x``.
+
+    From Dauphin et al., *Language modeling with gated convolutional networks*, 2017.
+
+    Args:
+        x: Variable or float array.
+        axis: the axis along which it is halved; its size must be even.
+
+    Returns:
+        Variable of the same dtype, half as long along the axis.
+
+    Raises:
+        InvalidType: ``x`` is no float array, ``axis`` is out of range, or the size is odd.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.glu(np.array([[1., 2., 0., 1000.]]))
+    variable([[0.5, 2. ]])
+    """
+    x = as_variable(x)
+    if x.dtype.kind != 'f':
+        raise _misfit('x.dtype of kind float', f'{x.dtype}; convert it first, for example by x.astype(numpy.float32)')
+    if not -x.ndim <= axis < x.ndim:
+        raise _misfit(f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis} (shape {x.shape})')
+    if x.shape[axis] % 2:
+        raise _misfit(f'x.shape[{axis}] % 2 == 0', f'x.shape[{axis}] = {x.shape[axis]} (shape {x.shape})')
+    a, b = split_axis(x, 2, axis)
+    return a * sigmoid(b)
+
+
+def _misfit(expected: str, actual: str) -> Exception:
+    return invalid(expected, actual, 'Invalid operation is performed in: GLU (Forward)')

@@ -1,0 +1,279 @@
+"""Activations of one array: limited, exponential and pooled linear units."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer import ops
+from minichainer.functions._checks import invalid
+from minichainer.functions._constants import zero
+from minichainer.functions._define import elementwise, linear
+from minichainer.functions.array.shape import reshape
+from minichainer.functions.math.reductions import max as max_
+from minichainer.variable import Variable, as_variable
+
+
+def in_float32(x: Any) -> Any:
+    """A float16 array as float32, for bodies of several steps; any other as it is."""
+    return x.astype('f') if x.dtype.char == 'e' else x
+
+
+def _inside(xp: Any, x: Any, low: float, high: float) -> Any:
+    return (x > low) & (x < high)
+
+
+def _negative(xp: Any, x: Any) -> Any:
+    return xp.less(x, zero(xp, x.dtype))
+
+
+ops.register_constant('inside', _inside)
+ops.register_constant('is_negative', _negative)
+
+
+# --- with limits -----------------------------------------------------------------------------------------------------
+@elementwise(lambda m, gy, x, z: gy * m.inside(x, 0, z), name='ClippedReLU')
+def relu_below(xp: Any, x: Any, z: float) -> Any:
+    return xp.minimum(xp.maximum(x, zero(xp, x.dtype)), xp.asarray(z, x.dtype))
+
+
+def clipped_relu(x: Any, z: float = 20.0) -> Variable:
+    r"""Rectified linear unit with an upper limit, :math:`y = \min(\max(0, x), z)`.
+
+    The derivative is 1 where :math:`0 < x < z`, else 0.
+
+    Args:
+        x: Variable or float array of any shape.
+        z: the limit, a positive float.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        TypeError: ``z`` is no float.
+        AssertionError: ``z`` is not positive.
+        InvalidType: ``x`` is no float array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.clipped_relu(np.array([-1., 2., 30.]))
+    variable([ 0.,  2., 20.])
+    """
+    if not isinstance(z, float):
+        raise TypeError(f'clipped_relu: z must be a float, came {z!r}')
+    if not z > 0:
+        raise AssertionError(f'clipped_relu: z must be positive, came {z}')
+    return relu_below(x, z)
+
+
+def relu6(x: Any) -> Variable:
+    r"""Rectified linear unit limited to 6, :math:`y = \min(\max(0, x), 6)`; see :func:`clipped_relu`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.relu6(np.array([-1., 2., 30.]))
+    variable([0., 2., 6.])
+    """
+    return relu_below(x, 6.0)
+
+
+@elementwise(lambda m, gy, x: gy * m.inside(x, -2.5, 2.5) * 0.2)
+def hard_sigmoid(xp: Any, x: Any) -> Any:
+    r"""Piecewise linear approximation of the sigmoid, :math:`y = \min(\max(0, 0.2 x + 0.5), 1)`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, between 0 and 1.
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.hard_sigmoid(np.array([-3., 0., 1., 3.]))
+    variable([0. , 0.5, 0.7, 1. ])
+    """
+    return xp.minimum(xp.maximum(x * 0.2 + 0.5, zero(xp, x.dtype)), xp.ones((), x.dtype))
+
+
+# --- exponential -----------------------------------------------------------------------------------------------------
+@elementwise(lambda m, gy, y: gy * y, name='ELUGrad')
+def exp_below_zero(xp: Any, x: Any, alpha: float) -> Any:
+    """alpha * exp(x) where x is not positive, else 0: the bent part of elu's derivative, and its own derivative."""
+    nothing = zero(xp, x.dtype)
+    return xp.where(x > 0, nothing, xp.exp(xp.minimum(x, nothing)) * xp.asarray(alpha, x.dtype))
+
+
+@elementwise(
+    lambda m, gy, x, alpha: gy * (m.exp_below_zero(x, alpha) + m.positive(x)), name='ELU'
+)  # fmt: skip
+def elu(xp: Any, x: Any, alpha: float = 1.0) -> Any:
+    r"""Exponential linear unit, :math:`y = x` where :math:`x \ge 0`, else :math:`\alpha (e^x - 1)`.
+
+    The derivative at 0 is taken as :math:`\alpha`. From Clevert et al., *Fast and accurate deep network learning by
+    exponential linear units*, 2016.
+
+    Args:
+        x: Variable or float array of any shape.
+        alpha: the limit for large negative ``x`` is ``-alpha``.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.elu(np.array([-1000., 0., 2.]))
+    variable([-1.,  0.,  2.])
+    """
+    bent = xp.expm1(xp.minimum(x, zero(xp, x.dtype))) * xp.asarray(alpha, x.dtype)
+    return xp.where(x >= 0, x, bent)
+
+
+def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> Variable:
+    r"""Scaled exponential linear unit, :math:`y = \lambda \, \mathrm{elu}(x, \alpha)`.
+
+    With the default constants, activations keep mean 0 and variance 1 from layer to layer. From Klambauer et al.,
+    *Self-normalizing neural networks*, 2017.
+
+    Args:
+        x: Variable or float array of any shape.
+        alpha: see :func:`elu`.
+        scale: the factor :math:`\lambda`.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.selu(np.array([-1000., 0., 1.])).array.round(4)
+    array([-1.7581,  0.    ,  1.0507])
+    """
+    return elu(x, alpha) * scale
+
+
+@elementwise(lambda m, gy, x, beta: gy * m.sigmoid(x * beta))
+def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
+    r"""Smooth rectifier, :math:`y = \tfrac 1 \beta \log(1 + e^{\beta x})`, without overflow.
+
+    Args:
+        x: Variable or float array of any shape.
+        beta: sharpness; the limit for large ``beta`` is :func:`relu`.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+        ZeroDivisionError: ``beta`` is 0.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.softplus(np.array([-1000., 0., 10.])).array.round(4)
+    array([ 0.    ,  0.6931, 10.    ])
+    """
+    if not beta:
+        raise ZeroDivisionError('softplus: beta must not be 0')
+    scaled = in_float32(x) * beta
+    return (xp.maximum(scaled, zero(xp, scaled.dtype)) + xp.log1p(xp.exp(-xp.absolute(scaled)))) * (1.0 / beta)
+
+
+# --- along an axis ---------------------------------------------------------------------------------------------------
+def _half(axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
+    return (*[slice(None)] * axis, slice(start, stop))
+
+
+def _crelu_gradient(m: Any, gy: Any, x: Any, axis: int) -> Any:
+    size = x.shape[axis]
+    plus, minus = m.get_item(gy, _half(axis, None, size)), m.get_item(gy, _half(axis, size, None))
+    return plus * m.positive(x) - minus * m.is_negative(x)
+
+
+@linear(_crelu_gradient, name='CReLU', kinds='f')
+def relu_of_both_signs(xp: Any, x: Any, axis: int) -> Any:
+    return xp.maximum(xp.concatenate((x, -x), axis), zero(xp, x.dtype))
+
+
+def crelu(x: Any, axis: int = 1) -> Variable:
+    r"""Concatenated rectified linear unit: :math:`\max(0, x)` and :math:`\max(0, -x)` joined along an axis.
+
+    From Shang et al., *Understanding and improving convolutional neural networks via concatenated rectified linear
+    units*, 2016.
+
+    Args:
+        x: Variable or float array.
+        axis: the axis, which becomes twice as long.
+
+    Returns:
+        Variable of the same dtype.
+
+    Raises:
+        TypeError: ``axis`` is no int.
+        InvalidType: ``x`` is no float array, or ``axis`` is out of range.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.crelu(np.array([[1., -2.]]))
+    variable([[1., 0., 0., 2.]])
+    """
+    x = as_variable(x)
+    return relu_of_both_signs(x, _checked_axis(x, axis, 'CReLU'))
+
+
+def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
+    r"""Maximum over groups of neighbouring elements along an axis.
+
+    Every element that attains the maximum gets the whole gradient. From Goodfellow et al., *Maxout networks*, 2013.
+
+    Args:
+        x: Variable or float array.
+        pool_size: number of elements in a group, a positive int.
+        axis: the axis; its size must be a multiple of ``pool_size``, by which it is divided.
+
+    Returns:
+        Variable of the same dtype.
+
+    Raises:
+        ValueError: ``pool_size`` is not positive.
+        TypeError: ``pool_size`` or ``axis`` is no int.
+        InvalidType: ``x`` is no float array, ``axis`` is out of range, or the size no multiple.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.maxout(np.array([[1., 2., 4., 3.]]), 2)
+    variable([[2., 4.]])
+    """
+    x = as_variable(x)
+    if not isinstance(pool_size, (int, numpy.integer)):
+        raise TypeError(f'maxout: pool_size must be an int, came {pool_size!r}')
+    if pool_size <= 0:
+        raise ValueError(f'maxout: pool_size must be a positive integer, came {pool_size}')
+    axis = _checked_axis(x, axis, 'Maxout')
+    size = x.shape[axis]
+    if size % pool_size:
+        raise invalid(
+            f'x.shape[{axis}] % {pool_size} == 0', f'x.shape[{axis}] = {size} (shape {x.shape})',
+            'Invalid operation is performed in: Maxout (Forward)',
+        )  # fmt: skip
+    groups = reshape(x, (*x.shape[:axis], size // pool_size, int(pool_size), *x.shape[axis + 1 :]))
+    return max_(groups, axis + 1)
+
+
+def _checked_axis(x: Variable, axis: Any, name: str) -> int:
+    """The axis counted from the front."""
+    if not isinstance(axis, (int, numpy.integer)):
+        raise TypeError(f'{name}: axis must be an integer value, came {axis!r}')
+    if not -x.ndim <= axis < x.ndim:
+        raise invalid(
+            f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis} (shape {x.shape})',
+            f'Invalid operation is performed in: {name} (Forward)',
+        )  # fmt: skip
+    return int(axis) % x.ndim

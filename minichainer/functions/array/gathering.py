@@ -1,0 +1,240 @@
+"""Picking elements by index arrays, and adding at such places."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.configuration import config
+from minichainer.functions._define import bilinear, linear
+from minichainer.functions.array._checks import checked_axis, misfit
+from minichainer.functions.array.conversion import cast
+from minichainer.variable import Variable, as_array, as_variable
+
+
+@linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape))
+def gather_flat(xp: Any, x: Any, index: Any) -> Any:
+    """Elements by their numbers in C order; the result has the shape of ``index``."""
+    return x.reshape(-1)[xp.asarray(index)]
+
+
+@linear(lambda m, gy, index: m.gather_flat(gy, index))
+def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """Adds up elements at the places that ``index`` numbers in an array of zeros of the given shape."""
+    size = 1
+    for n in shape:
+        size *= n
+    index = xp.asarray(index).reshape(-1)
+    total = xp.bincount(index, weights=y.reshape(-1), minlength=size)  # in float64
+    return total.reshape(shape).astype(y.dtype)
+
+
+@linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape), name='AsStrided')
+def strided(xp: Any, x: Any, index: Any) -> Any:
+    return x.reshape(-1)[xp.asarray(index)]
+
+
+def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> Variable:
+    r"""Picks elements at regular steps: :math:`y_{i, j, \dots} = x_{o + i s_0 + j s_1 + \dots}`.
+
+    The elements of ``x`` are numbered in C order, whatever its layout in memory is. The result is a copy.
+
+    Args:
+        x: Variable or array.
+        shape: shape of the result, a tuple of ints.
+        strides: steps :math:`s` in elements, one per axis of the result; they may be 0 or negative.
+        storage_offset: number :math:`o` of the first element; 0 by default.
+
+    Returns:
+        Variable. The gradient of an element picked several times is the sum.
+
+    Raises:
+        ValueError: there are not as many strides as axes, or they lead out of the array.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.as_strided(np.arange(4.), (3, 2), (1, 1))
+    variable([[0., 1.],
+              [1., 2.],
+              [2., 3.]])
+    """
+    x = as_variable(x)
+    shape, strides = tuple(shape), tuple(strides)
+    if len(shape) != len(strides):
+        raise ValueError(f'as_strided: as many strides as axes expected, came shape {shape} and strides {strides}')
+    index = numpy.array(storage_offset or 0)
+    for size, stride in zip(shape, strides, strict=True):
+        index = index[..., None] + numpy.arange(size) * stride
+    if index.size and not (index.min() >= 0 and index.max() < x.size):
+        raise ValueError(
+            f'as_strided: elements 0 to {x.size - 1} exist, but shape {shape}, strides {strides} and offset '
+            f'{storage_offset or 0} lead from {index.min()} to {index.max()}'
+        )
+    return strided(x, index)
+
+
+@linear(
+    lambda m, gy, x_shape, offset, axis1, axis2: m.diagonal_placed(gy, x_shape, offset, axis1, axis2), name='Diagonal'
+)  # fmt: skip
+def diagonal_of(xp: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
+    return x.diagonal(offset, axis1, axis2)
+
+
+@linear(lambda m, gy, offset, axis1, axis2: m.diagonal_of(gy, offset, axis1, axis2))
+def diagonal_placed(xp: Any, y: Any, shape: tuple[int, ...], offset: int, axis1: int, axis2: int) -> Any:
+    """Puts the last axis of ``y`` on a diagonal of zeros."""
+    result = xp.zeros(shape, y.dtype)
+    places = xp.arange(y.shape[-1])
+    matrices = xp.moveaxis(result, (axis1, axis2), (-2, -1))
+    matrices[..., places + max(-offset, 0), places + max(offset, 0)] = y
+    return result
+
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+    """Takes diagonals of matrices.
+
+    Args:
+        x: Variable or array with at least two axes.
+        offset: which diagonal; positive ones are above the main diagonal.
+        axis1: the axis of rows.
+        axis2: the axis of columns.
+
+    Returns:
+        Variable, whose last axis goes along the diagonal; its array is a read-only view.
+
+    Raises:
+        InvalidType: ``x`` has fewer axes, or an axis is out of range.
+        ValueError: the two axes are the same.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.diagonal(np.array([[1., 2.], [3., 4.]]))
+    variable([1., 4.])
+    """
+    x = as_variable(x)
+    if x.ndim < 2:
+        raise misfit('Diagonal', 'x.ndim >= 2', f'x.ndim = {x.ndim}')
+    rows = checked_axis(axis1, x.ndim, 'Diagonal', 'axis1')
+    columns = checked_axis(axis2, x.ndim, 'Diagonal', 'axis2')
+    if rows == columns:
+        raise ValueError(f'diagonal: two axes expected, came axis1 = {axis1} and axis2 = {axis2}')
+    return diagonal_of(x, offset, rows, columns)
+
+
+@linear(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='Permutate')
+def permutated(xp: Any, x: Any, slices: Any) -> Any:
+    return x[slices]
+
+
+def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
+    """Puts elements along an axis into another order.
+
+    Args:
+        x: Variable or array.
+        indices: int Variable or array with one axis: element i of the result is element ``indices[i]`` of ``x``.
+        axis: the axis.
+        inv: apply the inverse permutation: element i of ``x`` becomes element ``indices[i]``.
+
+    Returns:
+        Variable.
+
+    Raises:
+        ValueError: ``indices`` is no int array with one axis; with ``inv``, or in debug mode, also where it is no
+            permutation.
+        IndexError: an index is out of range.
+        InvalidType: ``axis`` is out of range.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.permutate(np.array([1., 2., 3.]), np.array([2, 0, 1]))
+    variable([3., 1., 2.])
+    """
+    x, order = as_variable(x), as_array(indices)
+    axis = checked_axis(axis, x.ndim, 'Permutate')
+    if getattr(order, 'dtype', numpy.dtype('O')).kind != 'i' or order.ndim != 1:
+        came = f'{order.dtype} {order.shape}' if hasattr(order, 'dtype') else type(order).__name__
+        raise ValueError(f'permutate: indices should be a one-dimensional int array, came {came}')
+    if (inv or config.debug) and sorted(order.tolist()) != list(range(x.shape[axis])):
+        raise ValueError(f'permutate: a permutation of 0 to {x.shape[axis] - 1} expected, came {order.tolist()}')
+    return permutated(x, (*(slice(None),) * axis, order.argsort() if inv else order))
+
+
+@linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape), name='SelectItem')
+def selected(xp: Any, x: Any, index: Any) -> Any:
+    return x.reshape(-1)[index]
+
+
+def select_item(x: Any, t: Any) -> Variable:
+    """Picks one element of each row.
+
+    Args:
+        x: Variable or array (B, C).
+        t: int Variable or array (B,): which element of each row; negative ones count from the end.
+
+    Returns:
+        Variable (B,).
+
+    Raises:
+        InvalidType: shapes do not fit, or ``t`` is no int array.
+        IndexError: an element of ``t`` is out of range.
+        ValueError: in debug mode, an element of ``t`` is out of range or negative.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.select_item(np.array([[1., 2.], [3., 4.]]), np.array([1, 0]))
+    variable([2., 3.])
+    """
+    x, t = as_variable(x), as_array(t)
+    if t.dtype.kind not in 'iu':
+        raise misfit('SelectItem', 't.dtype of kind int', f'{t.dtype}')
+    if x.ndim != 2 or t.shape != x.shape[:1]:
+        raise misfit('SelectItem', 'x of shape (B, C) and t of shape (B,)', f'{x.shape} and {t.shape}')
+    rows, columns = x.shape
+    low = 0 if config.debug else -columns
+    if t.size and not (t.min() >= low and t.max() < columns):
+        kind = ValueError if config.debug else IndexError
+        raise kind(f'select_item: {low} <= t < {columns} expected, came t from {t.min()} to {t.max()}')
+    return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
+
+
+@bilinear(
+    lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices), name='ScatterAdd', kinds='fiubc'
+)  # fmt: skip
+def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
+    result = a.copy()
+    xp.add.at(result, slices, b)
+    return result
+
+
+def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
+    """Adds an array to picked elements of another one; what meets at one place adds up.
+
+    Args:
+        a: Variable or array.
+        slices: what :func:`get_item` takes.
+        b: Variable or array of the shape of ``a[slices]``; it is cast to the dtype of ``a``.
+
+    Returns:
+        Variable, a sum of the shape of ``a``.
+
+    Raises:
+        ValueError: ``b`` is not of the shape of ``a[slices]``.
+        InvalidType: there are more indices than axes.
+        IndexError: an index is out of range, or there is more than one Ellipsis.
+        TypeError: an index is a Variable.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.scatter_add(np.zeros(3), [0, 0, 2], np.array([1., 2., 4.]))
+    variable([3., 0., 4.])
+    """
+    a, b = as_variable(a), as_variable(b)
+    slices = slices if isinstance(slices, tuple) else (slices,)
+    if any(isinstance(s, Variable) for s in slices):
+        raise TypeError('scatter_add: a Variable cannot be an index; use its array')
+    used = sum(getattr(s, 'ndim', 1) if getattr(s, 'dtype', None) == bool else 1 for s in slices if _takes_axis(s))
+    if used > a.ndim:
+        raise misfit('ScatterAdd', f'at most {a.ndim} indices', f'{used}')
+    shape = a.array[slices].shape
+    if b.shape != shape:
+        raise ValueError(f'scatter_add: b of the shape {shape} of a[slices] expected, came {b.shape}')
+    return added_at(a, cast(b, a.dtype), slices)
+
+
+def _takes_axis(index: Any) -> bool:
+    return index is not None and index is not Ellipsis

@@ -1,0 +1,116 @@
+"""Padding arrays at their borders."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.functions._define import linear
+from minichainer.functions.array._checks import check_floats
+from minichainer.variable import Variable, as_variable
+
+_PICKING = ('edge', 'reflect', 'symmetric', 'wrap')
+_EXTREMA = {'maximum': 'argmax', 'minimum': 'argmin'}
+_MODES = ('constant', 'empty', *_PICKING, *_EXTREMA, 'mean', 'linear_ramp')
+
+
+@linear(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape), name='Pad', kinds='f')
+def padded(xp: Any, x: Any, widths: Any, mode: str, keywords: dict[str, Any], gradient: Any) -> Any:
+    return xp.pad(x, widths, mode, **keywords)
+
+
+@linear(lambda m, gy, matrices: m.along_axes(gy, tuple([matrix.T for matrix in matrices])))
+def along_axes(xp: Any, x: Any, matrices: tuple[Any, ...]) -> Any:
+    """Multiplies each axis by a matrix; float16 in float32."""
+    y = x.astype('f') if x.dtype.char == 'e' else x
+    for axis, matrix in enumerate(matrices):
+        y = xp.moveaxis(xp.tensordot(xp.asarray(matrix, y.dtype), y, (1, axis)), 0, axis)
+    return y.astype(x.dtype, copy=False)
+
+
+def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
+    """Adds elements at the borders of an array.
+
+    Args:
+        x: Variable or float array.
+        pad_width: how many, an int, a pair (before, after) for all axes, or a pair for each axis.
+        mode: as in :func:`numpy.pad`: ``'constant'``, ``'edge'``, ``'reflect'``, ``'symmetric'``, ``'wrap'``,
+            ``'mean'``, ``'linear_ramp'``, ``'maximum'``, ``'minimum'`` or ``'empty'``.
+        keywords: as in :func:`numpy.pad`: ``constant_values``, ``end_values``, ``reflect_type``, ``stat_length``.
+
+    Returns:
+        Variable. An element that others are made of gets their gradients too (the first one, where several attain
+        the maximum or minimum).
+
+    Raises:
+        InvalidType: ``x`` is no float array.
+        ValueError: the mode is not one of these, a width is negative, or the widths do not fit the axes.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.pad(np.array([1., 2., 3.]), (1, 2), 'constant')
+    variable([0., 1., 2., 3., 0., 0.])
+    >>> F.pad(np.array([1., 2., 3.]), 2, 'reflect')
+    variable([3., 2., 1., 2., 3., 2., 1.])
+    """
+    x = as_variable(x)
+    check_floats(x, 'Pad')
+    if mode not in _MODES:
+        raise ValueError(f'pad: mode {mode!r} is not supported; there are: {", ".join(_MODES)}')
+    widths = _pairs(pad_width, x.ndim, 'pad_width')
+    if any(n < 0 for pair in widths for n in pair):
+        raise ValueError(f'pad: widths of zero or more expected, came {pad_width}')
+    return padded(x, widths, mode, keywords, _gradient_of(x.array, x.xp, widths, mode, keywords))
+
+
+def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
+    """A pair (before, after) for each axis."""
+    try:
+        pairs = numpy.broadcast_to(numpy.asarray(value), (ndim, 2))
+    except ValueError:
+        raise ValueError(f'pad: {name} for {ndim} axes expected, came {value}') from None
+    return tuple([tuple(pair) for pair in pairs.tolist()])
+
+
+def _gradient_of(x: Any, xp: Any, widths: Any, mode: str, keywords: dict[str, Any]) -> Any:
+    """The rule ``(m, gy, x_shape) -> gx`` of a mode."""
+    if mode in ('constant', 'empty'):
+        inner = tuple([slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)])
+        return lambda m, gy, x_shape: m.take(gy, inner)
+    if mode in _EXTREMA:
+        index = _extreme_index(x, xp, widths, mode, keywords.get('stat_length'))
+    elif mode in _PICKING and keywords.get('reflect_type', 'even') == 'even':
+        index = numpy.pad(numpy.arange(x.size).reshape(x.shape), widths, mode, **keywords)  # type: ignore[call-overload]
+    else:
+        matrices = _matrices(x.shape, widths, mode, keywords)
+        return lambda m, gy, x_shape: m.along_axes(gy, matrices)
+    return lambda m, gy, x_shape: m.scatter_flat(gy, index, x_shape)
+
+
+def _extreme_index(x: Any, xp: Any, widths: Any, mode: str, stat_length: Any) -> Any:
+    """The numbers of the elements that a padded array consists of."""
+    flat, index = x.reshape(-1), xp.arange(x.size).reshape(x.shape)
+    lengths = _pairs(max(x.shape, default=1) if stat_length is None else stat_length, x.ndim, 'stat_length')
+    for axis, ((before, after), (first, last)) in enumerate(zip(widths, lengths, strict=True)):
+        size, lead = x.shape[axis], (slice(None),) * axis
+        head, tail = index[(*lead, slice(0, first))], index[(*lead, slice(max(size - last, 0), size))]
+        ends = [_extreme(flat, part, xp, axis, mode) for part in (head, tail)]
+        index = xp.concatenate([xp.repeat(ends[0], before, axis), index, xp.repeat(ends[1], after, axis)], axis)
+    return index
+
+
+def _extreme(flat: Any, index: Any, xp: Any, axis: int, mode: str) -> Any:
+    """Of the elements along an axis the number of the largest or smallest."""
+    chosen = getattr(flat[index], _EXTREMA[mode])(axis=axis)
+    return xp.take_along_axis(index, xp.expand_dims(chosen, axis), axis)
+
+
+def _matrices(shape: tuple[int, ...], widths: Any, mode: str, keywords: dict[str, Any]) -> tuple[Any, ...]:
+    """For each axis the transposed matrix that pads it: what a linear mode makes of the unit vectors."""
+    lengths = _pairs(keywords.get('stat_length'), len(shape), 'stat_length')
+    matrices = []
+    for size, pair, length in zip(shape, widths, lengths, strict=True):
+        options: dict[str, Any] = {k: v for k, v in keywords.items() if k == 'reflect_type'}
+        if mode == 'mean' and length != (None, None):
+            options['stat_length'] = (length, (1, 1))
+        matrices.append(numpy.pad(numpy.eye(size), (pair, (0, 0)), mode, **options).T)
+    return tuple(matrices)

@@ -1,0 +1,109 @@
+"""Repeating elements and arrays."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._define import linear
+from minichainer.functions.array._checks import misfit
+from minichainer.functions.array.shape import flatten
+from minichainer.variable import Variable, as_variable
+
+
+@linear(lambda m, gy, x_shape, repeats, axis: m.sum_of_repeats(gy, x_shape, repeats, axis), name='Repeat')
+def repeated(xp: Any, x: Any, repeats: tuple[int, ...], axis: int) -> Any:
+    return xp.repeat(x, repeats[0] if len(repeats) == 1 else repeats, axis)
+
+
+@linear(lambda m, gy, repeats, axis: m.repeated(gy, repeats, axis))
+def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, ...], axis: int) -> Any:
+    """Sums what :func:`repeated` made of each element."""
+    wide = 'f' if y.dtype.char == 'e' else None
+    if len(repeats) == 1:
+        blocks = y.reshape(*shape[: axis + 1], repeats[0], *shape[axis + 1 :])
+        return blocks.sum(axis=axis + 1, dtype=wide).astype(y.dtype, copy=False)
+    result = xp.zeros(shape, y.dtype)
+    lead, start = (slice(None),) * axis, 0
+    for place, count in enumerate(repeats):
+        block = y[(*lead, slice(start, start + count))]
+        result[(*lead, place)] = block.sum(axis=axis, dtype=wide)
+        start += count
+    return result
+
+
+def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
+    """Repeats each element, or each slice along an axis, so that copies are beside each other.
+
+    Args:
+        x: Variable or array.
+        repeats: how often, an int, or a tuple of ints with one for each element along the axis.
+        axis: the axis; None to repeat the elements of the flattened array.
+
+    Returns:
+        Variable.
+
+    Raises:
+        TypeError: ``repeats`` is neither int nor tuple of ints, or ``axis`` neither int nor None.
+        ValueError: a number of repeats is negative, or there are not as many as elements along the axis.
+        InvalidType: ``axis`` is out of range.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.repeat(np.array([[1., 2.]]), (2, 1), axis=1)
+    variable([[1., 1., 2.]])
+    """
+    counts = _counts(repeats, 'repeat', 'repeats')
+    if axis is not None and not isinstance(axis, int):
+        raise TypeError(f'repeat: int or None expected as axis, came {axis!r}')
+    x = as_variable(x)
+    if axis is None or x.ndim == 0 and axis in (0, -1):  # NumPy gives a 0-d array one axis
+        x, axis = flatten(x), 0
+    if not -x.ndim <= axis < x.ndim:
+        raise misfit('Repeat', f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis}')
+    size = x.shape[axis]
+    if len(counts) not in (1, size):
+        raise ValueError(f'repeat: one or {size} numbers of repeats expected for shape {x.shape}, came {len(counts)}')
+    return repeated(x, counts, axis % x.ndim)
+
+
+def _counts(value: Any, op: str, name: str) -> tuple[int, ...]:
+    counts = (value,) if isinstance(value, int) else value
+    if not isinstance(counts, tuple) or not all(isinstance(count, int) for count in counts):
+        raise TypeError(f'{op}: int or tuple of ints expected as {name}, came {value!r}')
+    if any(count < 0 for count in counts):
+        raise ValueError(f'{op}: all elements in {name} must be zero or larger, came {value}')
+    return counts
+
+
+def _sum_of_tiles(m: Any, gy: Any, x_shape: tuple[int, ...], reps: tuple[int, ...]) -> Any:
+    count = max(len(reps), len(x_shape))
+    sizes = (1,) * (count - len(x_shape)) + x_shape
+    repeats = (1,) * (count - len(reps)) + reps
+    blocks = m.reshape(gy, tuple([n for pair in zip(repeats, sizes, strict=True) for n in pair]))
+    return m.reshape(m.sum(blocks, tuple(range(0, 2 * count, 2))), x_shape)
+
+
+@linear(_sum_of_tiles, name='Tile')
+def tiled(xp: Any, x: Any, reps: tuple[int, ...]) -> Any:
+    return xp.tile(x, reps)
+
+
+def tile(x: Any, reps: Any) -> Variable:
+    """Makes an array of copies of an array.
+
+    Args:
+        x: Variable or array.
+        reps: how often it is repeated along each axis, an int or a tuple of ints; missing leading entries are 1,
+            more entries than axes make new leading axes.
+
+    Returns:
+        Variable.
+
+    Raises:
+        TypeError: ``reps`` is neither int nor tuple of ints.
+        ValueError: an entry is negative.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.tile(np.array([1., 2.]), (2, 2))
+    variable([[1., 2., 1., 2.],
+              [1., 2., 1., 2.]])
+    """
+    return tiled(x, _counts(reps, 'tile', 'reps'))

@@ -1,0 +1,240 @@
+"""Sampling images at other places: resizing and spatial transformers."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.functions._define import bilinear, linear
+from minichainer.functions.array._checks import check_floats, misfit
+from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.gathering import gather_flat
+from minichainer.functions.array.joining import stack
+from minichainer.functions.array.selection import masked
+from minichainer.functions.array.shape import reshape
+from minichainer.functions.array.stacking import separate
+from minichainer.utils import argument
+from minichainer.variable import Variable, as_variable
+
+#: Index arrays along an axis, each with the weights of what they pick.
+Taps = tuple[tuple[Any, Any], ...]
+
+
+@linear(lambda m, gy, x_shape, rows, columns: m.uninterpolated(gy, x_shape, rows, columns), name='ResizeImages', kinds='f')
+def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
+    y = x.astype('f') if x.dtype.char == 'e' else x
+    y = sum(y[:, :, xp.asarray(i)] * xp.asarray(w[:, None], y.dtype) for i, w in rows)
+    y = sum(y[:, :, :, xp.asarray(i)] * xp.asarray(w, y.dtype) for i, w in columns)
+    return y.astype(x.dtype, copy=False)
+
+
+@linear(lambda m, gy, rows, columns: m.interpolated(gy, rows, columns), kinds='f')
+def uninterpolated(xp: Any, y: Any, shape: tuple[int, ...], rows: Taps, columns: Taps) -> Any:
+    """The adjoint of :func:`interpolated`: a product with both matrices."""
+    wide = numpy.dtype('f') if y.dtype.char == 'e' else y.dtype
+    left, right = (xp.asarray(_matrix(taps, n), wide) for taps, n in ((rows, shape[2]), (columns, shape[3])))
+    return xp.matmul(left.T, xp.matmul(y.astype(wide, copy=False), right)).astype(y.dtype, copy=False)
+
+
+def _matrix(taps: Taps, size: int) -> Any:
+    matrix = numpy.zeros((len(taps[0][0]), size))
+    for indices, weights in taps:
+        matrix[numpy.arange(len(indices)), indices] += weights
+    return matrix
+
+
+def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_corners: bool = True) -> Variable:
+    """Resizes images by interpolation.
+
+    Args:
+        x: images, Variable or float array (B, C, H, W).
+        output_shape: height and width of the result, a pair of positive ints.
+        mode: ``'bilinear'`` or ``'nearest'``.
+        align_corners: bilinear mode: whether the centres of corner pixels stay corners, else the borders of the images
+            stay borders.
+
+    Returns:
+        Variable (B, C, *output_shape).
+
+    Raises:
+        InvalidType: ``x`` is no float array with four axes.
+        AssertionError: the mode is unknown.
+        ValueError: the output shape or ``x`` has no pixels.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.resize_images(np.array([[[[0., 2.]]]]), (1, 3))
+    variable([[[[0., 1., 2.]]]])
+    """
+    if mode not in ('bilinear', 'nearest'):
+        raise AssertionError(f"resize_images: mode 'bilinear' or 'nearest' expected, came {mode!r}")
+    x = as_variable(x)
+    check_floats(x, 'ResizeImages')
+    if x.ndim != 4:
+        raise misfit('ResizeImages', 'x.ndim == 4', f'x.ndim = {x.ndim}')
+    height, width = output_shape
+    if min(height, width, *x.shape[2:]) < 1:
+        raise ValueError(f'resize_images: at least one pixel expected, came {x.shape[2:]} to be made {output_shape}')
+    pairs = (x.shape[2], height), (x.shape[3], width)
+    rows, columns = (_nearest(*p) if mode == 'nearest' else _bilinear(*p, align_corners) for p in pairs)
+    return interpolated(x, rows, columns)
+
+
+def _nearest(size: int, new_size: int) -> Taps:
+    return ((numpy.arange(new_size) * size // new_size, numpy.ones(new_size)),)
+
+
+def _bilinear(size: int, new_size: int, align_corners: bool) -> Taps:
+    if align_corners:
+        places = numpy.linspace(0, size - 1, new_size)
+    else:
+        places = numpy.clip((numpy.arange(new_size) + 0.5) * size / new_size - 0.5, 0, size - 1)
+    lower = numpy.minimum(places.astype(int), max(size - 2, 0))
+    fraction = places - lower
+    return (lower, 1 - fraction), (numpy.minimum(lower + 1, size - 1), fraction)
+
+
+@linear(lambda m, gy, output_shape: m.theta_gradient(gy, output_shape), name='SpatialTransformerGrid', kinds='f')
+def affine_grid(xp: Any, theta: Any, output_shape: tuple[int, int]) -> Any:
+    coordinates = _coordinates(xp, output_shape)
+    wide = numpy.promote_types(theta.dtype, 'f')
+    grid = xp.matmul(theta.astype(wide), coordinates.astype(wide))
+    return grid.reshape(len(theta), 2, *output_shape).astype(theta.dtype, copy=False)
+
+
+@linear(lambda m, gy, output_shape: m.affine_grid(gy, output_shape), kinds='f')
+def theta_gradient(xp: Any, y: Any, output_shape: tuple[int, int]) -> Any:
+    """The adjoint of :func:`affine_grid`."""
+    wide = numpy.promote_types(y.dtype, 'f')
+    coordinates = _coordinates(xp, output_shape).astype(wide)
+    flat = y.astype(wide).reshape(len(y), 2, coordinates.shape[1])
+    return xp.matmul(flat, coordinates.T).astype(y.dtype, copy=False)
+
+
+def _coordinates(xp: Any, output_shape: tuple[int, int]) -> Any:
+    """Homogeneous coordinates (x, y, 1) of all pixels, in [-1, 1]."""
+    height, width = output_shape
+    ys, xs = xp.meshgrid(xp.linspace(-1, 1, height), xp.linspace(-1, 1, width), indexing='ij')
+    return xp.stack([xs.reshape(-1), ys.reshape(-1), xp.ones(height * width)])
+
+
+def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Variable:
+    r"""Grid of sampling points that an affine transformation makes of the pixels of an image.
+
+    Pixel :math:`(i, j)` has coordinates :math:`(x_j, y_i)` from -1 to 1 and goes to
+    :math:`\theta (x_j, y_i, 1)^\top`.
+
+    Args:
+        theta: matrices, Variable or float array (B, 2, 3).
+        output_shape: height and width of the grid, a pair of ints.
+
+    Returns:
+        Variable (B, 2, H, W), x coordinates first, for :func:`spatial_transformer_sampler`.
+
+    Raises:
+        InvalidType: ``theta`` is no float array of that shape.
+
+    Source: `Spatial Transformer Networks <https://arxiv.org/abs/1506.02025>`_.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> identity = np.array([[[1., 0., 0.], [0., 1., 0.]]])
+    >>> F.spatial_transformer_grid(identity, (2, 2)).array[0, 0]
+    array([[-1.,  1.],
+           [-1.,  1.]])
+    """
+    _refuse_use_cudnn(kwargs)
+    theta = as_variable(theta)
+    check_floats(theta, 'SpatialTransformerGrid')
+    if theta.ndim != 3 or theta.shape[1:] != (2, 3):
+        raise misfit('SpatialTransformerGrid', 'theta of shape (B, 2, 3)', f'{theta.shape}')
+    height, width = output_shape
+    return affine_grid(theta, (height, width))
+
+
+def _refuse_use_cudnn(kwargs: dict[str, Any]) -> None:
+    argument.check_unexpected_kwargs(
+        kwargs,
+        use_cudnn='The argument "use_cudnn" is not supported anymore. Use chainer.using_config(\'use_cudnn\', value) '
+        'context where value can be `always`, `never`, or `auto`.',
+    )
+    argument.assert_kwargs_empty(kwargs)
+
+
+@bilinear(
+    lambda m, gy, weights, values_shape: _one_corner(m, gy, values_shape) * weights,
+    lambda m, gy, values: _one_corner(m, gy, values.shape) * values,
+    name='SpatialTransformerSampler',
+)  # fmt: skip
+def weighted_corners(xp: Any, values: Any, weights: Any, shape: tuple[int, ...]) -> Any:
+    """Sums values (B, C, 4, P) of four pixels with weights (B, 1, 4, P)."""
+    return (values * weights).sum(axis=2).reshape(shape)
+
+
+def _one_corner(m: Any, gy: Any, values_shape: tuple[int, ...]) -> Any:
+    batch, channels, _, points = values_shape
+    return m.reshape(gy, (batch, channels, 1, points))
+
+
+def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
+    r"""Samples images at the points of a grid by bilinear interpolation; outside of an image is 0.
+
+    Args:
+        x: images, Variable or float array (B, C, H, W).
+        grid: coordinates of the points, Variable or array (B, 2, H', W') of the same dtype, x first; -1 and 1 are the
+            centres of corner pixels.
+
+    Returns:
+        Variable (B, C, H', W').
+
+    Raises:
+        InvalidType: shapes do not fit, dtypes differ, or the arrays are not float.
+
+    Source: `Spatial Transformer Networks <https://arxiv.org/abs/1506.02025>`_.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> image = np.array([[[[0., 2.], [4., 6.]]]])
+    >>> F.spatial_transformer_sampler(image, np.zeros((1, 2, 1, 1)))
+    variable([[[[3.]]]])
+    """
+    _refuse_use_cudnn(kwargs)
+    x, grid = as_variable(x), as_variable(grid)
+    _check_sampled(x, grid)
+    if x.dtype.char == 'e':
+        return cast(spatial_transformer_sampler(cast(x, 'f'), cast(grid, 'f')), 'e')
+    across, down = separate(grid, 1)
+    columns, column_weights = _neighbours(across, x.shape[3])
+    rows, row_weights = _neighbours(down, x.shape[2])
+    values = _pixels(x, [(row, column) for row in rows for column in columns])
+    weights = stack([v * u for v in row_weights for u in column_weights], 1)
+    weights = reshape(weights, (len(x), 1, *values.shape[2:]))
+    return weighted_corners(values, weights, (*x.shape[:2], *grid.shape[2:]))
+
+
+def _check_sampled(x: Variable, grid: Variable) -> None:
+    name = 'SpatialTransformerSampler'
+    if x.dtype != grid.dtype or x.dtype.kind != 'f':
+        raise misfit(name, 'float arrays x and grid of one dtype', f'{x.dtype} and {grid.dtype}')
+    if x.ndim != 4 or grid.ndim != 4 or grid.shape[1] != 2 or x.shape[0] != grid.shape[0]:
+        raise misfit(name, "x of shape (B, C, H, W) and grid of shape (B, 2, H', W')", f'{x.shape} and {grid.shape}')
+    if 0 in x.shape[2:]:
+        raise misfit(name, 'images of at least one pixel', f'x.shape = {x.shape}')
+
+
+def _neighbours(coordinate: Variable, size: int) -> tuple[list[Any], list[Variable]]:
+    """The two pixels beside each point along an axis, as float arrays, and their weights."""
+    place = (coordinate + 1) * (size - 1) / 2
+    lower = place.xp.floor(place.array)
+    fraction = place - lower
+    return [lower, lower + 1], [1 - fraction, fraction]
+
+
+def _pixels(x: Variable, corners: list[tuple[Any, Any]]) -> Variable:
+    """Values (B, C, 4, P) of pixels at (row, column), 0 outside of the image."""
+    batch, channels, height, width = x.shape
+    xp = x.xp
+    shape = batch, 1, len(corners), corners[0][0].shape[1] * corners[0][0].shape[2]
+    rows, columns = (xp.stack([corner[i] for corner in corners], 1).reshape(shape) for i in range(2))
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)  # false where they are NaN
+    numbers = xp.where(inside, rows, 0).astype(int) * width + xp.where(inside, columns, 0).astype(int)
+    images = xp.arange(batch * channels).reshape(batch, channels, 1, 1) * (height * width)
+    values = gather_flat(x, images + numbers)
+    return masked(values, xp.broadcast_to(inside, values.shape))

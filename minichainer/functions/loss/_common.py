@@ -1,0 +1,63 @@
+"""What the losses have in common: the word ``reduce``, and its two directions."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._checks import invalid
+from minichainer.functions.math.reductions import average
+from minichainer.functions.math.reductions import sum as sum_
+from minichainer.utils.type_check import InvalidType
+from minichainer.variable import Variable, as_variable
+
+
+def check_reduce(op: str, reduce: Any, allowed: tuple[str, ...]) -> None:
+    """Raises ValueError where a loss does not know its ``reduce``."""
+    if reduce not in allowed:
+        raise ValueError(f'{op}: reduce must be one of {", ".join(map(repr, allowed))}, came {reduce!r}')
+
+
+def misfit(label: str, expected: str, *arrays: Any) -> InvalidType:
+    """The InvalidType of a loss whose arrays do not fit; ``arrays`` are what came."""
+    came = ' and '.join(f'{x.dtype} {x.shape}' for x in arrays)
+    return invalid(expected, came, f'Invalid operation is performed in: {label} (Forward)')
+
+
+def like(x: Any, model: Variable) -> Variable:
+    """``x`` as a Variable; an array takes the dtype of ``model``."""
+    return x if isinstance(x, Variable) else as_variable(x.astype(model.dtype, copy=False))
+
+
+def wide(x: Any) -> Any:
+    """The array, in float32 if it is of float16."""
+    return x.astype('f') if x.dtype.char == 'e' else x
+
+
+def reduced(losses: Variable, reduce: str) -> Variable:
+    """Sum, mean or all of the losses."""
+    if reduce == 'sum':
+        return sum_(losses)
+    return average(losses) if reduce == 'mean' else losses
+
+
+def reduced_array(xp: Any, losses: Any, reduce: str, dtype: Any) -> Any:
+    """Sum, mean or all of the losses as an array of a dtype."""
+    if reduce == 'mean':
+        losses = losses.sum() * (1.0 / losses.size) if losses.size else float('nan')
+    elif reduce == 'sum':
+        losses = losses.sum()
+    return xp.asarray(losses, dtype)
+
+
+def spread(m: Any, gy: Any, shape: tuple[int, ...], reduce: str) -> Any:
+    """The gradient of each loss, where ``gy`` is that of what :func:`reduced_array` made of them; for rules."""
+    if reduce == 'no':
+        return m.reshape(gy, shape)
+    size = 1
+    for length in shape:
+        size *= length
+    return m.broadcast_to(gy * (1.0 / max(size, 1)) if reduce == 'mean' else gy, shape)
+
+
+def without_axis_1(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with size 1 along axis 1, the one that a loss sums over."""
+    return (shape[0], 1, *shape[2:])

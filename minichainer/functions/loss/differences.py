@@ -1,0 +1,151 @@
+"""Losses of the difference of two arrays."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._define import bilinear
+from minichainer.functions.loss._common import (
+    check_reduce,
+    misfit,
+    reduced_array,
+    spread,
+    wide,
+    without_axis_1,
+)
+from minichainer.variable import Variable, as_variable
+
+
+def _pair(x0: Any, x1: Any, label: str) -> tuple[Variable, Variable]:
+    x0, x1 = as_variable(x0), as_variable(x1)
+    if x0.shape != x1.shape or x0.dtype != x1.dtype or x0.dtype.kind != 'f':
+        raise misfit(label, 'two float arrays of one shape and dtype', x0, x1)
+    return x0, x1
+
+
+@bilinear(
+    lambda m, gy, x0, x1: gy * m.sign(x0 - x1), lambda m, gy, x0, x1: gy * m.sign(x1 - x0), name='AbsoluteError'
+)  # fmt: skip
+def absolute_difference(xp: Any, x0: Any, x1: Any) -> Any:
+    return xp.absolute(x0 - x1)
+
+
+def absolute_error(x0: Any, x1: Any) -> Variable:
+    r"""Elementwise absolute difference, :math:`y = |x_0 - x_1|`; its derivative at 0 is taken as 0.
+
+    Args:
+        x0: Variable or float array.
+        x1: Variable or array of the same shape and dtype.
+
+    Returns:
+        Variable of that shape and dtype.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or the arrays are not float.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.absolute_error(np.array([1., 2.]), np.array([3., 1.]))
+    variable([2., 1.])
+    """
+    return absolute_difference(*_pair(x0, x1, 'AbsoluteError'))
+
+
+@bilinear(
+    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x0 - x1),
+    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x1 - x0),
+    name='MeanAbsoluteError',
+)  # fmt: skip
+def mean_of_absolute_difference(xp: Any, x0: Any, x1: Any) -> Any:
+    return reduced_array(xp, xp.absolute(wide(x0) - wide(x1)), 'mean', x0.dtype)
+
+
+def mean_absolute_error(x0: Any, x1: Any) -> Variable:
+    r"""Mean of absolute differences, :math:`\frac1N \sum_i |x_{0i} - x_{1i}|`.
+
+    Args:
+        x0: Variable or float array.
+        x1: Variable or array of the same shape and dtype.
+
+    Returns:
+        Variable of shape ``()``.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or the arrays are not float.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.mean_absolute_error(np.array([1., 2.]), np.array([4., 1.]))
+    variable(2.)
+    """
+    return mean_of_absolute_difference(*_pair(x0, x1, 'MeanAbsoluteError'))
+
+
+@bilinear(
+    lambda m, gy, x0, x1: gy * (x0 - x1) * 2, lambda m, gy, x0, x1: gy * (x1 - x0) * 2, name='SquaredError'
+)  # fmt: skip
+def square_of_difference(xp: Any, x0: Any, x1: Any) -> Any:
+    return xp.square(x0 - x1)
+
+
+def squared_error(x0: Any, x1: Any) -> Variable:
+    r"""Elementwise squared difference, :math:`y = (x_0 - x_1)^2`.
+
+    Args:
+        x0: Variable or float array.
+        x1: Variable or array of the same shape and dtype.
+
+    Returns:
+        Variable of that shape and dtype.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or the arrays are not float.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.squared_error(np.array([1., 2.]), np.array([3., 1.]))
+    variable([4., 1.])
+    """
+    return square_of_difference(*_pair(x0, x1, 'SquaredError'))
+
+
+def _huber_rule(m: Any, gy: Any, x: Any, t: Any, delta: float, reduce: str) -> Any:
+    shape = x.shape if reduce == 'no' else without_axis_1(x.shape)
+    return m.reshape(gy, shape) * m.clip_between(x - t, -delta, delta)
+
+
+@bilinear(
+    _huber_rule,
+    lambda m, gy, x, t, delta, reduce: -_huber_rule(m, gy, x, t, delta, reduce),
+    name='HuberLoss',
+)  # fmt: skip
+def huber(xp: Any, x: Any, t: Any, delta: float, reduce: str) -> Any:
+    distance = xp.absolute(wide(x) - wide(t))
+    losses = xp.where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
+    return xp.asarray(losses if reduce == 'no' else losses.sum(axis=1), x.dtype)
+
+
+def huber_loss(x: Any, t: Any, delta: float, reduce: str = 'sum_along_second_axis') -> Variable:
+    r"""Huber loss: half the squared difference near 0, and linear beyond.
+
+    With :math:`a = x - t` it is :math:`\frac12 a^2` where :math:`|a| \le \delta`, else
+    :math:`\delta (|a| - \frac12 \delta)`. P. J. Huber, Robust Estimation of a Location Parameter (1964).
+
+    Args:
+        x: Variable or float array.
+        t: Variable or array of the same shape and dtype.
+        delta: where the loss becomes linear.
+        reduce: ``'sum_along_second_axis'`` or ``'no'``.
+
+    Returns:
+        Variable of x's shape, without the second axis if that is summed over.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, the arrays are not float, or there is no second axis to sum over.
+        ValueError: ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.huber_loss(np.array([[0., 3.]]), np.array([[1., 0.]]), delta=1.)
+    variable([3.])
+    """
+    check_reduce('huber_loss', reduce, ('sum_along_second_axis', 'no'))
+    x, t = _pair(x, t, 'HuberLoss')
+    if reduce != 'no' and x.ndim < 2:
+        raise misfit('HuberLoss', 'at least two axes to sum along the second one', x, t)
+    return huber(x, t, delta, reduce)

@@ -1,0 +1,100 @@
+"""Negative logarithms of likelihoods, and a divergence."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minichainer.functions._define import elementwise
+from minichainer.functions.loss._common import check_reduce, like, reduced, wide
+from minichainer.functions.math.exponential import exp
+from minichainer.variable import Variable, as_variable
+
+_REDUCES = ('sum', 'mean', 'no')
+
+
+@elementwise(lambda m, gy, y_: -gy * y_, lambda m, gy, x, y_: gy * (m.sigmoid(y_) - x), name='BernoulliNLL')
+def bernoulli_loss(xp: Any, x: Any, y_: Any) -> Any:
+    scores = wide(y_)
+    return xp.maximum(scores, 0) + xp.log1p(xp.exp(-xp.absolute(scores))) - wide(x) * scores
+
+
+def bernoulli_nll(x: Any, y: Any, reduce: str = 'sum') -> Variable:
+    r"""Negative log-likelihood of a Bernoulli distribution with :math:`p = \sigma(y)`.
+
+    .. math:: -\log B(x; p) = -x \log p - (1 - x) \log(1 - p)
+
+    Args:
+        x: outcomes, Variable or float array.
+        y: logits, Variable or float array; the shapes are broadcast together.
+        reduce: ``'sum'``, ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable: of shape ``()``, or one loss per element.
+
+    Raises:
+        InvalidType: dtypes differ, or the shapes cannot be broadcast together.
+        ValueError: ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.bernoulli_nll(np.array([1., 0.]), np.array([0., 0.]), 'mean').array.round(4)
+    array(0.6931)
+    """
+    check_reduce('bernoulli_nll', reduce, _REDUCES)
+    y = as_variable(y)
+    return reduced(bernoulli_loss(like(x, y), y), reduce)
+
+
+def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = 'sum') -> Variable:
+    r"""Divergence of a normal distribution from the standard one, elementwise.
+
+    .. math:: D_{KL}(N(\mu, \sigma^2) \| N(0, 1)) = \frac12 (\mu^2 + \sigma^2 - \log \sigma^2 - 1)
+
+    Args:
+        mean: :math:`\mu`, Variable or float array.
+        ln_var: :math:`\log \sigma^2`, Variable or float array; the shapes are broadcast together.
+        reduce: ``'sum'``, ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable: of shape ``()``, or one divergence per element.
+
+    Raises:
+        InvalidType: dtypes differ, or the shapes cannot be broadcast together.
+        ValueError: ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.gaussian_kl_divergence(np.array([0., 2.]), np.array([0., 0.]))
+    variable(2.)
+    """
+    check_reduce('gaussian_kl_divergence', reduce, _REDUCES)
+    ln_var = as_variable(ln_var)
+    mean = like(mean, ln_var)
+    return reduced((mean * mean + exp(ln_var) - ln_var - 1) * 0.5, reduce)
+
+
+def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = 'sum') -> Variable:
+    r"""Negative log-likelihood of a normal distribution, elementwise.
+
+    .. math:: -\log N(x; \mu, \sigma^2) = \frac12 \left(\log 2 \pi + \log \sigma^2 + (x - \mu)^2 / \sigma^2\right)
+
+    Args:
+        x: outcomes, Variable or float array.
+        mean: :math:`\mu`, Variable or float array.
+        ln_var: :math:`\log \sigma^2`, Variable or float array; the shapes are broadcast together.
+        reduce: ``'sum'``, ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable: of shape ``()``, or one loss per element.
+
+    Raises:
+        InvalidType: dtypes differ, or the shapes cannot be broadcast together.
+        ValueError: ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.gaussian_nll(np.zeros(2), np.zeros(2), np.zeros(2), 'mean').array.round(4)
+    array(0.9189)
+    """
+    check_reduce('gaussian_nll', reduce, _REDUCES)
+    ln_var = as_variable(ln_var)
+    difference = like(x, ln_var) - like(mean, ln_var)
+    exponent = difference * difference * exp(-ln_var) * -0.5
+    return reduced((ln_var + math.log(2 * math.pi)) / 2 - exponent, reduce)

@@ -1,0 +1,204 @@
+"""Losses with a margin: what is far enough on the right side costs nothing."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.backend import get_array_module
+from minichainer.functions._define import bilinear, linear
+from minichainer.functions.loss._common import (
+    check_reduce,
+    misfit,
+    reduced_array,
+    spread,
+    wide,
+    without_axis_1,
+)
+from minichainer.variable import Variable, as_array, as_variable
+
+_REDUCES = ('mean', 'no')
+
+
+# --- contrastive ---------------------------------------------------------------------------------------------------
+def _contrastive_rule(m: Any, gy: Any, x0: Any, x1: Any, same: Any, margin: float, reduce: str) -> Any:
+    difference = x0 - x1
+    squares = m.sum(difference * difference, 1, True)
+    touching = m.equal(squares, 0)
+    distance = m.sqrt(squares + touching)  # no 0 / 0 where both points are one: its gradient is 0
+    push = m.relu(margin - distance) / distance * ~touching * (1 - same)
+    return spread(m, gy, squares.shape, reduce) * (same - push) * difference
+
+
+@bilinear(
+    _contrastive_rule,
+    lambda m, gy, x0, x1, same, margin, reduce: -_contrastive_rule(m, gy, x0, x1, same, margin, reduce),
+    name='Contrastive',
+)  # fmt: skip
+def contrastive_loss(xp: Any, x0: Any, x1: Any, same: Any, margin: float, reduce: str) -> Any:
+    difference = wide(x0) - wide(x1)
+    squares = xp.square(difference).sum(axis=1, keepdims=True)
+    pushed = xp.square(xp.maximum(margin - xp.sqrt(squares), 0))
+    losses = (same * squares + (1 - same) * pushed) * 0.5
+    return reduced_array(xp, losses[:, 0], reduce, x0.dtype)
+
+
+def contrastive(x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = 'mean') -> Variable:
+    r"""Contrastive loss of pairs of points at distance :math:`d_i`.
+
+    .. math:: L_i = \frac12 \left(y_i d_i^2 + (1 - y_i) \max(m - d_i, 0)^2\right)
+
+    R. Hadsell, S. Chopra and Y. LeCun, Dimensionality Reduction by Learning an Invariant Mapping (2006).
+
+    Args:
+        x0: points, Variable or float array ``(B, N)``.
+        x1: points, Variable or array of the same shape and dtype.
+        y: int array ``(B,)``: 1 for pairs that belong together, 0 for others.
+        margin: the distance :math:`m` beyond which others cost nothing; positive.
+        reduce: ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable of shape ``()`` or ``(B,)``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit, or the batch is empty.
+        ValueError: ``margin`` is not positive, or ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> x0, x1 = np.zeros((2, 2)), np.array([[3., 4.], [0., .5]])
+    >>> F.contrastive(x0, x1, np.array([1, 0]), reduce='no')
+    variable([12.5  ,  0.125])
+    """
+    check_reduce('contrastive', reduce, _REDUCES)
+    _check_margin('contrastive', margin)
+    x0, x1, labels = as_variable(x0), as_variable(x1), as_array(y)
+    fits = x0.ndim == 2 and x0.shape == x1.shape and len(x0) > 0 and labels.shape == x0.shape[:1]
+    if not fits or x0.dtype != x1.dtype or x0.dtype.kind != 'f' or labels.dtype.kind != 'i':
+        expected = 'float x0 and x1 of one dtype and shape (B, N) with B > 0, and int y of shape (B,)'
+        raise misfit('Contrastive', expected, x0, x1, labels)
+    return contrastive_loss(x0, x1, labels.astype(x0.dtype)[:, None], margin, reduce)
+
+
+def _check_margin(op: str, margin: float) -> None:
+    if margin <= 0:
+        raise ValueError(f'{op}: margin must be positive, came {margin}')
+
+
+# --- triplet -------------------------------------------------------------------------------------------------------
+def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
+    """Twice the gradient of each distance, 0 where the loss is."""
+    gap = m.square(anchor - positive) - m.square(anchor - negative)
+    excess = m.sum(gap, 1, True) + margin
+    return spread(m, gy, without_axis_1(anchor.shape), reduce) * m.positive(excess) * 2
+
+
+def _anchor_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
+    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (negative - positive)
+
+
+def _positive_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
+    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (positive - anchor)
+
+
+def _negative_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
+    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (anchor - negative)
+
+
+@bilinear(_anchor_rule, _positive_rule, _negative_rule, name='Triplet')
+def triplet_loss(xp: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
+    near, far = wide(anchor) - wide(positive), wide(anchor) - wide(negative)
+    excess = (xp.square(near) - xp.square(far)).sum(axis=1) + margin
+    return reduced_array(xp, xp.maximum(excess, 0), reduce, anchor.dtype)
+
+
+def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, reduce: str = 'mean') -> Variable:
+    r"""Triplet loss, :math:`\max(|a - p|^2 - |a - n|^2 + m, 0)`, distances along the second axis.
+
+    F. Schroff, D. Kalenichenko and J. Philbin, FaceNet (2015).
+
+    Args:
+        anchor: points :math:`a`, Variable or float array ``(B, N, ...)``.
+        positive: points :math:`p` of the same kind as the anchors; same shape and dtype.
+        negative: points :math:`n` of another kind; same shape and dtype.
+        margin: by how much the squared distances should differ; positive.
+        reduce: ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable of shape ``()`` or ``(B, ...)``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit, or the batch is empty.
+        ValueError: ``margin`` is not positive, or ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.triplet(np.zeros((1, 2)), np.ones((1, 2)), np.zeros((1, 2)), margin=1)
+    variable(3.)
+    """
+    check_reduce('triplet', reduce, _REDUCES)
+    _check_margin('triplet', margin)
+    points = [as_variable(x) for x in (anchor, positive, negative)]
+    first = points[0]
+    same = all(x.shape == first.shape and x.dtype == first.dtype for x in points)
+    if not same or first.ndim < 2 or not len(first) or first.dtype.kind != 'f':
+        raise misfit('Triplet', 'three float arrays of one dtype and shape (B, N, ...) with B > 0', *points)
+    return triplet_loss(*points, margin, reduce)
+
+
+# --- hinge ---------------------------------------------------------------------------------------------------------
+def _hinge_rule(m: Any, gy: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
+    excess = x * signs + 1
+    slope = m.positive(excess) if norm == 'L1' else m.relu(excess) * 2
+    g = gy if reduce == 'no' else m.broadcast_to(gy * (1.0 / max(len(signs), 1)), signs.shape)
+    return g * signs * slope
+
+
+@linear(_hinge_rule, name='Hinge', kinds='f')
+def hinge_loss(xp: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
+    excess = xp.maximum(wide(x) * signs + 1, 0)
+    losses = excess if norm == 'L1' else excess * excess
+    if reduce == 'mean':
+        losses = losses.sum() / len(x) if len(x) else float('nan')
+    return xp.asarray(losses, x.dtype)
+
+
+def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
+    r"""Hinge loss of one-vs-rest scores.
+
+    With :math:`s_{nk}` 1 where k is the label of sample n, and -1 elsewhere, it is
+    :math:`\max(0, 1 - s_{nk} x_{nk})^p`; ``'mean'`` divides the sum of all elements by the batch size.
+
+    Args:
+        x: scores, Variable or float array ``(N, K)``.
+        t: labels, int array ``(N,)``.
+        norm: ``'L1'`` (:math:`p = 1`) or ``'L2'`` (:math:`p = 2`).
+        reduce: ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable of shape ``()`` or ``(N, K)``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        NotImplementedError: ``norm`` is unknown.
+        ValueError: ``reduce`` is unknown.
+        IndexError: a label is out of range.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.hinge(np.array([[2., -3., 0.]]), np.array([0]), reduce='no')
+    variable([[0., 0., 1.]])
+    """
+    check_reduce('hinge', reduce, _REDUCES)
+    if norm not in ('L1', 'L2'):
+        raise NotImplementedError(f"hinge: norm must be 'L1' or 'L2', came {norm!r}")
+    x, labels = as_variable(x), as_array(t)
+    if x.ndim != 2 or labels.shape != x.shape[:1] or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
+        raise misfit('Hinge', 'float x of shape (N, K) and int t of shape (N,)', x, labels)
+    return hinge_loss(x, _signs(x, labels), norm, reduce)
+
+
+def _signs(x: Variable, labels: Any) -> Any:
+    """-1 at the label of each sample, else 1."""
+    classes = x.shape[1]
+    if labels.size and not (labels.min() >= -classes and labels.max() < classes):
+        raise IndexError(f'hinge: labels must be in [0, {classes}), came {labels.min()} to {labels.max()}')
+    xp = get_array_module(x.array)
+    signs = xp.ones(x.shape, x.dtype)
+    signs[xp.arange(len(labels)), labels] = -1
+    return signs

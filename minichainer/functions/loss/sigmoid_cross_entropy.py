@@ -1,0 +1,54 @@
+"""Cross entropy of sigmoid: one fused node."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._define import linear
+from minichainer.functions.loss._common import check_reduce, misfit, wide
+from minichainer.variable import Variable, as_array, as_variable
+
+
+def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
+    return m.broadcast_to(gy, x.shape) * weights * (m.sigmoid(x) - labels)
+
+
+@linear(_rule, name='SigmoidCrossEntropy', kinds='f')
+def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: str) -> Any:
+    """Weight times ``log(1 + e^x) - t x`` of each element, or the sum."""
+    scores = wide(x)
+    losses = xp.maximum(scores, 0) - scores * labels + xp.log1p(xp.exp(-xp.absolute(scores)))
+    losses = xp.where(weights == 0, xp.zeros((), losses.dtype), losses * weights)
+    return xp.asarray(losses if reduce == 'no' else losses.sum(), x.dtype)
+
+
+def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 'mean') -> Variable:
+    r"""Cross entropy of the sigmoid of scores, :math:`-t \log \sigma(x) - (1 - t) \log(1 - \sigma(x))`.
+
+    Elements whose label is -1 are ignored: their loss is 0.
+
+    Args:
+        x: scores, Variable or float array of any shape.
+        t: labels 0, 1 or -1, int Variable or array of the same shape.
+        normalize: ``'mean'`` divides by the number of elements that are not ignored; if false, by the batch size.
+        reduce: ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable of shape ``()``, or of ``x``'s shape.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.sigmoid_cross_entropy(np.array([[0., -9.]]), np.array([[1, -1]])).array.round(4)
+    array(0.6931)
+    """
+    check_reduce('sigmoid_cross_entropy', reduce, ('mean', 'no'))
+    x, t = as_variable(x), as_array(t)
+    if x.dtype.kind != 'f' or t.dtype.kind != 'i' or x.shape != t.shape:
+        raise misfit('SigmoidCrossEntropy', 'float x and int t of one shape', x, t)
+    weights = (t != -1).astype(wide(x.array).dtype)
+    if reduce == 'mean':
+        count = weights.sum() if normalize else len(t) if t.ndim else 1
+        weights *= 1.0 / max(float(count), 1.0)
+    return weighted_logistic_loss(x, t.astype(x.dtype), weights, reduce)

@@ -1,0 +1,199 @@
+"""Running sums and products, and the product over axes.
+
+The derivative of a product is a product of the other factors. It is computed by running products and a linear
+recurrence instead of a division, so zeros among the factors do no harm, and at any order of differentiation.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minichainer import ops
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import bilinear, linear
+from minichainer.functions._reduce import kept_shape, normalize_axis
+from minichainer.functions.array.shape import flatten
+from minichainer.variable import Variable, as_variable
+
+
+def _along(axis: int, part: slice) -> tuple[Any, ...]:
+    return (*[slice(None)] * axis, part)
+
+
+def _flipped(x: Any, axis: int, flip: bool) -> Any:
+    return x[_along(axis, slice(None, None, -1))] if flip else x
+
+
+def _wide(x: Any) -> Any:
+    return x.astype('f') if x.dtype.char == 'e' else x
+
+
+@linear(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
+def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    """Sums of the elements up to each one, or from each one on where ``flip``."""
+    y = xp.cumsum(_flipped(_wide(x), axis, flip), axis=axis)
+    return _flipped(y, axis, flip).astype(x.dtype, copy=False)
+
+
+@linear(lambda m, gy, axis, flip: m.shifted(gy, axis, not flip), name='Shifted', kinds='f')
+def shifted(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    """The element before each one, or after it where ``flip``; 0 where there is none."""
+    y = xp.zeros_like(x)
+    late, early = _along(axis, slice(1, None)), _along(axis, slice(None, -1))
+    if flip:
+        y[early] = x[late]
+    else:
+        y[late] = x[early]
+    return y
+
+
+def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
+    return m.recurrence(gy, m.shifted(a, axis, not flip), axis, not flip)
+
+
+@bilinear(
+    _recurrence_gradient,
+    lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.shifted(y, axis, flip),
+    name='Recurrence',
+)
+def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
+    r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` where ``flip``.
+
+    Spans of 1, 2, 4, ... elements are joined: log n steps on whole arrays.
+    """
+    s, factor = (_flipped(_wide(x), axis, flip).copy() for x in (g, a))
+    step = 1
+    while step < s.shape[axis]:
+        late, early = _along(axis, slice(step, None)), _along(axis, slice(None, -step))
+        s[late] += factor[late] * s[early]
+        factor[late] = factor[late] * factor[early]
+        step *= 2
+    return _flipped(s, axis, flip).astype(g.dtype, copy=False)
+
+
+def _first_one(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    y = xp.zeros_like(x)
+    y[_along(axis, slice(-1, None) if flip else slice(1))] = 1
+    return y
+
+
+ops.register_constant('first_one', _first_one)
+
+
+def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
+    """Running products without their last factor, from those with it."""
+    return m.shifted(y, axis, flip) + m.first_one(y, axis, flip)
+
+
+@linear(
+    lambda m, gy, x, y, axis, flip: (
+        _product_before(m, y, axis, flip) * _recurrence_gradient(m, gy, x, axis, flip)
+    ),
+    name='Cumprod', kinds='f',
+)  # fmt: skip
+def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    """Products of the elements up to each one, or from each one on where ``flip``."""
+    y = xp.cumprod(_flipped(_wide(x), axis, flip), axis=axis)
+    return _flipped(y, axis, flip).astype(x.dtype, copy=False)
+
+
+def cumsum(x: Any, axis: int | None = None) -> Variable:
+    r"""Running sum along an axis, :math:`y_k = \sum_{j \le k} x_j`; float16 is accumulated in float32.
+
+    Args:
+        x: Variable or float array.
+        axis: an int; None to flatten the array first.
+
+    Returns:
+        Variable of ``x``'s shape, or of shape ``(x.size,)``.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or the axis is out of range.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.cumsum(np.array([[1., 2.], [3., 4.]]), axis=1)
+    variable([[1., 3.],
+              [3., 7.]])
+    """
+    return running_sum(*_line(x, axis, 'Cumsum'), False)
+
+
+def cumprod(x: Any, axis: int | None = None) -> Variable:
+    r"""Running product along an axis, :math:`y_k = \prod_{j \le k} x_j`; factors may be 0.
+
+    Args:
+        x: Variable or float array.
+        axis: an int; None to flatten the array first.
+
+    Returns:
+        Variable of ``x``'s shape, or of shape ``(x.size,)``.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or the axis is out of range.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.cumprod(np.array([[1., 2.], [3., 4.]]), axis=1)
+    variable([[ 1.,  2.],
+              [ 3., 12.]])
+    """
+    return running_product(*_line(x, axis, 'Cumprod'), False)
+
+
+def _line(x: Any, axis: int | None, name: str) -> tuple[Variable, int]:
+    x = as_variable(x)
+    if axis is None:
+        return flatten(x), 0
+    if not isinstance(axis, int):
+        raise TypeError(f'{name.lower()}: axis must be int or None, came {axis!r}')
+    if not -x.ndim <= axis < x.ndim:
+        raise invalid(
+            f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis}, shape {x.shape}',
+            f'Invalid operation is performed in: {name} (Forward)',
+        )  # fmt: skip
+    return x, axis % x.ndim
+
+
+def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
+    """For each element the product of those that it is multiplied with."""
+    reduced = tuple(range(x.ndim)) if axis is None else axis
+    order = tuple([i for i in range(x.ndim) if i not in reduced]) + tuple(reduced)
+    moved = m.transpose(x, order)
+    lines = m.reshape(moved, (*moved.shape[: x.ndim - len(reduced)], math.prod(moved.shape[x.ndim - len(reduced) :])))
+    last = lines.ndim - 1
+    before, after = (_product_before(m, m.running_product(lines, last, flip), last, flip) for flip in (False, True))
+    back = sorted(range(x.ndim), key=order.__getitem__)
+    return m.transpose(m.reshape(before * after, moved.shape), tuple(back))
+
+
+@linear(
+    lambda m, gy, x, axis: m.reshape(gy, kept_shape(x.shape, axis)) * _product_of_others(m, x, axis),
+    name='Prod', kinds='f',
+)  # fmt: skip
+def product_over(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return _wide(x).prod(axis=axis, keepdims=keepdims).astype(x.dtype, copy=False)
+
+
+def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    r"""Product over axes, :math:`y = \prod x`; factors may be 0.
+
+    Args:
+        x: Variable or float array.
+        axis: None (all axes), an int, or a tuple of ints.
+        keepdims: keep the reduced axes with size 1.
+
+    Returns:
+        Variable.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or an axis is out of range.
+        ValueError: an axis appears twice.
+        TypeError: ``axis`` is something else.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.prod(np.array([[1., 4.], [3., 2.]]), axis=0)
+    variable([3., 8.])
+    """
+    x = as_variable(x)
+    return product_over(x, normalize_axis(axis, x.ndim, 'prod'), keepdims)

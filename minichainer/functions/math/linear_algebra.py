@@ -1,0 +1,201 @@
+"""Inverse, determinant and factors of matrices."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer import ops
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.functions.array.shape import expand_dims, reshape
+from minichainer.variable import Variable, as_variable
+
+
+def _half_triangle(xp: Any, x: Any) -> Any:
+    """Ones below the diagonal, halves on it, zeros above."""
+    size = x.shape[-1]
+    return (xp.tril(xp.ones((size, size))) - 0.5 * xp.eye(size)).astype(x.dtype)
+
+
+ops.register_constant('half_triangle', _half_triangle)
+
+
+def _wide(x: Any) -> Any:
+    """LAPACK has no float16."""
+    return x.astype('f') if x.dtype.char == 'e' else x
+
+
+def _inverted(xp: Any, a: Any) -> Any:
+    try:
+        return xp.linalg.inv(_wide(a)).astype(a.dtype, copy=False)
+    except numpy.linalg.LinAlgError:
+        raise ValueError(f'inv: Input has singular matrices. An inverse of {a.shape} was asked for') from None
+
+
+def _inverse_rule(m: Any, gy: Any, y: Any) -> Any:
+    return -m.matrix_product(m.matrix_product(y, gy, True, False), y, False, True)
+
+
+@linear(_inverse_rule, name='Inv', kinds='f')
+def inverse(xp: Any, a: Any) -> Any:
+    return _inverted(xp, a)
+
+
+@linear(_inverse_rule, name='BatchInv', kinds='f')
+def inverses(xp: Any, a: Any) -> Any:
+    return _inverted(xp, a)
+
+
+@linear(
+    lambda m, gy, a, y: m.expand_matrix(gy * y) * m.matrix_transpose(m.inverse(a)),
+    name='BatchDet', label='det', kinds='f',
+)  # fmt: skip
+def determinants(xp: Any, a: Any) -> Any:
+    return xp.linalg.det(_wide(a)).astype(a.dtype, copy=False)
+
+
+ops.register('expand_matrix', lambda x: reshape(x, (*x.shape, 1, 1)), lambda xp, x: x[..., None, None])
+ops.register('matrix_transpose', lambda x: ops.transpose(x, _swapped(x.ndim)), lambda xp, x: x.swapaxes(-1, -2))
+
+
+def _swapped(ndim: int) -> tuple[int, ...]:
+    return (*range(ndim - 2), ndim - 1, ndim - 2)
+
+
+def _cholesky_rule(m: Any, gy: Any, y: Any) -> Any:
+    r""":math:`L^{-T} P(L^T G) L^{-1}`, symmetric; P halves the diagonal and drops what is above it."""
+    inner = m.matrix_product(y, gy, True, False) * m.half_triangle(y)
+    inverted = m.inverse(y)
+    gx = m.matrix_product(m.matrix_product(inverted, inner, True, False), inverted, False, False)
+    return (gx + m.matrix_transpose(gx)) * 0.5
+
+
+@linear(_cholesky_rule, name='Cholesky', label='cholesky', kinds='f')
+def cholesky_factor(xp: Any, a: Any) -> Any:
+    try:
+        return xp.linalg.cholesky(_wide(a)).astype(a.dtype, copy=False)
+    except numpy.linalg.LinAlgError as error:
+        raise numpy.linalg.LinAlgError(f'cholesky: {error}; a has shape {a.shape}') from None
+
+
+def cholesky(a: Any) -> Variable:
+    r"""Cholesky factor of a symmetric positive definite matrix: the lower triangular L with :math:`A = L L^T`.
+
+    The gradient is that of symmetric matrices: it is symmetric itself.
+
+    Args:
+        a: Variable or float array :math:`(n, n)`; only its lower triangle is read.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``a`` is no float array of two axes.
+        numpy.linalg.LinAlgError: ``a`` is not square, or not positive definite.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.cholesky(np.array([[4., 2.], [2., 5.]]))
+    variable([[2., 0.],
+              [1., 2.]])
+    """
+    a = as_variable(a)
+    if a.ndim != 2:
+        raise invalid('a.ndim == 2', f'{a.ndim}, shape {a.shape}', _where('cholesky'))
+    return cholesky_factor(a)
+
+
+def inv(a: Any) -> Variable:
+    r"""Inverse of a square matrix, :math:`Y = A^{-1}`.
+
+    Args:
+        a: Variable or float array :math:`(n, n)`.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``a`` is no float array of that shape.
+        ValueError: the matrix is singular.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.inv(np.array([[2., 0.], [0., 4.]]))
+    variable([[0.5 , 0.  ],
+              [0.  , 0.25]])
+    """
+    return inverse(_square(a, 2, 'Inv'))
+
+
+def batch_inv(a: Any) -> Variable:
+    r"""Inverse of each of a batch of square matrices, :math:`Y_i = A_i^{-1}`.
+
+    Args:
+        a: Variable or float array :math:`(B, n, n)`.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    Raises:
+        InvalidType: ``a`` is no float array of that shape.
+        ValueError: a matrix is singular.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.batch_inv(np.array([[[2.]], [[4.]]]))
+    variable([[[0.5 ]],
+    <BLANKLINE>
+              [[0.25]]])
+    """
+    return inverses(_square(a, 3, 'BatchInv'))
+
+
+def det(a: Any) -> Variable:
+    r"""Determinant of a square matrix, :math:`y = |A|`.
+
+    Args:
+        a: Variable or float array :math:`(n, n)`.
+
+    Returns:
+        Variable of shape ``()``. Backward needs the inverse: a singular matrix is a ValueError there.
+
+    Raises:
+        InvalidType: ``a`` is no float array of that shape.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.det(np.array([[2., 1.], [0., 4.]]))
+    variable(8.)
+    """
+    return reshape(determinants(expand_dims(_square(a, 2, 'det'), 0)), ())
+
+
+def batch_det(a: Any) -> Variable:
+    r"""Determinant of each of a batch of square matrices, :math:`y_i = |A_i|`.
+
+    Args:
+        a: Variable or float array :math:`(B, n, n)`.
+
+    Returns:
+        Variable of shape :math:`(B,)`. Backward needs the inverse: a singular matrix is a ValueError there.
+
+    Raises:
+        InvalidType: ``a`` is no float array of that shape.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.batch_det(np.array([[[2.]], [[4.]]]))
+    variable([2., 4.])
+    """
+    return determinants(_square(a, 3, 'det'))
+
+
+def _square(a: Any, ndim: int, name: str) -> Variable:
+    a = as_variable(a)
+    if a.dtype.kind != 'f':
+        raise invalid('a.dtype of kind float', f'{a.dtype}', _where(name))
+    if a.ndim != ndim:
+        raise invalid(f'a.ndim == {ndim}', f'{a.ndim}, shape {a.shape}', _where(name))
+    if a.shape[-1] != a.shape[-2]:
+        raise invalid('a.shape[-1] == a.shape[-2]', f'{a.shape[-1]} != {a.shape[-2]}, shape {a.shape}', _where(name))
+    return a
+
+
+def _where(name: str) -> str:
+    return f'Invalid operation is performed in: {name} (Forward)'

@@ -1,0 +1,149 @@
+"""Error functions, and the distribution function of the normal distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minichainer.functions._define import elementwise
+from minichainer.functions.math._scipy import special
+
+_ROOT_PI = math.sqrt(math.pi)
+_ROOT_2_PI = math.sqrt(2 * math.pi)
+
+
+@elementwise(lambda m, gy, x: gy * (2 / _ROOT_PI) * m.exp(-x * x), label='erf')
+def erf(xp: Any, x: Any) -> Any:
+    r"""Elementwise error function, :math:`y = \frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.erf(np.array([0., 1.])).array.round(4)
+    array([0.    , 0.8427])
+    """
+    return special(xp).erf(x)
+
+
+@elementwise(lambda m, gy, x: gy * (-2 / _ROOT_PI) * m.exp(-x * x), label='erfc')
+def erfc(xp: Any, x: Any) -> Any:
+    r"""Elementwise complement of the error function, :math:`y = 1 - \operatorname{erf} x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, precise for large x too.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.erfc(np.array([0., 1.])).array.round(4)
+    array([1.    , 0.1573])
+    """
+    return special(xp).erfc(x)
+
+
+@elementwise(lambda m, gy, x, y: gy * (2 * x * y - 2 / _ROOT_PI), label='erfcx')
+def erfcx(xp: Any, x: Any) -> Any:
+    r"""Elementwise scaled complement of the error function, :math:`y = e^{x^2} \operatorname{erfc} x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.erfcx(np.array([0., 1.])).array.round(4)
+    array([1.    , 0.4276])
+    """
+    return special(xp).erfcx(x)
+
+
+@elementwise(lambda m, gy, y: gy * (_ROOT_PI / 2) * m.exp(y * y), name='ErfInv', label='erfinv')
+def erfinv(xp: Any, x: Any) -> Any:
+    r"""Elementwise inverse of the error function, :math:`y = \operatorname{erf}^{-1} x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype; infinite at -1 and 1, NaN beyond.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.erfinv(np.array([0., 0.5])).array.round(4)
+    array([0.    , 0.4769])
+    """
+    return special(xp).erfinv(x)
+
+
+@elementwise(lambda m, gy, y: gy * (-_ROOT_PI / 2) * m.exp(y * y), name='ErfcInv', label='erfcinv')
+def erfcinv(xp: Any, x: Any) -> Any:
+    r"""Elementwise inverse of the complement of the error function, :math:`y = \operatorname{erfc}^{-1} x`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype; infinite at 0 and 2, NaN beyond.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.erfcinv(np.array([0.5, 1.5])).array.round(4)
+    array([ 0.4769, -0.4769])
+    """
+    return special(xp).erfcinv(x)
+
+
+@elementwise(lambda m, gy, x: gy * (1 / _ROOT_2_PI) * m.exp(-0.5 * x * x), label='ndtr')
+def ndtr(xp: Any, x: Any) -> Any:
+    r"""Elementwise distribution function of the normal distribution, :math:`y = \Phi(x) = \frac{1}{\sqrt{2 \pi}} \int_{-\infty}^x e^{-t^2 / 2} dt`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.ndtr(np.array([0., 1.])).array.round(4)
+    array([0.5   , 0.8413])
+    """
+    return special(xp).ndtr(x)
+
+
+@elementwise(
+    lambda m, gy, x, y: gy * (1 / _ROOT_2_PI) * m.exp(-0.5 * x * x - y), name='LogNdtr', label='log_ndtr'
+)  # fmt: skip
+def log_ndtr(xp: Any, x: Any) -> Any:
+    r"""Elementwise logarithm of the distribution function of the normal distribution, :math:`y = \ln \Phi(x)`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype, precise for very negative x too.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.log_ndtr(np.array([0., -10.])).array.round(4)
+    array([ -0.6931, -53.2313])
+    """
+    return special(xp).log_ndtr(x)
+
+
+@elementwise(lambda m, gy, y: gy * _ROOT_2_PI * m.exp(0.5 * y * y), label='ndtri')
+def ndtri(xp: Any, x: Any) -> Any:
+    r"""Elementwise quantile function of the normal distribution, :math:`y = \Phi^{-1}(x)`.
+
+    Args:
+        x: Variable or float array of any shape.
+
+    Returns:
+        Variable of the same shape and dtype; infinite at 0 and 1, NaN beyond.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.ndtri(np.array([0.5, 0.975])).array.round(4)
+    array([0.  , 1.96])
+    """
+    return special(xp).ndtri(x)

@@ -1,0 +1,136 @@
+"""Dropconnect: a fully connected layer of which connections are dropped at random."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.backend import get_array_module
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import bilinear
+from minichainer.functions.array.shape import reshape
+from minichainer.variable import Variable, as_array, as_variable
+
+
+def _in_float32(*arrays: Any) -> list[Any]:
+    return [x.astype('f') if x.dtype.char == 'e' else x for x in arrays]
+
+
+def _product(xp: Any, x: Any, W: Any, mask: Any) -> Any:
+    """The sum of x[n, d] * W[m, d] * mask[n, m, d] over d; the mask may be one of (m, d) for all n."""
+    rows, weights, scale = _in_float32(x, W, mask)
+    if mask.ndim == 2:
+        return rows @ (weights * scale).T
+    return xp.matmul(weights * scale, rows[:, :, None])[:, :, 0]
+
+
+def _swapped(mask: Any) -> Any:
+    return mask.swapaxes(-1, -2)
+
+
+def _gradient_of_x(m: Any, gy: Any, W: Any, mask: Any) -> Any:
+    return m.dropconnect_rows(gy, m.transpose(W), _swapped(mask))
+
+
+def _gradient_of_W(m: Any, gy: Any, x: Any, mask: Any) -> Any:
+    return m.dropconnect_weights(gy, x, mask)
+
+
+@bilinear(_gradient_of_x, _gradient_of_W, name='SimplifiedDropconnect')
+def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any) -> Any:
+    return _product(xp, x, W, mask).astype(x.dtype, copy=False)
+
+
+@bilinear(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0), name='SimplifiedDropconnect')
+def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
+    return (_product(xp, x, W, mask) + b).astype(x.dtype, copy=False)
+
+
+@bilinear(
+    lambda m, gy, x, mask: m.dropconnect_rows(x, gy, mask),
+    lambda m, gy, u, mask: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask)),
+    name='SimplifiedDropconnectGradW',
+)  # fmt: skip
+def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any) -> Any:
+    """The sum of u[n, m] * x[n, d] * mask[n, m, d] over n: the third side of the same sum."""
+    columns, rows, scale = _in_float32(u, x, mask)
+    if mask.ndim == 2:
+        total = columns.T @ rows * scale
+    else:
+        total = (columns[:, :, None] * rows[:, None, :] * scale).sum(axis=0)
+    return total.astype(x.dtype, copy=False)
+
+
+def simplified_dropconnect(
+    x: Any,
+    W: Any,
+    b: Any = None,
+    ratio: float = 0.5,
+    train: bool = True,
+    mask: Any = None,
+    use_batchwise_mask: bool = True,
+) -> Variable:
+    r"""Fully connected layer without some random connections, :math:`Y = x (M \odot W)^\top / (1 - ratio) + b`.
+
+    From Wan et al., *Regularization of neural networks using DropConnect*, 2013, in a simplified form: their
+    approximation by a normal distribution for inference is not there.
+
+    Args:
+        x: Variable or float array :math:`(B, \dots)`; the axes after the first are taken together as one of size
+            :math:`N`.
+        W: weights :math:`(M, N)`, same dtype.
+        b: bias :math:`(M,)`, or None.
+        ratio: share of the connections that are dropped, in ``[0, 1)``.
+        train: if false, ``ratio`` is taken as 0. ``config.train`` is not asked.
+        mask: bool or float array with 1 for each connection to keep, instead of a drawn one: :math:`(B, M, N)`, or
+            :math:`(M, N)` if ``use_batchwise_mask`` is false.
+        use_batchwise_mask: draw other connections for each row of the batch.
+
+    Returns:
+        Variable :math:`(B, M)`.
+
+    Raises:
+        ValueError: ``ratio`` is out of range.
+        InvalidType: shapes or dtypes do not fit.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.simplified_dropconnect(np.ones((1, 2)), np.array([[1., 10.]]), mask=np.array([[[True, False]]]))
+    variable([[2.]])
+    """
+    if not 0.0 <= ratio < 1.0:
+        raise ValueError(f'simplified_dropconnect: ratio must be in the range [0, 1), came {ratio}')
+    x, W = as_variable(x), as_variable(W)
+    x = _rows(x, W)
+    shape = (len(x), *W.shape) if use_batchwise_mask else W.shape
+    ratio = ratio if train else 0
+    mask = _draw(get_array_module(x.array), shape, ratio) if mask is None else _fitting(mask, shape)
+    mask = (mask * (1.0 / (1 - ratio))).astype(W.dtype)
+    if b is None:
+        return dropconnect_rows(x, W, mask)
+    b = as_variable(b)
+    if b.shape != W.shape[:1]:
+        raise _misfit(f'b of shape {W.shape[:1]}', f'{b.shape}')
+    return dropconnect_affine(x, W, b, mask)
+
+
+def _draw(xp: Any, shape: tuple[int, ...], ratio: float) -> Any:
+    return xp.random.rand(*shape) >= ratio
+
+
+def _rows(x: Variable, W: Variable) -> Variable:
+    """x with one axis after the batch's."""
+    size = int(numpy.prod(x.shape[1:], dtype=int))
+    if x.ndim < 2 or W.ndim != 2 or W.shape[1] != size:
+        raise _misfit('x of shape (batch, ...) with N elements in each row and W of shape (M, N)', f'{x.shape} and {W.shape}')
+    return x if x.ndim == 2 else reshape(x, (x.shape[0], size))
+
+
+def _fitting(mask: Any, shape: tuple[int, ...]) -> Any:
+    mask = as_array(mask)
+    if mask.shape != shape:
+        raise _misfit(f'mask of shape {shape}', f'{mask.shape}')
+    return mask
+
+
+def _misfit(expected: str, actual: str) -> Exception:
+    return invalid(expected, actual, 'Invalid operation is performed in: SimplifiedDropconnect (Forward)')

@@ -1,0 +1,99 @@
+"""Windows that slide over an array: their geometry, and cutting an array to what they meet."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+
+class Geometry(NamedTuple):
+    """How windows lie on an array, one number per spatial axis.
+
+    Both sizes are given, so that one geometry serves an operation and its gradients, whatever rule (``cover_all``,
+    ``outsize``) has led to them.
+    """
+
+    #: Size of the array that the windows slide over.
+    in_size: tuple[int, ...]
+    #: Number of elements of a window.
+    ksize: tuple[int, ...]
+    stride: tuple[int, ...]
+    #: Where the first window begins: that many elements before the array.
+    pad: tuple[int, ...]
+    dilate: tuple[int, ...]
+    #: Number of windows.
+    out_size: tuple[int, ...]
+    groups: int = 1
+
+    @property
+    def span(self) -> tuple[int, ...]:
+        """From the first element of the first window to the last element of the last one."""
+        axes = zip(self.out_size, self.stride, self.ksize, self.dilate, strict=True)
+        return tuple([(o - 1) * s + (k - 1) * d + 1 for o, s, k, d in axes])
+
+    def taps(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+        """For each element of a window its place, and the slices of the span that it meets over all windows."""
+        for place in itertools.product(*map(range, self.ksize)):
+            axes = zip(place, self.dilate, self.stride, self.out_size, strict=True)
+            yield place, tuple([slice(i * d, i * d + (o - 1) * s + 1, s) for i, d, s, o in axes])
+
+
+def overlap(geometry: Geometry) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Where array and span meet: slices of the array, and the same elements as slices of the span."""
+    of_array, of_span = [], []
+    for size, pad, span in zip(geometry.in_size, geometry.pad, geometry.span, strict=True):
+        begin, end = max(0, -pad), min(size, span - pad)
+        end = max(begin, end)
+        of_array.append(slice(begin, end))
+        of_span.append(slice(begin + pad, end + pad))
+    return tuple(of_array), tuple(of_span)
+
+
+def fits(geometry: Geometry) -> bool:
+    """Whether no window leaves the array."""
+    axes = zip(geometry.in_size, geometry.pad, geometry.span, strict=True)
+    return all(pad <= 0 and span - pad <= size for size, pad, span in axes)
+
+
+def empty_like_layout(xp: Any, x: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """An array whose axes follow each other in memory as they do in ``x``."""
+    order = sorted(range(x.ndim), key=lambda axis: (-abs(x.strides[axis]), axis))
+    array = xp.empty([shape[axis] for axis in order], x.dtype if dtype is None else dtype)
+    inverse = sorted(range(x.ndim), key=order.__getitem__)
+    return array.transpose(inverse)
+
+
+def fit(xp: Any, x: Any, geometry: Geometry, value: float, first: int = 2) -> Any:
+    """The array on the windows' span: cut, and padded with ``value``; a view where nothing is to be added.
+
+    Args:
+        xp: numpy or cupy.
+        x: the array.
+        geometry: the windows.
+        value: what stands in the padding.
+        first: the first spatial axis.
+    """
+    of_array, of_span = overlap(geometry)
+    lead = (slice(None),) * first
+    if fits(geometry):
+        return x[(*lead, *of_array)]
+    end = first + len(geometry.span)
+    padded = empty_like_layout(xp, x, (*x.shape[:first], *geometry.span, *x.shape[end:]))
+    padded[...] = value
+    padded[(*lead, *of_span)] = x[(*lead, *of_array)]
+    return padded
+
+
+def unfit(xp: Any, padded: Any, geometry: Geometry, first: int = 2) -> Any:
+    """The transpose of :func:`fit`: what lies on the array, zeros where no window has been."""
+    of_array, of_span = overlap(geometry)
+    lead = (slice(None),) * first
+    inner = padded[(*lead, *of_span)]
+    end = first + len(geometry.span)
+    if inner.shape[first:end] == geometry.in_size:
+        return inner
+    x = empty_like_layout(xp, padded, (*padded.shape[:first], *geometry.in_size, *padded.shape[end:]))
+    x[...] = 0
+    x[(*lead, *of_array)] = inner
+    return x

@@ -1,0 +1,334 @@
+"""Convolution over any number of axes: three kernels that are each other's gradients.
+
+``convolve`` maps images and filters to images, ``data_gradient`` and ``filter_gradient`` are its transposes. All three
+take the same :class:`~minichainer.kernels._windows.Geometry`. Images are (batch, channels, *size) by their shape, and
+lie in memory with the channels last, so that a block of patches is a matrix of long contiguous rows: patches of about
+a megabyte are multiplied at a time. Images of up to three channels have short rows; their patches are laid out the
+other way round.
+
+Sums of float16 are computed in float32. Each kernel has its plain form beside it, as documentation and as the
+oracle of its test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from minichainer.kernels._windows import Geometry, fit, unfit
+
+_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES_ON_GPU = 1 << 28
+_FEW_CHANNELS = 3
+#: Up to this ratio of sizes the data gradient is a convolution with the flipped filters.
+_FLIP_UP_TO = 1.5
+
+
+def convolve(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
+    """Convolution (cross-correlation, as usual in neural networks).
+
+    Args:
+        xp: numpy or cupy.
+        x: images (N, C, *in_size).
+        W: filters (O, C / groups, *ksize).
+        b: (O,) or None.
+        geometry: how the filters slide over the images.
+
+    Returns:
+        Array (N, O, *out_size) of ``x``'s dtype; its layout in memory is unspecified.
+    """
+    images = _spread_out(xp, x, geometry)
+    matrix = _as_matrices(W, geometry, images.dtype)
+    n, o = len(x), len(W)
+    y = xp.empty((n, *geometry.out_size, o), images.dtype)
+    patches = _Patches(xp, images, geometry)
+    for place in patches.blocks():
+        part = _grouped(y[place], geometry.groups)
+        if geometry.groups == 1 and xp is numpy:
+            numpy.matmul(patches.columns(place), matrix, out=part)
+        else:
+            part[...] = xp.matmul(patches.columns(place), matrix)
+    if b is not None:
+        y += b.astype(y.dtype, copy=False)
+    return _channels_second(y.astype(x.dtype, copy=False))
+
+
+def data_gradient(xp: Any, gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
+    """The transpose of :func:`convolve` as a map of images: its data gradient, and the transposed convolution.
+
+    Args:
+        xp: numpy or cupy.
+        gy: images (N, O, *out_size).
+        W: filters (O, C / groups, *ksize).
+        b: (C,), added to the result, or None.
+        geometry: as in :func:`convolve`.
+
+    Returns:
+        Array (N, C, *in_size) of ``gy``'s dtype; its layout in memory is unspecified.
+    """
+    if _flipping_pays(geometry):
+        return convolve(xp, gy, _flipped(xp, W, geometry), b, _flipped_geometry(geometry))
+    rows = _rows(xp, gy)
+    groups, channels = geometry.groups, W.shape[1]
+    span = xp.zeros((len(gy), *geometry.span, groups * channels), rows.dtype)
+    if groups * channels <= _FEW_CHANNELS:
+        span = _channels_last(xp.ascontiguousarray(_channels_second(span)))
+    matrix = _as_matrices(W, geometry, rows.dtype)
+    patches = _Patches(xp, span, geometry)
+    for place in patches.blocks():
+        part = _grouped(rows[place], groups)
+        patches.add(place, part, matrix)
+    gx = unfit(xp, span, geometry, first=1)
+    if b is not None:
+        gx = gx + b.astype(gx.dtype, copy=False)
+    return _channels_second(gx.astype(gy.dtype, copy=False))
+
+
+def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
+    """The transpose of :func:`convolve` as a map of filters.
+
+    Args:
+        xp: numpy or cupy.
+        x: images (N, C, *in_size).
+        gy: images (N, O, *out_size).
+        geometry: as in :func:`convolve`.
+
+    Returns:
+        C-contiguous array (O, C / groups, *ksize) of ``x``'s dtype.
+    """
+    images, rows = _spread_out(xp, x, geometry), _rows(xp, gy)
+    groups, channels, o = geometry.groups, x.shape[1], gy.shape[1]
+    count = math.prod(geometry.ksize) * (channels // groups)
+    total = xp.zeros((groups, count, o // groups), images.dtype)
+    patches = _Patches(xp, images, geometry)
+    for place in patches.blocks():
+        total += xp.matmul(patches.columns(place).transpose(0, 2, 1), _grouped(rows[place], groups))
+    taps = total.reshape(groups, *geometry.ksize, channels // groups, o // groups)
+    filters = taps.transpose(0, -1, -2, *range(1, 1 + len(geometry.ksize)))
+    filters = filters.reshape(o, channels // groups, *geometry.ksize)
+    return xp.ascontiguousarray(filters.astype(x.dtype, copy=False))
+
+
+def sum_of_channels(xp: Any, x: Any) -> Any:
+    """The sum over all axes but the second; in NumPy as a product with ones, which is faster.
+
+    ``_reference`` is ``x.sum(axis=(0, 2, ...))``.
+    """
+    rows = _rows(xp, x).reshape(-1, x.shape[1]) if x.size else xp.zeros((1, x.shape[1]), 'f')
+    return xp.ones(len(rows), rows.dtype).dot(rows).astype(x.dtype, copy=False)
+
+
+class _Patches:
+    """The patches of images (N, *span, C) as matrices (groups, windows, elements), block by block."""
+
+    def __init__(self, xp: Any, images: Any, geometry: Geometry) -> None:
+        self.xp = xp
+        self.images = images
+        self.geometry = geometry
+        self.channels = images.shape[-1] // geometry.groups
+        self.elements = math.prod(geometry.ksize) * self.channels
+        #: Whether the windows, rather than the elements, follow each other in memory.
+        self.windows_last = images.shape[-1] <= _FEW_CHANNELS
+        self.scratch: Any = None
+
+    def blocks(self) -> Iterator[tuple[slice, ...]]:
+        """Ranges of images, and of the first axis of windows, whose patches fill about one block."""
+        size, n = self.geometry.out_size, len(self.images)
+        limit = _BLOCK_BYTES if self.xp is numpy else _BLOCK_BYTES_ON_GPU
+        bytes_each = max(1, self.elements * self.geometry.groups * self.images.dtype.itemsize)
+        windows = max(1, limit // bytes_each)
+        per_image, per_line = math.prod(size), math.prod(size[1:])
+        if windows >= per_image or not size:
+            step = max(1, windows // max(1, per_image))
+            yield from ((slice(i, min(i + step, n)),) for i in range(0, n, step))
+        else:
+            step = max(1, windows // per_line)
+            lines = [slice(i, min(i + step, size[0])) for i in range(0, size[0], step)]
+            yield from itertools.product([slice(i, i + 1) for i in range(n)], lines)
+
+    def columns(self, place: tuple[slice, ...]) -> Any:
+        """The patches of a block; they are valid until the next block is asked for."""
+        windows = self._windows(place)
+        shape = windows.shape
+        groups, count = self.geometry.groups, math.prod(shape[: -len(self.geometry.ksize) - 2])
+        if groups == 1 and self.elements == self.channels and not self.windows_last:
+            return windows.reshape(1, count, self.elements)
+        buffer = self._buffer(windows.size)
+        axes = self._memory_order(windows.ndim)
+        ordered = windows.transpose(axes)
+        columns = buffer.reshape(ordered.shape)
+        columns[...] = ordered
+        if self.windows_last:
+            return columns.reshape(groups, self.elements, count).transpose(0, 2, 1)
+        return columns.reshape(groups, count, self.elements)
+
+    def add(self, place: tuple[slice, ...], rows: Any, matrix: Any) -> None:
+        """Adds the patches that are the product of ``rows`` with the transposed filters to the images."""
+        if self.windows_last:
+            product = self.xp.matmul(matrix, rows.transpose(0, 2, 1))
+        else:
+            product = self.xp.matmul(rows, matrix.transpose(0, 2, 1))
+        shape = self._shape(place)
+        axes = self._memory_order(len(shape))
+        back = sorted(range(len(shape)), key=axes.__getitem__)
+        patches = product.reshape([shape[axis] for axis in axes]).transpose(back)
+        images = self._lines(place)
+        images = images.reshape(*images.shape[:-1], self.geometry.groups, self.channels)
+        lead = patches.ndim - len(self.geometry.ksize) - 2
+        part = self.geometry._replace(out_size=shape[1:lead])
+        for tap, slices in part.taps():
+            images[(slice(None), *slices)] += patches[(slice(None),) * lead + tap]
+
+    def _memory_order(self, ndim: int) -> list[int]:
+        """Axes of a window view (n, *out, *k, groups, channels) in the order that the columns have in memory."""
+        kernel = len(self.geometry.ksize)
+        outer = list(range(ndim - kernel - 2))
+        taps = list(range(ndim - kernel - 2, ndim - 2))
+        if self.windows_last:
+            return [ndim - 2, *taps, ndim - 1, *outer]
+        return [ndim - 2, *outer, *taps, ndim - 1]
+
+    def _buffer(self, size: int) -> Any:
+        if self.scratch is None or self.scratch.size < size:
+            self.scratch = self.xp.empty(size, self.images.dtype)
+        return self.scratch[:size]
+
+    def _shape(self, place: tuple[slice, ...]) -> tuple[int, ...]:
+        geometry = self.geometry
+        size = [geometry.out_size, (place[-1].stop - place[-1].start, *geometry.out_size[1:])][len(place) - 1]
+        images = place[0].stop - place[0].start
+        return (images, *size, *geometry.ksize, geometry.groups, self.channels)
+
+    def _lines(self, place: tuple[slice, ...]) -> Any:
+        """The part of the images that the windows of a block meet."""
+        if len(place) == 1:
+            return self.images[place]
+        stride, (k, d) = self.geometry.stride[0], (self.geometry.ksize[0], self.geometry.dilate[0])
+        return self.images[place[0], place[1].start * stride : (place[1].stop - 1) * stride + (k - 1) * d + 1]
+
+    def _windows(self, place: tuple[slice, ...]) -> Any:
+        """All patches of a block as a view (n, *out, *k, groups, channels)."""
+        part, geometry = self._lines(place), self.geometry
+        batch, *space, channel = part.strides
+        stride = [step * s for step, s in zip(space, geometry.stride, strict=True)]
+        dilate = [step * d for step, d in zip(space, geometry.dilate, strict=True)]
+        strides = (batch, *stride, *dilate, channel * self.channels, channel)
+        return self.xp.lib.stride_tricks.as_strided(part, self._shape(place), strides)
+
+
+def _channels_last(x: Any) -> Any:
+    return x.transpose(0, *range(2, x.ndim), 1)
+
+
+def _channels_second(x: Any) -> Any:
+    return x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1))
+
+
+def _wide(x: Any) -> Any:
+    return x.astype('f') if x.dtype.char == 'e' else x
+
+
+def _spread_out(xp: Any, x: Any, geometry: Geometry) -> Any:
+    """Images (N, *span, C) with their padding, laid out in memory as their patches need it."""
+    images = _channels_last(_wide(x))
+    if images.shape[-1] <= _FEW_CHANNELS:
+        return fit(xp, images, geometry, 0, first=1)
+    return fit(xp, xp.ascontiguousarray(images), geometry, 0, first=1)
+
+
+def _rows(xp: Any, gy: Any) -> Any:
+    """Images (N, *size, O), contiguous."""
+    return xp.ascontiguousarray(_channels_last(_wide(gy)))
+
+
+def _grouped(rows: Any, groups: int) -> Any:
+    """Rows of a block as matrices (groups, windows, channels)."""
+    count = math.prod(rows.shape[:-1])
+    return rows.reshape(count, groups, rows.shape[-1] // groups).transpose(1, 0, 2)
+
+
+def _as_matrices(W: Any, geometry: Geometry, dtype: Any) -> Any:
+    """Filters as matrices (groups, elements of a patch, filters)."""
+    groups = geometry.groups
+    o, channels, *ksize = W.shape
+    filters = W.astype(dtype, copy=False).reshape(groups, o // groups, channels, *ksize)
+    elements = math.prod(ksize) * channels
+    return filters.transpose(0, *range(3, filters.ndim), 2, 1).reshape(groups, elements, o // groups)
+
+
+def _flipping_pays(geometry: Geometry) -> bool:
+    axes = zip(geometry.out_size, geometry.ksize, geometry.dilate, strict=True)
+    work = math.prod(o + (k - 1) * d for o, k, d in axes)
+    return all(s == 1 for s in geometry.stride) and work <= _FLIP_UP_TO * math.prod(geometry.out_size)
+
+
+def _flipped(xp: Any, W: Any, geometry: Geometry) -> Any:
+    """The filters turned around, with the roles of their channels exchanged."""
+    groups = geometry.groups
+    o, channels, *ksize = W.shape
+    turned = W[(slice(None), slice(None), *[slice(None, None, -1)] * len(ksize))]
+    grouped = turned.reshape(groups, o // groups, channels, *ksize).swapaxes(1, 2)
+    return grouped.reshape(groups * channels, o // groups, *ksize)
+
+
+def _flipped_geometry(geometry: Geometry) -> Geometry:
+    axes = zip(geometry.ksize, geometry.dilate, geometry.pad, strict=True)
+    pad = tuple([(k - 1) * d - p for k, d, p in axes])
+    return geometry._replace(in_size=geometry.out_size, out_size=geometry.in_size, pad=pad)
+
+
+# --- the plain forms ---------------------------------------------------------------------------------------------
+def _meetings(geometry: Geometry) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Every window with every element of it that lies on the array: places of output, filter and input."""
+    for out in itertools.product(*map(range, geometry.out_size)):
+        for tap in itertools.product(*map(range, geometry.ksize)):
+            axes = zip(out, geometry.stride, tap, geometry.dilate, geometry.pad, strict=True)
+            at = tuple([o * s + t * d - p for o, s, t, d, p in axes])
+            if all(0 <= i < size for i, size in zip(at, geometry.in_size, strict=True)):
+                yield out, tap, at
+
+
+_EVERY = slice(None)
+
+
+def _by_group(x: Any, axis: int, groups: int) -> Any:
+    return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
+
+
+def convolve_reference(x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
+    """:func:`convolve` as its definition says, on NumPy arrays: slow."""
+    groups = geometry.groups
+    y = numpy.zeros((len(x), groups, len(W) // groups, *geometry.out_size), x.dtype)
+    x, W = _by_group(x, 1, groups), _by_group(W, 0, groups)
+    for out, tap, at in _meetings(geometry):
+        seen, filters = x[(_EVERY, _EVERY, _EVERY, *at)], W[(_EVERY, _EVERY, _EVERY, *tap)]
+        y[(_EVERY, _EVERY, _EVERY, *out)] += numpy.einsum('ngc,goc->ngo', seen, filters)
+    y = y.reshape(len(x), -1, *geometry.out_size) if y.size else y.reshape(len(x), W.shape[0] * W.shape[1], *geometry.out_size)
+    return y if b is None else y + b.reshape(-1, *[1] * len(geometry.ksize))
+
+
+def data_gradient_reference(gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
+    """:func:`data_gradient` as its definition says, on NumPy arrays: slow."""
+    groups, channels = geometry.groups, W.shape[1]
+    gx = numpy.zeros((len(gy), groups, channels, *geometry.in_size), gy.dtype)
+    gy, W = _by_group(gy, 1, groups), _by_group(W, 0, groups)
+    for out, tap, at in _meetings(geometry):
+        gradient, filters = gy[(_EVERY, _EVERY, _EVERY, *out)], W[(_EVERY, _EVERY, _EVERY, *tap)]
+        gx[(_EVERY, _EVERY, _EVERY, *at)] += numpy.einsum('ngo,goc->ngc', gradient, filters)
+    gx = gx.reshape(len(gy), groups * channels, *geometry.in_size)
+    return gx if b is None else gx + b.reshape(-1, *[1] * len(geometry.ksize))
+
+
+def filter_gradient_reference(x: Any, gy: Any, geometry: Geometry) -> Any:
+    """:func:`filter_gradient` as its definition says, on NumPy arrays: slow."""
+    groups, channels, o = geometry.groups, x.shape[1], gy.shape[1]
+    gW = numpy.zeros((groups, o // groups, channels // groups, *geometry.ksize), x.dtype)
+    x, gy = _by_group(x, 1, groups), _by_group(gy, 1, groups)
+    for out, tap, at in _meetings(geometry):
+        seen, gradient = x[(_EVERY, _EVERY, _EVERY, *at)], gy[(_EVERY, _EVERY, _EVERY, *out)]
+        gW[(_EVERY, _EVERY, _EVERY, *tap)] += numpy.einsum('ngc,ngo->goc', seen, gradient)
+    return gW.reshape(o, channels // groups, *geometry.ksize)

@@ -1,0 +1,196 @@
+"""Maxima and means of windows, over any number of axes: arrays in, arrays out.
+
+Each kernel goes through the elements of a window and treats all windows at once, by slices: as many passes over the
+result as a window has elements, and no copy of the windows. Results lie in memory as their input does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy
+
+from minichainer.kernels._windows import Geometry, empty_like_layout, fit, unfit
+
+_EVERY = (slice(None), slice(None))
+
+
+def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
+    """The largest element of each window; NaN where there is one, minus infinity where there is only padding.
+
+    Args:
+        xp: numpy or cupy.
+        x: float array (N, C, *in_size).
+        geometry: the windows.
+
+    Returns:
+        Array (N, C, *out_size).
+    """
+    padded = fit(xp, x, geometry, -math.inf)
+    taps = [padded[(*_EVERY, *slices)] for _, slices in geometry.taps()]
+    if len(taps) == 1:
+        return taps[0].copy()
+    y = xp.maximum(taps[0], taps[1])
+    for tap in taps[2:]:
+        xp.maximum(y, tap, out=y)
+    return y
+
+
+def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
+    """Which element of its window each maximum is: the first one, counted along the window in C order.
+
+    Args:
+        xp: numpy or cupy.
+        x: as in :func:`maxima`.
+        y: the maxima.
+        geometry: the windows.
+
+    Returns:
+        Unsigned int array (N, C, *out_size).
+    """
+    padded = fit(xp, x, geometry, -math.inf)
+    small = math.prod(geometry.ksize) < 256
+    places = empty_like_layout(xp, y, y.shape, 'B' if small else 'I')
+    places[...] = 0
+    before = xp.ones_like(places, dtype='?')  # the maximum has not come yet
+    has_nan = bool(xp.isnan(y).any())
+    for _, slices in itertools.islice(geometry.taps(), math.prod(geometry.ksize) - 1):
+        tap = padded[(*_EVERY, *slices)]
+        before &= tap != y
+        if has_nan:
+            before &= tap == tap
+        places += before
+    return places
+
+
+def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
+    """Adds the value of each window to the element at the window's place; zeros elsewhere.
+
+    Args:
+        xp: numpy or cupy.
+        gy: array (N, C, *out_size).
+        places: what :func:`places_of_maxima` gives.
+        geometry: the windows.
+
+    Returns:
+        Array (N, C, *in_size).
+    """
+    wide = gy.astype('f') if gy.dtype.char == 'e' else gy
+    span = empty_like_layout(xp, wide, (*gy.shape[:2], *geometry.span))
+    span[...] = 0
+    for place, (_, slices) in enumerate(geometry.taps()):
+        span[(*_EVERY, *slices)] += wide * (places == place)
+    return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
+
+
+def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
+    """The element at each window's place, 0 in the padding; the transpose of :func:`spread`.
+
+    Args:
+        xp: numpy or cupy.
+        x: array (N, C, *in_size).
+        places: what :func:`places_of_maxima` gives.
+        geometry: the windows.
+
+    Returns:
+        Array (N, C, *out_size).
+    """
+    padded = fit(xp, x, geometry, 0)
+    y = empty_like_layout(xp, x, places.shape)
+    y[...] = 0
+    for place, (_, slices) in enumerate(geometry.taps()):
+        xp.copyto(y, padded[(*_EVERY, *slices)], where=places == place)
+    return y
+
+
+def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
+    """The mean of each window.
+
+    Args:
+        xp: numpy or cupy.
+        x: float array (N, C, *in_size).
+        geometry: the windows.
+        count_padding: padding is zeros, rather than no elements; a window of padding alone has the mean 0 then too.
+
+    Returns:
+        Array (N, C, *out_size).
+    """
+    wide = x.astype('f') if x.dtype.char == 'e' else x
+    padded = fit(xp, wide, geometry, 0)
+    taps = [padded[(*_EVERY, *slices)] for _, slices in geometry.taps()]
+    y = taps[0].copy() if len(taps) == 1 else taps[0] + taps[1]
+    for tap in taps[2:]:
+        y += tap
+    y *= _weights(xp, geometry, y.dtype, count_padding)
+    return y.astype(x.dtype, copy=False)
+
+
+def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> Any:
+    """Adds the value of each window, divided by their number, to its elements; the transpose of :func:`means`.
+
+    Args:
+        xp: numpy or cupy.
+        gy: array (N, C, *out_size).
+        geometry: the windows.
+        count_padding: as in :func:`means`.
+
+    Returns:
+        Array (N, C, *in_size).
+    """
+    wide = gy.astype('f') if gy.dtype.char == 'e' else gy
+    each = wide * _weights(xp, geometry, wide.dtype, count_padding)
+    span = empty_like_layout(xp, each, (*gy.shape[:2], *geometry.span))
+    span[...] = 0
+    for _, slices in geometry.taps():
+        span[(*_EVERY, *slices)] += each
+    return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
+
+
+def _weights(xp: Any, geometry: Geometry, dtype: Any, count_padding: bool) -> Any:
+    """One over the number of elements of each window, array (*out_size) or ()."""
+    if count_padding:
+        return xp.asarray(1.0 / math.prod(geometry.ksize), dtype)
+    counts = numpy.ones(())
+    for size, k, s, p, d, o in zip(*geometry[:6], strict=True):
+        at = numpy.arange(o)[:, None] * s + numpy.arange(k) * d - p
+        counts = counts[..., None] * ((at >= 0) & (at < size)).sum(axis=1)
+    return xp.asarray(1.0 / numpy.maximum(counts, 1), dtype)
+
+
+# --- the plain forms ---------------------------------------------------------------------------------------------
+def windows_reference(x: Any, geometry: Geometry, value: float) -> Any:
+    """All windows as a NumPy array (N, C, *out_size, elements), ``value`` in the padding: slow."""
+    count = math.prod(geometry.ksize)
+    windows = numpy.full((*x.shape[:2], *geometry.out_size, count), value, x.dtype)
+    for out in itertools.product(*map(range, geometry.out_size)):
+        for place, tap in enumerate(itertools.product(*map(range, geometry.ksize))):
+            axes = zip(out, geometry.stride, tap, geometry.dilate, geometry.pad, strict=True)
+            at = tuple([o * s + t * d - p for o, s, t, d, p in axes])
+            if all(0 <= i < size for i, size in zip(at, geometry.in_size, strict=True)):
+                windows[(*_EVERY, *out, place)] = x[(*_EVERY, *at)]
+    return windows
+
+
+def maxima_reference(x: Any, geometry: Geometry) -> Any:
+    """:func:`maxima` as its definition says."""
+    return windows_reference(x, geometry, -math.inf).max(axis=-1)
+
+
+def places_of_maxima_reference(x: Any, geometry: Geometry) -> Any:
+    """:func:`places_of_maxima` as its definition says."""
+    return windows_reference(x, geometry, -math.inf).argmax(axis=-1)
+
+
+def pick_reference(x: Any, places: Any, geometry: Geometry) -> Any:
+    """:func:`pick` as its definition says."""
+    windows = windows_reference(x, geometry, 0)
+    return numpy.take_along_axis(windows, places[..., None].astype('l'), axis=-1)[..., 0]
+
+
+def means_reference(x: Any, geometry: Geometry, count_padding: bool) -> Any:
+    """:func:`means` as its definition says."""
+    total = windows_reference(x, geometry, 0).sum(axis=-1)
+    inside = windows_reference(numpy.ones_like(x), geometry, 0).sum(axis=-1)
+    return total / (math.prod(geometry.ksize) if count_padding else numpy.maximum(inside, 1))
