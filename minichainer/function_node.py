@@ -13,6 +13,7 @@ from minichainer._observers import hooks_of, is_nan, nan_error
 from minichainer.backends import cuda
 from minichainer.backprop import Node, OutputNode, deposit
 from minichainer.configuration import config, count_nondefault, using_config
+from minichainer.differentiate import grad as grad
 from minichainer.utils import type_check
 from minichainer.variable import Variable, as_variable, variable_on
 from minichainer.variable_node import cut, view_of
@@ -438,6 +439,11 @@ def _sum_of(new: Any, present: Any) -> Any:
     if new is None or present is None:
         return present if new is None else new
     return present + new
+
+
+def static_forward_optimizations(func: Any, inputs: Any) -> Any:
+    """Runs the forward of a function; Chainer's static graphs were experimental and are not kept."""
+    return func.forward(inputs)
 
 
 def check_arrays(arrays: tuple[Any, ...], op: str) -> None:

@@ -16,6 +16,7 @@ import numpy
 from minichainer.backend import get_array_module
 
 _bodies: dict[str, Callable[..., Any]] = {}
+_namespaces: dict[Any, _Raw] = {}
 
 
 def __getattr__(name: str) -> Any:
@@ -23,15 +24,20 @@ def __getattr__(name: str) -> Any:
 
 
 def register(name: str, function: Callable[..., Any], body: Callable[..., Any]) -> None:
-    """Makes an op known.
+    """Makes an op known. A name that another module has taken stays with it; one's own may be defined again.
 
     Args:
         name: its name in ``functions``, and in rules as ``m.name``.
         function: takes Variables, returns a Variable.
         body: ``body(xp, *arrays, **static)``, takes and returns raw arrays.
     """
+    taken = globals().get(name)
+    if taken is not None and getattr(taken, '__module__', None) != getattr(function, '__module__', None):
+        return
     globals()[name] = function
     _bodies[name] = body
+    for namespace in _namespaces.values():
+        namespace.__dict__.pop(name, None)
 
 
 def register_constant(name: str, body: Callable[..., Any]) -> None:
@@ -57,9 +63,6 @@ class _Raw:
         bound = partial(_bodies[name], self._xp)
         setattr(self, name, bound)
         return bound
-
-
-_namespaces: dict[Any, _Raw] = {}
 
 
 def raw(xp: Any) -> _Raw:

@@ -64,12 +64,28 @@ from minichainer.functions.connection.deconvolution_nd import (
     deconvolution_3d,
     deconvolution_nd,
 )
+from minichainer.functions.connection.bilinear import bilinear
+from minichainer.functions.connection.embed_id import embed_id
 from minichainer.functions.connection.linear import linear
 from minichainer.functions.evaluation.accuracy import accuracy
+from minichainer.functions.evaluation.binary_accuracy import binary_accuracy
+from minichainer.functions.evaluation.classification_summary import classification_summary, f1_score, precision, recall
+from minichainer.functions.evaluation.r2_score import r2_score
+from minichainer.functions.loss.clustering import discriminative_margin_based_clustering_loss
+from minichainer.functions.loss.covariance import cross_covariance, decov
+from minichainer.functions.loss.crf1d import argmax_crf1d, crf1d
+from minichainer.functions.loss.differences import absolute_error, huber_loss, mean_absolute_error, squared_error
+from minichainer.functions.loss.likelihoods import bernoulli_nll, gaussian_kl_divergence, gaussian_nll
+from minichainer.functions.loss.margins import contrastive, hinge, triplet
+from minichainer.functions.loss.sampled import black_out, negative_sampling
+from minichainer.functions.loss.sigmoid_cross_entropy import sigmoid_cross_entropy
 from minichainer.functions.loss.mean_squared_error import mean_squared_error
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from minichainer.functions.math.arg_extrema import argmax, argmin
 from minichainer.functions.math.cumulative import cumprod, cumsum, prod
+from minichainer.functions.math.einsum import einsum
 from minichainer.functions.math.exponential import exp, expm1, log, log10, log1p, log2, rsqrt, sqrt, square
+from minichainer.functions.math.fourier import fft, ifft
 from minichainer.functions.math.gamma import digamma, lgamma, polygamma, zeta
 from minichainer.functions.math.hyperbolic import arctanh, cosh, sinh
 from minichainer.functions.math.linear_algebra import batch_det, batch_inv, cholesky, det, inv
@@ -84,7 +100,9 @@ from minichainer.functions.math.scaling import (
     scale,
     squared_difference,
 )
+from minichainer.functions.math.sparse_matmul import sparse_matmul
 from minichainer.functions.math.special import erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
+from minichainer.functions.math.tensordot import tensordot
 from minichainer.functions.math.trigonometric import arccos, arcsin, arctan, arctan2, cos, sin, tan
 from minichainer.functions.noise.dropconnect import simplified_dropconnect
 from minichainer.functions.noise.dropout import dropout
@@ -123,4 +141,9 @@ __all__ = [
     'log_ndtr', 'ndtr', 'ndtri', 'polygamma', 'rsqrt', 'sign', 'sinh', 'tan', 'zeta',
     'batch_det', 'batch_inv', 'batch_l2_norm_squared', 'batch_matmul', 'bias', 'cholesky', 'cumprod',
     'cumsum', 'det', 'inv', 'linear_interpolate', 'prod', 'scale', 'squared_difference',
+    'absolute_error', 'bernoulli_nll', 'contrastive', 'cross_covariance', 'decov', 'discriminative_margin_based_clustering_loss', 'gaussian_kl_divergence', 'gaussian_nll', 'hinge', 'huber_loss', 'mean_absolute_error',
+    'squared_error', 'sigmoid_cross_entropy', 'triplet', 'binary_accuracy', 'classification_summary', 'f1_score', 'precision', 'r2_score', 'recall', 'bilinear', 'embed_id',
+    'argmax_crf1d', 'black_out', 'crf1d', 'negative_sampling',
+    'argmax', 'argmin', 'fft', 'ifft', 'sparse_matmul', 'tensordot',
+    'einsum',
 ]  # fmt: skip

@@ -20,6 +20,7 @@ from minichainer.functions._node import DefinedNode, Spec, conform, rule_names
 from minichainer.variable import Variable, as_variable
 
 _new = object.__new__
+_missing: Any = object()
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
@@ -58,6 +59,8 @@ def _general_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     count = len(spec.rules)
 
     def call(*args: Any, **kwargs: Any) -> Variable:
+        if len(args) < count:
+            args = spec.arrays_of(args, kwargs)
         static = spec.static_values(args[count:], kwargs)
         variables = [x if type(x) is Variable else as_variable(x) for x in args[:count]]
         if configuration.nondefault:
@@ -98,8 +101,10 @@ def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     keeps_x = kept == spec.arguments
     keeps_y = kept == ['y']
 
-    def call(x: Any) -> Variable:
-        if type(x) is not Variable:
+    def call(x: Any = _missing, **named: Any) -> Variable:
+        if x.__class__ is not Variable:
+            if x is _missing or named:
+                (x,) = spec.arrays_of(() if x is _missing else (x,), named)
             x = as_variable(x)
         array = x._data
         if configuration.nondefault or type(array) is not _ndarray:
@@ -176,8 +181,10 @@ def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     compute, mixed, elementwise = spec.on_numpy, spec.mixed, spec.elementwise
     keeps, keeps_both = bool(spec.kept), spec.kept == spec.arguments
 
-    def call(x0: Any, x1: Any) -> Variable:
+    def call(x0: Any = _missing, x1: Any = _missing, **named: Any) -> Variable:
         if x0.__class__ is not Variable or x1.__class__ is not Variable:
+            if x0 is _missing or x1 is _missing or named:
+                x0, x1 = spec.arrays_of(tuple([x for x in (x0, x1) if x is not _missing]), named)
             if mixed is not None and not (isinstance(x0, Variable) and isinstance(x1, Variable)):
                 return mixed(x0, x1)
             x0, x1 = as_variable(x0), as_variable(x1)
@@ -217,16 +224,17 @@ def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     return call
 
 
-def unary_receive(rule: Any) -> Callable[..., None]:
+def unary_receive(spec: Spec) -> Callable[..., None]:
     """Ordinary backward of an op with one array, whose rule takes what is saved and nothing else."""
-    on_numpy = ops.on_numpy
+    rule: Any = spec.rules[0]
+    on_numpy, reshapes = ops.on_numpy, not spec.elementwise
 
     def receive(self: Any, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
         m = on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
         gx = rule(m, gradient, *self.saved)
         edge = self.edges[0]
-        if type(gx) is not _ndarray or gx.dtype is not edge.dtype:
-            gx = conform(gx, edge)
+        if type(gx) is not _ndarray or gx.dtype is not edge.dtype or (reshapes and gx.shape != edge.shape):
+            gx = conform(gx, edge, self)
         if table[edge] is None:
             table[edge] = gx
         else:
@@ -247,7 +255,7 @@ def binary_receive(spec: Spec) -> Callable[..., None]:
         if edge0 in table:
             gx = rule0(m, gradient, *saved)
             if broadcasts or type(gx) is not _ndarray or gx.dtype is not edge0.dtype:
-                gx = conform(gx, edge0)
+                gx = conform(gx, edge0, self)
             if table[edge0] is None:
                 table[edge0] = gx
             else:
@@ -255,7 +263,7 @@ def binary_receive(spec: Spec) -> Callable[..., None]:
         if edge1 in table:
             gx = rule1(m, gradient, *saved)
             if broadcasts or type(gx) is not _ndarray or gx.dtype is not edge1.dtype:
-                gx = conform(gx, edge1)
+                gx = conform(gx, edge1, self)
             if table[edge1] is None:
                 table[edge1] = gx
             else:

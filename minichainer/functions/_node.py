@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from minichainer import ops
+from minichainer._checks import array_types
 from minichainer.backend import get_array_module
 from minichainer.backprop import Node, deposit
 from minichainer.function_node import FunctionNode
@@ -18,6 +19,7 @@ from minichainer.variable import Variable, as_variable, variable_on
 
 Rule = Callable[..., Any]
 _ndarray = numpy.ndarray
+_arrays = array_types()
 
 
 class DefinedNode(FunctionNode):
@@ -59,8 +61,14 @@ class DefinedNode(FunctionNode):
         if rule is None:
             return None
         edge = self._applied_edges()[index]
-        gx = as_variable(rule(ops, gy, *[get(self) for get in self.spec.variable_getters[index]]))
+        gx = rule(ops, gy, *[get(self) for get in self.spec.variable_getters[index]])
+        if not isinstance(gx, (Variable, *_arrays)):
+            raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: a Variable')
+        gx = as_variable(gx)
         if gx.shape != edge.shape:
+            if not reaches(edge.shape, gx.shape):
+                raise ValueError(f'a rule of {self.label} returned a wrong gradient\nExpect: shape {edge.shape}\n'
+                                 f'Actual: shape {gx.shape}')  # fmt: skip
             gx = ops.sum_to(gx, edge.shape)
         return gx if gx.dtype == edge.dtype else ops.cast(gx, edge.dtype)
 
@@ -71,16 +79,32 @@ class DefinedNode(FunctionNode):
             rule = spec.rules[index]
             if rule is not None and edge in table:
                 gx = rule(m, gradient, *[get(self) for get in spec.getters[index]])
-                deposit(conform(gx, edge), edge, table, owned)
+                deposit(conform(gx, edge, self), edge, table, owned)
 
 
-def conform(gx: Any, edge: Node) -> Any:
-    """Gives a gradient array the type, dtype and shape of the place that it is for."""
+def conform(gx: Any, edge: Node, node: DefinedNode) -> Any:
+    """Gives a gradient array the type, dtype and shape of the place that it is for.
+
+    Raises:
+        TypeError: a rule has returned something else than an array.
+        ValueError: a rule has returned an array of a shape that does not fit.
+    """
     if isinstance(gx, numpy.generic):
         gx = numpy.asarray(gx)
+    if not isinstance(gx, _arrays):
+        raise TypeError(f'a rule of {node.label} returned {type(gx).__name__}\nExpect: an array')
     if gx.shape != edge.shape:
+        if not reaches(edge.shape, gx.shape):
+            raise ValueError(f'a rule of {node.label} returned a wrong gradient\nExpect: shape {edge.shape}\n'
+                             f'Actual: shape {gx.shape}')  # fmt: skip
         gx = sum_to_shape(gx, edge.shape)
     return gx if gx.dtype == edge.dtype else gx.astype(edge.dtype)
+
+
+def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    """Whether broadcasting leads from one shape to another."""
+    lead = len(wide) - len(shape)
+    return lead >= 0 and all(new in (1, old) for old, new in zip(wide[lead:], shape, strict=True))
 
 
 def sum_to_shape(array: Any, shape: tuple[int, ...]) -> Any:
@@ -121,6 +145,8 @@ class Spec:
         ufunc: str | None = None,
     ) -> None:
         parameters = list(inspect.signature(body).parameters.values())[1:]
+        if len(rules) > len(parameters):
+            raise TypeError(f'{body.__name__}: {len(rules)} rules for {len(parameters)} arguments after xp')
         self.body = body
         self.rules = rules
         self.kinds = kinds
@@ -196,6 +222,17 @@ class Spec:
 
     def _misfit(self, expected: str, actual: str, static: tuple[Any, ...]) -> Exception:
         return invalid(expected, actual, f'Invalid operation is performed in: {self.label(static)} (Forward)')
+
+    def arrays_of(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The array arguments of a call in which some are named; takes those out of ``named``."""
+        name = self.body.__name__
+        for argument in self.arguments[len(args) :]:
+            if argument not in named:
+                raise TypeError(f'{name}() missing argument {argument!r}')
+            args = (*args, named.pop(argument))
+        if named and not self.static_parameters:
+            raise TypeError(f'{name}() got unexpected arguments {sorted(named)}')
+        return args
 
     def static_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Values of the static parameters from a call's further arguments."""

@@ -39,7 +39,7 @@ def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 
 
 def reduction(
-    rule: Rule, name: str | None = None, kinds: str = 'f', sequence_axis: bool = False
+    rule: Rule, name: str | None = None, kinds: str = 'f', public: str | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a differentiable reduction, with Chainer's ``(x, axis=None, keepdims=False)``.
 
@@ -48,7 +48,7 @@ def reduction(
             broadcast against ``x``.
         name: class name of the node.
         kinds: dtype kinds that it takes.
-        sequence_axis: a list is taken as axis too.
+        public: its name in errors; that of the function by default.
 
     The decorated function is ``body(xp, x, axis, keepdims)`` with ``axis`` None or a tuple of non-negative ints.
 
@@ -80,9 +80,7 @@ def reduction(
         def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
             if axis is not None:
                 x = as_variable(x)
-                if sequence_axis and isinstance(axis, list):
-                    axis = tuple(axis)
-                axis = normalize_axis(axis, x.ndim, body.__name__)
+                axis = normalize_axis(axis, x.ndim, public or body.__name__)
             return op(x, axis, keepdims)
 
         call.__name__ = call.__qualname__ = body.__name__

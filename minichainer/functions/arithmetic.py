@@ -8,6 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
+from minichainer.function_node import FunctionNode, check_arrays
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable, as_variable
@@ -185,12 +186,17 @@ def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
 
     def call(lhs: Any, rhs: Any) -> Variable:
         if _is_number(rhs):
-            return number_on_the_right(as_variable(lhs), rhs)
+            return number_on_the_right(as_variable(lhs), _plain(rhs))
         if _is_number(lhs):
-            return number_on_the_left(as_variable(rhs), lhs)
+            return number_on_the_left(as_variable(rhs), _plain(lhs))
         return op(*_pair(lhs, rhs))
 
     return call
+
+
+def _plain(value: Any) -> Any:
+    """A Python number: NumPy's scalars overflow (``-uint8(3)``) and lose digits (``1 / float32(3)``)."""
+    return value if type(value) is float or type(value) is int else value.item() if hasattr(value, 'item') else int(value)
 
 
 def _add_number(x: Variable, value: Any) -> Variable:
@@ -222,6 +228,19 @@ _power_mixed = _mixed(
 )
 
 
+class MultiAdd(FunctionNode):
+    """The sum of any number of arrays."""
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        total = inputs[0]
+        for x in inputs[1:]:
+            total = total + x
+        return (total,)
+
+    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
+        return tuple([ops.sum_to(grad_outputs[0], self._applied_edges()[i].shape) for i in target_input_indexes])
+
+
 def add(*xs: Any) -> Variable:
     r"""Elementwise sum of two or more arrays, :math:`y = x_0 + x_1 + \dots`, with broadcasting.
 
@@ -240,14 +259,23 @@ def add(*xs: Any) -> Variable:
     """
     if not xs:
         raise TypeError('add() takes at least one argument: an array or a Variable')
-    total = as_variable(xs[0])
-    for x in xs[1:]:
-        total = add_arrays(total, x)
-    return total
+    if len(xs) == 2:
+        return add_arrays(*xs)
+    first = as_variable(xs[0])
+    variables = [first if x is xs[0] else _operand(x, first) for x in xs]
+    check = add_arrays.node_class.spec  # type: ignore[attr-defined]
+    for x in variables:
+        check_arrays((x.array,), 'MultiAdd')
+        check.check_dtypes((first.array, x.array), ())
+    check.check_shapes([x.array for x in variables], ())
+    return MultiAdd().apply(variables)[0]
 
 
 def floor_divide(lhs: Any, rhs: Any) -> Variable:
     """Elementwise floor division: ``lhs // rhs``; a step function, so the result has no graph."""
+    for operand in (lhs, rhs):
+        if isinstance(operand, Variable):
+            check_arrays((operand.array,), '_ // _')
     if _is_number(rhs):
         quotient = as_variable(lhs).array // number_like(rhs, lhs)
     elif _is_number(lhs):

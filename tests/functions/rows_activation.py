@@ -28,6 +28,7 @@ from tests.functions.rows_elementwise import (
 
 V = chainer.Variable
 X = np.ones((2, 3))
+NO_AXES = np.array(1.0)
 WIDE = Domain(low=-4.0, high=8.0, avoid=(0.0, 6.0))
 
 
@@ -35,7 +36,7 @@ def bad(name: str, call: Any, error: Any, *words: str) -> Bad:
     return Bad(name, call, error, words)
 
 
-# --- references ----------------------------------------------------------------------------------------------------
+# --- references -----------------------------------------------------------------------------------------------------
 def _elu(x: Any, alpha: float = 1.0) -> Any:
     return np.where(x >= 0, x, alpha * np.expm1(x))
 
@@ -59,7 +60,7 @@ def _maxout(x: Any, pool_size: int, axis: int = 1) -> Any:
 
 
 def _spread(weights: Any, x: Any) -> Any:
-    return weights.reshape(*weights.shape, *[1] * (x.ndim - 1 - weights.ndim))
+    return weights.reshape((*weights.shape, *[1] * (x.ndim - 1 - weights.ndim)))
 
 
 def _prelu(x: Any, W: Any) -> Any:
@@ -75,6 +76,10 @@ def _glu(x: Any, axis: int = 1) -> Any:
     return a * scipy.special.expit(b)
 
 
+def _gumbel_softmax(log_pi: Any, noise: Any, tau: float = 0.1, axis: int = 1) -> Any:
+    return scipy.special.softmax((log_pi + noise) / tau, axis) if log_pi.size else log_pi
+
+
 def _dropconnect(x: Any, W: Any, *rest: Any, ratio: float = 0.5, train: bool = True,
                  use_batchwise_mask: bool = True) -> Any:  # fmt: skip
     *b, mask = rest
@@ -83,7 +88,7 @@ def _dropconnect(x: Any, W: Any, *rest: Any, ratio: float = 0.5, train: bool = T
     return np.einsum('nd,md,nmd->nm', x.reshape(len(x), W.shape[1]), W, mask * scale) + (b[0] if b else 0)
 
 
-# --- the functions with draws fixed --------------------------------------------------------------------------------
+# --- the functions with draws fixed ---------------------------------------------------------------------------------
 def rrelu(x: Any, r: Any, **params: Any) -> Any:
     return F.rrelu(x, r=r, **params)
 
@@ -110,7 +115,7 @@ def dropconnect_without_bias(x: Any, W: Any, mask: Any, **params: Any) -> Any:
     return F.simplified_dropconnect(x, W, mask=mask, **params)
 
 
-# --- errors --------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 def weight_errors(call: Any, label: str, argument: str) -> tuple[Bad, ...]:
     """Weights that do not fit the axes after the first."""
     return (
@@ -121,7 +126,7 @@ def weight_errors(call: Any, label: str, argument: str) -> tuple[Bad, ...]:
         bad('shape', lambda: call(X, np.ones(2)), InvalidType, label, f'{argument}.shape', '(2,)', '(2, 3)'),
         bad('size 1', lambda: call(X, np.ones(1)), InvalidType, label, f'{argument}.shape', '(1,)', '(2, 3)'),
         bad('too many axes', lambda: call(X, X), InvalidType, label, f'x.ndim > {argument}.ndim', '(2, 3)'),
-        bad('0-d', lambda: call(X.sum(), X.sum()), InvalidType, label, f'x.ndim > {argument}.ndim', '()'),
+        bad('0-d', lambda: call(NO_AXES, NO_AXES), InvalidType, label, f'x.ndim > {argument}.ndim', '()'),
     )  # fmt: skip
 
 
@@ -129,7 +134,7 @@ def axis_errors(call: Any, label: str) -> tuple[Bad, ...]:
     return (
         bad('axis', lambda: call(X, axis=2), InvalidType, label, '-2 <= axis < 2', 'axis = 2', '(2, 3)'),
         bad('negative axis', lambda: call(X, axis=-3), InvalidType, label, 'axis = -3'),
-        bad('0-d', lambda: call(X.sum()), InvalidType, label, '()'),
+        bad('0-d', lambda: call(NO_AXES), InvalidType, label, '()'),
     )
 
 
@@ -220,29 +225,26 @@ ROWS = [
         'elu', _elu, 'ELU', at(SPECIAL_X, [NAN, 1, 0, 0.4, 0.4, 1, 0, 1, 1, 0.4 * np.exp(-2.5)], alpha=0.4),
         AWAY_FROM_0, (*SHAPES, *grid((3, 4), alpha=[0.4, 1, -1.5, 0.0])),
     ),
-    unary(
-        'selu', _selu, '_ * 1.0507009873554805',
-        at([NAN, INF, -INF, 1000, -1000], [NAN, 1.0507009873554805, 0, 1.0507009873554805, 0]), AWAY_FROM_0,
-        (*SHAPES, *grid((3, 4), alpha=[1.2, 1])),
-    ),
     Row(
-        'selu', F.selu, _selu, (AWAY_FROM_0,), tuple(grid((3, 4), scale=[0.7, 2])), variant='scale',
-        label=lambda scale: f'_ * {scale}',
-        except_from={
-            'zero-d': 'the first row has it', 'zero-size': 'the first row has it', 'special values': 'the first row has them',
-            'wrong kind': 'the first row has it',
-        },
+        'selu', F.selu, _selu, (AWAY_FROM_0,), (*SHAPES, *grid((3, 4), alpha=[1.2, 1], scale=[0.7, 2])), order=3,
+        label=lambda alpha=0, scale=1.0507009873554805: f'_ * {scale}', errors=(refuses_integers(F.selu, 'ELU'),),
+        special=at([NAN, INF, -INF, 1000, -1000], [NAN, 1.0507009873554805, 0, 1.0507009873554805, 0]),
     ),
     unary(
         'softplus', _softplus, 'Softplus', at([NAN, INF, -INF, 0, 1000, -1000], [NAN, 1, 0, 0.5, 1, 0], beta=2.0),
         cases=(*SHAPES, *grid((3, 4), beta=[2.5, 1, -0.7])),
         errors=(bad('beta', lambda: F.softplus(X, 0.0), ZeroDivisionError, 'softplus', 'beta', '0'),),
     ),
-    unary('silu', lambda x: x * scipy.special.expit(x), 'SiLU', at([NAN, INF, 0, 1000, -1000], [NAN, NAN, 0.5, 1, 0])),
+    unary(
+        'silu', lambda x: x * scipy.special.expit(x), 'SiLU', at([NAN, INF, 0, 1000, -1000], [NAN, NAN, 0.5, 1, 0])
+    ),
     unary('mish', lambda x: x * np.tanh(_softplus(x)), 'Mish', at([NAN, INF, 0, 1000, -1000], [NAN, NAN, 0.6, 1, 0])),
     Row(
         'crelu', F.crelu, _crelu, (AWAY_FROM_0,),
-        (case((3, 4)), case((2, 1, 3)), case((0, 3)), case((2, 0)), *grid((2, 3, 2), axis=[0, 2, -1, -3]), case((3,), axis=0)),
+        (
+            case((3, 4)), case((2, 1, 3)), case((0, 3)), case((2, 0)), *grid((2, 3, 2), axis=[0, 2, -1, -3]),
+            case((3,), axis=0),
+        ),
         order=3, label='CReLU', except_from=ON_AXIS,
         special=(
             Special(
@@ -270,7 +272,10 @@ ROWS = [
     ),
     Row(
         'glu', F.glu, _glu, (ANY,),
-        (case((3, 4)), case((2, 2, 3)), *grid((2, 4, 6), axis=[0, -1, -2]), case((0, 4)), case((2, 0)), case((4,), axis=0)),
+        (
+            case((3, 4)), case((2, 2, 3)), *grid((2, 4, 6), axis=[0, -1, -2]), case((0, 4)), case((2, 0)),
+            case((4,), axis=0),
+        ),
         order=3, label='_ * _', except_from=ON_AXIS,
         special=(
             Special(
@@ -304,7 +309,8 @@ ROWS = [
         ),
     ),
     Row(
-        'rrelu', rrelu, lambda x, r, **bounds: np.where(x >= 0, x, r * x), (AWAY_FROM_0, Domain(values=(0.125, 0.25, 0.3))),
+        'rrelu', rrelu, lambda x, r, **bounds: np.where(x >= 0, x, r * x),
+        (AWAY_FROM_0, Domain(values=(0.125, 0.25, 0.3))),
         (case((3, 4), (3, 4)), case((), ()), case((0, 3), (0, 3)), case((3,), (3,), l=0.1, u=0.5)), order=3,
         label='RReLU', errors=RRELU_ERRORS,
         special=(
@@ -328,7 +334,7 @@ ROWS = [
     ),
     Row(
         'gumbel_softmax', gumbel_softmax,
-        lambda log_pi, noise, tau=0.1, axis=1: scipy.special.softmax((log_pi + noise) / tau, axis) if log_pi.size else log_pi,
+        _gumbel_softmax,
         (ANY, Domain(values=(-0.5, 0.5, 2.0))),
         (
             *grid((3, 4), (3, 4), tau=[1.0, 2]), case((2, 3, 2), (2, 3, 2), tau=0.8, axis=2),
@@ -358,8 +364,10 @@ ROWS = [
         'simplified_dropconnect', dropconnect, _dropconnect, (ANY, ANY, ANY, MASK),
         (
             *grid((2, 3), (4, 3), (4,), (2, 4, 3), ratio=[0.5, 0.2]), case((2, 3, 2), (3, 6), (3,), (2, 3, 6)),
-            case((2, 3), (4, 3), (4,), (2, 4, 3), train=False), case((2, 3), (4, 3), (4,), (4, 3), use_batchwise_mask=False),
-            case((0, 3), (2, 3), (2,), (0, 2, 3)), case((2, 0), (3, 0), (3,), (2, 3, 0)), case((2, 3), (0, 3), (0,), (0, 3), use_batchwise_mask=False),
+            case((2, 3), (4, 3), (4,), (2, 4, 3), train=False),
+            case((2, 3), (4, 3), (4,), (4, 3), use_batchwise_mask=False),
+            case((0, 3), (2, 3), (2,), (0, 2, 3)), case((2, 0), (3, 0), (3,), (2, 3, 0)),
+            case((2, 3), (0, 3), (0,), (0, 3), use_batchwise_mask=False),
         ),
         order=3, label='SimplifiedDropconnect', errors=DROPCONNECT_ERRORS, except_from=MATRIX,
     ),

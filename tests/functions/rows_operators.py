@@ -70,7 +70,7 @@ OPERATORS = [
         special=at([NAN, INF, INF, 1e30], [1, 1, 0, 2], [1, 1, 0, 2], [NAN, INF, INF, 1e30]),
     ),
     Operator(
-        '/', 'truediv', operator.truediv, lambda c: f'_ * {shown(1.0 / c)}', lambda c: f'{shown(c)} / _',
+        '/', 'truediv', operator.truediv, lambda c: f'_ * {shown(1.0 / float(c))}', lambda c: f'{shown(c)} / _',
         right=Domain(avoid=(0.0,), margin=0.5),
         special=at([NAN, 1, 0, 1], [1, 0, 0, INF], [1, INF, INF, 0], [NAN, -INF, NAN, 0]),
     ),

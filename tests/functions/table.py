@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from tests.functions import rows_activation, rows_array, rows_elementwise, rows_network, rows_operators, rows_reductions
+from tests.functions import rows_activation, rows_array, rows_elementwise, rows_network, rows_operators, rows_rearranging, rows_reductions
 from tests.functions.row import Row, pairs
+from tests.functions.rows_convolution import ROWS as CONVOLUTIONS
 
 ROWS: list[Row] = [
     *rows_operators.ROWS,
     *rows_elementwise.ROWS,
     *rows_array.ROWS,
+    *rows_rearranging.ROWS,
     *rows_reductions.ROWS,
     *rows_network.ROWS,
     *rows_activation.ROWS,
+    *CONVOLUTIONS,
 ]
 CASES = list(pairs(ROWS))
 

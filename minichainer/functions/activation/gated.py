@@ -1,4 +1,5 @@
 """Activations that multiply their argument by a gate."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Rectifiers whose slope is learned or drawn."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -57,8 +58,8 @@ def prelu(x: Any, W: Any) -> Variable:
 
     Args:
         x: Variable or float array; its first axis is the batch.
-        W: Variable or array of the same dtype: a slope for each place along the first axes after the batch axis, so of
-            shape ``x.shape[1:1 + W.ndim]``; 0-d for one slope.
+        W: Variable or array of the same dtype: a slope for each place along the first axes after the batch axis,
+            so of shape ``x.shape[1:1 + W.ndim]``; 0-d for one slope.
 
     Returns:
         Variable of the shape and dtype of ``x``.
@@ -83,8 +84,8 @@ def scale_by_slopes(xp: Any, x: Any, factor: Any) -> Any:
 def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741  (Chainer's name)
     r"""Randomized leaky rectified linear unit, :math:`y = x` where :math:`x \ge 0`, else :math:`r x`.
 
-    Each :math:`r` is drawn uniformly from ``[l, u)`` where ``config.train`` is true, and is ``(l + u) / 2`` elsewhere.
-    From Xu et al., *Empirical evaluation of rectified activations in convolutional network*, 2015.
+    Each :math:`r` is drawn uniformly from ``[l, u)`` where ``config.train`` is true, else it is ``(l + u) / 2``. From
+    Xu et al., *Empirical evaluation of rectified activations in convolutional network*, 2015.
 
     Args:
         x: Variable or float array of any shape.

@@ -12,16 +12,10 @@ def _positive(xp: Any, x: Any) -> Any:
     return xp.greater(x, zero(xp, x.dtype))
 
 
-def _where_positive(xp: Any, gy: Any, y: Any) -> Any:
-    """gy where y, a result of relu, is positive, else 0. NumPy's sign is quicker to call, a mask quicker to compute."""
-    return gy * (xp.sign(y) if y.size < 4096 else _positive(xp, y))
-
-
 ops.register_constant('positive', _positive)
-ops.register('where_positive', lambda gy, y: gy * ops.positive(y), _where_positive)
 
 
-@elementwise(lambda m, gy, y: m.where_positive(gy, y), name='ReLU')
+@elementwise(lambda m, gy, y: gy * m.positive(y), name='ReLU')
 def relu(xp: Any, x: Any) -> Any:
     r"""Rectified linear unit, :math:`y = \max(0, x)`; its derivative at 0 is taken as 0.
 

@@ -7,12 +7,6 @@ from minichainer.functions._checks import invalid
 from minichainer.functions._define import linear
 
 
-def _log_normalizer(xp: Any, x: Any, axis: int) -> Any:
-    """log sum exp along an axis, kept; float16 is summed in float32."""
-    top = x.max(axis=axis, keepdims=True)
-    return top + xp.log(xp.exp(x - top).sum(axis=axis, keepdims=True))
-
-
 def _in_float32(xp: Any, x: Any) -> Any:
     return x.astype('f') if x.dtype.char == 'e' else x
 
@@ -70,7 +64,9 @@ def log_softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     if not x.size:
         return x.copy()
     wide = _in_float32(xp, x)
-    return (wide - _log_normalizer(xp, wide, axis)).astype(x.dtype, copy=False)
+    shifted = wide - wide.max(axis=axis, keepdims=True)
+    shifted -= xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
+    return shifted.astype(x.dtype, copy=False)
 
 
 def _check_axis(op: str, x: Any, axis: int) -> None:

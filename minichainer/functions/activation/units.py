@@ -1,4 +1,5 @@
 """Activations of one array: limited, exponential and pooled linear units."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -31,7 +32,7 @@ ops.register_constant('inside', _inside)
 ops.register_constant('is_negative', _negative)
 
 
-# --- with limits -----------------------------------------------------------------------------------------------------
+# --- with limits ----------------------------------------------------------------------------------------------------
 @elementwise(lambda m, gy, x, z: gy * m.inside(x, 0, z), name='ClippedReLU')
 def relu_below(xp: Any, x: Any, z: float) -> Any:
     return xp.minimum(xp.maximum(x, zero(xp, x.dtype)), xp.asarray(z, x.dtype))
@@ -104,7 +105,7 @@ def hard_sigmoid(xp: Any, x: Any) -> Any:
     return xp.minimum(xp.maximum(x * 0.2 + 0.5, zero(xp, x.dtype)), xp.ones((), x.dtype))
 
 
-# --- exponential -----------------------------------------------------------------------------------------------------
+# --- exponential ----------------------------------------------------------------------------------------------------
 @elementwise(lambda m, gy, y: gy * y, name='ELUGrad')
 def exp_below_zero(xp: Any, x: Any, alpha: float) -> Any:
     """alpha * exp(x) where x is not positive, else 0: the bent part of elu's derivative, and its own derivative."""
@@ -188,7 +189,7 @@ def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
     return (xp.maximum(scaled, zero(xp, scaled.dtype)) + xp.log1p(xp.exp(-xp.absolute(scaled)))) * (1.0 / beta)
 
 
-# --- along an axis ---------------------------------------------------------------------------------------------------
+# --- along an axis --------------------------------------------------------------------------------------------------
 def _half(axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, slice(start, stop))
 

@@ -1,4 +1,5 @@
 """Checks that the functions of this folder share."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -30,7 +31,9 @@ def checked_axis(axis: Any, ndim: int, op: str, name: str = 'axis') -> int:
 def check_floats(x: Variable, op: str) -> None:
     """Raises InvalidType where ``x`` is no float array."""
     if x.dtype.kind != 'f':
-        raise misfit(op, 'x.dtype of kind float', f'{x.dtype}; convert it first, for example by x.astype(numpy.float32)')
+        raise misfit(
+            op, 'x.dtype of kind float', f'{x.dtype}; convert it first, for example by x.astype(numpy.float32)'
+        )
 
 
 def check_one_dtype(xs: list[Variable], op: str) -> None:

@@ -1,4 +1,5 @@
 """Picking elements by index arrays, and adding at such places."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -227,7 +228,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     slices = slices if isinstance(slices, tuple) else (slices,)
     if any(isinstance(s, Variable) for s in slices):
         raise TypeError('scatter_add: a Variable cannot be an index; use its array')
-    used = sum(getattr(s, 'ndim', 1) if getattr(s, 'dtype', None) == bool else 1 for s in slices if _takes_axis(s))
+    used = sum(_axes_taken(s) for s in slices)
     if used > a.ndim:
         raise misfit('ScatterAdd', f'at most {a.ndim} indices', f'{used}')
     shape = a.array[slices].shape
@@ -236,5 +237,9 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     return added_at(a, cast(b, a.dtype), slices)
 
 
-def _takes_axis(index: Any) -> bool:
-    return index is not None and index is not Ellipsis
+def _axes_taken(index: Any) -> int:
+    """How many axes an element of an index picks from."""
+    if index is None or index is Ellipsis:
+        return 0
+    is_mask = getattr(index, 'dtype', None) == numpy.bool_
+    return index.ndim if is_mask else 1

@@ -9,7 +9,6 @@ from minichainer import ops
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import invalid
-from minichainer.functions.array.shape import expand_dims
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
@@ -155,6 +154,25 @@ def _sections(value: Any) -> Any:
     raise TypeError(f'split_axis: int or sequence of ints expected as indices_or_sections, came {type(value).__name__}')
 
 
+class Stack(FunctionNode):
+    """Joins arrays along a new axis."""
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (get_array_module(*inputs).stack(inputs, self.axis),)
+
+    def _part(self, index: int) -> tuple[Any, ...]:
+        return (*[slice(None)] * self.axis, index)
+
+    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
+        return [grad_outputs[0][(*self._part(i), Ellipsis)] for i in indexes]
+
+    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
+        return tuple([grad_outputs[0][self._part(i)] for i in target_input_indexes])
+
+
 def stack(xs: Any, axis: int = 0) -> Variable:
     """Joins arrays along a new axis.
 
@@ -179,7 +197,12 @@ def stack(xs: Any, axis: int = 0) -> Variable:
     for i, x in enumerate(xs):
         if x.shape != xs[0].shape:
             raise _misfit('Stack', f'shape {xs[0].shape} of all arrays', f'{x.shape} of array {i}')
-    return concat([expand_dims(x, axis) for x in xs], axis)
+        if x.dtype != xs[0].dtype:
+            raise _misfit('Stack', f'dtype {xs[0].dtype} of all arrays', f'{x.dtype} of array {i}')
+    ndim = xs[0].ndim + 1
+    if not -ndim <= axis < ndim:
+        raise _misfit('Stack', f'{-ndim} <= axis < {ndim}', f'axis = {axis}')
+    return Stack(axis % ndim).apply(xs)[0]
 
 
 ops.register('concat', concat, lambda xp, xs, axis=1: xp.concatenate(xs, axis))

@@ -1,4 +1,5 @@
 """Functions that change the order of elements or axes."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Padding arrays at their borders."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +17,7 @@ _MODES = ('constant', 'empty', *_PICKING, *_EXTREMA, 'mean', 'linear_ramp')
 
 @linear(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape), name='Pad', kinds='f')
 def padded(xp: Any, x: Any, widths: Any, mode: str, keywords: dict[str, Any], gradient: Any) -> Any:
-    return xp.pad(x, widths, mode, **keywords)
+    return xp.pad(x, widths, mode, **keywords) if x.ndim else x.copy()
 
 
 @linear(lambda m, gy, matrices: m.along_axes(gy, tuple([matrix.T for matrix in matrices])))
@@ -92,7 +93,7 @@ def _extreme_index(x: Any, xp: Any, widths: Any, mode: str, stat_length: Any) ->
     lengths = _pairs(max(x.shape, default=1) if stat_length is None else stat_length, x.ndim, 'stat_length')
     for axis, ((before, after), (first, last)) in enumerate(zip(widths, lengths, strict=True)):
         size, lead = x.shape[axis], (slice(None),) * axis
-        head, tail = index[(*lead, slice(0, first))], index[(*lead, slice(max(size - last, 0), size))]
+        head, tail = (index[lead + (part,)] for part in (slice(0, first), slice(max(size - last, 0), size)))
         ends = [_extreme(flat, part, xp, axis, mode) for part in (head, tail)]
         index = xp.concatenate([xp.repeat(ends[0], before, axis), index, xp.repeat(ends[1], after, axis)], axis)
     return index

@@ -1,4 +1,5 @@
 """Repeating elements and arrays."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -24,8 +25,8 @@ def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, 
     result = xp.zeros(shape, y.dtype)
     lead, start = (slice(None),) * axis, 0
     for place, count in enumerate(repeats):
-        block = y[(*lead, slice(start, start + count))]
-        result[(*lead, place)] = block.sum(axis=axis, dtype=wide)
+        block = y[lead + (slice(start, start + count),)]
+        result[lead + (place,)] = block.sum(axis=axis, dtype=wide)
         start += count
     return result
 

@@ -1,4 +1,5 @@
 """Sampling images at other places: resizing and spatial transformers."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +21,9 @@ from minichainer.variable import Variable, as_variable
 Taps = tuple[tuple[Any, Any], ...]
 
 
-@linear(lambda m, gy, x_shape, rows, columns: m.uninterpolated(gy, x_shape, rows, columns), name='ResizeImages', kinds='f')
+@linear(
+    lambda m, gy, x_shape, rows, columns: m.uninterpolated(gy, x_shape, rows, columns), name='ResizeImages', kinds='f'
+)
 def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
     y = x.astype('f') if x.dtype.char == 'e' else x
     y = sum(y[:, :, xp.asarray(i)] * xp.asarray(w[:, None], y.dtype) for i, w in rows)
@@ -50,8 +53,8 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
         x: images, Variable or float array (B, C, H, W).
         output_shape: height and width of the result, a pair of positive ints.
         mode: ``'bilinear'`` or ``'nearest'``.
-        align_corners: bilinear mode: whether the centres of corner pixels stay corners, else the borders of the images
-            stay borders.
+        align_corners: bilinear mode: whether the centres of corner pixels stay corners, else the borders of the
+            images stay borders.
 
     Returns:
         Variable (B, C, *output_shape).

@@ -1,4 +1,5 @@
 """Batches of sequences of different lengths."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -165,13 +165,24 @@ def sum_to(x: Any, shape: Any) -> Variable:
     Returns:
         Variable; ``x`` itself where the shape is already right.
 
+    Raises:
+        InvalidType: broadcasting does not lead from the shape to ``x``'s.
+
     >>> import numpy as np, minichainer.functions as F
     >>> F.sum_to(np.ones((2, 3)), (1, 3))
     variable([[2., 2., 2.]])
     """
     x = as_variable(x)
     shape = tuple(shape)
-    return x if x.shape == shape else sum_over_to(x, shape)
+    if x.shape == shape:
+        return x
+    lead = x.ndim - len(shape)
+    if lead < 0 or any(new not in (1, old) for old, new in zip(x.shape[lead:], shape, strict=True)):
+        raise invalid(
+            f'a shape from which {x.shape} is reached by broadcasting', f'{shape}',
+            'Invalid operation is performed in: SumTo (Forward)',
+        )  # fmt: skip
+    return sum_over_to(x, shape)
 
 
 ops.register('sum_to', sum_to, lambda xp, x, shape: x if x.shape == shape else sum_to_shape(x, shape))

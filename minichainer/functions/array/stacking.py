@@ -1,4 +1,5 @@
 """Stacking arrays, taking stacks apart, and broadcasting several arrays against each other."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -131,7 +132,7 @@ class Separate(FunctionNode):
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         lead = (slice(None),) * self.axis
-        parts = tuple([inputs[0][(*lead, i, ...)] for i in range(inputs[0].shape[self.axis])])
+        parts = tuple([inputs[0][lead + (i,)] for i in range(inputs[0].shape[self.axis])])
         self.part = parts[0].shape, parts[0].dtype
         return parts
 
@@ -177,8 +178,11 @@ class Broadcast(FunctionNode):
         return tuple(get_array_module(*inputs).broadcast_arrays(*inputs))
 
     def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        edges = self._applied_edges()
-        return [None if grad_outputs[i] is None else sum_to_shape(grad_outputs[i], edges[i].shape) for i in indexes]
+        return [self._summed(grad_outputs[i], self._applied_edges()[i].shape) for i in indexes]
+
+    @staticmethod
+    def _summed(gradient: Any, shape: Shape) -> Any:
+        return gradient if gradient is None or gradient.shape == shape else sum_to_shape(gradient, shape)
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
         pairs = [(grad_outputs[i], self._applied_edges()[i]) for i in target_input_indexes]

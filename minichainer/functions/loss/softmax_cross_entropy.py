@@ -68,6 +68,8 @@ class SoftmaxCrossEntropy(FunctionNode):
         xp.put_along_axis(gx, labels, xp.take_along_axis(gx, labels, axis=1) - 1, axis=1)
         coefficients = self._coefficients(grad_outputs[0].astype(gx.dtype, copy=False))
         gx *= xp.expand_dims(coefficients, 1)
+        if not self.weights.all():  # 0 * NaN of an ignored sample is no NaN
+            gx = xp.where(xp.expand_dims(self.weights == 0, 1), xp.zeros((), gx.dtype), gx)
         return [gx.astype(dtype, copy=False)]
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:

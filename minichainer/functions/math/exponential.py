@@ -61,7 +61,7 @@ def sqrt(xp: Any, x: Any) -> Any:
     return xp.sqrt(x)
 
 
-@elementwise(lambda m, gy, x: gy * (x + x), ufunc='square')
+@elementwise(lambda m, gy, x: gy * (x + x), label='square', ufunc='square')
 def square(xp: Any, x: Any) -> Any:
     r"""Elementwise square, :math:`y = x^2`.
 

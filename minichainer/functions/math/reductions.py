@@ -109,7 +109,7 @@ def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return x.min(axis=axis, keepdims=keepdims)
 
 
-@reduction(lambda m, gy, x, y: gy * m.exp(x - y), name='LogSumExp')
+@reduction(lambda m, gy, x, y: gy * m.exp(x - y), name='LogSumExp', public='logsumexp')
 def log_sum_exp_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     wide = x.astype('f') if x.dtype.char == 'e' else x
     top = wide.max(axis=axis, keepdims=True)
@@ -166,7 +166,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     x = as_variable(x)
     axis = normalize_axis(axis, x.ndim, 'average')
     if weights is None:
-        return _mean(x, axis, keepdims)
+        return mean_over(x, axis, keepdims)
     if axis is not None and len(axis) > 1:
         raise ValueError(f'average: weights need one axis or all of them, came axis {axis}')
     weights = _fitting_weights(as_variable(weights), x, axis)
@@ -175,13 +175,29 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     return averaged if keepdims else ops.reshape(averaged, _without(averaged.shape, axis))
 
 
-def _mean(x: Variable, axis: Any, keepdims: bool) -> Variable:
+def _share(shape: tuple[int, ...], axis: Any) -> float:
+    """One over the number of elements that a mean goes over."""
     count = 1
-    for i, size in enumerate(x.shape):
+    for i, size in enumerate(shape):
         count *= size if axis is None or i in axis else 1
-    if x.dtype.char == 'e':  # the sum may be beyond float16 where the mean is not
-        return ops.cast(sum(ops.cast(x, 'f'), axis, keepdims) * (1.0 / count if count else float('nan')), 'e')
-    return sum(x, axis, keepdims) * (1.0 / count if count else float('nan'))
+    return 1.0 / count if count else float('nan')
+
+
+def _mean(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The mean as an array or scalar of x's dtype; the sum of float16 may be beyond float16 where the mean is not."""
+    wide = 'f' if x.dtype.char == 'e' else x.dtype
+    total = x.sum(axis=axis, keepdims=keepdims, dtype=wide)
+    return (total * xp.asarray(_share(x.shape, axis), wide)).astype(x.dtype, copy=False)
+
+
+@linear(
+    lambda m, gy, x_shape, axis: m.broadcast_to(
+        m.reshape(gy * _share(x_shape, axis), kept_shape(x_shape, axis)), x_shape
+    ),
+    name='Mean', kinds='f',
+)  # fmt: skip
+def mean_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return _mean(xp, x, axis, keepdims)
 
 
 def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:

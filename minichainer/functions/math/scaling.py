@@ -75,12 +75,12 @@ def _of_one_shape(name: str, **xs: Variable) -> None:
 
 
 @elementwise(
-    lambda m, gy, x, y: gy * (x - y), lambda m, gy, p: gy * p, lambda m, gy, p: gy - gy * p, name='LinearInterpolate'
+    lambda m, gy, x0, x1: gy * (x0 - x1), lambda m, gy, p: gy * p, lambda m, gy, p: gy - gy * p, name='LinearInterpolate'
 )  # fmt: skip
-def mixed(xp: Any, p: Any, x: Any, y: Any) -> Any:
+def interpolate(xp: Any, p: Any, x0: Any, x1: Any) -> Any:
     if p.dtype.char == 'e':
-        p, x, y = (array.astype('f') for array in (p, x, y))
-    return p * x + (1 - p) * y
+        p, x0, x1 = (x.astype('f') for x in (p, x0, x1))
+    return p * x0 + (1 - p) * x1
 
 
 def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
@@ -103,7 +103,7 @@ def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
     """
     p, x, y = as_variable(p), as_variable(x), as_variable(y)
     _of_one_shape('LinearInterpolate', p=p, x=x, y=y)
-    return mixed(p, x, y)
+    return interpolate(p, x, y)
 
 
 @elementwise(

@@ -1,4 +1,5 @@
 """Dropconnect: a fully connected layer of which connections are dropped at random."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -121,7 +122,9 @@ def _rows(x: Variable, W: Variable) -> Variable:
     """x with one axis after the batch's."""
     size = int(numpy.prod(x.shape[1:], dtype=int))
     if x.ndim < 2 or W.ndim != 2 or W.shape[1] != size:
-        raise _misfit('x of shape (batch, ...) with N elements in each row and W of shape (M, N)', f'{x.shape} and {W.shape}')
+        raise _misfit(
+            'x of shape (batch, ...) with N elements in each row and W of shape (M, N)', f'{x.shape} and {W.shape}'
+        )
     return x if x.ndim == 2 else reshape(x, (x.shape[0], size))
 
 

@@ -1,4 +1,5 @@
 """Draws from distributions through which gradients flow to their parameters."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Zoneout."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,10 +17,10 @@ def choose_by_zone(xp: Any, h: Any, x: Any, mask: Any) -> Any:
 
 
 def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
-    r"""Keeps elements of the previous state at random, takes the others from the new one, where ``config.train`` is true.
+    r"""Keeps elements of the previous state at random, and takes the others from the new one.
 
-    Elsewhere the new state is returned. From Krueger et al., *Zoneout: regularizing RNNs by randomly preserving hidden
-    activations*, 2017.
+    Where ``config.train`` is false, the new state is returned. From Krueger et al., *Zoneout: regularizing RNNs by
+    randomly preserving hidden activations*, 2017.
 
     Args:
         h: Variable or float array, the previous state.

@@ -1,1 +1,1 @@
-"""Pooling."""
+"""Summaries of windows."""

@@ -16,11 +16,13 @@ def check_axes(op: str, x: Any, n: int) -> None:
         raise ValueError(f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}')
 
 
-def window_geometry(name: str, x: Variable, ksize: Any, stride: Any, pad: Any, cover_all: bool) -> Geometry:
+def window_geometry(
+    name: str, x: Variable, ksize: Any, stride: Any, pad: Any, cover_all: bool, empty: bool = False
+) -> Geometry:
     """The windows of a pooling, after its arguments have been checked.
 
     Raises:
-        InvalidType: x has no elements, or is no float array.
+        InvalidType: x has no elements and ``empty`` is False, or x is no float array.
         ValueError: x has no axes of space, or an argument does not fit.
         AssertionError: a window is larger than the padded x.
     """
@@ -30,7 +32,7 @@ def window_geometry(name: str, x: Variable, ksize: Any, stride: Any, pad: Any, c
     where = f'Invalid operation is performed in: {name} (Forward)'
     if x.dtype.kind != 'f':
         raise invalid('x of a float dtype', f'{x.dtype}', where)
-    if x.size == 0:
+    if x.size == 0 and not empty:
         raise invalid('x.size > 0', f'x.shape = {x.shape}', where)
     ksize = _numbers(name, 'ksize', ksize, n)
     stride = ksize if stride is None else _numbers(name, 'stride', stride, n)

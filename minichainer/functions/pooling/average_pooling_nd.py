@@ -126,5 +126,5 @@ def _average_pooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, pad_v
     if pad_value not in (0, None):
         raise ValueError(f'{name}: pad_value 0 or None expected, came {pad_value!r}')
     x = as_variable(x)
-    geometry = window_geometry(name, x, ksize, stride, pad, False)
+    geometry = window_geometry(name, x, ksize, stride, pad, False, empty=name == 'AveragePooling2D')
     return window_means(x, geometry, pad_value == 0, name)

@@ -1,0 +1,80 @@
+"""Rows of a matrix by number."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.backend import get_array_module
+from minichainer.configuration import config
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.variable import Variable, as_array, as_variable
+
+_LABEL = 'EmbedIDFunction'
+
+
+@linear(
+    lambda m, gy, ids, ignored, W_shape: m.sum_of_embedded(gy, ids, ignored, W_shape), name=_LABEL, kinds='f'
+)  # fmt: skip
+def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
+    """The rows ``ids`` of W; zeros where the mask ``ignored`` is true, None for nowhere."""
+    if ignored is None:
+        return W[ids]
+    rows = W[xp.where(ignored, 0, ids)]
+    rows[ignored] = 0
+    return rows
+
+
+@linear(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
+def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int, ...]) -> Any:
+    """The matrix of this shape to whose row i all rows with number i are added."""
+    matrix = xp.zeros(shape, 'f' if rows.dtype.char == 'e' else rows.dtype)
+    if ignored is not None:
+        ids, rows = ids[~ignored], rows[~ignored]
+    (numpy if xp is numpy else xp).add.at(matrix, ids, rows.astype(matrix.dtype, copy=False))
+    return matrix.astype(rows.dtype, copy=False)
+
+
+def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
+    """Embeddings of numbers: the rows of a matrix that they pick.
+
+    Args:
+        x: numbers of rows, int Variable or array ``(B, ...)``.
+        W: embeddings, Variable or float array ``(V, D)``.
+        ignore_label: a number whose embedding is zero, without gradient.
+
+    Returns:
+        Variable ``(B, ..., D)``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        IndexError: a number is out of range (on a CPU).
+        ValueError: in debug mode, a number that is not ignored is not in ``[0, V)``.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.embed_id(np.array([1, -1]), np.array([[1., 2.], [3., 4.]]), ignore_label=-1)
+    variable([[3., 4.],
+              [0., 0.]])
+    """
+    ids, W = as_array(x), as_variable(W)
+    if W.ndim != 2 or W.dtype.kind != 'f' or ids.ndim < 1 or ids.dtype.kind != 'i':
+        expected = 'int x of shape (B, ...) and float W of shape (V, D)'
+        came = f'{ids.dtype} {ids.shape} and {W.dtype} {W.shape}'
+        raise invalid(expected, came, f'Invalid operation is performed in: {_LABEL} (Forward)')
+    ignored = None if ignore_label is None else ids == ignore_label
+    if get_array_module(ids) is numpy:
+        _check_range(ids, ignored, len(W))
+    return embedded(W, ids, ignored)
+
+
+def _check_range(ids: Any, ignored: Any, size: int) -> None:
+    if ignored is not None:
+        ids = ids[~ignored]
+    if not ids.size:
+        return
+    low, high = ids.min(), ids.max()
+    if config.debug and not 0 <= low <= high < size:
+        raise ValueError(f'embed_id: each x that is not ignored must be in [0, {size}), came {low} to {high}')
+    if low < -size or high >= size:
+        raise IndexError(f'embed_id: x must be in [0, {size}), the rows of W, came {low} to {high}')

@@ -1,0 +1,64 @@
+"""Coefficient of determination."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.backend import get_array_module
+from minichainer.function_node import FunctionNode
+from minichainer.functions._checks import invalid
+from minichainer.variable import Variable, as_variable
+
+
+class R2_score(FunctionNode):
+    """Compares squared errors with the variance of the target; has no gradient."""
+
+    def __init__(self, multioutput: str) -> None:
+        self.multioutput = multioutput
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        xp = get_array_module(*inputs)
+        pred, true = (x.astype('f') if x.dtype.char == 'e' else x for x in inputs)
+        errors = xp.square(pred - true).sum(axis=0)
+        center = true.sum(axis=0) / max(len(true), 1)
+        variance = xp.square(true - center).sum(axis=0)
+        constant = variance == 0
+        scores = xp.where(constant, 0, 1 - errors / xp.where(constant, 1, variance))
+        if self.multioutput == 'uniform_average':
+            scores = scores.mean()
+        return (xp.asarray(scores, dtype=inputs[0].dtype),)
+
+
+def r2_score(
+    pred: Any, true: Any, sample_weight: Any = None, multioutput: str = 'uniform_average'
+) -> Variable:
+    r"""Coefficient of determination, :math:`R^2 = 1 - \sum (t - y)^2 / \sum (t - \bar t)^2`; it has no gradient.
+
+    Args:
+        pred: predictions, Variable or float array ``(B, ...)``.
+        true: targets, Variable or float array of the same shape.
+        sample_weight: None; weights are not supported.
+        multioutput: ``'uniform_average'``, or ``'raw_values'`` for one score per output.
+
+    Returns:
+        Variable of shape ``()`` or ``(...)``; 0 where all targets are equal.
+
+    Raises:
+        InvalidType: shapes differ, the arrays are not float, or they have no batch axis.
+        NotImplementedError: ``sample_weight`` is given.
+        ValueError: ``multioutput`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> round(float(F.r2_score(np.array([1., 2., 3.]), np.array([1., 2., 5.])).array), 4)
+    0.5385
+    """
+    if sample_weight is not None:
+        raise NotImplementedError('r2_score: sample_weight is not supported, None expected')
+    if multioutput not in ('uniform_average', 'raw_values'):
+        raise ValueError(f"r2_score: multioutput must be 'uniform_average' or 'raw_values', came {multioutput!r}")
+    pred, true = as_variable(pred), as_variable(true)
+    if pred.shape != true.shape or not pred.ndim or pred.dtype.kind != 'f' or true.dtype.kind != 'f':
+        raise invalid(
+            'float arrays of one shape with a batch axis', f'{pred.dtype} {pred.shape} and {true.dtype} {true.shape}',
+            'Invalid operation is performed in: R2_score (Forward)',
+        )  # fmt: skip
+    return R2_score(multioutput).apply((pred, true))[0]

@@ -1,0 +1,146 @@
+"""Linear-chain conditional random fields."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from minichainer.backend import get_array_module
+from minichainer.functions._checks import invalid
+from minichainer.functions.array.joining import concat
+from minichainer.functions.array.shape import expand_dims
+from minichainer.functions.loss._common import check_reduce, reduced
+from minichainer.functions.math.reductions import logsumexp
+from minichainer.functions.math.reductions import max as max_
+from minichainer.variable import Variable, as_array, as_variable
+
+
+def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean') -> Variable:
+    r"""Negative log-likelihood of label sequences under a linear-chain conditional random field.
+
+    The score of a sequence is :math:`\sum_t x_t(y_t) + \sum_t c(y_{t-1}, y_t)`; its likelihood is the exponential of the
+    score, over the sum of those of all sequences. Sequences are sorted by length, the longest first, and given by
+    time step: ``xs[t]`` has one row for each sequence longer than t.
+
+    J. Lafferty, A. McCallum and F. Pereira, Conditional Random Fields (2001).
+
+    Args:
+        cost: transition scores :math:`c`, Variable or float array ``(K, K)``, from row to column.
+        xs: for each time step, Variable or float array ``(B_t, K)``, with :math:`B_t` not increasing.
+        ys: for each time step, the labels: int array ``(B_t,)``.
+        reduce: ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable of shape ``()`` or ``(B_0,)``.
+
+    Raises:
+        InvalidType: shapes do not fit.
+        ValueError: ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> xs = [np.zeros((2, 3)), np.zeros((1, 3))]
+    >>> y = F.crf1d(np.zeros((3, 3)), xs, [np.array([0, 2]), np.array([1])], reduce='no')
+    >>> bool(np.allclose(y.array, [np.log(9), np.log(3)]))
+    True
+    """
+    check_reduce('crf1d', reduce, ('mean', 'no'))
+    cost, steps = _checked('crf1d', cost, xs)
+    labels = [as_array(y) for y in ys]
+    if [y.shape for y in labels] != [x.shape[:1] for x in steps]:
+        came = f'{[y.shape for y in labels]} with xs of shapes {[x.shape for x in steps]}'
+        raise _misfit('crf1d', 'ys[t].shape == xs[t].shape[:1] for each time step', came)
+    partition = _by_sequence(steps, lambda last, x: logsumexp(_transitions(last, cost), 1) + x)
+    return reduced(logsumexp(partition, 1) - _scores(cost, steps, labels), reduce)
+
+
+def _checked(op: str, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Variable]]:
+    cost, steps = as_variable(cost), [as_variable(x) for x in xs]
+    came = f'{cost.shape} and {[x.shape for x in steps]}'
+    if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or not steps:
+        raise _misfit(op, 'cost of shape (K, K), and at least one time step', came)
+    if any(x.ndim != 2 or x.shape[1] != len(cost) for x in steps):
+        raise _misfit(op, f'xs of shapes (B_t, {len(cost)})', came)
+    if any(len(x) < len(following) for x, following in zip(steps, steps[1:], strict=False)):
+        raise _misfit(op, 'sequences sorted by length, the longest first: len(xs[t]) not increasing', came)
+    return cost, steps
+
+
+def _misfit(op: str, expected: str, came: str) -> Exception:
+    return invalid(expected, came, f'Invalid operation is performed in: {op} (Forward)')
+
+
+def _transitions(last: Variable, cost: Variable) -> Variable:
+    """What sequences score that go from label i to j, of shape ``(B, K, K)``."""
+    return expand_dims(last, 2) + expand_dims(cost, 0)
+
+
+def _by_sequence(steps: Sequence[Variable], step: Any) -> Variable:
+    """Goes from time step to time step; the last state of each sequence, of shape ``(B, ...)``."""
+    state = steps[0]
+    ended = []
+    for x in steps[1:]:
+        if len(x) < len(state):
+            ended.append(state[len(x) :])
+            state = state[: len(x)]
+        state = step(state, x)
+    return concat([state, *reversed(ended)], axis=0) if ended else state
+
+
+def _scores(cost: Variable, steps: Sequence[Variable], labels: Sequence[Any]) -> Variable:
+    """The score of each sequence."""
+    picked = [_pick(x, y) for x, y in zip(steps, labels, strict=True)]
+    before = labels[0]
+    for t, y in enumerate(labels[1:], 1):
+        picked[t] = picked[t] + cost[before[: len(y)], y]
+        before = y
+    return _by_sequence(picked, lambda total, score: total + score)
+
+
+def _pick(x: Variable, labels: Any) -> Variable:
+    return x[get_array_module(x.array).arange(len(labels)), labels]
+
+
+def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
+    r"""The best label sequences of a linear-chain conditional random field, and their scores.
+
+    See :func:`crf1d`.
+
+    Args:
+        cost: transition scores, Variable or float array ``(K, K)``.
+        xs: for each time step, Variable or float array ``(B_t, K)``, with :math:`B_t` not increasing.
+
+    Returns:
+        Variable ``(B_0,)``, the scores; and for each time step the labels, an int array ``(B_t,)``.
+
+    Raises:
+        InvalidType: shapes do not fit.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> score, path = F.argmax_crf1d(np.eye(2), [np.array([[1., 0.]]), np.array([[0., .5]])])
+    >>> score, [labels.tolist() for labels in path]
+    (variable([2.]), [[0], [0]])
+    """
+    cost, steps = _checked('argmax_crf1d', cost, xs)
+    origins: list[Any] = []
+
+    def step(last: Variable, x: Variable) -> Variable:
+        ways = _transitions(last, cost)
+        origins.append(ways.array.argmax(axis=1))
+        return max_(ways, 1) + x
+
+    last = _by_sequence(steps, step)
+    return max_(last, 1), _paths(last.array.argmax(axis=1), origins)
+
+
+def _paths(ends: Any, origins: Sequence[Any]) -> list[Any]:
+    """The labels at each time step, found by going back from the last ones."""
+    xp = get_array_module(ends)
+    labels = ends[: len(origins[-1])] if origins else ends
+    path = [labels]
+    for t in range(len(origins) - 1, -1, -1):
+        before = xp.take_along_axis(origins[t], labels[:, None], axis=1)[:, 0]
+        width = len(origins[t - 1]) if t else len(ends)
+        labels = xp.concatenate((before, ends[len(before) : width]))
+        path.append(labels)
+    return [labels.astype(numpy.int32) for labels in reversed(path)]

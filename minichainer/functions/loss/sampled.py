@@ -1,0 +1,135 @@
+"""Losses that replace the sum over all classes by one over samples."""
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.backend import get_array_module
+from minichainer.functions._define import bilinear
+from minichainer.functions.activation.softmax import log_softmax
+from minichainer.functions.array.shape import reshape
+from minichainer.functions.connection.embed_id import embed_id
+from minichainer.functions.loss._common import check_reduce, misfit, reduced, wide
+from minichainer.functions.math.exponential import exp, log
+from minichainer.functions.math.matmul import matmul
+from minichainer.functions.math.reductions import sum as sum_
+from minichainer.variable import Variable, as_array, as_variable
+
+
+# --- negative sampling ---------------------------------------------------------------------------------------------
+def _signs(xp: Any, samples: Any, dtype: Any) -> Any:
+    """-1 for the label, 1 for what was drawn; 0 for ignored samples."""
+    signs = xp.ones(samples.shape, dtype)
+    signs[:, 0] = -1
+    signs[samples[:, 0] == -1] = 0
+    return signs
+
+
+def _score_gradient(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
+    """The gradient of each score, of shape ``(B, 1 + sample_size, 1)``."""
+    count, size = samples.shape
+    scores = m.matrix_product(m.embedded(W, samples, None), m.reshape(x, (*x.shape, 1)), False, False)
+    slopes = m.sigmoid(scores * signs[:, :, None]) * signs[:, :, None]
+    g = m.reshape(gy, (count, 1, 1)) if reduce == 'no' else m.broadcast_to(gy, (count, size, 1))
+    return g * slopes
+
+
+def _x_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
+    g = _score_gradient(m, gy, x, W, samples, signs, reduce)
+    return m.sum(m.embedded(W, samples, None) * g, 1)
+
+
+def _W_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
+    g = _score_gradient(m, gy, x, W, samples, signs, reduce)
+    return m.sum_of_embedded(g * m.reshape(x, (len(x), 1, x.shape[1])), samples, None, W.shape)
+
+
+@bilinear(_x_rule, _W_rule, name='NegativeSamplingFunction')
+def sampled_logistic_loss(xp: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
+    scores = xp.matmul(wide(W[samples]), wide(x)[:, :, None])[:, :, 0] * signs
+    losses = (xp.maximum(scores, 0) + xp.log1p(xp.exp(-xp.absolute(scores)))) * xp.absolute(signs)
+    return xp.asarray(losses.sum(axis=1) if reduce == 'no' else losses.sum(), x.dtype)
+
+
+def negative_sampling(x: Any, t: Any, W: Any, sampler: Any, sample_size: int, reduce: str = 'sum', **kwargs: Any) -> Any:
+    r"""Negative sampling: logistic losses of the label's score, and of those of a few drawn classes.
+
+    .. math:: -\log \sigma(x^\top w_t) - \sum_{i \sim P} \log \sigma(-x^\top w_i)
+
+    T. Mikolov and others, Distributed Representations of Words and Phrases and their Compositionality (2013).
+
+    Args:
+        x: features, Variable or float array ``(B, D)``.
+        t: labels, int array ``(B,)``; samples with label -1 are ignored.
+        W: a row of weights for each class, Variable or array ``(V, D)`` of the same dtype.
+        sampler: ``sampler(shape)`` draws int classes, for example :meth:`WalkerAlias.sample`.
+        sample_size: how many classes are drawn for each sample.
+        reduce: ``'sum'`` or ``'no'``.
+        return_samples: return the classes too (a keyword).
+
+    Returns:
+        Variable of shape ``()`` or ``(B,)``; with ``return_samples``, a tuple of it and an int array
+        ``(B, 1 + sample_size)``, the label and what was drawn.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: ``reduce`` is unknown.
+        TypeError: an unknown keyword.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> draw = lambda shape: np.zeros(shape, int)
+    >>> y = F.negative_sampling(np.zeros((1, 2)), np.array([2]), np.ones((3, 2)), draw, 3)
+    >>> bool(np.isclose(y.array, 4 * np.log(2)))
+    True
+    """
+    return_samples = kwargs.pop('return_samples', False)
+    if kwargs:
+        raise TypeError(f'negative_sampling() got unexpected keyword arguments {sorted(kwargs)}; return_samples is known')
+    check_reduce('negative_sampling', reduce, ('sum', 'no'))
+    x, W, labels = as_variable(x), as_variable(W), as_array(t)
+    fits = x.ndim == 2 and W.ndim == 2 and x.shape[1] == W.shape[1] and labels.shape == x.shape[:1]
+    if not fits or x.dtype != W.dtype or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
+        expected = 'float x of shape (B, D) and W of shape (V, D), and int t of shape (B,)'
+        raise misfit('NegativeSamplingFunction', expected, x, W, labels)
+    samples = sampler((len(labels), sample_size + 1))
+    samples[:, 0] = labels
+    signs = _signs(get_array_module(samples), samples, x.dtype)
+    loss = sampled_logistic_loss(x, W, samples, signs, reduce)
+    return (loss, samples) if return_samples else loss
+
+
+# --- BlackOut ------------------------------------------------------------------------------------------------------
+def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Variable:
+    r"""BlackOut: with p the softmax over the label and the drawn classes, :math:`-\log p_t - \sum_s \log(1 - p_s)`.
+
+    S. Ji and others, BlackOut: Speeding up Recurrent Neural Network Language Models With Very Large Vocabularies (2015).
+
+    Args:
+        x: features, Variable or float array ``(B, D)``.
+        t: labels, int array ``(B,)``.
+        W: a row of weights for each class, Variable or array ``(V, D)`` of the same dtype.
+        samples: drawn classes, int array ``(B, S)``.
+        reduce: ``'mean'`` or ``'no'``.
+
+    Returns:
+        Variable of shape ``()`` or ``(B,)``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: ``reduce`` is unknown.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> y = F.black_out(np.zeros((1, 2)), np.array([2]), np.ones((3, 2)), np.array([[0]]))
+    >>> bool(np.isclose(y.array, 2 * np.log(2)))
+    True
+    """
+    check_reduce('black_out', reduce, ('mean', 'no'))
+    x, W, labels, samples = as_variable(x), as_variable(W), as_array(t), as_array(samples)
+    fits = x.ndim == 2 and labels.shape == x.shape[:1] and samples.ndim == 2 and len(samples) == len(x)
+    if not fits or x.dtype.kind != 'f' or labels.dtype.kind != 'i' or samples.dtype.kind != 'i':
+        expected = 'float x of shape (B, D), int t of shape (B,) and int samples of shape (B, S)'
+        raise misfit('BlackOut', expected, x, labels, samples)
+    xp = get_array_module(labels)
+    classes = xp.concatenate((labels[:, None], samples), axis=1)
+    scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))
+    log_p = log_softmax(reshape(scores, classes.shape))
+    return reduced(-(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1)), reduce)

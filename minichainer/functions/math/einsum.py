@@ -1,0 +1,219 @@
+"""Einstein summation.
+
+Subscripts are parsed once, to one tuple of ints per operand; an Ellipsis becomes axes with labels of their own. The
+derivative by an operand is again an Einstein summation, of the upstream gradient and the other operands.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from minichainer.backend import get_array_module
+from minichainer.function_node import FunctionNode
+from minichainer.functions._checks import invalid
+from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.shape import broadcast_to, reshape
+from minichainer.variable import Variable, as_variable
+
+Labels = tuple[int, ...]
+#: An Ellipsis among parsed subscripts.
+_REST = -1
+
+
+class EinSum(FunctionNode):
+    """The summation itself: every label has one size.
+
+    Args:
+        sources: labels of the axes of each operand.
+        target: labels of the axes of the result, all different.
+    """
+
+    def __init__(self, sources: Sequence[Labels], target: Labels) -> None:
+        self.sources = sources
+        self.target = target
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.retain_inputs(tuple(range(len(inputs))))
+        xp, dtype = get_array_module(*inputs), inputs[0].dtype
+        arguments: list[Any] = []
+        for x, labels in zip(inputs, self.sources, strict=True):
+            arguments += [x.astype('f') if dtype.char == 'e' else x, list(labels)]
+        y = xp.einsum(*arguments, list(self.target), optimize=len(inputs) > 1)
+        return (xp.array(y, dtype),)  # a copy: NumPy gives views of transposes and diagonals
+
+    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
+        xs = self.get_retained_inputs()
+        return tuple([self._gradient(i, xs, grad_outputs[0]) for i in target_input_indexes])
+
+    def _gradient(self, index: int, xs: Sequence[Variable], gy: Variable) -> Variable:
+        x, labels = xs[index], self.sources[index]
+        others = [i for i in range(len(xs)) if i != index]
+        sources = [self.target, *[self.sources[i] for i in others]]
+        operands = [gy, *[xs[i] for i in others]]
+        wanted = _without_repetition(labels, x, sources, operands)
+        known = {label for source in sources for label in source}
+        found = tuple([label for label in wanted if label in known])
+        gx = EinSum(sources, found).apply(operands)[0]
+        # An axis that was only summed over: all its elements have the same gradient.
+        shape = tuple([size if label in known else 1 for label, size in zip(wanted, x.shape, strict=True)])
+        return broadcast_to(reshape(gx, shape), x.shape)
+
+
+def _without_repetition(labels: Labels, x: Variable, sources: list[Labels], operands: list[Any]) -> Labels:
+    """Labels that differ: a diagonal is spread by a unit matrix, which becomes one more operand."""
+    fresh = max([0, *labels, *[label for source in sources for label in source]]) + 1
+    different: list[int] = []
+    for label, size in zip(labels, x.shape, strict=True):
+        if label not in different:
+            different.append(label)
+            continue
+        unit = get_array_module(x.array).eye(size, dtype=x.dtype)
+        operands.append(Variable(unit, requires_grad=False))
+        sources.append((label, fresh))
+        different.append(fresh)
+        fresh += 1
+    return tuple(different)
+
+
+def einsum(*operands: Any) -> Variable:
+    r"""Einstein summation: products of elements with equal subscripts, summed over those that the result lacks.
+
+    Args:
+        operands: subscripts such as ``'ij,jk->ik'`` and then Variables or float arrays; or the arrays, each followed by
+            a list of ints (or Ellipsis) for its axes, and at last such a list for the result, or none. Without a
+            result its axes are those of the Ellipsis, then the labels that appear once in alphabetical order.
+
+    Returns:
+        Variable of the widest dtype; float16 is accumulated in float32.
+
+    Raises:
+        ValueError: the subscripts make no sense, or their number is not that of the arrays.
+        InvalidType: an array is not of floats, or its shape does not fit the subscripts.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.einsum('ij,ij->i', np.ones((2, 3)), np.ones((2, 3)))
+    variable([3., 3.])
+    """
+    sources, target, arrays = _parsed(operands)
+    if len(sources) != len(arrays):
+        raise ValueError(
+            'einsum: Number of einsum subscripts must be equal to the number of operands, came '
+            f'{len(sources)} and {len(arrays)}'
+        )
+    xs = [as_variable(x) for x in arrays]
+    _check(sources, xs)
+    rest = max([x.ndim - len(source) + 1 for source, x in zip(sources, xs, strict=True) if _REST in source], default=0)
+    rest_labels = tuple(range(100, 100 + rest))
+    full = [_with_rest(source, rest_labels, x) for source, x in zip(sources, xs, strict=True)]
+    result = _result(sources, target, rest_labels)
+    return _summed(full, result, xs)
+
+
+def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variable:
+    """Applies the node, after axes of size 1 that an Ellipsis broadcasts have been dropped."""
+    sizes: dict[int, int] = {}
+    for source, x in zip(sources, xs, strict=True):
+        for label, size in zip(source, x.shape, strict=True):
+            if sizes.setdefault(label, size) != size:
+                if 1 not in (size, sizes[label]) or label < 100:
+                    raise _misfit(f'axes with the same subscript of one size ({sizes[label]})', size, xs)
+                sizes[label] = max(size, sizes[label]) if 0 not in (size, sizes[label]) else 0
+    dtype = numpy.result_type(*[x.dtype for x in xs])
+    kept = [[i for i, label in enumerate(s) if x.shape[i] == sizes[label]] for s, x in zip(sources, xs, strict=True)]
+    operands = [
+        reshape(cast(x, dtype), tuple([x.shape[i] for i in places])) for x, places in zip(xs, kept, strict=True)
+    ]
+    short = _numbered([tuple([s[i] for i in places]) for s, places in zip(sources, kept, strict=True)], target)
+    return EinSum(short[:-1], short[-1]).apply(operands)[0]
+
+
+def _numbered(sources: list[Labels], target: Labels) -> list[Labels]:
+    """The labels numbered from 0: NumPy takes 52 of them."""
+    numbers: dict[int, int] = {}
+    return [tuple([numbers.setdefault(label, len(numbers)) for label in labels]) for labels in [*sources, target]]
+
+
+def _misfit(expected: str, actual: Any, xs: Sequence[Variable]) -> Exception:
+    shapes = ', '.join(str(x.shape) for x in xs)
+    return invalid(expected, f'{actual}, shapes {shapes}', 'Invalid operation is performed in: EinSum (Forward)')
+
+
+def _check(sources: list[Labels], xs: list[Variable]) -> None:
+    for i, (source, x) in enumerate(zip(sources, xs, strict=True)):
+        if x.dtype.kind != 'f':
+            raise _misfit(f'x{i}.dtype of kind float', x.dtype, xs)
+        named = len(source) - source.count(_REST)
+        if x.ndim < named or (x.ndim > named and _REST not in source):
+            least = 'at least ' if _REST in source else ''
+            raise _misfit(f'x{i}.ndim of {least}{named}, one for each subscript', x.ndim, xs)
+
+
+def _with_rest(source: Labels, rest: Labels, x: Variable) -> Labels:
+    if _REST not in source:
+        return source
+    place = source.index(_REST)
+    count = x.ndim - len(source) + 1
+    return source[:place] + rest[len(rest) - count :] + source[place + 1 :]
+
+
+def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Labels:
+    every = [label for source in sources for label in source]
+    if target is None:
+        return rest + tuple(sorted([label for label in every if label != _REST and every.count(label) == 1]))
+    if _REST in every and _REST not in target:
+        raise ValueError('einsum: the subscripts of the result need an Ellipsis, sums over an Ellipsis are not supported')
+    for label in target:
+        if target.count(label) > 1:
+            raise ValueError(f'einsum: the result has the subscript {_shown(label)} more than once')
+        if label != _REST and label not in every:
+            raise ValueError(f'einsum: the subscript {_shown(label)} of the result did not appear in the input')
+    place = target.index(_REST) if _REST in target else 0
+    return target[:place] + rest + target[place + 1 :] if _REST in target else target
+
+
+def _shown(label: int) -> str:
+    return repr('...' if label == _REST else _LETTERS[label])
+
+
+_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+
+def _parsed(operands: tuple[Any, ...]) -> tuple[list[Labels], Labels | None, Sequence[Any]]:
+    """Labels of the operands, those of the result or None, and the arrays."""
+    if not operands:
+        raise ValueError('einsum: No input operands; subscripts and arrays are expected')
+    if not isinstance(operands[0], str):
+        arrays, lists = operands[: len(operands) // 2 * 2 : 2], operands[1::2]
+        target = _from_list(operands[-1]) if len(operands) % 2 else None
+        return [_from_list(entry) for entry in lists], target, arrays
+    text = operands[0].replace(' ', '')
+    left, arrow, right = text.partition('->')
+    return [_from_text(part) for part in left.split(',')], _from_text(right) if arrow else None, operands[1:]
+
+
+def _from_list(entries: Any) -> Labels:
+    if not isinstance(entries, (list, tuple)) or not all(e is Ellipsis or isinstance(e, int) for e in entries):
+        raise ValueError(f'einsum: a list of ints (or Ellipsis) is expected after each array, came {entries!r}')
+    if not all(e is Ellipsis or 0 <= e < len(_LETTERS) for e in entries):
+        raise ValueError(f'einsum: subscripts from 0 to {len(_LETTERS) - 1} are expected, came {entries}')
+    return _checked(tuple([_REST if e is Ellipsis else e for e in entries]), entries)
+
+
+def _from_text(part: str) -> Labels:
+    pieces = part.split('...')
+    for letter in ''.join(pieces):
+        if letter not in _LETTERS:
+            raise ValueError(f'einsum: Character {letter!r} is not a valid symbol in the subscripts {part!r}')
+    labels = [tuple(map(_LETTERS.index, piece)) for piece in pieces]
+    joined = labels[0]
+    for piece in labels[1:]:
+        joined += (_REST, *piece)
+    return _checked(joined, part)
+
+
+def _checked(labels: Labels, shown: Any) -> Labels:
+    if labels.count(_REST) > 1:
+        raise ValueError(f'einsum: at most one Ellipsis is expected for an array, came {shown!r}')
+    return labels
