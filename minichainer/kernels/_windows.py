@@ -75,25 +75,25 @@ def fit(xp: Any, x: Any, geometry: Geometry, value: float, first: int = 2) -> An
         first: the first spatial axis.
     """
     of_array, of_span = overlap(geometry)
-    lead = (slice(None),) * first
+    lead: Any = (slice(None),) * first
     if fits(geometry):
-        return x[(*lead, *of_array)]
+        return x[lead + of_array]
     end = first + len(geometry.span)
     padded = empty_like_layout(xp, x, (*x.shape[:first], *geometry.span, *x.shape[end:]))
     padded[...] = value
-    padded[(*lead, *of_span)] = x[(*lead, *of_array)]
+    padded[lead + of_span] = x[lead + of_array]
     return padded
 
 
 def unfit(xp: Any, padded: Any, geometry: Geometry, first: int = 2) -> Any:
     """The transpose of :func:`fit`: what lies on the array, zeros where no window has been."""
     of_array, of_span = overlap(geometry)
-    lead = (slice(None),) * first
-    inner = padded[(*lead, *of_span)]
+    lead: Any = (slice(None),) * first
+    inner = padded[lead + of_span]
     end = first + len(geometry.span)
     if inner.shape[first:end] == geometry.in_size:
         return inner
     x = empty_like_layout(xp, padded, (*padded.shape[:first], *geometry.in_size, *padded.shape[end:]))
     x[...] = 0
-    x[(*lead, *of_array)] = inner
+    x[lead + of_array] = inner
     return x

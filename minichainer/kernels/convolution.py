@@ -181,7 +181,7 @@ class _Patches:
         lead = patches.ndim - len(self.geometry.ksize) - 2
         part = self.geometry._replace(out_size=shape[1:lead])
         for tap, slices in part.taps():
-            images[(slice(None), *slices)] += patches[(slice(None),) * lead + tap]
+            images[(slice(None),) + slices] += patches[(slice(None),) * lead + tap]
 
     def _memory_order(self, ndim: int) -> list[int]:
         """Axes of a window view (n, *out, *k, groups, channels) in the order that the columns have in memory."""
@@ -207,8 +207,8 @@ class _Patches:
         """The part of the images that the windows of a block meet."""
         if len(place) == 1:
             return self.images[place]
-        stride, (k, d) = self.geometry.stride[0], (self.geometry.ksize[0], self.geometry.dilate[0])
-        return self.images[place[0], place[1].start * stride : (place[1].stop - 1) * stride + (k - 1) * d + 1]
+        s, k, d = self.geometry.stride[0], self.geometry.ksize[0], self.geometry.dilate[0]
+        return self.images[place[0], place[1].start * s : (place[1].stop - 1) * s + (k - 1) * d + 1]
 
     def _windows(self, place: tuple[slice, ...]) -> Any:
         """All patches of a block as a view (n, *out, *k, groups, channels)."""
@@ -270,7 +270,7 @@ def _flipped(xp: Any, W: Any, geometry: Geometry) -> Any:
     """The filters turned around, with the roles of their channels exchanged."""
     groups = geometry.groups
     o, channels, *ksize = W.shape
-    turned = W[(slice(None), slice(None), *[slice(None, None, -1)] * len(ksize))]
+    turned = W[(slice(None), slice(None)) + (slice(None, None, -1),) * len(ksize)]
     grouped = turned.reshape(groups, o // groups, channels, *ksize).swapaxes(1, 2)
     return grouped.reshape(groups * channels, o // groups, *ksize)
 
@@ -292,7 +292,7 @@ def _meetings(geometry: Geometry) -> Iterator[tuple[tuple[int, ...], tuple[int, 
                 yield out, tap, at
 
 
-_EVERY = slice(None)
+_EVERY: Any = (slice(None), slice(None), slice(None))
 
 
 def _by_group(x: Any, axis: int, groups: int) -> Any:
@@ -305,9 +305,9 @@ def convolve_reference(x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     y = numpy.zeros((len(x), groups, len(W) // groups, *geometry.out_size), x.dtype)
     x, W = _by_group(x, 1, groups), _by_group(W, 0, groups)
     for out, tap, at in _meetings(geometry):
-        seen, filters = x[(_EVERY, _EVERY, _EVERY, *at)], W[(_EVERY, _EVERY, _EVERY, *tap)]
-        y[(_EVERY, _EVERY, _EVERY, *out)] += numpy.einsum('ngc,goc->ngo', seen, filters)
-    y = y.reshape(len(x), -1, *geometry.out_size) if y.size else y.reshape(len(x), W.shape[0] * W.shape[1], *geometry.out_size)
+        seen, filters = x[_EVERY + at], W[_EVERY + tap]
+        y[_EVERY + out] += numpy.einsum('ngc,goc->ngo', seen, filters)
+    y = y.reshape(len(x), groups * W.shape[1], *geometry.out_size)
     return y if b is None else y + b.reshape(-1, *[1] * len(geometry.ksize))
 
 
@@ -317,8 +317,8 @@ def data_gradient_reference(gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     gx = numpy.zeros((len(gy), groups, channels, *geometry.in_size), gy.dtype)
     gy, W = _by_group(gy, 1, groups), _by_group(W, 0, groups)
     for out, tap, at in _meetings(geometry):
-        gradient, filters = gy[(_EVERY, _EVERY, _EVERY, *out)], W[(_EVERY, _EVERY, _EVERY, *tap)]
-        gx[(_EVERY, _EVERY, _EVERY, *at)] += numpy.einsum('ngo,goc->ngc', gradient, filters)
+        gradient, filters = gy[_EVERY + out], W[_EVERY + tap]
+        gx[_EVERY + at] += numpy.einsum('ngo,goc->ngc', gradient, filters)
     gx = gx.reshape(len(gy), groups * channels, *geometry.in_size)
     return gx if b is None else gx + b.reshape(-1, *[1] * len(geometry.ksize))
 
@@ -329,6 +329,6 @@ def filter_gradient_reference(x: Any, gy: Any, geometry: Geometry) -> Any:
     gW = numpy.zeros((groups, o // groups, channels // groups, *geometry.ksize), x.dtype)
     x, gy = _by_group(x, 1, groups), _by_group(gy, 1, groups)
     for out, tap, at in _meetings(geometry):
-        seen, gradient = x[(_EVERY, _EVERY, _EVERY, *at)], gy[(_EVERY, _EVERY, _EVERY, *out)]
-        gW[(_EVERY, _EVERY, _EVERY, *tap)] += numpy.einsum('ngc,ngo->goc', seen, gradient)
+        seen, gradient = x[_EVERY + at], gy[_EVERY + out]
+        gW[_EVERY + tap] += numpy.einsum('ngc,ngo->goc', seen, gradient)
     return gW.reshape(o, channels // groups, *geometry.ksize)

@@ -14,7 +14,7 @@ import numpy
 
 from minichainer.kernels._windows import Geometry, empty_like_layout, fit, unfit
 
-_EVERY = (slice(None), slice(None))
+_EVERY: Any = (slice(None), slice(None))
 
 
 def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
@@ -29,7 +29,7 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
         Array (N, C, *out_size).
     """
     padded = fit(xp, x, geometry, -math.inf)
-    taps = [padded[(*_EVERY, *slices)] for _, slices in geometry.taps()]
+    taps = [padded[_EVERY + slices] for _, slices in geometry.taps()]
     if len(taps) == 1:
         return taps[0].copy()
     y = xp.maximum(taps[0], taps[1])
@@ -57,7 +57,7 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     before = xp.ones_like(places, dtype='?')  # the maximum has not come yet
     has_nan = bool(xp.isnan(y).any())
     for _, slices in itertools.islice(geometry.taps(), math.prod(geometry.ksize) - 1):
-        tap = padded[(*_EVERY, *slices)]
+        tap = padded[_EVERY + slices]
         before &= tap != y
         if has_nan:
             before &= tap == tap
@@ -81,7 +81,7 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     span = empty_like_layout(xp, wide, (*gy.shape[:2], *geometry.span))
     span[...] = 0
     for place, (_, slices) in enumerate(geometry.taps()):
-        span[(*_EVERY, *slices)] += wide * (places == place)
+        span[_EVERY + slices] += wide * (places == place)
     return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
 
 
@@ -101,7 +101,7 @@ def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
     y = empty_like_layout(xp, x, places.shape)
     y[...] = 0
     for place, (_, slices) in enumerate(geometry.taps()):
-        xp.copyto(y, padded[(*_EVERY, *slices)], where=places == place)
+        xp.copyto(y, padded[_EVERY + slices], where=places == place)
     return y
 
 
@@ -119,7 +119,7 @@ def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
     """
     wide = x.astype('f') if x.dtype.char == 'e' else x
     padded = fit(xp, wide, geometry, 0)
-    taps = [padded[(*_EVERY, *slices)] for _, slices in geometry.taps()]
+    taps = [padded[_EVERY + slices] for _, slices in geometry.taps()]
     y = taps[0].copy() if len(taps) == 1 else taps[0] + taps[1]
     for tap in taps[2:]:
         y += tap
@@ -144,7 +144,7 @@ def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> A
     span = empty_like_layout(xp, each, (*gy.shape[:2], *geometry.span))
     span[...] = 0
     for _, slices in geometry.taps():
-        span[(*_EVERY, *slices)] += each
+        span[_EVERY + slices] += each
     return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
 
 
@@ -169,7 +169,7 @@ def windows_reference(x: Any, geometry: Geometry, value: float) -> Any:
             axes = zip(out, geometry.stride, tap, geometry.dilate, geometry.pad, strict=True)
             at = tuple([o * s + t * d - p for o, s, t, d, p in axes])
             if all(0 <= i < size for i, size in zip(at, geometry.in_size, strict=True)):
-                windows[(*_EVERY, *out, place)] = x[(*_EVERY, *at)]
+                windows[_EVERY + (*out, place)] = x[_EVERY + at]
     return windows
 
 

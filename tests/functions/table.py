@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.functions import rows_activation, rows_array, rows_elementwise, rows_network, rows_operators, rows_rearranging, rows_reductions
+from tests.functions import (
+    rows_activation,
+    rows_array,
+    rows_elementwise,
+    rows_network,
+    rows_operators,
+    rows_rearranging,
+    rows_reductions,
+)
 from tests.functions.row import Row, pairs
 from tests.functions.rows_convolution import ROWS as CONVOLUTIONS
 

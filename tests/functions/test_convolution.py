@@ -29,7 +29,9 @@ def test_two_dtypes_are_computed_in_the_wider_one(function: Callable[..., Any], 
     y = function(*variables)
     assert y.dtype == of_x
     expected = function(x.astype('d'), W.astype('d'), b.astype('d')).array
-    np.testing.assert_allclose(y.array, expected, rtol=2 * np.finfo(of_x).eps, atol=8 * np.finfo(min(of_x, of_W, key='efd'.index)).eps)
+    np.testing.assert_allclose(
+        y.array, expected, rtol=2 * np.finfo(of_x).eps, atol=8 * np.finfo(min(of_x, of_W, key='efd'.index)).eps
+    )
     y.grad = np.ones_like(y.array)
     y.backward()
     assert [v.grad.dtype for v in variables] == [v.dtype for v in variables]

@@ -54,8 +54,14 @@ def check(geometry: Geometry, x: Any, W: Any, b: Any, bx: Any, gy: Any, rtol: fl
     pairs = [
         (kernels.convolve(np, x, W, b, geometry), kernels.convolve_reference(*wide[:3], geometry)),
         (kernels.convolve(np, x, W, None, geometry), kernels.convolve_reference(*wide[:2], None, geometry)),
-        (kernels.data_gradient(np, gy, W, bx, geometry), kernels.data_gradient_reference(wide[4], wide[1], wide[3], geometry)),
-        (kernels.data_gradient(np, gy, W, None, geometry), kernels.data_gradient_reference(wide[4], wide[1], None, geometry)),
+        (
+            kernels.data_gradient(np, gy, W, bx, geometry),
+            kernels.data_gradient_reference(wide[4], wide[1], wide[3], geometry),
+        ),
+        (
+            kernels.data_gradient(np, gy, W, None, geometry),
+            kernels.data_gradient_reference(wide[4], wide[1], None, geometry),
+        ),
         (kernels.filter_gradient(np, x, gy, geometry), kernels.filter_gradient_reference(wide[0], wide[4], geometry)),
     ]
     for actual, expected in pairs:

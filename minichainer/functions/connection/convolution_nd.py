@@ -292,7 +292,9 @@ def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad
 
 def _check_axes(op: str, x: Any, n: int) -> None:
     if x.ndim != n + 2:
-        raise ValueError(f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}')
+        raise ValueError(
+            f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}'
+        )
 
 
 def _convolution(
@@ -320,4 +322,3 @@ def _convolution(
     x, W, b = same_dtype(x, W, b)
     y = convolve(x, W, geometry, names) if b is None else convolve_with_bias(x, W, b, geometry, names)
     return y if y.dtype == dtype else cast(y, dtype)
-

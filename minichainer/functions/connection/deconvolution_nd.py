@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions.array.conversion import cast
-from minichainer.functions.connection._geometry import check_bias, check_images, invalid_in, positive_tuple, same_dtype
+from minichainer.functions.connection._geometry import (
+    check_bias,
+    check_images,
+    invalid_in,
+    positive_tuple,
+    same_dtype,
+)
 from minichainer.functions.connection.convolution_nd import ND, PLANAR, Names, deconvolve, deconvolve_with_bias
 from minichainer.kernels._windows import Geometry
 from minichainer.utils import argument
@@ -158,7 +164,9 @@ def deconvolution_3d(
 
 def _check_axes(op: str, x: Any, n: int) -> None:
     if x.ndim != n + 2:
-        raise ValueError(f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}')
+        raise ValueError(
+            f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}'
+        )
 
 
 def _deconvolution(
@@ -197,7 +205,9 @@ def _check_channels(name: str, x: Variable, W: Variable, groups: int, planar: bo
     if groups < 1:
         raise invalid_in(name, 'groups of at least 1', f'{groups}')
     if channels != len(W):
-        raise invalid_in(name, f'x.shape[1] == W.shape[0] = {len(W)}', f'{channels} (x.shape = {x.shape}, W.shape = {W.shape})')
+        raise invalid_in(
+            name, f'x.shape[1] == W.shape[0] = {len(W)}', f'{channels} (x.shape = {x.shape}, W.shape = {W.shape})'
+        )
     if channels % groups:
         error = ValueError if planar else TypeError
         raise error(f'{name}: groups that divides the {channels} input channels expected, came groups = {groups}')

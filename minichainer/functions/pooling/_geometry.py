@@ -13,7 +13,9 @@ from minichainer.variable import Variable
 def check_axes(op: str, x: Any, n: int) -> None:
     """Raises ValueError where x has not n axes of space."""
     if x.ndim != n + 2:
-        raise ValueError(f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}')
+        raise ValueError(
+            f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}'
+        )
 
 
 def window_geometry(

@@ -127,4 +127,5 @@ def _average_pooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, pad_v
         raise ValueError(f'{name}: pad_value 0 or None expected, came {pad_value!r}')
     x = as_variable(x)
     geometry = window_geometry(name, x, ksize, stride, pad, False, empty=name == 'AveragePooling2D')
-    return window_means(x, geometry, pad_value == 0, name)
+    y: Variable = window_means(x, geometry, pad_value == 0, name)
+    return y
