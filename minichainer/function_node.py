@@ -56,6 +56,8 @@ class FunctionNode(Node):
     output_count = 1
     #: In debug mode, where the function was applied (:class:`traceback.StackSummary`).
     stack: Any = None
+    #: False: :meth:`forward` and :meth:`backward` get C-contiguous arrays, whatever layout the kernels have chosen.
+    takes_any_layout = False
     is_elementwise = False
     lazy_grad_sum = False
 
@@ -266,6 +268,8 @@ class FunctionNode(Node):
         variables = [as_variable(x) for x in inputs]
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, self.label)
+        if not self.takes_any_layout:
+            arrays = tuple([_contiguous(x) for x in arrays])
         if config.type_check:
             self._check_types(arrays)
         outputs = self._watched_forward(arrays) if configuration.nondefault else self._checked_forward(arrays)
@@ -360,6 +364,8 @@ class FunctionNode(Node):
                 deposit(gx, edges[i], table, owned)
 
     def _backward_through_variables(self, indexes: Any, gradients: Any, table: dict[Node, Any]) -> list[Any]:
+        if not self.takes_any_layout:
+            gradients = [None if g is None else _contiguous(g) for g in gradients]
         grad_outputs = tuple([None if g is None else Variable(g, requires_grad=False) for g in gradients])
         found = self._gradients(indexes, grad_outputs, table)
         return [None if gx is None else gx.array for gx in found]
@@ -427,6 +433,10 @@ class _LocalHooks(dict):  # type: ignore[type-arg]
     def __del__(self) -> None:
         if self and count_nondefault is not None:
             count_nondefault(-len(self))
+
+
+def _contiguous(array: Any) -> Any:
+    return array if array.flags.c_contiguous else array.copy(order='C')
 
 
 def _as_gradient_variable(gradient: Any) -> Any:

@@ -26,6 +26,7 @@ class DefinedNode(FunctionNode):
     """The node of an op made by one of the decorators."""
 
     spec: Spec
+    takes_any_layout = True
     #: Arrays and static values that the rules need, in the order of ``spec.kept``.
     saved: tuple[Any, ...] = ()
     #: Values of the static parameters.

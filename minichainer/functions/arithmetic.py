@@ -231,6 +231,8 @@ _power_mixed = _mixed(
 class MultiAdd(FunctionNode):
     """The sum of any number of arrays."""
 
+    takes_any_layout = True
+
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         total = inputs[0]
         for x in inputs[1:]:

@@ -1,7 +1,7 @@
 """Convolution over any number of axes: three kernels that are each other's gradients.
 
-``convolve`` maps images and filters to images, ``data_gradient`` and ``filter_gradient`` are its transposes. All three
-take the same :class:`~minichainer.kernels._windows.Geometry`. Images are (batch, channels, *size) by their shape, and
+``convolve`` maps images and filters to images, ``data_gradient`` and ``filter_gradient`` are its transposes. All take
+the same :class:`~minichainer.kernels._windows.Geometry`. Images are (batch, channels, *size) by their shape, and
 lie in memory with the channels last, so that a block of patches is a matrix of long contiguous rows: patches of about
 a megabyte are multiplied at a time. Images of up to three channels have short rows; their patches are laid out the
 other way round.

@@ -526,6 +526,28 @@ def test_two_parameters_that_receive_one_gradient_do_not_share_it():
     np.testing.assert_array_equal(p.grad, q.grad)
 
 
+def test_a_users_function_gets_contiguous_arrays():
+    seen = []
+
+    class Layout(chainer.FunctionNode):
+        def forward(self, inputs):
+            self.retain_inputs((0,))
+            seen.append(inputs[0].flags.c_contiguous)
+            return (inputs[0] * 2,)
+
+        def backward(self, indexes, grad_outputs):
+            seen.append(grad_outputs[0].array.flags.c_contiguous)
+            seen.append(self.get_retained_inputs()[0].array.flags.c_contiguous)
+            return (grad_outputs[0] * 2,)
+
+    x = chainer.Variable(np.arange(6.0).reshape(2, 3))
+    y = F.transpose(Layout().apply((F.transpose(x),))[0])
+    y.grad = np.ones((2, 3))
+    y.backward()
+    assert seen == [True] * 3
+    np.testing.assert_array_equal(x.grad, np.full((2, 3), 2.0))
+
+
 # --- depth -----------------------------------------------------------------------------------------------------
 def chain(length):
     x = chainer.Variable(np.zeros(1))

@@ -31,6 +31,10 @@ def moving(name: str, reference: Any, cases: list[Case], label: str | None, **mo
     )
 
 
+def _reshape(x: Any, shape: Any) -> Any:
+    return np.reshape(x, shape)  # its second argument has another name in NumPy 1.26
+
+
 def _sum_to(x: Any, shape: Any) -> Any:
     lead = x.ndim - len(shape)
     x = x.sum(axis=tuple(range(lead)))
@@ -59,7 +63,7 @@ INDEX_ERRORS = (
 
 ROWS = [
     moving(
-        'reshape', np.reshape, [
+        'reshape', _reshape, [
             *grid((3, 4), shape=[(4, 3), (12,), (2, -1, 3), -1]), case((), shape=(1, 1)), case((1, 1), shape=()),
             case((0, 3), shape=(3, 0)), case((0, 3), shape=(2, 0, 7)),
         ], 'Reshape', order=3,
@@ -70,7 +74,7 @@ ROWS = [
         ),
     ),
     moving(
-        'reshape', np.reshape, [case((3, 4), shape=(3, 4)), case((), shape=()), case((0, 3), shape=(0, 3))], None,
+        'reshape', _reshape, [case((3, 4), shape=(3, 4)), case((), shape=()), case((0, 3), shape=(0, 3))], None,
         variant='same shape', except_from={'label': 'the Variable itself comes back'},
     ),
     moving(

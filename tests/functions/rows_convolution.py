@@ -17,7 +17,6 @@ from tests.functions.row import ANY, DISTINCT, Bad, Row, Special, case
 from tests.functions.rows_elementwise import INF, NAN
 
 
-
 def z(*shape: int, dtype: str = 'f') -> Any:
     return chainer.Variable(np.zeros(shape, dtype))
 
@@ -43,14 +42,28 @@ def _geometry(size: Any, k: Any, stride: Any, pad: Any, dilate: Any, cover_all: 
 
 
 def _convolution(
-    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1, groups: int = 1
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    cover_all: bool = False,
+    dilate: Any = 1,
+    groups: int = 1,
 ) -> Any:
     geometry = _geometry(x.shape[2:], W.shape[2:], stride, pad, dilate, cover_all, groups)
     return convolution.convolve_reference(x, W, b, geometry)
 
 
 def _deconvolution(
-    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, outsize: Any = None, dilate: Any = 1, groups: int = 1
+    x: Any,
+    W: Any,
+    b: Any = None,
+    stride: Any = 1,
+    pad: Any = 0,
+    outsize: Any = None,
+    dilate: Any = 1,
+    groups: int = 1,
 ) -> Any:
     n, k, size = x.ndim - 2, W.shape[2:], x.shape[2:]
     stride, pad, dilate = (_each(v, n) for v in (stride, pad, dilate))
@@ -97,11 +110,15 @@ def convolution_errors(f: Callable[..., Any], n: int, name: str, planar: bool = 
         bad('strides', lambda: f(z(*x), z(*W), stride=(1,) * 4), ValueError, name, 'stride', str((1,) * 4)),
         bad('groups', lambda: f(z(*x), z(*W), groups=0), InvalidType, name, 'groups', '0'),
         bad(
-            'groups of filters', lambda: f(z(1, 4, *two), z(3, 2, *one), groups=2), ValueError if planar else TypeError,
-            name, 'groups', '3 filters',
+            'groups of filters',
+            lambda: f(z(1, 4, *two), z(3, 2, *one), groups=2),
+            ValueError if planar else TypeError,
+            name,
+            'groups',
+            '3 filters',
         ),
         bad('large filters', lambda: f(small, z(*W)), AssertionError, name, str(tuple(one)), 'positive'),
-    )  # fmt: skip
+    )
 
 
 def deconvolution_errors(f: Callable[..., Any], n: int, name: str, planar: bool = False) -> tuple[Bad, ...]:
@@ -116,8 +133,10 @@ def deconvolution_errors(f: Callable[..., Any], n: int, name: str, planar: bool 
         bad('no groups', lambda: f(z(*x), z(*W), groups=0), InvalidType, name, 'groups', '0'),
         bad('outsize', lambda: f(z(*x), z(*W), outsize=(9,) * n), InvalidType, name, 'outsize is 9', '2'),
         bad('int outsize', lambda: f(z(*x), z(*W), outsize=9), TypeError, name, 'outsize', 'tuple', '9'),
-        bad('pad', lambda: f(z(*x), z(*W), pad=2), RuntimeError if planar else AssertionError, name, 'pad', 'positive'),
-    )  # fmt: skip
+        bad(
+            'pad', lambda: f(z(*x), z(*W), pad=2), RuntimeError if planar else AssertionError, name, 'pad', 'positive'
+        ),
+    )
 
 
 def pooling_errors(f: Callable[..., Any], n: int, name: str, **params: Any) -> tuple[Bad, ...]:
@@ -144,133 +163,294 @@ EXCUSES = {
 }
 ROW_HAS_IT = {**EXCUSES, 'wrong kind': 'the first row of the name has it'}
 CONVOLUTION_2D = (
-    case((2, 2, 4, 3), (3, 2, 3, 2), (3,)), case((1, 2, 5, 4), (2, 2, 2, 3), (2,), stride=(2, 1), pad=(1, 2)),
-    case((1, 4, 4, 5), (2, 4, 2, 2), (2,), stride=2, cover_all=True), case((1, 1, 5, 5), (2, 1, 2, 2), (2,), dilate=(2, 3)),
-    case((1, 4, 3, 3), (4, 2, 2, 2), (4,), groups=2, pad=1), case((0, 2, 3, 3), (2, 2, 2, 2), (2,)),
-    case((1, 2, 2, 2), (1, 2, 1, 1), (1,)), case((1, 1, 1, 2), (1, 1, 3, 2), (1,), pad=(3, 2)),
-    case((1, 1, 2, 2), (1, 1, 4, 3), (1,), stride=3, cover_all=True), case((1, 1, 5, 4), (1, 1, 1, 1), (1,), stride=3),
-    case((1, 2, 3, 3), (0, 2, 2, 2), (0,)), case((1, 0, 3, 3), (2, 0, 2, 2), (2,)),
-)  # fmt: skip
+    case((2, 2, 4, 3), (3, 2, 3, 2), (3,)),
+    case((1, 2, 5, 4), (2, 2, 2, 3), (2,), stride=(2, 1), pad=(1, 2)),
+    case((1, 4, 4, 5), (2, 4, 2, 2), (2,), stride=2, cover_all=True),
+    case((1, 1, 5, 5), (2, 1, 2, 2), (2,), dilate=(2, 3)),
+    case((1, 4, 3, 3), (4, 2, 2, 2), (4,), groups=2, pad=1),
+    case((0, 2, 3, 3), (2, 2, 2, 2), (2,)),
+    case((1, 2, 2, 2), (1, 2, 1, 1), (1,)),
+    case((1, 1, 1, 2), (1, 1, 3, 2), (1,), pad=(3, 2)),
+    case((1, 1, 2, 2), (1, 1, 4, 3), (1,), stride=3, cover_all=True),
+    case((1, 1, 5, 4), (1, 1, 1, 1), (1,), stride=3),
+    case((1, 2, 3, 3), (0, 2, 2, 2), (0,)),
+    case((1, 0, 3, 3), (2, 0, 2, 2), (2,)),
+)
 DECONVOLUTION_2D = (
-    case((2, 2, 2, 3), (2, 3, 3, 2), (3,)), case((1, 2, 3, 2), (2, 2, 2, 3), (2,), stride=(2, 3), pad=(1, 2)),
-    case((1, 2, 2, 3), (2, 1, 3, 2), (1,), stride=2, pad=1, outsize=(4, 5)), case((1, 1, 3, 2), (1, 4, 2, 2), (4,), dilate=(2, 1)),
-    case((1, 4, 2, 2), (4, 1, 2, 2), (2,), groups=2), case((0, 2, 3, 3), (2, 2, 2, 2), (2,)),
+    case((2, 2, 2, 3), (2, 3, 3, 2), (3,)),
+    case((1, 2, 3, 2), (2, 2, 2, 3), (2,), stride=(2, 3), pad=(1, 2)),
+    case((1, 2, 2, 3), (2, 1, 3, 2), (1,), stride=2, pad=1, outsize=(4, 5)),
+    case((1, 1, 3, 2), (1, 4, 2, 2), (4,), dilate=(2, 1)),
+    case((1, 4, 2, 2), (4, 1, 2, 2), (2,), groups=2),
+    case((0, 2, 3, 3), (2, 2, 2, 2), (2,)),
     case((1, 2, 2, 2), (2, 1, 1, 1), (1,), stride=2),
-)  # fmt: skip
-
-
+)
 
 
 ROWS = [
     Row(
-        'convolution_2d', F.convolution_2d, _convolution, (ANY, ANY, ANY), CONVOLUTION_2D, order=3, label='Convolution2DFunction',
+        'convolution_2d',
+        F.convolution_2d,
+        _convolution,
+        (ANY, ANY, ANY),
+        CONVOLUTION_2D,
+        order=3,
+        label='Convolution2DFunction',
         errors=(
             *convolution_errors(F.convolution_2d, 2, 'Convolution2DFunction', True),
             bad('axes', lambda: F.convolution_2d(z(3, 4, 4), z(2, 3, 3, 3)), InvalidType, '4 axes', '(3, 4, 4)'),
-            bad('removed', lambda: F.convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), deterministic=True), ValueError, 'cudnn_deterministic'),
-            bad('unknown', lambda: F.convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), foo=1), TypeError, 'convolution_2d()', 'foo'),
             bad(
-                'bias dtype', lambda: F.convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), z(1, dtype='d')), InvalidType,
-                'b.dtype', 'float32', 'float64',
+                'removed',
+                lambda: F.convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), deterministic=True),
+                ValueError,
+                'cudnn_deterministic',
+            ),
+            bad(
+                'unknown',
+                lambda: F.convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), foo=1),
+                TypeError,
+                'convolution_2d()',
+                'foo',
+            ),
+            bad(
+                'bias dtype',
+                lambda: F.convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), z(1, dtype='d')),
+                InvalidType,
+                'b.dtype',
+                'float32',
+                'float64',
             ),
         ),
         except_from=EXCUSES,
     ),
     Row(
-        'convolution_2d', F.convolution_2d, _convolution, (ANY, ANY),
-        (case((2, 1, 3, 4), (2, 1, 2, 3)), case((1, 6, 2, 3), (6, 1, 2, 2), groups=6), case((0, 1, 2, 2), (1, 1, 2, 2))),
-        variant='no bias', order=3, label='Convolution2DFunction', except_from=ROW_HAS_IT,
+        'convolution_2d',
+        F.convolution_2d,
+        _convolution,
+        (ANY, ANY),
+        (
+            case((2, 1, 3, 4), (2, 1, 2, 3)),
+            case((1, 6, 2, 3), (6, 1, 2, 2), groups=6),
+            case((0, 1, 2, 2), (1, 1, 2, 2)),
+        ),
+        variant='no bias',
+        order=3,
+        label='Convolution2DFunction',
+        except_from=ROW_HAS_IT,
     ),
     Row(
-        'convolution_1d', F.convolution_1d, _convolution, (ANY, ANY, ANY),
+        'convolution_1d',
+        F.convolution_1d,
+        _convolution,
+        (ANY, ANY, ANY),
         (
-            case((2, 2, 5), (3, 2, 2), (3,)), case((2, 4, 6), (2, 2, 2), (2,), stride=3, pad=1, cover_all=True, dilate=2, groups=2),
+            case((2, 2, 5), (3, 2, 2), (3,)),
+            case((2, 4, 6), (2, 2, 2), (2,), stride=3, pad=1, cover_all=True, dilate=2, groups=2),
             case((0, 1, 2), (1, 1, 2), (1,)),
         ),
-        label='ConvolutionND', except_from=EXCUSES,
-        errors=(*convolution_errors(F.convolution_1d, 1, 'ConvolutionND'), axes_error(F.convolution_1d, 1, z(1, 2, 2))),
-    ),
-    Row(
-        'convolution_3d', F.convolution_3d, _convolution, (ANY, ANY, ANY),
-        (case((1, 1, 2, 3, 2), (2, 1, 2, 2, 1), (2,), stride=(1, 2, 1), pad=(1, 0, 0)), case((0, 1, 2, 2, 2), (1, 1, 1, 1, 1), (1,))),
-        label='ConvolutionND', except_from=EXCUSES,
-        errors=(*convolution_errors(F.convolution_3d, 3, 'ConvolutionND'), axes_error(F.convolution_3d, 3, z(1, 2, 2, 2, 2))),
-    ),
-    Row(
-        'convolution_nd', F.convolution_nd, _convolution, (ANY, ANY, ANY),
-        (
-            case((2, 2, 4), (3, 2, 3), (3,)), case((1, 2, 3, 4), (2, 1, 2, 2), (2,), groups=2, pad=(1, 0)), case((2, 3), (4, 3), (4,)),
-            case((1, 1, 2, 2, 2, 1), (1, 1, 2, 1, 2, 1), (1,)), case((0, 1, 2), (1, 1, 2), (1,)),
+        label='ConvolutionND',
+        except_from=EXCUSES,
+        errors=(
+            *convolution_errors(F.convolution_1d, 1, 'ConvolutionND'),
+            axes_error(F.convolution_1d, 1, z(1, 2, 2)),
         ),
-        label='ConvolutionND', except_from=EXCUSES, errors=convolution_errors(F.convolution_nd, 2, 'ConvolutionND'),
     ),
     Row(
-        'dilated_convolution_2d', F.dilated_convolution_2d, _convolution, (ANY, ANY, ANY),
+        'convolution_3d',
+        F.convolution_3d,
+        _convolution,
+        (ANY, ANY, ANY),
         (
-            case((1, 2, 5, 4), (2, 2, 3, 2), (2,), dilate=2), case((1, 1, 3, 3), (1, 1, 2, 2), (1,), stride=(1, 2), pad=1, cover_all=True),
+            case((1, 1, 2, 3, 2), (2, 1, 2, 2, 1), (2,), stride=(1, 2, 1), pad=(1, 0, 0)),
+            case((0, 1, 2, 2, 2), (1, 1, 1, 1, 1), (1,)),
+        ),
+        label='ConvolutionND',
+        except_from=EXCUSES,
+        errors=(
+            *convolution_errors(F.convolution_3d, 3, 'ConvolutionND'),
+            axes_error(F.convolution_3d, 3, z(1, 2, 2, 2, 2)),
+        ),
+    ),
+    Row(
+        'convolution_nd',
+        F.convolution_nd,
+        _convolution,
+        (ANY, ANY, ANY),
+        (
+            case((2, 2, 4), (3, 2, 3), (3,)),
+            case((1, 2, 3, 4), (2, 1, 2, 2), (2,), groups=2, pad=(1, 0)),
+            case((2, 3), (4, 3), (4,)),
+            case((1, 1, 2, 2, 2, 1), (1, 1, 2, 1, 2, 1), (1,)),
+            case((0, 1, 2), (1, 1, 2), (1,)),
+        ),
+        label='ConvolutionND',
+        except_from=EXCUSES,
+        errors=convolution_errors(F.convolution_nd, 2, 'ConvolutionND'),
+    ),
+    Row(
+        'dilated_convolution_2d',
+        F.dilated_convolution_2d,
+        _convolution,
+        (ANY, ANY, ANY),
+        (
+            case((1, 2, 5, 4), (2, 2, 3, 2), (2,), dilate=2),
+            case((1, 1, 3, 3), (1, 1, 2, 2), (1,), stride=(1, 2), pad=1, cover_all=True),
             case((0, 1, 2, 2), (1, 1, 2, 2), (1,)),
         ),
-        label='Convolution2DFunction', except_from=EXCUSES,
+        label='Convolution2DFunction',
+        except_from=EXCUSES,
         errors=(
-            bad('wrong kind', lambda: F.dilated_convolution_2d(z(1, 1, 3, 3, dtype='i'), z(1, 1, 2, 2)), InvalidType, 'float', 'int32'),
-            bad('dilate', lambda: F.dilated_convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), dilate=0), ValueError, 'dilate', 'came 0'),
+            bad(
+                'wrong kind',
+                lambda: F.dilated_convolution_2d(z(1, 1, 3, 3, dtype='i'), z(1, 1, 2, 2)),
+                InvalidType,
+                'float',
+                'int32',
+            ),
+            bad(
+                'dilate',
+                lambda: F.dilated_convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), dilate=0),
+                ValueError,
+                'dilate',
+                'came 0',
+            ),
         ),
     ),
     Row(
-        'depthwise_convolution_2d', F.depthwise_convolution_2d, _depthwise, (ANY, ANY, ANY),
+        'depthwise_convolution_2d',
+        F.depthwise_convolution_2d,
+        _depthwise,
+        (ANY, ANY, ANY),
         (
-            case((2, 3, 3, 3), (2, 3, 2, 2), (6,)), case((1, 2, 4, 3), (1, 2, 3, 2), (2,), stride=(2, 1), pad=(1, 0)),
+            case((2, 3, 3, 3), (2, 3, 2, 2), (6,)),
+            case((1, 2, 4, 3), (1, 2, 3, 2), (2,), stride=(2, 1), pad=(1, 0)),
             case((0, 2, 2, 2), (1, 2, 2, 2), (2,)),
         ),
-        label='Convolution2DFunction', except_from=EXCUSES,
+        label='Convolution2DFunction',
+        except_from=EXCUSES,
         errors=(
-            bad('wrong kind', lambda: F.depthwise_convolution_2d(z(1, 1, 3, 3, dtype='i'), z(1, 1, 2, 2)), InvalidType, 'float', 'int32'),
-            bad('axes', lambda: F.depthwise_convolution_2d(z(1, 3, 4), z(2, 3, 3)), ValueError, 'four axes', '(2, 3, 3)'),
-            bad('channels', lambda: F.depthwise_convolution_2d(z(1, 3, 4, 4), z(2, 2, 3, 3)), InvalidType, '3', 'groups = 2'),
-            bad('bias', lambda: F.depthwise_convolution_2d(z(1, 3, 4, 4), z(2, 3, 3, 3), z(2)), InvalidType, '(6,)', '(2,)'),
+            bad(
+                'wrong kind',
+                lambda: F.depthwise_convolution_2d(z(1, 1, 3, 3, dtype='i'), z(1, 1, 2, 2)),
+                InvalidType,
+                'float',
+                'int32',
+            ),
+            bad(
+                'axes',
+                lambda: F.depthwise_convolution_2d(z(1, 3, 4), z(2, 3, 3)),
+                ValueError,
+                'four axes',
+                '(2, 3, 3)',
+            ),
+            bad(
+                'channels',
+                lambda: F.depthwise_convolution_2d(z(1, 3, 4, 4), z(2, 2, 3, 3)),
+                InvalidType,
+                '3',
+                'groups = 2',
+            ),
+            bad(
+                'bias',
+                lambda: F.depthwise_convolution_2d(z(1, 3, 4, 4), z(2, 3, 3, 3), z(2)),
+                InvalidType,
+                '(6,)',
+                '(2,)',
+            ),
         ),
     ),
     Row(
-        'deconvolution_2d', F.deconvolution_2d, _deconvolution, (ANY, ANY, ANY), DECONVOLUTION_2D, order=3,
-        label='Deconvolution2DFunction', except_from=EXCUSES,
+        'deconvolution_2d',
+        F.deconvolution_2d,
+        _deconvolution,
+        (ANY, ANY, ANY),
+        DECONVOLUTION_2D,
+        order=3,
+        label='Deconvolution2DFunction',
+        except_from=EXCUSES,
         errors=(
             *deconvolution_errors(F.deconvolution_2d, 2, 'Deconvolution2DFunction', True),
             bad('axes', lambda: F.deconvolution_2d(z(3, 4, 4), z(3, 2, 3, 3)), InvalidType, '4 axes', '(3, 4, 4)'),
-            bad('removed', lambda: F.deconvolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), deterministic=True), ValueError, 'cudnn_deterministic'),
-            bad('unknown', lambda: F.deconvolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), foo=1), TypeError, 'deconvolution_2d()', 'foo'),
+            bad(
+                'removed',
+                lambda: F.deconvolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), deterministic=True),
+                ValueError,
+                'cudnn_deterministic',
+            ),
+            bad(
+                'unknown',
+                lambda: F.deconvolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), foo=1),
+                TypeError,
+                'deconvolution_2d()',
+                'foo',
+            ),
         ),
     ),
     Row(
-        'deconvolution_2d', F.deconvolution_2d, _deconvolution, (ANY, ANY),
+        'deconvolution_2d',
+        F.deconvolution_2d,
+        _deconvolution,
+        (ANY, ANY),
         (case((2, 1, 3, 2), (1, 2, 2, 3)), case((0, 1, 2, 2), (1, 1, 2, 2))),
-        variant='no bias', order=3, label='Deconvolution2DFunction', except_from=ROW_HAS_IT,
+        variant='no bias',
+        order=3,
+        label='Deconvolution2DFunction',
+        except_from=ROW_HAS_IT,
     ),
     Row(
-        'deconvolution_1d', F.deconvolution_1d, _deconvolution, (ANY, ANY, ANY),
+        'deconvolution_1d',
+        F.deconvolution_1d,
+        _deconvolution,
+        (ANY, ANY, ANY),
         (
-            case((2, 2, 3), (2, 3, 2), (3,)), case((2, 4, 3), (4, 1, 2), (2,), stride=3, pad=1, dilate=2, groups=2, outsize=(8,)),
+            case((2, 2, 3), (2, 3, 2), (3,)),
+            case((2, 4, 3), (4, 1, 2), (2,), stride=3, pad=1, dilate=2, groups=2, outsize=(8,)),
             case((0, 1, 2), (1, 1, 2), (1,)),
         ),
-        label='DeconvolutionND', except_from=EXCUSES,
-        errors=(*deconvolution_errors(F.deconvolution_1d, 1, 'DeconvolutionND'), axes_error(F.deconvolution_1d, 1, z(1, 2, 2))),
+        label='DeconvolutionND',
+        except_from=EXCUSES,
+        errors=(
+            *deconvolution_errors(F.deconvolution_1d, 1, 'DeconvolutionND'),
+            axes_error(F.deconvolution_1d, 1, z(1, 2, 2)),
+        ),
     ),
     Row(
-        'deconvolution_3d', F.deconvolution_3d, _deconvolution, (ANY, ANY, ANY),
-        (case((1, 1, 2, 2, 1), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), pad=(1, 0, 0)), case((0, 1, 2, 2, 2), (1, 1, 1, 1, 1), (1,))),
-        label='DeconvolutionND', except_from=EXCUSES,
-        errors=(*deconvolution_errors(F.deconvolution_3d, 3, 'DeconvolutionND'), axes_error(F.deconvolution_3d, 3, z(1, 2, 2, 2, 2))),
-    ),
-    Row(
-        'deconvolution_nd', F.deconvolution_nd, _deconvolution, (ANY, ANY, ANY),
+        'deconvolution_3d',
+        F.deconvolution_3d,
+        _deconvolution,
+        (ANY, ANY, ANY),
         (
-            case((2, 2, 4), (2, 3, 3), (3,)), case((1, 2, 2, 2), (2, 1, 2, 2), (2,), groups=2, pad=(1, 0)), case((2, 3), (3, 4), (4,)),
+            case((1, 1, 2, 2, 1), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), pad=(1, 0, 0)),
+            case((0, 1, 2, 2, 2), (1, 1, 1, 1, 1), (1,)),
+        ),
+        label='DeconvolutionND',
+        except_from=EXCUSES,
+        errors=(
+            *deconvolution_errors(F.deconvolution_3d, 3, 'DeconvolutionND'),
+            axes_error(F.deconvolution_3d, 3, z(1, 2, 2, 2, 2)),
+        ),
+    ),
+    Row(
+        'deconvolution_nd',
+        F.deconvolution_nd,
+        _deconvolution,
+        (ANY, ANY, ANY),
+        (
+            case((2, 2, 4), (2, 3, 3), (3,)),
+            case((1, 2, 2, 2), (2, 1, 2, 2), (2,), groups=2, pad=(1, 0)),
+            case((2, 3), (3, 4), (4,)),
             case((0, 1, 2), (1, 1, 2), (1,)),
         ),
-        label='DeconvolutionND', except_from=EXCUSES, errors=deconvolution_errors(F.deconvolution_nd, 2, 'DeconvolutionND'),
+        label='DeconvolutionND',
+        except_from=EXCUSES,
+        errors=deconvolution_errors(F.deconvolution_nd, 2, 'DeconvolutionND'),
     ),
-]  # fmt: skip
+]
 
-MAX_EXCUSES = {'zero-d': 'space is needed; the errors say so', 'zero-size': 'refused, as in Chainer; the errors say so'}
+MAX_EXCUSES = {
+    'zero-d': 'space is needed; the errors say so',
+    'zero-size': 'refused, as in Chainer; the errors say so',
+}
 MEAN_EXCUSES = {**MAX_EXCUSES, 'special values': 'sums, as in mean'}
 
 
@@ -279,17 +459,29 @@ def max_row(name: str, n: int, *cases: Any, **fields: Any) -> Row:
     errors = (
         *pooling_errors(f, n, 'MaxPoolingND', cover_all=False),
         bad('empty', lambda: f(z(0, 1, *[4] * n), 2), InvalidType, 'MaxPoolingND', 'size > 0', '(0, 1'),
-        axes_error(f, n, 2) if name[-2] != 'n' else bad('axes', lambda: f(z(1, 1), 2), ValueError, 'axis of space', '(1, 1)'),
+        axes_error(f, n, 2)
+        if name[-2] != 'n'
+        else bad('axes', lambda: f(z(1, 1), 2), ValueError, 'axis of space', '(1, 1)'),
     )
     return Row(name, f, _maxima, (DISTINCT,), cases, label='MaxPoolingND', errors=errors, **fields)
 
 
-def mean_row(name: str, n: int, *cases: Any, label: str = 'AveragePoolingND', excuses: Any = MEAN_EXCUSES, **fields: Any) -> Row:
+def mean_row(
+    name: str, n: int, *cases: Any, label: str = 'AveragePoolingND', excuses: Any = MEAN_EXCUSES, **fields: Any
+) -> Row:
     f = getattr(F, name)
     return Row(
-        name, f, _means, (ANY,), cases, order=3, label=label, except_from=excuses,
-        errors=(*pooling_errors(f, n, label), *fields.pop('errors', ())), **fields,
-    )  # fmt: skip
+        name,
+        f,
+        _means,
+        (ANY,),
+        cases,
+        order=3,
+        label=label,
+        except_from=excuses,
+        errors=(*pooling_errors(f, n, label), *fields.pop('errors', ())),
+        **fields,
+    )
 
 
 NO_SPECIAL = {**MAX_EXCUSES, 'special values': 'max_pooling_nd has them'}
@@ -305,44 +497,88 @@ def mean_errors(f: Callable[..., Any], n: int) -> tuple[Bad, ...]:
 
 ROWS += [
     max_row(
-        'max_pooling_nd', 1, case((2, 2, 5), ksize=2), case((1, 1, 4), ksize=3, stride=2, pad=1, cover_all=False),
-        case((1, 2, 3, 4), ksize=(2, 3), stride=(2, 1), pad=(1, 0), cover_all=False), case((1, 1, 4), ksize=1, stride=3), except_from=MAX_EXCUSES,
+        'max_pooling_nd',
+        1,
+        case((2, 2, 5), ksize=2),
+        case((1, 1, 4), ksize=3, stride=2, pad=1, cover_all=False),
+        case((1, 2, 3, 4), ksize=(2, 3), stride=(2, 1), pad=(1, 0), cover_all=False),
+        case((1, 1, 4), ksize=1, stride=3),
+        except_from=MAX_EXCUSES,
         special=(
             Special(
-                (np.array([[[NAN, 1.0, 2.0, NAN, INF, -INF]]]),), {'ksize': 2}, np.array([[[NAN, NAN, INF]]]),
+                (np.array([[[NAN, 1.0, 2.0, NAN, INF, -INF]]]),),
+                {'ksize': 2},
+                np.array([[[NAN, NAN, INF]]]),
                 (np.array([[[1.0, 0, 0, 1, 1, 0]]]),),
             ),
             Special(
-                (np.array([[[1.0, 1.0, 1.0]]]),), {'ksize': 2, 'stride': 1}, np.array([[[1.0, 1.0]]]), (np.array([[[1.0, 1, 0]]]),),
+                (np.array([[[1.0, 1.0, 1.0]]]),),
+                {'ksize': 2, 'stride': 1},
+                np.array([[[1.0, 1.0]]]),
+                (np.array([[[1.0, 1, 0]]]),),
             ),
-            Special((np.array([[[3.0]]]),), {'ksize': 1, 'pad': 1}, np.array([[[-INF, 3.0, -INF]]]), (np.array([[[1.0]]]),)),
+            Special(
+                (np.array([[[3.0]]]),),
+                {'ksize': 1, 'pad': 1},
+                np.array([[[-INF, 3.0, -INF]]]),
+                (np.array([[[1.0]]]),),
+            ),
         ),
     ),
-    max_row('max_pooling_1d', 1, case((2, 2, 5), ksize=2), case((2, 1, 5), ksize=3, stride=1, pad=1), except_from=NO_SPECIAL),
     max_row(
-        'max_pooling_2d', 2, case((1, 2, 4, 4), ksize=2), case((1, 1, 5, 4), ksize=(3, 2), stride=(2, 1), pad=(1, 0), cover_all=False),
-        case((1, 1, 5, 5), ksize=3, stride=2), except_from=NO_SPECIAL,
+        'max_pooling_1d',
+        1,
+        case((2, 2, 5), ksize=2),
+        case((2, 1, 5), ksize=3, stride=1, pad=1),
+        except_from=NO_SPECIAL,
     ),
     max_row(
-        'max_pooling_3d', 3, case((1, 1, 2, 3, 4), ksize=2), case((1, 1, 2, 3, 2), ksize=(1, 2, 2), stride=1, pad=(0, 1, 0)),
+        'max_pooling_2d',
+        2,
+        case((1, 2, 4, 4), ksize=2),
+        case((1, 1, 5, 4), ksize=(3, 2), stride=(2, 1), pad=(1, 0), cover_all=False),
+        case((1, 1, 5, 5), ksize=3, stride=2),
+        except_from=NO_SPECIAL,
+    ),
+    max_row(
+        'max_pooling_3d',
+        3,
+        case((1, 1, 2, 3, 4), ksize=2),
+        case((1, 1, 2, 3, 2), ksize=(1, 2, 2), stride=1, pad=(0, 1, 0)),
         except_from=NO_SPECIAL,
     ),
     mean_row(
-        'average_pooling_nd', 1, case((2, 2, 5), ksize=2), case((1, 1, 4), ksize=3, stride=2, pad=1, pad_value=None),
-        case((1, 2, 3, 4), ksize=(2, 3), stride=(2, 1), pad=(1, 0)), case((1, 1, 2), ksize=2, pad=3, pad_value=None),
-        case((1, 1, 4), ksize=1, stride=3), errors=mean_errors(F.average_pooling_nd, 1),
+        'average_pooling_nd',
+        1,
+        case((2, 2, 5), ksize=2),
+        case((1, 1, 4), ksize=3, stride=2, pad=1, pad_value=None),
+        case((1, 2, 3, 4), ksize=(2, 3), stride=(2, 1), pad=(1, 0)),
+        case((1, 1, 2), ksize=2, pad=3, pad_value=None),
+        case((1, 1, 4), ksize=1, stride=3),
+        errors=mean_errors(F.average_pooling_nd, 1),
     ),
     mean_row(
-        'average_pooling_1d', 1, case((2, 2, 5), ksize=2), case((1, 1, 4), ksize=3, stride=2, pad=1, pad_value=None),
+        'average_pooling_1d',
+        1,
+        case((2, 2, 5), ksize=2),
+        case((1, 1, 4), ksize=3, stride=2, pad=1, pad_value=None),
         errors=(*mean_errors(F.average_pooling_1d, 1), axes_error(F.average_pooling_1d, 1, 2)),
     ),
     mean_row(
-        'average_pooling_2d', 2, case((1, 2, 4, 3), ksize=2), case((1, 1, 5, 4), ksize=(3, 2), stride=(2, 1), pad=(1, 0)),
-        case((0, 1, 4, 4), ksize=2), label='AveragePooling2D', excuses=AVERAGE_EMPTY,
+        'average_pooling_2d',
+        2,
+        case((1, 2, 4, 3), ksize=2),
+        case((1, 1, 5, 4), ksize=(3, 2), stride=(2, 1), pad=(1, 0)),
+        case((0, 1, 4, 4), ksize=2),
+        label='AveragePooling2D',
+        excuses=AVERAGE_EMPTY,
         errors=(axes_error(F.average_pooling_2d, 2, 2, error=InvalidType),),
     ),
     mean_row(
-        'average_pooling_3d', 3, case((1, 1, 2, 3, 4), ksize=2), case((1, 1, 2, 2, 2), ksize=(1, 2, 2), stride=1, pad=(0, 1, 0), pad_value=None),
+        'average_pooling_3d',
+        3,
+        case((1, 1, 2, 3, 4), ksize=2),
+        case((1, 1, 2, 2, 2), ksize=(1, 2, 2), stride=1, pad=(0, 1, 0), pad_value=None),
         errors=(*mean_errors(F.average_pooling_3d, 3), axes_error(F.average_pooling_3d, 3, 2)),
     ),
-]  # fmt: skip
+]

@@ -6,10 +6,14 @@ from tests.functions import (
     rows_activation,
     rows_array,
     rows_elementwise,
+    rows_linear_algebra,
+    rows_losses,
+    rows_math,
     rows_network,
     rows_operators,
     rows_rearranging,
     rows_reductions,
+    rows_structured,
 )
 from tests.functions.row import Row, pairs
 from tests.functions.rows_convolution import ROWS as CONVOLUTIONS
@@ -23,6 +27,10 @@ ROWS: list[Row] = [
     *rows_network.ROWS,
     *rows_activation.ROWS,
     *CONVOLUTIONS,
+    *rows_math.ROWS,
+    *rows_linear_algebra.ROWS,
+    *rows_losses.ROWS,
+    *rows_structured.ROWS,
 ]
 CASES = list(pairs(ROWS))
 

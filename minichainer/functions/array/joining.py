@@ -16,6 +16,8 @@ from minichainer.variable import Variable, as_variable
 class Concat(FunctionNode):
     """Joins arrays along an axis; its gradient is :class:`SplitAxis`."""
 
+    takes_any_layout = True
+
     def __init__(self, axis: int) -> None:
         self.axis = axis
 
@@ -77,6 +79,8 @@ def _misfit(op: str, expected: str, actual: str) -> InvalidType:
 
 class SplitAxis(FunctionNode):
     """Splits an array along an axis; its gradient is :class:`Concat`."""
+
+    takes_any_layout = True
 
     def __init__(self, sections: Any, axis: int) -> None:
         self.sections = sections
@@ -156,6 +160,8 @@ def _sections(value: Any) -> Any:
 
 class Stack(FunctionNode):
     """Joins arrays along a new axis."""
+
+    takes_any_layout = True
 
     def __init__(self, axis: int) -> None:
         self.axis = axis

@@ -18,7 +18,7 @@ def invalid_in(name: str, expected: str, actual: str) -> InvalidType:
 
 
 def positive_tuple(name: str, what: str, value: Any, n: int, least: int = 1) -> tuple[int, ...]:
-    """An int, or one int per axis, as a tuple; ValueError where one is less than ``least`` or their number is wrong."""
+    """An int, or one int per axis, as a tuple; ValueError where one is below ``least`` or their number is wrong."""
     values = tuple(value) if hasattr(value, '__len__') else (value,) * n
     if len(values) != n:
         raise ValueError(f'{name}: {what} as an int or {n} ints expected, came {value}')
@@ -40,7 +40,8 @@ def check_images(name: str, x: Variable, W: Variable, planar: bool) -> None:
 def check_channels(name: str, x: Variable, W: Variable, groups: int, planar: bool) -> None:
     """Raises where the input channels of images and filters do not fit, or are not divided by ``groups``."""
     channels, filters = x.shape[1], len(W)
-    came = f'groups = {groups}, {channels} input channels and {filters} filters (x.shape = {x.shape}, W.shape = {W.shape})'
+    shapes = f'(x.shape = {x.shape}, W.shape = {W.shape})'
+    came = f'groups = {groups}, {channels} input channels and {filters} filters {shapes}'
     if groups < 1:
         raise invalid_in(name, 'groups of at least 1', came)
     if not planar and (channels % groups or filters % groups):

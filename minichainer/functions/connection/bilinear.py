@@ -10,7 +10,9 @@ from minichainer.variable import Variable, as_variable
 
 
 def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None) -> Variable:
-    r"""Bilinear map of two vectors, :math:`y_l = \sum_{jk} e^1_j e^2_k W_{jkl} + \sum_j e^1_j V^1_{jl} + \sum_k e^2_k V^2_{kl} + b_l`.
+    r"""Bilinear map of two vectors.
+
+    .. math:: y_l = \sum_{jk} e^1_j e^2_k W_{jkl} + \sum_j e^1_j V^1_{jl} + \sum_k e^2_k V^2_{kl} + b_l
 
     Args:
         e1: Variable or float array ``(B, J)``; with more axes, those after the first are taken together.

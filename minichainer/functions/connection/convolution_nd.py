@@ -314,8 +314,9 @@ def _convolution(
     out = tuple([get_conv_outsize(i, k, s, p, bool(cover_all), d) for i, k, s, p, d in axes])
     if any(o <= 0 for o in out):
         raise AssertionError(
-            f'{name}: filters that fit into the padded input expected, came filters of size {ksize} (dilation {dilate}) '
-            f'and an input of size {size} (padding {pad}): the output size would be {out}, and must be positive'
+            f'{name}: filters that fit into the padded input expected, came filters of size {ksize} (dilation '
+            f'{dilate}) and an input of size {size} (padding {pad}): the output size would be {out}, '
+            'and must be positive'
         )
     geometry = Geometry(size, ksize, stride, pad, dilate, out, groups)
     dtype = x.dtype

@@ -19,9 +19,9 @@ from minichainer.variable import Variable, as_array, as_variable
 def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean') -> Variable:
     r"""Negative log-likelihood of label sequences under a linear-chain conditional random field.
 
-    The score of a sequence is :math:`\sum_t x_t(y_t) + \sum_t c(y_{t-1}, y_t)`; its likelihood is the exponential of the
-    score, over the sum of those of all sequences. Sequences are sorted by length, the longest first, and given by
-    time step: ``xs[t]`` has one row for each sequence longer than t.
+    The score of a sequence is :math:`\sum_t x_t(y_t) + \sum_t c(y_{t-1}, y_t)`; its likelihood is the
+    exponential of the score, over the sum of those of all sequences. Sequences are sorted by length, the longest
+    first, and given by time step: ``xs[t]`` has one row for each sequence longer than t.
 
     J. Lafferty, A. McCallum and F. Pereira, Conditional Random Fields (2001).
 

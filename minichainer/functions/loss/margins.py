@@ -87,7 +87,9 @@ def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin
     """Twice the gradient of each distance, 0 where the loss is."""
     gap = m.square(anchor - positive) - m.square(anchor - negative)
     excess = m.sum(gap, 1, True) + margin
-    return spread(m, gy, without_axis_1(anchor.shape), reduce) * m.positive(excess) * 2
+    shape = without_axis_1(anchor.shape)
+    g = m.reshape(gy, shape) if reduce == 'no' else m.broadcast_to(gy * (1.0 / len(anchor)), shape)
+    return g * m.positive(excess) * 2
 
 
 def _anchor_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
@@ -105,8 +107,8 @@ def _negative_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, m
 @bilinear(_anchor_rule, _positive_rule, _negative_rule, name='Triplet')
 def triplet_loss(xp: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
     near, far = wide(anchor) - wide(positive), wide(anchor) - wide(negative)
-    excess = (xp.square(near) - xp.square(far)).sum(axis=1) + margin
-    return reduced_array(xp, xp.maximum(excess, 0), reduce, anchor.dtype)
+    losses = xp.maximum((xp.square(near) - xp.square(far)).sum(axis=1) + margin, 0)
+    return xp.asarray(losses if reduce == 'no' else losses.sum() / len(anchor), anchor.dtype)
 
 
 def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, reduce: str = 'mean') -> Variable:
@@ -119,7 +121,7 @@ def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, redu
         positive: points :math:`p` of the same kind as the anchors; same shape and dtype.
         negative: points :math:`n` of another kind; same shape and dtype.
         margin: by how much the squared distances should differ; positive.
-        reduce: ``'mean'`` or ``'no'``.
+        reduce: ``'mean'``, the sum divided by B, or ``'no'``.
 
     Returns:
         Variable of shape ``()`` or ``(B, ...)``.

@@ -6,6 +6,7 @@ from typing import Any
 from minichainer.backend import get_array_module
 from minichainer.functions._define import bilinear
 from minichainer.functions.activation.softmax import log_softmax
+from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.connection.embed_id import embed_id
 from minichainer.functions.loss._common import check_reduce, misfit, reduced, wide
@@ -50,7 +51,9 @@ def sampled_logistic_loss(xp: Any, x: Any, W: Any, samples: Any, signs: Any, red
     return xp.asarray(losses.sum(axis=1) if reduce == 'no' else losses.sum(), x.dtype)
 
 
-def negative_sampling(x: Any, t: Any, W: Any, sampler: Any, sample_size: int, reduce: str = 'sum', **kwargs: Any) -> Any:
+def negative_sampling(
+    x: Any, t: Any, W: Any, sampler: Any, sample_size: int, reduce: str = 'sum', **kwargs: Any
+) -> Any:
     r"""Negative sampling: logistic losses of the label's score, and of those of a few drawn classes.
 
     .. math:: -\log \sigma(x^\top w_t) - \sum_{i \sim P} \log \sigma(-x^\top w_i)
@@ -83,7 +86,8 @@ def negative_sampling(x: Any, t: Any, W: Any, sampler: Any, sample_size: int, re
     """
     return_samples = kwargs.pop('return_samples', False)
     if kwargs:
-        raise TypeError(f'negative_sampling() got unexpected keyword arguments {sorted(kwargs)}; return_samples is known')
+        unknown = sorted(kwargs)
+        raise TypeError(f'negative_sampling() got unexpected keyword arguments {unknown}; return_samples is known')
     check_reduce('negative_sampling', reduce, ('sum', 'no'))
     x, W, labels = as_variable(x), as_variable(W), as_array(t)
     fits = x.ndim == 2 and W.ndim == 2 and x.shape[1] == W.shape[1] and labels.shape == x.shape[:1]
@@ -101,7 +105,8 @@ def negative_sampling(x: Any, t: Any, W: Any, sampler: Any, sample_size: int, re
 def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Variable:
     r"""BlackOut: with p the softmax over the label and the drawn classes, :math:`-\log p_t - \sum_s \log(1 - p_s)`.
 
-    S. Ji and others, BlackOut: Speeding up Recurrent Neural Network Language Models With Very Large Vocabularies (2015).
+    S. Ji and others, BlackOut: Speeding up Recurrent Neural Network Language Models With Very Large Vocabularies
+    (2015).
 
     Args:
         x: features, Variable or float array ``(B, D)``.
@@ -131,5 +136,6 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
     xp = get_array_module(labels)
     classes = xp.concatenate((labels[:, None], samples), axis=1)
     scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))
-    log_p = log_softmax(reshape(scores, classes.shape))
-    return reduced(-(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1)), reduce)
+    log_p = log_softmax(cast(reshape(scores, classes.shape), wide(x.array).dtype))
+    losses = -(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1))
+    return cast(reduced(losses, reduce), x.dtype)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
 from minichainer.function_node import FunctionNode
+from minichainer.functions._checks import invalid
 from minichainer.variable import Variable, as_variable
 
 

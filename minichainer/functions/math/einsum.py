@@ -81,9 +81,10 @@ def einsum(*operands: Any) -> Variable:
     r"""Einstein summation: products of elements with equal subscripts, summed over those that the result lacks.
 
     Args:
-        operands: subscripts such as ``'ij,jk->ik'`` and then Variables or float arrays; or the arrays, each followed by
-            a list of ints (or Ellipsis) for its axes, and at last such a list for the result, or none. Without a
-            result its axes are those of the Ellipsis, then the labels that appear once in alphabetical order.
+        operands: subscripts such as ``'ij,jk->ik'`` and then Variables or float arrays; or the arrays, each
+            followed by a list of ints (or Ellipsis) for its axes, and at last such a list for the result, or
+            none. Without a result its axes are those of the Ellipsis, then the labels that appear once in
+            alphabetical order.
 
     Returns:
         Variable of the widest dtype; float16 is accumulated in float32.
@@ -104,7 +105,8 @@ def einsum(*operands: Any) -> Variable:
         )
     xs = [as_variable(x) for x in arrays]
     _check(sources, xs)
-    rest = max([x.ndim - len(source) + 1 for source, x in zip(sources, xs, strict=True) if _REST in source], default=0)
+    unnamed = [x.ndim - len(source) + 1 for source, x in zip(sources, xs, strict=True) if _REST in source]
+    rest = max(unnamed, default=0)
     rest_labels = tuple(range(100, 100 + rest))
     full = [_with_rest(source, rest_labels, x) for source, x in zip(sources, xs, strict=True)]
     result = _result(sources, target, rest_labels)
@@ -163,7 +165,7 @@ def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Label
     if target is None:
         return rest + tuple(sorted([label for label in every if label != _REST and every.count(label) == 1]))
     if _REST in every and _REST not in target:
-        raise ValueError('einsum: the subscripts of the result need an Ellipsis, sums over an Ellipsis are not supported')
+        raise ValueError('einsum: the result needs an Ellipsis too, sums over an Ellipsis are not supported')
     for label in target:
         if target.count(label) > 1:
             raise ValueError(f'einsum: the result has the subscript {_shown(label)} more than once')

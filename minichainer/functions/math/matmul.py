@@ -81,7 +81,7 @@ def _check(a: Variable, b: Variable, transa: bool, transb: bool, name: str = 'Ma
     if inner_a != inner_b:
         raise _misfit(
             'as many columns of a as rows of b', f'{inner_a} != {inner_b} (shapes {a.shape} and {b.shape}, '
-            f'transa={bool(transa)}, transb={bool(transb)})'
+            f'transa={bool(transa)}, transb={bool(transb)})', name,
         )  # fmt: skip
     lead_a, lead_b = a.shape[:-2][::-1], b.shape[:-2][::-1]
     if any(m != n and m != 1 and n != 1 for m, n in zip(lead_a, lead_b, strict=False)):

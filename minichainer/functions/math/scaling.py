@@ -59,7 +59,8 @@ def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
     y = as_variable(y)
     if y.ndim and (axis < 0 or x.shape[axis : axis + y.ndim] != y.shape):
         raise invalid(
-            f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0', f'shapes {x.shape} and {y.shape}, axis = {axis}',
+            f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0',
+            f'shapes {x.shape} and {y.shape}, axis = {axis}',
             f'Invalid operation is performed in: {name} (Forward)',
         )  # fmt: skip
     after = x.ndim - axis - y.ndim if y.ndim else 0
@@ -75,7 +76,8 @@ def _of_one_shape(name: str, **xs: Variable) -> None:
 
 
 @elementwise(
-    lambda m, gy, x0, x1: gy * (x0 - x1), lambda m, gy, p: gy * p, lambda m, gy, p: gy - gy * p, name='LinearInterpolate'
+    lambda m, gy, x0, x1: gy * (x0 - x1), lambda m, gy, p: gy * p, lambda m, gy, p: gy - gy * p,
+    name='LinearInterpolate',
 )  # fmt: skip
 def interpolate(xp: Any, p: Any, x0: Any, x1: Any) -> Any:
     if p.dtype.char == 'e':

@@ -23,11 +23,12 @@ def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int
     batch, (inner, columns) = dense.shape[:-2], dense.shape[-2:]
     count = len(dense) if batch else 1
     there = (row >= 0) & (col >= 0)
-    blocks = xp.broadcast_to(xp.arange(count).reshape(count, 1) if batch else 0, row.shape)[there]
+    numbers = xp.arange(count).reshape(count, 1) if batch else xp.arange(1)
+    blocks = xp.broadcast_to(numbers, row.shape)[there]
     i, j = blocks * rows + row[there], blocks * inner + col[there]
     wide = xp.promote_types(dense.dtype, 'f')
-    values, flat = data[there].astype(wide, copy=False), dense.reshape(-1, columns).astype(wide, copy=False)
-    y = _product(xp, values, i, j, flat, count * rows)
+    flat = dense.reshape(count * inner, columns).astype(wide, copy=False)
+    y = _product(xp, data[there].astype(wide, copy=False), i, j, flat, count * rows)
     return y.reshape(*batch, rows, columns).astype(dense.dtype, copy=False)
 
 
@@ -51,7 +52,8 @@ def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
     there = (row >= 0) & (col >= 0)
     lead = (xp.arange(len(left))[:, None],) if left.ndim == 3 else ()
     wide = 'f' if left.dtype.char == 'e' else None
-    found = (left[(*lead, row)] * right[(*lead, col)]).sum(axis=-1, dtype=wide)
+    at_row, at_column = (*lead, row), (*lead, col)
+    found = (left[at_row] * right[at_column]).sum(axis=-1, dtype=wide)
     return xp.where(there, found, xp.zeros((), found.dtype)).astype(left.dtype, copy=False)
 
 
@@ -59,8 +61,8 @@ def sparse_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) ->
     r"""Product of a sparse and a dense matrix, or of batches of them; gradients reach the entries that are there.
 
     Args:
-        a: matrix :math:`(m, k)`, or batch :math:`(B, m, k)`: a :class:`~minichainer.utils.CooMatrix`, or a Variable or
-            float array.
+        a: matrix :math:`(m, k)`, or batch :math:`(B, m, k)`: a :class:`~minichainer.utils.CooMatrix`, or a
+            Variable or float array.
         b: matrix :math:`(k, n)` or batch; one of ``a`` and ``b`` is a CooMatrix, the other is none.
         transa: transpose the matrices of ``a``.
         transb: transpose the matrices of ``b``.
@@ -104,6 +106,7 @@ def _sparse_dense(sparse: CooMatrix, transposed: bool, dense: Variable) -> Varia
         raise invalid('float matrices', f'{data.dtype} (sparse) and {dense.dtype} (dense)', where)
     if dense.ndim != data.ndim + 1 or dense.shape[-2] != columns or dense.shape[:-2] != data.shape[:-1]:
         expected = (*data.shape[:-1], columns, 'n')
-        raise invalid(f'a dense matrix of shape {expected}', f'{dense.shape}, beside a sparse one {sparse.shape}', where)
+        actual = f'{dense.shape}, beside a sparse matrix {sparse.shape}'
+        raise invalid(f'a dense matrix of shape {expected}', actual, where)
     dtype = numpy.promote_types(data.dtype, dense.dtype)
     return sparse_product(cast(data, dtype), cast(dense, dtype), row, col, rows)

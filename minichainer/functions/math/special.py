@@ -98,7 +98,9 @@ def erfcinv(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x: gy * (1 / _ROOT_2_PI) * m.exp(-0.5 * x * x), label='ndtr')
 def ndtr(xp: Any, x: Any) -> Any:
-    r"""Elementwise distribution function of the normal distribution, :math:`y = \Phi(x) = \frac{1}{\sqrt{2 \pi}} \int_{-\infty}^x e^{-t^2 / 2} dt`.
+    r"""Elementwise distribution function of the normal distribution, :math:`y = \Phi(x)`.
+
+    It is :math:`\Phi(x) = \frac{1}{\sqrt{2 \pi}} \int_{-\infty}^x e^{-t^2 / 2} dt`.
 
     Args:
         x: Variable or float array of any shape.

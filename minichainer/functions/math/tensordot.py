@@ -51,8 +51,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
     Args:
         a: Variable or float array.
         b: Variable or float array; the wider dtype is that of the result.
-        axes: how many of the last axes of ``a`` are summed with as many first axes of ``b``; or a pair of sequences of
-            ints, the axes of ``a`` and their partners in ``b``; or a pair of ints.
+        axes: how many of the last axes of ``a`` are summed with as many first axes of ``b``; or a pair of
+            sequences of ints, the axes of ``a`` and their partners in ``b``; or a pair of ints.
 
     Returns:
         Variable; float16 is accumulated in float32.
