@@ -97,7 +97,7 @@ def _op(spec: Spec) -> Body:
     attributes: dict[str, Any] = {
         'spec': spec, 'is_elementwise': spec.elementwise, '__module__': spec.body.__module__
     }  # fmt: skip
-    if len(spec.rules) == 1 and spec.takes_saved[0]:
+    if len(spec.rules) == 1 and spec.rules[0] is not None and spec.takes_saved[0]:
         attributes['receive'] = unary_receive(spec)
     elif len(spec.rules) == 2 and None not in spec.rules and not spec.static_parameters and all(spec.needs_saved_only):
         attributes['receive'] = binary_receive(spec)

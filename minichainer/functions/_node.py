@@ -159,6 +159,8 @@ class Spec:
         self.name = name or ''.join(part.capitalize() for part in body.__name__.split('_'))
         self._label = label or self.name
         wanted = [rule_names(rule) for rule in rules]
+        if 'y' in self.arguments and any('y' in names for names in wanted):
+            raise TypeError(f'{body.__name__}: y in a rule is the result, so no array argument may be named y')
         static = [p.name for p in self.static_parameters]
         everything = [*self.arguments, 'y', *static]
         named = wanted[0] if len(wanted) == 1 else everything  # the order that a single rule wants

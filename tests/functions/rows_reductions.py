@@ -36,6 +36,8 @@ def axis_errors(name: str) -> tuple[Bad, ...]:
 def _average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
     if weights is None:
         return np.mean(x, axis=axis, keepdims=keepdims)
+    if isinstance(axis, tuple) and len(axis) == 1:
+        (axis,) = axis  # NumPy 1.26 takes one weight per element of an axis only where the axis is an int
     return np.asarray(np.average(x, axis=axis, weights=weights, keepdims=keepdims))
 
 

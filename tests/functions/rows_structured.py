@@ -261,7 +261,8 @@ ROWS = [
             name, *one_of(place), (DISTINCT, LABELS), SUMMARY_CASES, order=0, result='d',
             errors=(
                 wrong_kind(lambda name=name: getattr(F, name)(INTEGERS, T), 'ClassificationSummary'),
-                bad('shapes', lambda name=name: getattr(F, name)(X, T[:1]), InvalidType, 'ClassificationSummary', '(2, 3)',
+                bad('shapes', lambda name=name: getattr(F, name)(X, T[:1]), InvalidType,
+                    'ClassificationSummary', '(2, 3)',
                     '(1,)'),
             ),
             except_from={**MEASURE, 'label': 'the row stacks results'},

@@ -30,10 +30,12 @@ def discriminative_margin_based_clustering_loss(
 ) -> tuple[Variable, Variable, Variable]:
     r"""Loss that gathers the embeddings of an instance's pixels, and keeps those of different instances apart.
 
-    With :math:`\mu_c` the mean embedding of the pixels with label c (0 where there are none): the first part is
-    the mean over c of :math:`\max(|\mu_c - x_i| - \delta_v, 0)^2` of its pixels; the second the mean over pairs of :math:`\max(2 \delta_d - |\mu_a - \mu_b|, 0)^2`; the third the mean of :math:`|\mu_c|`, where norm 2
-    is that over the batch as well, divided by the batch size. Label 0 is the background, and counts nowhere. B. De Brabandere, D. Neven and L. Van Gool, Semantic Instance
-    Segmentation with a Discriminative Loss Function (2017).
+    With :math:`\mu_c` the mean embedding of the pixels with label c (0 where there are none), the first part is the
+    mean over c of :math:`\max(|\mu_c - x_i| - \delta_v, 0)^2` of its pixels, the second the mean over pairs of
+    :math:`\max(2 \delta_d - |\mu_a - \mu_b|, 0)^2`, the third the mean of :math:`|\mu_c|`; there norm 2 is that over
+    the batch as well, divided by the batch size. Label 0 is the background, and counts nowhere.
+    B. De Brabandere, D. Neven and L. Van Gool, Semantic Instance Segmentation with a Discriminative Loss Function
+    (2017).
 
     Args:
         embeddings: Variable or float array ``(B, D, H, W)``.
