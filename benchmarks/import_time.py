@@ -4,6 +4,7 @@
 
 The programs take turns; medians. NumPy's own time is part of both.
 """
+
 from __future__ import annotations
 
 import argparse

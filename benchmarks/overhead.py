@@ -5,6 +5,7 @@
 One thread, pinned to one core where the system can do that; the libraries take turns within each round, so that a
 noisy machine disturbs all of them alike; medians over the rounds. Ratios count, absolute figures do not.
 """
+
 from __future__ import annotations
 
 import argparse

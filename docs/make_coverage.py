@@ -70,9 +70,7 @@ def missing_names(namespace: str, names: dict[str, dict]) -> list[str]:
             missing.append(name)
             continue
         found = getattr(module, name)
-        annotated = {
-            key for cls in getattr(found, '__mro__', ()) for key in getattr(cls, '__annotations__', {})
-        }
+        annotated = {key for cls in getattr(found, '__mro__', ()) for key in getattr(cls, '__annotations__', {})}
         missing += [
             f'{name}.{member}'
             for member in entry.get('members', {})

@@ -4,6 +4,7 @@ In the order in which a newcomer should read it: data (``Variable``, ``Parameter
 ``FunctionNode``, ``grad``), models (``Link``, ``Chain``, ``links``), training (``optimizers``, ``training``,
 ``serializers``), checking (``gradient_check``), and the settings (``config``).
 """
+
 from __future__ import annotations
 
 import importlib

@@ -1,4 +1,5 @@
 """Checks of arrays that meet in the graph."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """The default dtype."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """What may watch a step of a backward pass: function hooks and debug mode."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,5 @@
 """Python's operators on Variables, each a call of a registered op."""
+
 from __future__ import annotations
 
 from typing import Any, NoReturn

@@ -1,4 +1,5 @@
 """Variables in words."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -12,6 +12,7 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
 A pass owns one table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
 several threads, and an exception leaves every ``.grad`` as it was: leaves are written once, at the end.
 """
+
 from __future__ import annotations
 
 import sys
@@ -145,9 +146,7 @@ def reachable(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Any]]:
     return nodes, table
 
 
-def _enter(
-    node: Node, table: dict[Node, Any], levels: list[list[Node]], outputs: dict[int, list[Node]]
-) -> None:
+def _enter(node: Node, table: dict[Node, Any], levels: list[list[Node]], outputs: dict[int, list[Node]]) -> None:
     """Puts a node on its level; for one of several outputs its function, after all outputs of the level."""
     if node.__class__ is OutputNode:
         outputs.setdefault(node.level, []).append(node)

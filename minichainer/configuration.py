@@ -3,6 +3,7 @@
 ``config`` is what code reads and writes; it looks into the values of the current thread first and into
 ``global_config`` second. ``using_config`` changes a value for the length of a ``with`` block.
 """
+
 from __future__ import annotations
 
 import contextlib

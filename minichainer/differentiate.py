@@ -1,4 +1,5 @@
 """``backward`` from several outputs at once, and ``grad``: gradients as values."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -135,6 +136,5 @@ def _expect_sequence(value: Any, name: str) -> None:
 def _expect_length(values: Any, name: str, others: Any, other: str) -> None:
     if len(values) != len(others):
         raise ValueError(
-            f'{name}: as many entries as {other} expected\n'
-            f'len({other}) = {len(others)}, len({name}) = {len(values)}'
+            f'{name}: as many entries as {other} expected\nlen({other}) = {len(others)}, len({name}) = {len(values)}'
         )

@@ -14,6 +14,7 @@ Chainer's exception types stay where its users catch them::
 
 A text says which op, what was expected, what came, and what to do.
 """
+
 from __future__ import annotations
 
 from typing import Any

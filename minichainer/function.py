@@ -1,4 +1,5 @@
 """Old-style functions: backward on raw arrays, differentiable once."""
+
 from __future__ import annotations
 
 import weakref

@@ -1,4 +1,5 @@
 """Hooks around every function of a thread: profiling, printing, memory accounting."""
+
 from __future__ import annotations
 
 import threading

@@ -1,4 +1,5 @@
 """FunctionNode: a differentiable function, applied once, as a node of the graph."""
+
 from __future__ import annotations
 
 import traceback

@@ -140,9 +140,7 @@ def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> No
         if not is_float(x):
             raise RuntimeError(f'inputs[{i}] must be of a floating-point dtype, not {x.dtype}')
         if not getattr(x.flags, 'writeable', True):
-            raise RuntimeError(
-                f'inputs[{i}] is read-only; numerical_grad changes its inputs in place: pass a copy'
-            )
+            raise RuntimeError(f'inputs[{i}] is read-only; numerical_grad changes its inputs in place: pass a copy')
 
 
 def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:
@@ -308,9 +306,7 @@ def check_double_backward(
     >>> x, gy, ggx = (np.array(a) for a in ([0.5, -1.0], [1.0, -0.5], [0.3, 2.0]))
     >>> gradient_check.check_double_backward(lambda x: x * x * x, x, gy, ggx)
     """
-    settings = Settings(
-        'check_double_backward', eps, atol, rtol, dtype, detect_nondifferentiable, 'grad_grads'
-    )
+    settings = Settings('check_double_backward', eps, atol, rtol, dtype, detect_nondifferentiable, 'grad_grads')
     xs, ggxs = as_arrays(x_data, 'x_data'), as_arrays(x_grad_grad, 'x_grad_grad')
     params, ggparams = as_tuple(params), as_arrays(params_grad_grad, 'params_grad_grad')
     parameters = parameter_arguments(params)
@@ -358,7 +354,4 @@ def _gradients(pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[V
         return [Variable(x.xp.zeros_like(x.array)) for x in variables]
     outputs, gys = zip(*pairs, strict=True)
     found = grad(outputs, variables, gys, enable_double_backprop=True)
-    return [
-        Variable(x.xp.zeros_like(x.array)) if gx is None else gx
-        for x, gx in zip(variables, found, strict=True)
-    ]
+    return [Variable(x.xp.zeros_like(x.array)) if gx is None else gx for x, gx in zip(variables, found, strict=True)]

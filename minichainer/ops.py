@@ -5,6 +5,7 @@ is in it. Each op has two faces of the same name: the differentiable function (a
 forward body on raw arrays (an attribute of :func:`raw`'s namespace). A rule ``lambda m, gy, x: gy * m.cos(x)`` is
 evaluated with either one as ``m``.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable

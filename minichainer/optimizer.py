@@ -101,7 +101,8 @@ class Optimizer(LossScaling):
         """
         if auto and not self.use_auto_new_epoch:
             raise RuntimeError(
-                'new_epoch(auto=True) from an updater that has not announced itself: an updater that counts epochs must first set '
+                'new_epoch(auto=True) from an updater that has not announced itself: an updater that counts '
+                'epochs must first set '
                 'optimizer.use_auto_new_epoch = True'
             )
         if self.use_auto_new_epoch and not auto:
@@ -353,7 +354,11 @@ class GradientMethod(Optimizer):
 
     def use_cleargrads(self, use: bool = True) -> None:
         """Deprecated: choose ``cleargrads`` (the default) or ``zerograds`` before a backward pass."""
-        warnings.warn('use_cleargrads is deprecated: cleargrads is always used unless zerograds is asked for', DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            'use_cleargrads is deprecated: cleargrads is always used unless zerograds is asked for',
+            DeprecationWarning,
+            stacklevel=2,
+        )
         self._use_cleargrads = use
 
     def create_update_rule(self) -> UpdateRule:

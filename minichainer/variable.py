@@ -1,4 +1,5 @@
 """Variable and Parameter: arrays with a place in the graph."""
+
 from __future__ import annotations
 
 import copy
@@ -262,7 +263,7 @@ class Variable(Operators):
         data = self._known('backward()')
         if data.size != 1:
             raise RuntimeError(
-                f'backward: a gradient is needed to begin with, because the variable is no scalar ({describe(data)}); '
+                f'backward: a gradient is needed to begin with, as the variable is no scalar ({describe(data)}); '
                 'set y.grad to an array of that shape and dtype, or reduce y first, for example by functions.sum(y)'
             )
         if data.ndim:
@@ -397,7 +398,7 @@ class Variable(Operators):
 
     def summary(self) -> str:
         """A short text: ``<variable NAME>``."""
-        return f'<variable {self.name}>' if self.name else '<variable at 0x%x>' % id(self)
+        return f'<variable {self.name}>' if self.name else f'<variable at 0x{id(self):x}>'
 
     def debug_print(self) -> str:
         """Device, shape, dtype and statistics of array and gradient in words."""
@@ -548,5 +549,3 @@ class Parameter(Variable):
         """Updates its array by its gradient and its update rule, if it has one."""
         if self.update_rule is not None:
             self.update_rule.update(self)
-
-

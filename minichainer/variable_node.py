@@ -1,4 +1,5 @@
 """The public view of a place in the graph: Chainer's ``VariableNode``."""
+
 from __future__ import annotations
 
 import weakref

@@ -166,8 +166,7 @@ def cupy_imports(tree: Tree) -> list[str]:
         f'{module}:{line} imports {name}'
         for module in tree.files
         for name, line in tree.imported_names(module)
-        if name.split('.')[0] in ('cupy', 'cupyx')
-        and not f'{module}.'.startswith(tuple(a + '.' for a in allowed))
+        if name.split('.')[0] in ('cupy', 'cupyx') and not f'{module}.'.startswith(tuple(a + '.' for a in allowed))
     ]
 
 
@@ -303,9 +302,7 @@ KEPT = {
     'kernels/cuda/conv.py': 'import cupyx',
     'link.py': 'from minichainer.backends import cuda\nfrom minichainer.variable import a',
     'function.py': '"""' + '\n' * MAX_FILE_LINES + '"""\n',
-    'variable.py': '\n'.join(
-        ['def f():', '    """' + '\n' * MAX_FUNCTION_LINES + '"""', '    return 1', 'a = 1']
-    ),
+    'variable.py': '\n'.join(['def f():', '    """' + '\n' * MAX_FUNCTION_LINES + '"""', '    return 1', 'a = 1']),
     'links/__init__.py': 'from minichainer.links.linear import Linear\nfrom minichainer.links import model',
     'links/linear.py': 'from minichainer import link\nLinear = 1',
     'links/model/__init__.py': 'from minichainer.links.model.vgg import VGG',

@@ -20,9 +20,7 @@ def test_commands_named_in_the_texts_exist() -> None:
     makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
     targets = set(re.findall(r'^([a-z-]+):', makefile, flags=re.MULTILINE))
     texts = [ROOT / 'README.md', ROOT / 'CHANGELOG.md', *(ROOT / 'docs').glob('*.md')]
-    named = {
-        name for path in texts for name in re.findall(r'`make ([a-z-]+)`', path.read_text(encoding='utf-8'))
-    }
+    named = {name for path in texts for name in re.findall(r'`make ([a-z-]+)`', path.read_text(encoding='utf-8'))}
     assert named - targets == set()
 
 

@@ -11,9 +11,7 @@ import pytest
 
 README = Path(__file__).resolve().parent.parent / 'README.md'
 TEXT = README.read_text(encoding='utf-8')
-BLOCKS = re.findall(
-    r'^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```', TEXT, flags=re.MULTILINE | re.DOTALL
-)
+BLOCKS = re.findall(r'^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```', TEXT, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_each_use_has_its_code() -> None:

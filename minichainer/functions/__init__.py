@@ -2,6 +2,7 @@
 
 ``elementwise``, ``linear_map`` and ``reduction`` make an op of one rule; see :mod:`minichainer.functions._define`.
 """
+
 from minichainer.functions._define import bilinear as bilinear_map
 from minichainer.functions._define import elementwise
 from minichainer.functions._define import linear as linear_map
@@ -24,6 +25,7 @@ from minichainer.functions.activation.units import (
 from minichainer.functions.arithmetic import absolute, add
 from minichainer.functions.array.conversion import cast, copy, identity
 from minichainer.functions.array.gathering import as_strided, diagonal, permutate, scatter_add, select_item
+from minichainer.functions.array.joining import concat, split_axis, stack
 from minichainer.functions.array.order import (
     depth2space,
     flip,
@@ -37,10 +39,8 @@ from minichainer.functions.array.order import (
 from minichainer.functions.array.padding import pad
 from minichainer.functions.array.repetition import repeat, tile
 from minichainer.functions.array.sampling import resize_images, spatial_transformer_grid, spatial_transformer_sampler
-from minichainer.functions.array.sequences import pad_sequence, transpose_sequence
-from minichainer.functions.array.stacking import broadcast, dstack, hstack, separate, vstack
-from minichainer.functions.array.joining import concat, split_axis, stack
 from minichainer.functions.array.selection import get_item, where
+from minichainer.functions.array.sequences import pad_sequence, transpose_sequence
 from minichainer.functions.array.shape import (
     broadcast_to,
     expand_dims,
@@ -50,6 +50,8 @@ from minichainer.functions.array.shape import (
     sum_to,
     transpose,
 )
+from minichainer.functions.array.stacking import broadcast, dstack, hstack, separate, vstack
+from minichainer.functions.connection.bilinear import bilinear
 from minichainer.functions.connection.convolution_nd import (
     convolution_1d,
     convolution_2d,
@@ -64,12 +66,16 @@ from minichainer.functions.connection.deconvolution_nd import (
     deconvolution_3d,
     deconvolution_nd,
 )
-from minichainer.functions.connection.bilinear import bilinear
 from minichainer.functions.connection.embed_id import embed_id
 from minichainer.functions.connection.linear import linear
 from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.evaluation.binary_accuracy import binary_accuracy
-from minichainer.functions.evaluation.classification_summary import classification_summary, f1_score, precision, recall
+from minichainer.functions.evaluation.classification_summary import (
+    classification_summary,
+    f1_score,
+    precision,
+    recall,
+)
 from minichainer.functions.evaluation.r2_score import r2_score
 from minichainer.functions.loss.clustering import discriminative_margin_based_clustering_loss
 from minichainer.functions.loss.covariance import cross_covariance, decov
@@ -77,14 +83,14 @@ from minichainer.functions.loss.crf1d import argmax_crf1d, crf1d
 from minichainer.functions.loss.differences import absolute_error, huber_loss, mean_absolute_error, squared_error
 from minichainer.functions.loss.likelihoods import bernoulli_nll, gaussian_kl_divergence, gaussian_nll
 from minichainer.functions.loss.margins import contrastive, hinge, triplet
+from minichainer.functions.loss.mean_squared_error import mean_squared_error
 from minichainer.functions.loss.sampled import black_out, negative_sampling
 from minichainer.functions.loss.sigmoid_cross_entropy import sigmoid_cross_entropy
-from minichainer.functions.loss.mean_squared_error import mean_squared_error
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from minichainer.functions.math.arg_extrema import argmax, argmin
 from minichainer.functions.math.cumulative import cumprod, cumsum, prod
 from minichainer.functions.math.einsum import einsum
-from minichainer.functions.math.exponential import exp, expm1, log, log10, log1p, log2, rsqrt, sqrt, square
+from minichainer.functions.math.exponential import exp, expm1, log, log1p, log2, log10, rsqrt, sqrt, square
 from minichainer.functions.math.fourier import fft, ifft
 from minichainer.functions.math.gamma import digamma, lgamma, polygamma, zeta
 from minichainer.functions.math.hyperbolic import arctanh, cosh, sinh
@@ -123,27 +129,28 @@ from minichainer.functions.pooling.max_pooling_nd import (
 from minichainer.functions.util.forget import forget
 
 __all__ = [
-    'average_pooling_1d', 'average_pooling_2d', 'average_pooling_3d', 'average_pooling_nd', 'max_pooling_1d', 'max_pooling_2d', 'max_pooling_3d', 'max_pooling_nd',
-    'as_strided', 'broadcast', 'depth2space', 'diagonal', 'dstack', 'flip', 'fliplr', 'flipud', 'hstack',
-    'moveaxis', 'pad', 'pad_sequence', 'permutate', 'repeat', 'resize_images', 'rollaxis', 'scatter_add',
-    'select_item', 'separate', 'space2depth', 'spatial_transformer_grid', 'spatial_transformer_sampler', 'swapaxes',
-    'tile', 'transpose_sequence', 'vstack',
-    'clipped_relu', 'crelu', 'elu', 'hard_sigmoid', 'maxout', 'prelu', 'relu6', 'rrelu', 'selu', 'softplus', 'swish',
-    'silu', 'mish', 'glu', 'gaussian', 'gumbel_softmax', 'simplified_dropconnect', 'zoneout',
-    'convolution_1d', 'convolution_2d', 'convolution_3d', 'convolution_nd', 'depthwise_convolution_2d', 'dilated_convolution_2d', 'deconvolution_1d', 'deconvolution_2d', 'deconvolution_3d', 'deconvolution_nd',
-    'absolute', 'accuracy', 'add', 'average', 'broadcast_to', 'bilinear_map', 'cast', 'clip', 'concat', 'copy', 'cos', 'dropout',
-    'elementwise', 'exp', 'expand_dims', 'flatten', 'forget', 'get_item', 'identity', 'leaky_relu', 'linear',
-    'linear_map', 'log', 'log_softmax', 'logsumexp', 'matmul', 'max', 'maximum', 'mean', 'mean_squared_error', 'min',
-    'minimum', 'reduction', 'relu', 'reshape', 'sigmoid', 'sin', 'softmax', 'softmax_cross_entropy', 'split_axis',
-    'sqrt', 'square', 'squeeze', 'stack', 'sum', 'sum_to', 'tanh', 'transpose', 'where',
-    'arccos', 'arcsin', 'arctan', 'arctan2', 'arctanh', 'ceil', 'cosh', 'digamma', 'erf', 'erfc',
-    'erfcinv', 'erfcx', 'erfinv', 'expm1', 'fix', 'floor', 'fmod', 'lgamma', 'log10', 'log1p', 'log2',
-    'log_ndtr', 'ndtr', 'ndtri', 'polygamma', 'rsqrt', 'sign', 'sinh', 'tan', 'zeta',
-    'batch_det', 'batch_inv', 'batch_l2_norm_squared', 'batch_matmul', 'bias', 'cholesky', 'cumprod',
-    'cumsum', 'det', 'inv', 'linear_interpolate', 'prod', 'scale', 'squared_difference',
-    'absolute_error', 'bernoulli_nll', 'contrastive', 'cross_covariance', 'decov', 'discriminative_margin_based_clustering_loss', 'gaussian_kl_divergence', 'gaussian_nll', 'hinge', 'huber_loss', 'mean_absolute_error',
-    'squared_error', 'sigmoid_cross_entropy', 'triplet', 'binary_accuracy', 'classification_summary', 'f1_score', 'precision', 'r2_score', 'recall', 'bilinear', 'embed_id',
-    'argmax_crf1d', 'black_out', 'crf1d', 'negative_sampling',
-    'argmax', 'argmin', 'fft', 'ifft', 'sparse_matmul', 'tensordot',
-    'einsum',
+    'absolute', 'absolute_error', 'accuracy', 'add', 'arccos', 'arcsin', 'arctan', 'arctan2', 'arctanh', 'argmax',
+    'argmax_crf1d', 'argmin', 'as_strided', 'average', 'average_pooling_1d', 'average_pooling_2d',
+    'average_pooling_3d', 'average_pooling_nd', 'batch_det', 'batch_inv', 'batch_l2_norm_squared', 'batch_matmul',
+    'bernoulli_nll', 'bias', 'bilinear', 'bilinear_map', 'binary_accuracy', 'black_out', 'broadcast',
+    'broadcast_to', 'cast', 'ceil', 'cholesky', 'classification_summary', 'clip', 'clipped_relu', 'concat',
+    'contrastive', 'convolution_1d', 'convolution_2d', 'convolution_3d', 'convolution_nd', 'copy', 'cos', 'cosh',
+    'crelu', 'crf1d', 'cross_covariance', 'cumprod', 'cumsum', 'deconvolution_1d', 'deconvolution_2d',
+    'deconvolution_3d', 'deconvolution_nd', 'decov', 'depth2space', 'depthwise_convolution_2d', 'det', 'diagonal',
+    'digamma', 'dilated_convolution_2d', 'discriminative_margin_based_clustering_loss', 'dropout', 'dstack',
+    'einsum', 'elementwise', 'elu', 'embed_id', 'erf', 'erfc', 'erfcinv', 'erfcx', 'erfinv', 'exp', 'expand_dims',
+    'expm1', 'f1_score', 'fft', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'fmod', 'forget',
+    'gaussian', 'gaussian_kl_divergence', 'gaussian_nll', 'get_item', 'glu', 'gumbel_softmax', 'hard_sigmoid',
+    'hinge', 'hstack', 'huber_loss', 'identity', 'ifft', 'inv', 'leaky_relu', 'lgamma', 'linear',
+    'linear_interpolate', 'linear_map', 'log', 'log10', 'log1p', 'log2', 'log_ndtr', 'log_softmax', 'logsumexp',
+    'matmul', 'max', 'max_pooling_1d', 'max_pooling_2d', 'max_pooling_3d', 'max_pooling_nd', 'maximum', 'maxout',
+    'mean', 'mean_absolute_error', 'mean_squared_error', 'min', 'minimum', 'mish', 'moveaxis', 'ndtr', 'ndtri',
+    'negative_sampling', 'pad', 'pad_sequence', 'permutate', 'polygamma', 'precision', 'prelu', 'prod',
+    'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat', 'reshape', 'resize_images', 'rollaxis', 'rrelu',
+    'rsqrt', 'scale', 'scatter_add', 'select_item', 'selu', 'separate', 'sigmoid', 'sigmoid_cross_entropy',
+    'sign', 'silu', 'simplified_dropconnect', 'sin', 'sinh', 'softmax', 'softmax_cross_entropy', 'softplus',
+    'space2depth', 'sparse_matmul', 'spatial_transformer_grid', 'spatial_transformer_sampler', 'split_axis',
+    'sqrt', 'square', 'squared_difference', 'squared_error', 'squeeze', 'stack', 'sum', 'sum_to', 'swapaxes',
+    'swish', 'tan', 'tanh', 'tensordot', 'tile', 'transpose', 'transpose_sequence', 'triplet', 'vstack', 'where',
+    'zeta', 'zoneout',
 ]  # fmt: skip

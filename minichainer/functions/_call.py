@@ -3,6 +3,7 @@
 Each does what ``FunctionNode.apply`` and ``DefinedNode.receive`` do, for the usual case of NumPy arrays with nothing
 watching; for anything else it calls them. These lines run once per op of every model: they are written out.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable

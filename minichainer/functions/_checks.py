@@ -1,4 +1,5 @@
 """The error of an op whose arguments do not fit."""
+
 from __future__ import annotations
 
 from minichainer.utils.type_check import InvalidType

@@ -1,4 +1,5 @@
 """Numbers as 0-d arrays: NumPy is twice as fast with them as with Python numbers, and the dtype is plain."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,14 +1,15 @@
 """How ops are defined: one rule, two evaluators.
 
-A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. In ordinary backward it is evaluated on raw
-arrays, with ``m`` the ops' forward bodies; under double backprop on Variables, with ``m`` the differentiable ops. So the
-same line is first and second (and any) order. The rule's parameter names say what it needs: the op's own arguments
-(``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays that no rule
+A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. In ordinary backward it is evaluated on
+raw arrays, with ``m`` the ops' forward bodies; under double backprop on Variables, with ``m`` the differentiable
+ops. So the same line is first and second (and any) order. The rule's parameter names say what it needs: the op's
+own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays that no rule
 names are not kept.
 
 There are four decorators: :func:`elementwise`, :func:`linear`, :func:`bilinear`, and
 :func:`~minichainer.functions._reduce.reduction`.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -79,7 +80,9 @@ def linear(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str
     return lambda body: _op(Spec(body, (adjoint,), name, label, kinds, elementwise=False))
 
 
-def bilinear(*rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f') -> Callable[[Body], Body]:
+def bilinear(
+    *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f'
+) -> Callable[[Body], Body]:
     """Makes a differentiable op of a function of several arrays that is no elementwise one, such as a product.
 
     Args:
@@ -99,7 +102,9 @@ def _op(spec: Spec) -> Body:
     }  # fmt: skip
     if len(spec.rules) == 1 and spec.rules[0] is not None and spec.takes_saved[0]:
         attributes['receive'] = unary_receive(spec)
-    elif len(spec.rules) == 2 and None not in spec.rules and not spec.static_parameters and all(spec.needs_saved_only):
+    elif (
+        len(spec.rules) == 2 and None not in spec.rules and not spec.static_parameters and all(spec.needs_saved_only)
+    ):
         attributes['receive'] = binary_receive(spec)
     cls = type(spec.name, (DefinedNode,), attributes)
     return _published(spec, cls, caller(spec, cls))

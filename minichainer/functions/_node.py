@@ -1,4 +1,5 @@
 """The nodes of ops that are defined by rules, and what is known of such an op."""
+
 from __future__ import annotations
 
 import functools
@@ -279,7 +280,8 @@ class Spec:
             return lambda node: getattr(node.edges[index], what)
         raise TypeError(
             f'rule of {self.body.__name__}: unknown parameter {name!r}; expected one of '
-            f'{[*self.arguments, "y", *[p.name for p in self.static_parameters]]}, or <argument>_shape, <argument>_dtype'
+            f'{[*self.arguments, "y", *[p.name for p in self.static_parameters]]}, or <argument>_shape, '
+            '<argument>_dtype'
         )
 
 

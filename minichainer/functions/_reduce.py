@@ -1,4 +1,5 @@
 """How reductions are defined: the third decorator beside those of ``_define``."""
+
 from __future__ import annotations
 
 import inspect

@@ -1,4 +1,5 @@
 """Arithmetic of Variables: what ``+ - * / // ** @ abs()`` do."""
+
 from __future__ import annotations
 
 import numbers
@@ -63,7 +64,9 @@ def add_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.add(x, value)
 
 
-@elementwise(lambda m, gy: -gy, name='SubFromConstant', label=lambda value, shown: f'{_shown(shown)} - _', kinds=_NUMERIC)
+@elementwise(
+    lambda m, gy: -gy, name='SubFromConstant', label=lambda value, shown: f'{_shown(shown)} - _', kinds=_NUMERIC
+)
 def subtract_from_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.subtract(value, x)
 
@@ -166,10 +169,7 @@ def _operand(value: Any, partner: Any) -> Variable:
     if isinstance(value, Variable):
         return value
     if not isinstance(value, array_types()):
-        raise TypeError(
-            'An operand must be a number, an array or a Variable\n'
-            f'Actual: {type(value).__name__}'
-        )
+        raise TypeError(f'An operand must be a number, an array or a Variable\nActual: {type(value).__name__}')
     return Variable(value.astype(partner.dtype, copy=False), requires_grad=False)
 
 
@@ -196,7 +196,13 @@ def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """A Python number: NumPy's scalars overflow (``-uint8(3)``) and lose digits (``1 / float32(3)``)."""
-    return value if type(value) is float or type(value) is int else value.item() if hasattr(value, 'item') else int(value)
+    return (
+        value
+        if type(value) is float or type(value) is int
+        else value.item()
+        if hasattr(value, 'item')
+        else int(value)
+    )
 
 
 def _add_number(x: Variable, value: Any) -> Variable:

@@ -19,8 +19,7 @@ def _h5py() -> Any:
         import h5py
     except ImportError as error:
         raise RuntimeError(
-            'HDF5 files need h5py, which is not installed: pip install minichainer[hdf5].\n\n'
-            '  $ pip install h5py'
+            'HDF5 files need h5py, which is not installed: pip install minichainer[hdf5].\n\n  $ pip install h5py'
         ) from error
     return h5py
 

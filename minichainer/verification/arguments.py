@@ -37,8 +37,7 @@ def input_arguments(
     flags = [False] * len(arrays) if no_grads is None else list(no_grads)
     if len(flags) != len(arrays):
         raise ValueError(
-            f'no_grads: one flag expected for each of {", ".join(names)}.\n'
-            f'Actual: {len(flags)} != {len(arrays)}'
+            f'no_grads: one flag expected for each of {", ".join(names)}.\nActual: {len(flags)} != {len(arrays)}'
         )
     for name, array, flag in zip(names, arrays, flags, strict=True):
         if array is not None and array.dtype.kind == 'c' and not flag:

@@ -90,7 +90,11 @@ class TestCpuDevice:
         assert self.device.send((array,))[0] is array
         assert self.device.send(array) is array
 
-    @pytest.mark.parametrize('value', ['text', {'a': np.zeros(1)}, [[np.zeros(1)]], object()], ids=['text', 'dict', 'nested list', 'object'])
+    @pytest.mark.parametrize(
+        'value',
+        ['text', {'a': np.zeros(1)}, [[np.zeros(1)]], object()],
+        ids=['text', 'dict', 'nested list', 'object'],
+    )
     def test_send_refuses(self, value: Any) -> None:
         with pytest.raises(TypeError, match='to the CPU: expected an array, a scalar, None, or a list'):
             self.device.send(value)

@@ -1,4 +1,5 @@
 """How much memory graphs and passes keep, counted by tracemalloc with the garbage collector off."""
+
 import gc
 import tracemalloc
 

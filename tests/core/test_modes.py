@@ -1,4 +1,5 @@
 """Configuration, hooks, debug mode, old-style functions, copies and conversions."""
+
 import copy
 import pickle
 import weakref
@@ -225,7 +226,9 @@ def test_an_old_style_function_with_a_wrong_number_of_gradients():
 
 # --- copies, attributes, conversions ---------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    'duplicate', [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))], ids=['copy', 'deepcopy', 'pickle']
+    'duplicate',
+    [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))],
+    ids=['copy', 'deepcopy', 'pickle'],
 )
 def test_a_copy_is_a_leaf_with_everything_else(duplicate):
     x = variable(1.0, 2.0, name='x')
@@ -276,7 +279,9 @@ def test_numpy_leaves_operators_to_variables():
         assert type(y) is chainer.Variable
 
 
-@pytest.mark.parametrize('operation', ['x == x', 'x != 1', 'x < x', 'x <= 1', 'x > 1', 'x >= x', 'bool(x)', 'hash(x)'])
+@pytest.mark.parametrize(
+    'operation', ['x == x', 'x != 1', 'x < x', 'x <= 1', 'x > 1', 'x >= x', 'bool(x)', 'hash(x)']
+)
 def test_comparisons_are_refused_with_the_remedy(operation):
     words = 'unhashable' if 'hash' in operation else r'x\.array'
     with pytest.raises(TypeError, match=words):

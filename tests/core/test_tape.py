@@ -36,9 +36,7 @@ class Split(chainer.FunctionNode):
         self.seen = [g is not None for g in grad_outputs]
         (x,) = self.get_retained_inputs()
         ga, gb = grad_outputs
-        parts = [
-            g for g in (None if ga is None else ga * 2, None if gb is None else gb * 2 * x) if g is not None
-        ]
+        parts = [g for g in (None if ga is None else ga * 2, None if gb is None else gb * 2 * x) if g is not None]
         return (parts[0] if len(parts) == 1 else parts[0] + parts[1],)
 
 
@@ -440,9 +438,7 @@ def test_check_type_forward_runs_by_default_and_can_be_switched_off():
         def forward(self, inputs):
             return inputs
 
-    with pytest.raises(
-        chainer.utils.type_check.InvalidType, match=r'Checked \(Forward\)[\s\S]*Actual: 1 != 2'
-    ):
+    with pytest.raises(chainer.utils.type_check.InvalidType, match=r'Checked \(Forward\)[\s\S]*Actual: 1 != 2'):
         Checked().apply((np.ones(3),))
     with chainer.using_config('type_check', False):
         Checked().apply((np.ones(3),))

@@ -1,4 +1,5 @@
 """Eight threads over shared Parameters give what one thread gives, bit for bit."""
+
 import sys
 import threading
 

@@ -129,9 +129,7 @@ def test_wrong_gradient_fails(name):
     forward, backward, message = WRONG[name]
     with pytest.raises(AssertionError, match=message) as error:
         check_backward(node(forward, backward, 'planted'), uniform(3, 4), uniform(3, 4, seed=5))
-    assert str(error.value).startswith(
-        'check_backward failed (eps=0.001 atol=1e-05 rtol=0.0001) for planted\n'
-    )
+    assert str(error.value).startswith('check_backward failed (eps=0.001 atol=1e-05 rtol=0.0001) for planted\n')
     for words in (
         'gradients (numeric):  ',
         'gradients (backward): ',
@@ -286,9 +284,7 @@ def test_dtype_is_that_of_the_numeric_side_only():
 
     p = Parameter(uniform(3, dtype='f'))
     x, w, i = uniform(3, dtype='f'), uniform(3, dtype='f'), np.arange(3)
-    check_backward(
-        lambda x, w, i: func(x, w.array, i), (x, w, i), x, p, dtype='d', no_grads=[False, True, True]
-    )
+    check_backward(lambda x, w, i: func(x, w.array, i), (x, w, i), x, p, dtype='d', no_grads=[False, True, True])
     assert seen[0] == tuple(map(np.dtype, 'ffl' if i.dtype == 'l' else 'ffq')) + (np.dtype('f'),)
     assert {dtypes[:2] + dtypes[3:] for dtypes in seen[1:]} == {(np.dtype('d'),) * 3}
     assert len(seen) == 3
@@ -445,7 +441,5 @@ KINKS = {
 @pytest.mark.parametrize('name', KINKS)
 def test_kinks_are_found(name):
     func, x = KINKS[name]
-    with pytest.raises(
-        NondifferentiableError, match='not differentiable along the direction of check_backward'
-    ):
+    with pytest.raises(NondifferentiableError, match='not differentiable along the direction of check_backward'):
         check_backward(func, x, np.ones(x.shape), detect_nondifferentiable=True)

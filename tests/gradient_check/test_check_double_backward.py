@@ -95,9 +95,7 @@ def test_wrong_second_order_fails(name):
     with pytest.raises(AssertionError, match=message) as error:
         check_double_backward(cube(rule), X, GY, GGX)
     text = str(error.value)
-    assert text.startswith(
-        'check_double_backward failed (eps=0.001 atol=0.0001 rtol=0.001) for the gradients of'
-    )
+    assert text.startswith('check_double_backward failed (eps=0.001 atol=0.0001 rtol=0.001) for the gradients of')
     for words in (
         'gradients (numeric):',
         'inputs[0]: (3, 4):',
@@ -190,7 +188,5 @@ def test_bad_arguments(name):
 
 def test_a_gradient_of_integers_cannot_be_asked_for():
     i = np.array([1, 2])
-    with pytest.raises(
-        ValueError, match=r'x_grad_grad\[1\] must be None, because x_data\[1\] \(int64\) has no'
-    ):
+    with pytest.raises(ValueError, match=r'x_grad_grad\[1\] must be None, because x_data\[1\] \(int64\) has no'):
         check_double_backward(lambda x, i: x * x, (uniform(2), i), uniform(2), (uniform(2), i))

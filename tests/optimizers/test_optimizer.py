@@ -350,7 +350,10 @@ def test_new_epoch() -> None:
     optimizer = optimizers.SGD().setup(model_with_gradients())
     optimizer.new_epoch()
     assert optimizer.epoch == 1
-    with pytest.raises(RuntimeError, match=r'new_epoch\(auto=True\) from an updater that has not announced itself.*use_auto_new_epoch = True'):
+    with pytest.raises(
+        RuntimeError,
+        match=r'new_epoch\(auto=True\) from an updater that has not announced itself.*use_auto_new_epoch = True',
+    ):
         optimizer.new_epoch(auto=True)
     optimizer.use_auto_new_epoch = True
     optimizer.new_epoch(auto=True)

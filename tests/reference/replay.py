@@ -331,9 +331,7 @@ def _second_order(case: Case, names: dict[str, Any], outcome: Outcome) -> None:
     upstream = [chainer.Variable(case.array(f'gy{k}')) for k in outputs]
     first = chainer.grad([forward.leaves[k] for k in outputs], xs, upstream, enable_double_backprop=True)
     by_input = dict(zip(case.differentiated, first, strict=True))
-    products = [
-        names['F'].sum(by_input[i] * chainer.Variable(case.array(f'ggx{i}'))) for i in case.spec['ggx']
-    ]
+    products = [names['F'].sum(by_input[i] * chainer.Variable(case.array(f'ggx{i}'))) for i in case.spec['ggx']]
     ones = [chainer.Variable(np.ones_like(p.array)) for p in products]
     second = chainer.grad(products, xs + upstream, ones)
     roles = [f'g2x{i}' for i in case.differentiated] + [f'g2gy{k}' for k in outputs]

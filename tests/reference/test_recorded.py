@@ -19,9 +19,7 @@ PENDING = [
     for entry in entries
 ]
 DIFFERENT = [
-    (family, entry, reason)
-    for family, by_entry in pending.DIFFERENT.items()
-    for entry, reason in by_entry.items()
+    (family, entry, reason) for family, by_entry in pending.DIFFERENT.items() for entry, reason in by_entry.items()
 ]
 LISTED = PENDING + DIFFERENT
 
@@ -58,13 +56,9 @@ def test_listed_entry_is_still_needed(family: str, entry: str, reason: str, name
     cases = [case for case in CASES if _covers(family, entry, case)]
     assert cases, f'{family}:{entry} matches no recorded case; remove it from pending.py'
     still_failing = any(replay.complaints(case, names) for case in cases)
-    assert still_failing, (
-        f'all {len(cases)} cases of {family}:{entry} pass; remove it from pending.py ({reason})'
-    )
+    assert still_failing, f'all {len(cases)} cases of {family}:{entry} pass; remove it from pending.py ({reason})'
 
 
 def test_no_case_is_listed_twice() -> None:
-    by_case = {
-        str(case): [entry for family, entry, _ in LISTED if _covers(family, entry, case)] for case in CASES
-    }
+    by_case = {str(case): [entry for family, entry, _ in LISTED if _covers(family, entry, case)] for case in CASES}
     assert {case: entries for case, entries in by_case.items() if len(entries) > 1} == {}

@@ -99,9 +99,7 @@ def test_a_wrong_record_is_seen(names: dict[str, Any], changes: dict[str, Any], 
 
 def test_another_exception_is_seen(names: dict[str, Any]) -> None:
     case = _with(_case('functions', TANH), raises='InvalidType', call='F.tanh(no_such_name)')
-    assert replay.complaints(case, names) == [
-        "expected InvalidType, NameError: name 'no_such_name' is not defined"
-    ]
+    assert replay.complaints(case, names) == ["expected InvalidType, NameError: name 'no_such_name' is not defined"]
 
 
 @pytest.mark.parametrize(

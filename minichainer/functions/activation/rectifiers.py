@@ -1,4 +1,5 @@
 """Piecewise linear activations."""
+
 from __future__ import annotations
 
 from typing import Any

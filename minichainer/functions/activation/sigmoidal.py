@@ -1,4 +1,5 @@
 """Smooth bounded activations."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Softmax and its logarithm."""
+
 from __future__ import annotations
 
 from typing import Any

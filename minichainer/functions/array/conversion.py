@@ -1,4 +1,5 @@
 """Identity, casting and copying."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Joining arrays and splitting them."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -155,7 +156,9 @@ def _sections(value: Any) -> Any:
         return value if isinstance(value, int) else list(value)
     if isinstance(value, (list, tuple)):
         return [int(v) for v in value]
-    raise TypeError(f'split_axis: int or sequence of ints expected as indices_or_sections, came {type(value).__name__}')
+    raise TypeError(
+        f'split_axis: int or sequence of ints expected as indices_or_sections, came {type(value).__name__}'
+    )
 
 
 class Stack(FunctionNode):

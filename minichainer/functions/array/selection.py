@@ -1,4 +1,5 @@
 """Indexing and choosing."""
+
 from __future__ import annotations
 
 from typing import Any

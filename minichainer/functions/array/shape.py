@@ -1,4 +1,5 @@
 """Functions that change the shape only."""
+
 from __future__ import annotations
 
 from typing import Any

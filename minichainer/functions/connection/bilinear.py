@@ -1,4 +1,5 @@
 """The bilinear layer."""
+
 from __future__ import annotations
 
 from typing import Any

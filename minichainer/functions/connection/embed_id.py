@@ -1,4 +1,5 @@
 """Rows of a matrix by number."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """The fully connected layer."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -102,11 +103,11 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     >>> F.linear(np.ones((2, 3)), np.ones((4, 3)), np.zeros(4)).shape
     (2, 4)
     """
-    if isinstance(x, Variable) and isinstance(W, Variable) and (b is None or isinstance(b, Variable)):
-        if n_batch_axes == 1 and not configuration.nondefault:
-            y = _on_plain_matrices(x, W, b)
-            if y is not None:
-                return y
+    known = isinstance(x, Variable) and isinstance(W, Variable) and (b is None or isinstance(b, Variable))
+    if known and n_batch_axes == 1 and not configuration.nondefault:
+        y = _on_plain_matrices(x, W, b)
+        if y is not None:
+            return y
     x, W = as_variable(x), as_variable(W)
     if n_batch_axes != 1 or x.ndim != 2:
         return _on_rows(x, W, b, n_batch_axes)

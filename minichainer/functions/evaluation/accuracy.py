@@ -1,4 +1,5 @@
 """Share of right predictions."""
+
 from __future__ import annotations
 
 from typing import Any

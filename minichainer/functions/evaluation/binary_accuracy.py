@@ -1,4 +1,5 @@
 """Share of right signs."""
+
 from __future__ import annotations
 
 from typing import Any

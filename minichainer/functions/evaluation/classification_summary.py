@@ -1,4 +1,5 @@
 """Precision, recall and F-score of each class."""
+
 from __future__ import annotations
 
 from typing import Any

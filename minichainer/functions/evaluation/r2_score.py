@@ -1,4 +1,5 @@
 """Coefficient of determination."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -28,9 +29,7 @@ class R2_score(FunctionNode):
         return (xp.asarray(scores, dtype=inputs[0].dtype),)
 
 
-def r2_score(
-    pred: Any, true: Any, sample_weight: Any = None, multioutput: str = 'uniform_average'
-) -> Variable:
+def r2_score(pred: Any, true: Any, sample_weight: Any = None, multioutput: str = 'uniform_average') -> Variable:
     r"""Coefficient of determination, :math:`R^2 = 1 - \sum (t - y)^2 / \sum (t - \bar t)^2`; it has no gradient.
 
     Args:

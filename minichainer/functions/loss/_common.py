@@ -1,4 +1,5 @@
 """What the losses have in common: the word ``reduce``, and its two directions."""
+
 from __future__ import annotations
 
 from typing import Any

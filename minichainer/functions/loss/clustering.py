@@ -1,4 +1,5 @@
 """The discriminative loss of embeddings of pixels."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Losses of covariances: they make features uncorrelated."""
+
 from __future__ import annotations
 
 from typing import Any

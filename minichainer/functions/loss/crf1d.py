@@ -1,4 +1,5 @@
 """Linear-chain conditional random fields."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
 """Losses of the difference of two arrays."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Negative logarithms of likelihoods, and a divergence."""
+
 from __future__ import annotations
 
 import math

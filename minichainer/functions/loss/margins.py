@@ -1,4 +1,5 @@
 """Losses with a margin: what is far enough on the right side costs nothing."""
+
 from __future__ import annotations
 
 from typing import Any

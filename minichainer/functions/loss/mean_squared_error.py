@@ -1,4 +1,5 @@
 """Mean squared error."""
+
 from __future__ import annotations
 
 from typing import Any

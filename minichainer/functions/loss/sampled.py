@@ -1,4 +1,5 @@
 """Losses that replace the sum over all classes by one over samples."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Cross entropy of sigmoid: one fused node."""
+
 from __future__ import annotations
 
 from typing import Any

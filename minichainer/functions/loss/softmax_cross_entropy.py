@@ -1,4 +1,5 @@
 """Cross entropy of softmax: one fused node."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -134,7 +135,9 @@ def softmax_cross_entropy(
     True
     """
     if reduce not in ('mean', 'no'):
-        raise ValueError(f"softmax_cross_entropy: only 'mean' and 'no' are valid for 'reduce', but {reduce!r} is given")
+        raise ValueError(
+            f"softmax_cross_entropy: only 'mean' and 'no' are valid for 'reduce', but {reduce!r} is given"
+        )
     if soft_target_loss not in ('cross-entropy', 'kl-divergence'):
         raise ValueError(
             "softmax_cross_entropy: soft_target_loss must be 'cross-entropy' or 'kl-divergence', "

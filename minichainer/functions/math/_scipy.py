@@ -1,4 +1,5 @@
 """SciPy's special functions, imported when one is first called, for the array module in use."""
+
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,5 @@
 """Places of extrema."""
+
 from __future__ import annotations
 
 from typing import Any

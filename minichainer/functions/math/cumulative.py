@@ -3,6 +3,7 @@
 The derivative of a product is a product of the other factors. It is computed by running products and a linear
 recurrence instead of a division, so zeros among the factors do no harm, and at any order of differentiation.
 """
+
 from __future__ import annotations
 
 import math

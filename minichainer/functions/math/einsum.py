@@ -3,6 +3,7 @@
 Subscripts are parsed once, to one tuple of ints per operand; an Ellipsis becomes axes with labels of their own. The
 derivative by an operand is again an Einstein summation, of the upstream gradient and the other operands.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
 """Exponential, logarithm, roots and powers."""
+
 from __future__ import annotations
 
 import math

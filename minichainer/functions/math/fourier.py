@@ -1,4 +1,5 @@
 """Discrete Fourier transforms of complex numbers as pairs of real arrays."""
+
 from __future__ import annotations
 
 from typing import Any

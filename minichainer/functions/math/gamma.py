@@ -1,4 +1,5 @@
 """The gamma function's relatives."""
+
 from __future__ import annotations
 
 from typing import Any

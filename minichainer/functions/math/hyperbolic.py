@@ -1,4 +1,5 @@
 """Hyperbolic functions."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Inverse, determinant and factors of matrices."""
+
 from __future__ import annotations
 
 from typing import Any

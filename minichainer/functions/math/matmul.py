@@ -1,4 +1,5 @@
 """Matrix products."""
+
 from __future__ import annotations
 
 from typing import Any

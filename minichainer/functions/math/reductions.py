@@ -1,4 +1,5 @@
 """Sums, extrema and means over axes."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Rounding, signs and remainders: piecewise constant functions."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Shifting, scaling, mixing and comparing arrays."""
+
 from __future__ import annotations
 
 from typing import Any

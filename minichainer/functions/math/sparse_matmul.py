@@ -1,4 +1,5 @@
 """Products of sparse and dense matrices."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """Error functions, and the distribution function of the normal distribution."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,5 @@
 """Sums of products over any axes of two arrays."""
+
 from __future__ import annotations
 
 from typing import Any

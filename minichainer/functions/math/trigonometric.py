@@ -1,4 +1,5 @@
 """Trigonometric functions."""
+
 from __future__ import annotations
 
 from typing import Any

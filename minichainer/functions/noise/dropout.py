@@ -1,4 +1,5 @@
 """Dropout."""
+
 from __future__ import annotations
 
 from typing import Any

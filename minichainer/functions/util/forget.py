@@ -1,4 +1,5 @@
 """Recomputation instead of memory."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
