@@ -8,7 +8,7 @@ In the order in which a newcomer should read it: data (``Variable``, ``Parameter
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # settings and devices
 from minichainer import backend as backend
@@ -22,12 +22,8 @@ from minichainer import initializers as initializers
 from minichainer import links as links
 
 # training
-from minichainer import optimizer_hooks as optimizer_hooks
-from minichainer import optimizers as optimizers
-from minichainer import serializers as serializers
 from minichainer import utils as utils
 from minichainer._dtype import get_dtype as get_dtype
-from minichainer._runtime_info import print_runtime_info as print_runtime_info
 from minichainer._version import __version__ as __version__
 from minichainer.backend import get_array_types as get_array_types
 from minichainer.backend import get_cpu_array_types as get_cpu_array_types
@@ -60,9 +56,6 @@ from minichainer.link import Chain as Chain
 from minichainer.link import ChainList as ChainList
 from minichainer.link import Link as Link
 from minichainer.link_hook import LinkHook as LinkHook
-from minichainer.optimizer import GradientMethod as GradientMethod
-from minichainer.optimizer import Optimizer as Optimizer
-from minichainer.optimizer import UpdateRule as UpdateRule
 from minichainer.reporter import DictSummary as DictSummary
 from minichainer.reporter import Reporter as Reporter
 from minichainer.reporter import Summary as Summary
@@ -80,6 +73,12 @@ from minichainer.variable import Variable as Variable
 from minichainer.variable import as_array as as_array
 from minichainer.variable import as_variable as as_variable
 
+if TYPE_CHECKING:
+    from minichainer._runtime_info import print_runtime_info as print_runtime_info
+    from minichainer.optimizer import GradientMethod as GradientMethod
+    from minichainer.optimizer import Optimizer as Optimizer
+    from minichainer.optimizer import UpdateRule as UpdateRule
+
 #: Set to True to silence the warnings of experimental features.
 disable_experimental_feature_warning = False
 
@@ -88,11 +87,21 @@ Fallback = None
 
 #: Rooms that are loaded when they are first asked for.
 _LATER = (
-    'computational_graph', 'dataset', 'datasets', 'gradient_check', 'iterators', 'testing', 'training', 'verification'
+    'computational_graph', 'dataset', 'datasets', 'gradient_check', 'iterators', 'optimizer', 'optimizer_hooks',
+    'optimizers', 'serializers', 'testing', 'training', 'verification',
 )  # fmt: skip
+#: Names of the root that live in them.
+_LATER_NAMES = {
+    'GradientMethod': 'optimizer',
+    'Optimizer': 'optimizer',
+    'UpdateRule': 'optimizer',
+    'print_runtime_info': '_runtime_info',
+}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LATER_NAMES:
+        return getattr(importlib.import_module(f'minichainer.{_LATER_NAMES[name]}'), name)
     if name in _LATER:
         try:
             return importlib.import_module(f'minichainer.{name}')
@@ -103,4 +112,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_LATER_NAMES})

@@ -28,7 +28,7 @@ _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
 def caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     """The function that applies an op."""
-    if len(spec.rules) == 1:
+    if spec.arguments == ['x']:
         return _static_unary_caller(spec, cls) if spec.static_parameters else _unary_caller(spec, cls)
     if len(spec.rules) == 2 and not spec.static_parameters:
         return _binary_caller(spec, cls)
@@ -102,10 +102,8 @@ def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
     keeps_x = kept == spec.arguments
     keeps_y = kept == ['y']
 
-    def call(x: Any = _missing, **named: Any) -> Variable:
+    def call(x: Any) -> Variable:
         if x.__class__ is not Variable:
-            if x is _missing or named:
-                (x,) = spec.arrays_of(() if x is _missing else (x,), named)
             x = as_variable(x)
         array = x._data
         if configuration.nondefault or type(array) is not _ndarray:

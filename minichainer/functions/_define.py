@@ -115,8 +115,7 @@ def _published(spec: Spec, cls: type[DefinedNode], call: Body) -> Body:
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):
         setattr(call, attribute, getattr(body, attribute))
-    parameters = list(inspect.signature(body).parameters.values())[1:]
-    signature = inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
+    signature = inspect.Signature([p.replace(annotation=p.empty) for p in spec.parameters])
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.node_class = cls  # type: ignore[attr-defined]
     ops.register(body.__name__, call, body)

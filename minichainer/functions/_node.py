@@ -146,7 +146,7 @@ class Spec:
         mixed: Callable[..., Any] | None = None,
         ufunc: str | None = None,
     ) -> None:
-        parameters = list(inspect.signature(body).parameters.values())[1:]
+        parameters = self.parameters = list(inspect.signature(body).parameters.values())[1:]
         if len(rules) > len(parameters):
             raise TypeError(f'{body.__name__}: {len(rules)} rules for {len(parameters)} arguments after xp')
         self.body = body
@@ -297,4 +297,8 @@ def _picker(places: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
 
 def rule_names(rule: Rule | None) -> list[str]:
     """What a rule needs: its parameters after ``m`` and ``gy``."""
-    return [] if rule is None else list(inspect.signature(rule).parameters)[2:]
+    if rule is None:
+        return []
+    if not hasattr(rule, '__signature__') and hasattr(rule, '__code__') and not rule.__code__.co_kwonlyargcount:
+        return list(rule.__code__.co_varnames[2 : rule.__code__.co_argcount])  # 20 times cheaper, at import
+    return list(inspect.signature(rule).parameters)[2:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -42,5 +41,7 @@ def tempdir(**kwargs: Any) -> Iterator[str]:
     Args:
         kwargs: ``suffix``, ``prefix`` and ``dir`` of :func:`tempfile.mkdtemp`.
     """
+    import tempfile  # it would be a tenth of the package's import time
+
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True, **kwargs) as path:
         yield path
