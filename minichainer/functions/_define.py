@@ -3,8 +3,8 @@
 A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. In ordinary backward it is evaluated on
 raw arrays, with ``m`` the ops' forward bodies; under double backprop on Variables, with ``m`` the differentiable
 ops. So the same line is first and second (and any) order. The rule's parameter names say what it needs: the op's
-own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays that no rule
-names are not kept.
+own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays
+that no rule names are not kept.
 
 There are four decorators: :func:`elementwise`, :func:`linear`, :func:`bilinear`, and
 :func:`~minichainer.functions._reduce.reduction`.
