@@ -33,3 +33,8 @@ def check_gradient(grad: Any, data: Any, op: str) -> None:
         raise TypeError(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
     if grad.shape != data.shape:
         raise ValueError(f'grad and data differ in shape{where}\ngrad: {grad.shape} != data: {data.shape}')
+
+
+def as_raw(gradient: Any) -> Any:
+    """The array of a gradient that is an array or a Variable."""
+    return getattr(gradient, 'array', gradient)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
+from minichainer._checks import as_raw
 from minichainer.errors import NaNError
 from minichainer.function_hook import get_function_hooks
 
@@ -32,10 +33,6 @@ def hooks_of(function: Any) -> list[Any]:
     return list(hooks.values())
 
 
-def _raw(gradient: Any) -> Any:
-    return getattr(gradient, 'array', gradient)
-
-
 def call_hooks(node: Any, gradient: Any, table: Any) -> Callable[[], None] | None:
     """Calls ``backward_preprocess``, and afterwards ``backward_postprocess``, of every hook of a function."""
     if not hasattr(node, 'local_function_hooks'):
@@ -44,7 +41,7 @@ def call_hooks(node: Any, gradient: Any, table: Any) -> Callable[[], None] | Non
     if not hooks:
         return None
     gradients = gradient if node.output_count > 1 else (gradient,)
-    arguments = (node, node.input_arrays(), tuple(map(_raw, gradients)))
+    arguments = (node, node.input_arrays(), tuple(map(as_raw, gradients)))
     for hook in hooks:
         hook.backward_preprocess(*arguments)
 
@@ -61,7 +58,7 @@ def detect_nan(node: Any, gradient: Any, table: Any) -> Callable[[], None]:
     def after() -> None:
         for edge in node.edges:
             arrived = table.get(edge)
-            if not isinstance(arrived, list) and is_nan(_raw(arrived)):
+            if not isinstance(arrived, list) and is_nan(as_raw(arrived)):
                 raise nan_error(node, 'backward')
 
     return after

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._checks import as_raw
 from minichainer._observers import observers
 
 _commit_lock = threading.Lock()
@@ -250,11 +251,6 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
 def _added(present: Any, gradient: Any) -> Any:
     gradient += present  # the gradient is the pass's own by now, the present one may be the user's
     return gradient
-
-
-def as_raw(gradient: Any) -> Any:
-    """The array of a gradient that is an array or a Variable."""
-    return getattr(gradient, 'array', gradient)
 
 
 def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:

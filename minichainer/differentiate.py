@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import backprop
+from minichainer._checks import as_raw
 from minichainer._observers import observers
 from minichainer.backprop import Node
 from minichainer.variable import Variable
@@ -95,7 +96,7 @@ def grad(
     if grad_inputs is not None:
         roots += [(x.edge, gx) for x, gx in zip(inputs, grad_inputs, strict=True) if gx is not None]
     if not enable_double_backprop:
-        roots = [(node, backprop.as_raw(gradient)) for node, gradient in roots]
+        roots = [(node, as_raw(gradient)) for node, gradient in roots]
     targets = [x.edge for x in inputs]
     found = _gradients_of(targets, roots, retain_grad, enable_double_backprop)
     results = [None if g is None else g if isinstance(g, Variable) else Variable(g) for g in found]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from minichainer import backend, backprop, ops
-from minichainer._checks import array_types, check_gradient
+from minichainer._checks import array_types, as_raw, check_gradient
 from minichainer._dtype import get_dtype
 from minichainer._operators import Operators
 from minichainer._text import statistics, variable_repr, variable_str
@@ -256,7 +256,7 @@ class Variable(Operators):
         if enable_double_backprop and not isinstance(gradient, Variable):
             gradient = Variable(gradient)
         elif not enable_double_backprop:
-            gradient = backprop.as_raw(gradient)
+            gradient = as_raw(gradient)
         backprop.propagate([(node, gradient)], retain_grad, enable_double_backprop, loss_scale)
 
     def _initial_gradient(self, loss_scale: Any) -> Any:

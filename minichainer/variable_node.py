@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import backprop
+from minichainer._checks import as_raw
 from minichainer.backprop import Node
 
 
@@ -108,7 +109,7 @@ class VariableNode:
     @property
     def grad(self) -> Any:
         """The gradient array kept here, or None."""
-        return backprop.as_raw(self._target.grad_value)
+        return as_raw(self._target.grad_value)
 
     @property
     def grad_var(self) -> Any:

@@ -16,6 +16,7 @@ from minichainer.backend import get_array_module
 from minichainer.backprop import Node, deposit
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import invalid
+from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable, variable_on
 
 Rule = Callable[..., Any]
@@ -107,15 +108,6 @@ def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     """Whether broadcasting leads from one shape to another."""
     lead = len(wide) - len(shape)
     return lead >= 0 and all(new in (1, old) for old, new in zip(wide[lead:], shape, strict=True))
-
-
-def sum_to_shape(array: Any, shape: tuple[int, ...]) -> Any:
-    """Sums an array over the axes along which one of the given shape was broadcast; float16 in float32."""
-    lead = array.ndim - len(shape)
-    axes = tuple([i + lead for i, size in enumerate(shape) if size == 1 and array.shape[i + lead] != 1])
-    wide = 'f' if array.dtype.char == 'e' else None
-    total = array.sum(axis=(*range(lead), *axes), keepdims=True, dtype=wide)
-    return total.reshape(shape).astype(array.dtype, copy=False)
 
 
 _KINDS = {'f': 'float', 'i': 'int', 'u': 'unsigned int', 'b': 'bool', 'c': 'complex'}

@@ -7,8 +7,9 @@ from typing import Any
 from minichainer import ops
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import linear
-from minichainer.functions._node import sum_to_shape
+from minichainer.functions._node import reaches
 from minichainer.functions._reduce import normalize_axis
+from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable
 
 
@@ -139,8 +140,7 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
     shape = tuple(shape)
     if x.shape == shape:
         return x
-    lead = len(shape) - x.ndim
-    if lead < 0 or any(old not in (1, new) for old, new in zip(x.shape, shape[max(lead, 0) :], strict=True)):
+    if not reaches(x.shape, shape):
         raise invalid(
             f'a shape that can be broadcast to {shape}', f'{x.shape}',
             'Invalid operation is performed in: BroadcastTo (Forward)',
@@ -177,8 +177,7 @@ def sum_to(x: Any, shape: Any) -> Variable:
     shape = tuple(shape)
     if x.shape == shape:
         return x
-    lead = x.ndim - len(shape)
-    if lead < 0 or any(new not in (1, old) for old, new in zip(x.shape[lead:], shape, strict=True)):
+    if not reaches(shape, x.shape):
         raise invalid(
             f'a shape from which {x.shape} is reached by broadcasting', f'{shape}',
             'Invalid operation is performed in: SumTo (Forward)',
@@ -186,7 +185,7 @@ def sum_to(x: Any, shape: Any) -> Variable:
     return sum_over_to(x, shape)
 
 
-ops.register('sum_to', sum_to, lambda xp, x, shape: x if x.shape == shape else sum_to_shape(x, shape))
+ops.register('sum_to', sum_to, lambda xp, x, shape: sum_to_shape(x, shape))
 
 
 def squeeze(x: Any, axis: Any = None) -> Variable:

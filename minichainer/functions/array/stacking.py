@@ -8,10 +8,10 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._node import sum_to_shape
 from minichainer.functions.array._checks import check_one_dtype, checked_axis, misfit
 from minichainer.functions.array.joining import split_axis, stack
 from minichainer.functions.array.shape import reshape, sum_to
+from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable
 
 Shape = tuple[int, ...]
