@@ -24,10 +24,12 @@ import numpy as np  # noqa: E402
 
 import minichainer as chainer  # noqa: E402
 import minichainer.functions as F  # noqa: E402
+import minichainer.links as L  # noqa: E402
 
 OPS = 100
 PAIRS = 50
 Steps = dict[str, Callable[[], Any]]
+LAYERS = 'linear+relu (4,8) as layers, forward+backward'
 
 
 def pin() -> str:
@@ -87,7 +89,15 @@ def minichainer_steps() -> Steps:
 
         return step
 
-    return _steps(elementwise, linear)
+    model = chainer.Sequential(*[layer for _ in range(PAIRS) for layer in (L.Linear(8, 8), F.relu)])
+
+    def layers() -> None:
+        model.cleargrads()
+        h = model(x8.array)
+        h.grad = np.ones(h.shape, 'f')
+        h.backward()
+
+    return {**_steps(elementwise, linear), LAYERS: layers}
 
 
 def torch_steps() -> Steps:
@@ -123,7 +133,16 @@ def torch_steps() -> Steps:
 
         return step
 
-    return _steps(elementwise, linear)
+    pairs = [layer for _ in range(PAIRS) for layer in (torch.nn.Linear(8, 8), torch.nn.ReLU())]
+    model = torch.nn.Sequential(*pairs)
+    batch = x8.detach()
+
+    def layers() -> None:
+        model.zero_grad()
+        h = model(batch)
+        h.backward(torch.ones(h.shape))
+
+    return {**_steps(elementwise, linear), LAYERS: layers}
 
 
 def autograd_steps() -> Steps:
@@ -186,8 +205,10 @@ def measure(libraries: dict[str, Steps], rounds: int) -> dict[str, dict[str, flo
         samples: dict[str, list[float]] = {name: [] for name in libraries}
         for _ in range(rounds):
             for name, steps in libraries.items():
+                if workload not in steps:
+                    continue
                 samples[name].append(timed(steps[workload]) / count * 1e6)
-        result[workload] = {name: statistics.median(values) for name, values in samples.items()}
+        result[workload] = {name: statistics.median(values) for name, values in samples.items() if values}
     return result
 
 
@@ -196,6 +217,10 @@ def after_a_hook() -> Steps:
     with chainer.FunctionHook():
         F.exp(chainer.Variable(np.ones(2, 'f')))
     return minichainer_steps()
+
+
+def _cell(microseconds: float | None) -> str:
+    return ' ' * 26 if microseconds is None else f'{microseconds:26.2f}'
 
 
 def main() -> int:
@@ -211,10 +236,10 @@ def main() -> int:
         except ImportError:
             print(f'{name} is not installed: left out')
     result = measure(libraries, options.rounds)
-    print(f'{"us per op":<42}' + ''.join(f'{name:>26}' for name in libraries) + '   ratio to torch')
+    print(f'{"us per op":<48}' + ''.join(f'{name:>26}' for name in libraries) + '   ratio to torch')
     for workload, row in result.items():
         ratio = f'{row["minichainer"] / row["torch"]:10.2f}' if 'torch' in row else ''
-        print(f'{workload:<42}' + ''.join(f'{row[name]:26.2f}' for name in libraries) + ratio)
+        print(f'{workload:<48}' + ''.join(_cell(row.get(name)) for name in libraries) + ratio)
     if options.json:
         with open(options.json, 'w') as file:
             json.dump(result, file, indent=1)

@@ -133,13 +133,17 @@ def reachable(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Any]]:
     for level in reversed(levels):
         for node in level:
             for edge in node.edges:  # type: ignore[union-attr]
-                if edge not in table and edge.requires_grad:
+                if edge in table:
+                    continue
+                if edge.edges is None:
+                    if edge.requires_grad:
+                        table[edge] = None
+                elif edge.__class__ is OutputNode:
                     table[edge] = None
-                    if edge.edges is not None:
-                        if edge.__class__ is OutputNode:
-                            _enter(edge, table, levels, outputs)
-                        else:
-                            levels[edge.level].append(edge)
+                    _enter(edge, table, levels, outputs)
+                else:
+                    table[edge] = None
+                    levels[edge.level].append(edge)
     for number, level in enumerate(levels):
         nodes += reversed(level)
         if number in outputs:
@@ -216,23 +220,26 @@ def run_watched(
     return kept
 
 
-def _take(table: dict[Any, Any], node: Any) -> tuple[Any, int]:
-    gradient = table.pop(node)
-    return gradient, _references(gradient)
-
-
 # A gradient that nothing else refers to may become a leaf's own without a copy. How many references the
-# interpreter itself holds at that place is measured, because it differs between versions.
+# interpreter itself holds to what one local name stands for is measured, because it differs between versions.
 _references = getattr(sys, 'getrefcount', lambda _: sys.maxsize)
-_UNSHARED = _take({0: numpy.empty(1)}, 0)[1] if hasattr(sys, 'getrefcount') else 0
+
+
+def _references_of_a_local(table: dict[int, Any]) -> int:
+    gradient = table.pop(0)
+    references: int = _references(gradient)
+    return references
+
+
+_UNSHARED = _references_of_a_local({0: numpy.empty(1)}) if hasattr(sys, 'getrefcount') else 0
 
 
 def take_own(table: dict[Node, Any], node: Node) -> Any:
     """Takes a gradient array out of the table; C-contiguous, and sharing memory with nothing."""
-    gradient, references = _take(table, node)
-    if gradient is None or isinstance(gradient, list):
+    gradient = table.pop(node)
+    if gradient is None or type(gradient) is list:
         return gradient
-    if references > _UNSHARED or getattr(gradient, 'base', None) is not None or not gradient.flags.c_contiguous:
+    if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
         return gradient.copy(order='C')
     return gradient
 

@@ -536,8 +536,10 @@ class Parameter(Variable):
 
     def cleargrad(self) -> None:
         """Sets the gradient to None."""
-        self.edge.grad_value = None
-        self._grad_initializer = None
+        node: Any = self._node or self.edge
+        node.grad_value = None
+        if self._grad_initializer is not None:
+            self._grad_initializer = None
 
     def zerograd(self) -> None:
         """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""

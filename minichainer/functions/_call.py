@@ -226,12 +226,13 @@ def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
 def unary_receive(spec: Spec) -> Callable[..., None]:
     """Ordinary backward of an op with one array, whose rule takes what is saved and nothing else."""
     rule: Any = spec.rules[0]
-    on_numpy, reshapes = ops.on_numpy, not spec.elementwise
+    on_numpy, reshapes, saves_one = ops.on_numpy, not spec.elementwise, len(spec.kept) == 1
 
     def receive(self: Any, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
         m = on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
-        gx = rule(m, gradient, *self.saved)
-        edge = self.edges[0]
+        saved = self.saved
+        gx = rule(m, gradient, saved[0]) if saves_one else rule(m, gradient, *saved)
+        (edge,) = self.edges
         if type(gx) is not _ndarray or gx.dtype is not edge.dtype or (reshapes and gx.shape != edge.shape):
             gx = conform(gx, edge, self)
         if table[edge] is None:

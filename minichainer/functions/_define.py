@@ -29,7 +29,7 @@ def elementwise(
     label: Any = None,
     kinds: str = 'f',
     mixed: Body | None = None,
-    ufunc: str | None = None,
+    on_numpy: str | Body | None = None,
 ) -> Callable[[Body], Body]:
     """Makes a differentiable op of a function that acts element by element, with broadcasting.
 
@@ -41,7 +41,7 @@ def elementwise(
         kinds: dtype kinds that it takes.
         mixed: for an op of two arrays, what is called instead where an argument is no Variable; by default an
             array becomes a constant.
-        ufunc: the name of the NumPy function that the body is, where it is nothing else: saves a call.
+        on_numpy: what the body is on NumPy arrays: a function, or the name of one of NumPy's; saves calls.
 
     The decorated function is ``body(xp, *arrays, *static)`` on raw arrays, ``xp`` being numpy or cupy.
 
@@ -57,7 +57,7 @@ def elementwise(
     >>> x.grad.round(4)
     array([ 0.    , -1.6646])
     """
-    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=True, mixed=mixed, ufunc=ufunc))
+    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=True, mixed=mixed, on_numpy=on_numpy))
 
 
 def linear(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc') -> Callable[[Body], Body]:

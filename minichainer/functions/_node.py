@@ -124,7 +124,7 @@ class Spec:
         kinds: dtype kinds of the arrays.
         elementwise: the arrays are broadcast together.
         mixed: called with the arguments of a binary op where one is no Variable.
-        ufunc: the name of the NumPy function that the body is, where it is nothing else; it is called directly then.
+        on_numpy: what the body is on NumPy arrays: a function, or the name of one of NumPy's.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Spec:
         kinds: str,
         elementwise: bool,
         mixed: Callable[..., Any] | None = None,
-        ufunc: str | None = None,
+        on_numpy: Any = None,
     ) -> None:
         parameters = self.parameters = list(inspect.signature(body).parameters.values())[1:]
         if len(rules) > len(parameters):
@@ -146,7 +146,9 @@ class Spec:
         self.kinds = kinds
         self.elementwise = elementwise
         self.mixed = mixed
-        self.on_numpy = functools.partial(body, numpy) if ufunc is None else getattr(numpy, ufunc)
+        if isinstance(on_numpy, str):
+            on_numpy = getattr(numpy, on_numpy)
+        self.on_numpy = functools.partial(body, numpy) if on_numpy is None else on_numpy
         self.arguments = [p.name for p in parameters[: len(rules)]]
         self.static_parameters = parameters[len(rules) :]
         self.name = name or ''.join(part.capitalize() for part in body.__name__.split('_'))

@@ -19,7 +19,7 @@ _NUMERIC = 'fiub'
 
 @elementwise(
     lambda m, gy: gy, lambda m, gy: gy,
-    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs), name='Add', label='_ + _', kinds=_NUMERIC, ufunc='add'
+    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs), name='Add', label='_ + _', kinds=_NUMERIC, on_numpy='add'
 )  # fmt: skip
 def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.add(lhs, rhs)
@@ -27,7 +27,7 @@ def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy: gy, lambda m, gy: -gy,
-    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_NUMERIC, ufunc='subtract'
+    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_NUMERIC, on_numpy='subtract'
 )  # fmt: skip
 def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.subtract(lhs, rhs)
@@ -35,7 +35,7 @@ def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs, lambda m, gy, lhs, rhs: gy * lhs,
-    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs), name='Mul', label='_ * _', kinds=_NUMERIC, ufunc='multiply'
+    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs), name='Mul', label='_ * _', kinds=_NUMERIC, on_numpy='multiply'
 )  # fmt: skip
 def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.multiply(lhs, rhs)
@@ -44,7 +44,7 @@ def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy / rhs,
     lambda m, gy, lhs, rhs: -gy * lhs / rhs / rhs,
-    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs), name='Div', label='_ / _', kinds=_NUMERIC, ufunc='divide'
+    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs), name='Div', label='_ / _', kinds=_NUMERIC, on_numpy='divide'
 )  # fmt: skip
 def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.divide(lhs, rhs)
@@ -103,13 +103,13 @@ def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.power(value, x)
 
 
-@elementwise(lambda m, gy: -gy, name='Neg', label='__neg__', kinds=_NUMERIC, ufunc='negative')
+@elementwise(lambda m, gy: -gy, name='Neg', label='__neg__', kinds=_NUMERIC, on_numpy='negative')
 def negative(xp: Any, x: Any) -> Any:
     """Elementwise negation, :math:`y = -x`."""
     return xp.negative(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', ufunc='absolute')
+@elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', on_numpy='absolute')
 def absolute(xp: Any, x: Any) -> Any:
     r"""Elementwise absolute value, :math:`y = |x|`; its derivative at 0 is taken as 0.
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer import ops
 from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
+from minichainer.kernels import rectifier
 
 
 def _positive(xp: Any, x: Any) -> Any:
     return xp.greater(x, zero(xp, x.dtype))
 
 
+def _step(xp: Any, y: Any) -> Any:
+    return rectifier.step(y) if xp is numpy else y > 0
+
+
 ops.register_constant('positive', _positive)
+ops.register_constant('step', _step)
 
 
-@elementwise(lambda m, gy, y: gy * m.positive(y), name='ReLU')
+@elementwise(lambda m, gy, y: gy * m.step(y), name='ReLU', on_numpy=rectifier.relu)
 def relu(xp: Any, x: Any) -> Any:
     r"""Rectified linear unit, :math:`y = \max(0, x)`; its derivative at 0 is taken as 0.
 

@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.functions._define import elementwise
 
 
-@elementwise(lambda m, gy, y: gy - gy * y * y, ufunc='tanh')
+@elementwise(lambda m, gy, y: gy - gy * y * y, on_numpy='tanh')
 def tanh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic tangent, :math:`y = \tanh x`.
 

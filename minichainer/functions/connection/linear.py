@@ -14,12 +14,11 @@ from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.matmul import matrix_product
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.utils.type_check import InvalidType
-from minichainer.variable import Variable, as_variable, variable_on
+from minichainer.variable import Variable, as_variable
 
 _new = object.__new__
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
-_BOTH = (0, 1)
 
 
 class LinearFunction(FunctionNode):
@@ -28,8 +27,9 @@ class LinearFunction(FunctionNode):
     Its gradients are products and a sum, which are ops themselves, so it is differentiable any number of times.
     """
 
+    _inputs_to_retain = (0, 1)
+
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs(_BOTH)
         return (affine(*inputs),)
 
     def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
@@ -63,7 +63,8 @@ def affine(x: Any, W: Any, b: Any = None) -> Any:
     return y
 
 
-_ones: dict[Any, Any] = {}
+#: Rows of ones by dtype and length.
+_ones: dict[Any, dict[int, Any]] = {_float32: {}, _float64: {}}
 
 
 def sum_of_rows(matrix: Any) -> Any:
@@ -71,14 +72,15 @@ def sum_of_rows(matrix: Any) -> Any:
 
     ``_reference`` of this trick is ``matrix.sum(axis=0)``.
     """
-    if type(matrix) is not _ndarray or matrix.dtype.char not in 'fd':
-        return matrix.sum(axis=0, dtype='f' if matrix.dtype.char == 'e' else None).astype(matrix.dtype, copy=False)
-    key = (len(matrix), matrix.dtype)
-    ones = _ones.get(key)
+    dtype = matrix.dtype
+    rows = _ones.get(dtype)
+    if rows is None or type(matrix) is not _ndarray:
+        return matrix.sum(axis=0, dtype='f' if dtype.char == 'e' else None).astype(dtype, copy=False)
+    ones = rows.get(len(matrix))
     if ones is None:
-        if len(_ones) >= 64:  # sizes of batches are few; of anything else they may be many
-            _ones.clear()
-        ones = _ones[key] = numpy.ones(*key)
+        if len(rows) >= 64:  # sizes of batches are few; of anything else they may be many
+            rows.clear()
+        ones = rows[len(matrix)] = numpy.ones(len(matrix), dtype)
     return ones.dot(matrix)
 
 
@@ -103,8 +105,7 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     >>> F.linear(np.ones((2, 3)), np.ones((4, 3)), np.zeros(4)).shape
     (2, 4)
     """
-    known = isinstance(x, Variable) and isinstance(W, Variable) and (b is None or isinstance(b, Variable))
-    if known and n_batch_axes == 1 and not configuration.nondefault:
+    if n_batch_axes == 1 and not configuration.nondefault:
         y = _on_plain_matrices(x, W, b)
         if y is not None:
             return y
@@ -117,40 +118,43 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     return LinearFunction().apply(variables)[0]
 
 
-def _on_plain_matrices(x: Variable, W: Variable, b: Variable | None) -> Variable | None:
+def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
     """What ``LinearFunction().apply`` does, for float matrices of NumPy that fit; None for anything else."""
-    array, weights = x._data, W._data
-    if type(array) is not _ndarray or type(weights) is not _ndarray or array.ndim != 2 or weights.ndim != 2:
+    try:
+        array, weights, bias = x._data, W._data, None if b is None else b._data
+        (rows, size), (columns, depth) = array.shape, weights.shape
+    except (AttributeError, ValueError):  # no Variable, nothing in it, or no matrix
         return None
     dtype = array.dtype
+    if type(array) is not _ndarray or type(weights) is not _ndarray or size != depth:
+        return None
     if dtype is not weights.dtype or (dtype is not _float32 and dtype is not _float64):
         return None
-    rows, columns = len(array), len(weights)
-    if array.shape[1] != weights.shape[1]:
-        return None
     y = array.dot(weights.T)
-    if b is None:
-        edges: tuple[Any, ...] = (x._node or x.edge, W._node or W.edge)
-    else:
-        bias = b._data
+    source, target = x._node or x.edge, W._node or W.edge
+    level = source.level if source.level > target.level else target.level
+    needed = source.requires_grad or target.requires_grad
+    edges = (source, target)
+    if b is not None:
         if type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,):
             return None
         y += bias
-        edges = (x._node or x.edge, W._node or W.edge, b._node or b.edge)
-    level = -1
-    for edge in edges:
-        if edge.requires_grad and edge.level > level:
-            level = edge.level
-    if level < 0:
+        edge = b._node or b.edge
+        edges = (source, target, edge)
+        level = edge.level if edge.level > level else level
+        needed = needed or edge.requires_grad
+    if not needed:
         return Variable(y, requires_grad=False)
     node = _new(LinearFunction)
     node.edges = edges
     node.level = level + 1
     node.shape = (rows, columns)
     node.dtype = dtype
-    node._inputs_to_retain = _BOTH
     node._retained_inputs = (array, weights)
-    return variable_on(y, node)
+    result = _new(Variable)
+    result._data = y
+    result._node = node
+    return result
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:

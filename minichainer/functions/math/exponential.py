@@ -11,7 +11,7 @@ from minichainer.variable import Variable
 _LN_2, _LN_10 = math.log(2), math.log(10)
 
 
-@elementwise(lambda m, gy, y: gy * y, label='exp', ufunc='exp')
+@elementwise(lambda m, gy, y: gy * y, label='exp', on_numpy='exp')
 def exp(xp: Any, x: Any) -> Any:
     r"""Elementwise exponential, :math:`y = e^x`.
 
@@ -28,7 +28,7 @@ def exp(xp: Any, x: Any) -> Any:
     return xp.exp(x)
 
 
-@elementwise(lambda m, gy, x: gy / x, label='log', ufunc='log')
+@elementwise(lambda m, gy, x: gy / x, label='log', on_numpy='log')
 def log(xp: Any, x: Any) -> Any:
     r"""Elementwise natural logarithm, :math:`y = \ln x`.
 
@@ -45,7 +45,7 @@ def log(xp: Any, x: Any) -> Any:
     return xp.log(x)
 
 
-@elementwise(lambda m, gy, y: gy / (y + y), label='sqrt', ufunc='sqrt')
+@elementwise(lambda m, gy, y: gy / (y + y), label='sqrt', on_numpy='sqrt')
 def sqrt(xp: Any, x: Any) -> Any:
     r"""Elementwise square root, :math:`y = \sqrt x`.
 
@@ -62,7 +62,7 @@ def sqrt(xp: Any, x: Any) -> Any:
     return xp.sqrt(x)
 
 
-@elementwise(lambda m, gy, x: gy * (x + x), label='square', ufunc='square')
+@elementwise(lambda m, gy, x: gy * (x + x), label='square', on_numpy='square')
 def square(xp: Any, x: Any) -> Any:
     r"""Elementwise square, :math:`y = x^2`.
 
@@ -79,7 +79,7 @@ def square(xp: Any, x: Any) -> Any:
     return xp.square(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.exp(x), label='expm1', ufunc='expm1')
+@elementwise(lambda m, gy, x: gy * m.exp(x), label='expm1', on_numpy='expm1')
 def expm1(xp: Any, x: Any) -> Any:
     r"""Elementwise exponential less one, :math:`y = e^x - 1`.
 
@@ -96,7 +96,7 @@ def expm1(xp: Any, x: Any) -> Any:
     return xp.expm1(x)
 
 
-@elementwise(lambda m, gy, x: gy / (x + 1), label='log1p', ufunc='log1p')
+@elementwise(lambda m, gy, x: gy / (x + 1), label='log1p', on_numpy='log1p')
 def log1p(xp: Any, x: Any) -> Any:
     r"""Elementwise natural logarithm of one more, :math:`y = \ln (1 + x)`.
 
@@ -113,7 +113,7 @@ def log1p(xp: Any, x: Any) -> Any:
     return xp.log1p(x)
 
 
-@elementwise(lambda m, gy, x: gy / (x * _LN_2), label='log2', ufunc='log2')
+@elementwise(lambda m, gy, x: gy / (x * _LN_2), label='log2', on_numpy='log2')
 def log2(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm to base 2, :math:`y = \log_2 x`.
 
@@ -130,7 +130,7 @@ def log2(xp: Any, x: Any) -> Any:
     return xp.log2(x)
 
 
-@elementwise(lambda m, gy, x: gy / (x * _LN_10), label='log10', ufunc='log10')
+@elementwise(lambda m, gy, x: gy / (x * _LN_10), label='log10', on_numpy='log10')
 def log10(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm to base 10, :math:`y = \log_{10} x`.
 

@@ -85,7 +85,7 @@ ops.register_constant('whole_quotient', lambda xp, x, divisor: xp.trunc(x / divi
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod', ufunc='fmod'
+    lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod', on_numpy='fmod'
 )  # fmt: skip
 def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     r"""Elementwise remainder with the sign of the dividend, :math:`y = x - d \operatorname{fix}(x / d)`.

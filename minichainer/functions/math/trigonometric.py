@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.functions._define import elementwise
 
 
-@elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', ufunc='sin')
+@elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', on_numpy='sin')
 def sin(xp: Any, x: Any) -> Any:
     r"""Elementwise sine, :math:`y = \sin x`, of angles in radians.
 
@@ -24,7 +24,7 @@ def sin(xp: Any, x: Any) -> Any:
     return xp.sin(x)
 
 
-@elementwise(lambda m, gy, x: -gy * m.sin(x), label='cos', ufunc='cos')
+@elementwise(lambda m, gy, x: -gy * m.sin(x), label='cos', on_numpy='cos')
 def cos(xp: Any, x: Any) -> Any:
     r"""Elementwise cosine, :math:`y = \cos x`, of angles in radians.
 
@@ -41,7 +41,7 @@ def cos(xp: Any, x: Any) -> Any:
     return xp.cos(x)
 
 
-@elementwise(lambda m, gy, y: gy + gy * y * y, label='tan', ufunc='tan')
+@elementwise(lambda m, gy, y: gy + gy * y * y, label='tan', on_numpy='tan')
 def tan(xp: Any, x: Any) -> Any:
     r"""Elementwise tangent, :math:`y = \tan x`, of angles in radians.
 
@@ -58,7 +58,7 @@ def tan(xp: Any, x: Any) -> Any:
     return xp.tan(x)
 
 
-@elementwise(lambda m, gy, x: gy / m.sqrt(1 - x * x), label='arcsin', ufunc='arcsin')
+@elementwise(lambda m, gy, x: gy / m.sqrt(1 - x * x), label='arcsin', on_numpy='arcsin')
 def arcsin(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse sine, :math:`y = \arcsin x`.
 
@@ -75,7 +75,7 @@ def arcsin(xp: Any, x: Any) -> Any:
     return xp.arcsin(x)
 
 
-@elementwise(lambda m, gy, x: -gy / m.sqrt(1 - x * x), label='arccos', ufunc='arccos')
+@elementwise(lambda m, gy, x: -gy / m.sqrt(1 - x * x), label='arccos', on_numpy='arccos')
 def arccos(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse cosine, :math:`y = \arccos x`.
 
@@ -92,7 +92,7 @@ def arccos(xp: Any, x: Any) -> Any:
     return xp.arccos(x)
 
 
-@elementwise(lambda m, gy, x: gy / (1 + x * x), label='arctan', ufunc='arctan')
+@elementwise(lambda m, gy, x: gy / (1 + x * x), label='arctan', on_numpy='arctan')
 def arctan(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse tangent, :math:`y = \arctan x`.
 
@@ -111,7 +111,7 @@ def arctan(xp: Any, x: Any) -> Any:
 
 @elementwise(
     lambda m, gy, x1, x2: gy * x2 / (x1 * x1 + x2 * x2), lambda m, gy, x1, x2: -gy * x1 / (x1 * x1 + x2 * x2),
-    label='arctan2', ufunc='arctan2',
+    label='arctan2', on_numpy='arctan2',
 )  # fmt: skip
 def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise angle of the point :math:`(x_2, x_1)`, :math:`y = \arctan(x_1 / x_2)` in the right quadrant.

@@ -91,7 +91,7 @@ class Linear(Link):
         """
         if self.W.array is None:
             self._initialize_params(_in_size(x.shape, n_batch_axes))
-        return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)
+        return linear(x, self.W, self.b, n_batch_axes)
 
 
 def _in_size(shape: tuple[int, ...], n_batch_axes: int) -> int:
