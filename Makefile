@@ -59,8 +59,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready-run: $(METADATA) | $(BIN)/python
-	@echo 'Installing minichainer and NumPy into $(VENV) ...'
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -e .
+	@echo 'Installing minichainer, NumPy and matplotlib into $(VENV) ...'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[plot]'
 	@touch $@
 
 $(VENV)/.ready-test: $(METADATA) | $(BIN)/python

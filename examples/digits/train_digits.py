@@ -1,4 +1,4 @@
-"""Trains a small network on 1437 handwritten digits and measures it on 360 others.
+"""Trains a small convolutional network on 1437 handwritten digits and measures it on 360 others.
 
 python examples/digits/train_digits.py --epoch 20 --out result
 python examples/digits/train_digits.py --epoch 40 --out result --resume result/snapshot.npz
@@ -20,6 +20,9 @@ from minichainer import training
 from minichainer.training import extensions
 
 
+PICTURES = ('loss', 'accuracy')
+
+
 class Reshuffle:
     """Draws each epoch's order from the seed and the order before it.
 
@@ -35,10 +38,10 @@ class Reshuffle:
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description='Train a small network on handwritten digits.')
+    parser = argparse.ArgumentParser(description='Train a small convolutional network on handwritten digits.')
     parser.add_argument('--epoch', '-e', type=int, default=20, help='passes over the training images')
     parser.add_argument('--batchsize', '-b', type=int, default=32, help='images per update')
-    parser.add_argument('--unit', '-u', type=int, default=100, help='units of each hidden layer')
+    parser.add_argument('--unit', '-u', type=int, default=100, help='units of the hidden layer')
     parser.add_argument('--resume', '-r', default='', metavar='SNAPSHOT', help='go on from a snapshot')
     parser.add_argument('--out', '-o', default='result', help='folder for log and snapshot')
     parser.add_argument('--seed', '-s', type=int, default=0, help='seed of initial weights and order')
@@ -56,6 +59,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 def make_trainer(args: argparse.Namespace, model: Any, train: Any, test: Any) -> Any:
     optimizer = chainer.optimizers.Adam()
     optimizer.setup(model)
+    optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(1e-4))
     train_iter = chainer.iterators.SerialIterator(train, args.batchsize, order_sampler=Reshuffle(args.seed))
     test_iter = chainer.iterators.SerialIterator(test, 120, repeat=False, shuffle=False)
 
@@ -65,6 +69,10 @@ def make_trainer(args: argparse.Namespace, model: Any, train: Any, test: Any) ->
     trainer.extend(extensions.LogReport())
     entries = ['epoch', 'main/loss', 'main/accuracy', 'validation/main/loss', 'validation/main/accuracy']
     trainer.extend(extensions.PrintReport([*entries, 'elapsed_time']))
+    if extensions.PlotReport.available():
+        for what in PICTURES:
+            keys = [f'main/{what}', f'validation/main/{what}']
+            trainer.extend(extensions.PlotReport(keys, 'epoch', filename=f'{what}.png'), name=f'plot {what}')
     trainer.extend(extensions.ProgressBar(update_interval=10))
     trainer.extend(extensions.snapshot(filename='snapshot.npz'), trigger=(1, 'epoch'))
     if args.resume:
@@ -83,7 +91,7 @@ def main(argv: list[str] | None = None) -> float:
     """Trains as the arguments say; returns the accuracy on the held-out images."""
     args = parse_args(argv)
     np.random.seed(args.seed)
-    train, test = chainer.datasets.get_digits()
+    train, test = chainer.datasets.get_digits(ndim=3)
     model = L.Classifier(DigitNet(args.unit))
     trainer = make_trainer(args, model, train, test)
 
@@ -92,8 +100,10 @@ def main(argv: list[str] | None = None) -> float:
     seconds = time.perf_counter() - start
     accuracy = held_out_accuracy(model, test)
     print(f'Trained for {seconds:.1f} s.')
-    print(f'Log:      {os.path.join(args.out, "log")}')
-    print(f'Snapshot: {os.path.join(args.out, "snapshot.npz")}')
+    for what, name in [('Log', 'log'), ('Snapshot', 'snapshot.npz'), *[('Picture', f'{p}.png') for p in PICTURES]]:
+        path = os.path.join(args.out, name)
+        if os.path.isfile(path):
+            print(f'{what + ":":<10}{path}')
     print(f'{100 * accuracy:.2f} % of {len(test)} held-out images are classified correctly.')
     return accuracy
 

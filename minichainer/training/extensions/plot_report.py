@@ -82,6 +82,8 @@ class PlotReport(Extension):
         figure = Figure()
         axes = figure.add_subplot()
         axes.set_xlabel(self._x_key)
+        if self._x_key in ('epoch', 'iteration'):
+            axes.locator_params(axis='x', integer=True)  # no ticks at half an epoch
         axes.grid(self._grid)
         for key, points in self._data.items():
             if points:
