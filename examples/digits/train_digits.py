@@ -19,7 +19,6 @@ import minichainer.links as L
 from minichainer import training
 from minichainer.training import extensions
 
-
 PICTURES = ('loss', 'accuracy')
 
 
