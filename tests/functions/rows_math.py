@@ -194,7 +194,7 @@ ROWS = [
     step('fix', np.trunc, [NAN, INF, -INF, 0, 0, 1]),
     step('sign', np.sign, [NAN, 1, -1, -1, 0, 1]),
     binary(
-        'fmod', F.fmod, np.fmod, 'fmod', (Domain(low=0.1, high=0.9), Domain(low=1.0, high=3.0)), BROADCAST,
+        'fmod', F.fmod, np.fmod, 'fmod', (Domain(low=5.1, high=5.7), Domain(low=2.0, high=2.5)), BROADCAST,
         {
             'errors': (refuses_shapes(F.fmod, 'fmod'),),
             'special': (Special((np.array([5.0, -5, 1]), np.array([3.0, 3, 0])),
