@@ -45,3 +45,12 @@ def test_step_is_one_where_positive(size):
     x = np.random.RandomState(0).uniform(-1, 1, size).astype('f')
     x[:4] = 0, -0.0, np.nan, np.inf
     np.testing.assert_array_equal(rectifier.step(x) * np.float32(3), np.where(x > 0, np.float32(3), 0))
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('slope', [0, 0.0, 0.2, 1])
+def test_leaky_factor_is_one_or_the_slope(dtype, slope):
+    x = np.array([-np.inf, -1, -0.0, 0, 2, np.inf, np.nan], dtype)
+    factor = rectifier.leaky_factor(x, slope)
+    assert factor.dtype == x.dtype
+    np.testing.assert_array_equal(factor, np.where(x >= 0, 1, slope).astype(dtype))

@@ -42,8 +42,9 @@ def relu(xp: Any, x: Any) -> Any:
 
 
 def _leaky_factor(xp: Any, x: Any, slope: float) -> Any:
-    factor = xp.asarray(slope, x.dtype)
-    return xp.where(x >= 0, xp.ones((), x.dtype), factor)
+    if xp is numpy and 0 <= slope <= 1:
+        return rectifier.leaky_factor(x, slope)
+    return xp.where(x >= 0, xp.ones((), x.dtype), xp.asarray(slope, x.dtype))
 
 
 ops.register_constant('leaky_factor', _leaky_factor)
