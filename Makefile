@@ -7,6 +7,8 @@ OLDEST_PYTHON ?= $(PYTHON)
 JOBS ?= 2
 OUT ?= result/digits
 PYTEST_ARGS ?=
+# Random calls of each function by make fuzz.
+FUZZ_EXAMPLES ?= 2000
 
 VENV := .venv
 OLDEST := .venv-oldest
@@ -14,7 +16,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
 METADATA := pyproject.toml setup.py minichainer/_version.py
 
-.PHONY: help demo test test-slow test-oldest lint docs clean
+.PHONY: help demo test test-slow test-oldest mutation fuzz lint docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,8 +24,10 @@ help:
 	@echo 'make test         the whole suite'
 	@echo 'make test-slow    the long tests as well'
 	@echo 'make test-oldest  the suite with NumPy 1.26 in $(OLDEST)'
+	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'
+	@echo 'make fuzz         every function with random arguments, for some minutes'
 	@echo 'make lint         ruff and mypy'
-	@echo 'make docs         bring docs/coverage.md up to date'
+	@echo 'make docs         bring docs/coverage.md and docs/functions.md up to date'
 	@echo 'make clean        remove the environments and what runs left behind'
 
 demo: $(VENV)/.ready-run
@@ -39,6 +43,12 @@ test-slow: $(VENV)/.ready-test
 test-oldest: $(OLDEST)/.ready-test
 	$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
+mutation: $(VENV)/.ready-test
+	$(BIN)/python -m tests.functions.mutation
+
+fuzz: $(VENV)/.ready-test
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -q -n $(JOBS) tests/functions/test_fuzz.py
+
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -46,6 +56,7 @@ lint: $(VENV)/.ready-dev
 
 docs: $(VENV)/.ready-run
 	$(BIN)/python docs/make_coverage.py
+	$(BIN)/python docs/make_functions.py
 
 clean:
 	rm -rf $(VENV) $(OLDEST) result build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -25,6 +25,7 @@ from minichainer import links as links
 from minichainer import utils as utils
 from minichainer._dtype import get_dtype as get_dtype
 from minichainer._version import __version__ as __version__
+from minichainer.allocator import tune_allocator as tune_allocator
 from minichainer.backend import get_array_types as get_array_types
 from minichainer.backend import get_cpu_array_types as get_cpu_array_types
 from minichainer.backend import get_device as get_device
@@ -75,6 +76,8 @@ from minichainer.variable import as_variable as as_variable
 
 if TYPE_CHECKING:
     from minichainer._runtime_info import print_runtime_info as print_runtime_info
+    from minichainer.gradient_check import gradcheck as gradcheck
+    from minichainer.gradient_check import gradgradcheck as gradgradcheck
     from minichainer.optimizer import GradientMethod as GradientMethod
     from minichainer.optimizer import Optimizer as Optimizer
     from minichainer.optimizer import UpdateRule as UpdateRule
@@ -95,6 +98,8 @@ _LATER_NAMES = {
     'GradientMethod': 'optimizer',
     'Optimizer': 'optimizer',
     'UpdateRule': 'optimizer',
+    'gradcheck': 'gradient_check',
+    'gradgradcheck': 'gradient_check',
     'print_runtime_info': '_runtime_info',
 }
 

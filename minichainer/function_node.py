@@ -375,6 +375,8 @@ class FunctionNode(Node):
         gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
         edges = self._applied_edges()
         indexes = tuple([i for i, edge in enumerate(edges) if edge in table])
+        if not self.takes_any_layout:
+            gradients = tuple([None if g is None else _contiguous_variable(g) for g in gradients])
         with using_config('enable_backprop', True):
             for i, gx in zip(indexes, self._gradients(indexes, gradients, table), strict=True):
                 table[edges[i]] = _sum_of(gx, table[edges[i]])
@@ -438,6 +440,11 @@ class _LocalHooks(dict):  # type: ignore[type-arg]
 
 def _contiguous(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy(order='C')
+
+
+def _contiguous_variable(x: Variable) -> Variable:
+    """The Variable, at its place in the graph, with its array C-contiguous."""
+    return x if x.array.flags.c_contiguous else variable_on(_contiguous(x.array), x.edge)
 
 
 def _as_gradient_variable(gradient: Any) -> Any:

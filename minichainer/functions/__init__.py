@@ -8,6 +8,7 @@ from minichainer.functions._define import elementwise
 from minichainer.functions._define import linear as linear_map
 from minichainer.functions._reduce import reduction
 from minichainer.functions.activation.gated import glu, mish, silu, swish
+from minichainer.functions.activation.gelu import gelu
 from minichainer.functions.activation.parametric import prelu, rrelu
 from minichainer.functions.activation.rectifiers import leaky_relu, relu
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
@@ -25,6 +26,7 @@ from minichainer.functions.activation.units import (
 from minichainer.functions.arithmetic import absolute, add
 from minichainer.functions.array.conversion import cast, copy, identity
 from minichainer.functions.array.gathering import as_strided, diagonal, permutate, scatter_add, select_item
+from minichainer.functions.array.im2col import im2col
 from minichainer.functions.array.joining import concat, split_axis, stack
 from minichainer.functions.array.order import (
     depth2space,
@@ -51,6 +53,7 @@ from minichainer.functions.array.shape import (
     transpose,
 )
 from minichainer.functions.array.stacking import broadcast, dstack, hstack, separate, vstack
+from minichainer.functions.attention.scaled_dot_product import scaled_dot_product_attention
 from minichainer.functions.connection.bilinear import bilinear
 from minichainer.functions.connection.convolution_nd import (
     convolution_1d,
@@ -66,8 +69,11 @@ from minichainer.functions.connection.deconvolution_nd import (
     deconvolution_3d,
     deconvolution_nd,
 )
+from minichainer.functions.connection.deformable_convolution_2d_sampler import deformable_convolution_2d_sampler
 from minichainer.functions.connection.embed_id import embed_id
 from minichainer.functions.connection.linear import linear
+from minichainer.functions.connection.local_convolution_2d import local_convolution_2d
+from minichainer.functions.connection.shift import shift
 from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.evaluation.binary_accuracy import binary_accuracy
 from minichainer.functions.evaluation.classification_summary import (
@@ -80,6 +86,7 @@ from minichainer.functions.evaluation.r2_score import r2_score
 from minichainer.functions.loss.clustering import discriminative_margin_based_clustering_loss
 from minichainer.functions.loss.covariance import cross_covariance, decov
 from minichainer.functions.loss.crf1d import argmax_crf1d, crf1d
+from minichainer.functions.loss.ctc import connectionist_temporal_classification
 from minichainer.functions.loss.differences import absolute_error, huber_loss, mean_absolute_error, squared_error
 from minichainer.functions.loss.likelihoods import bernoulli_nll, gaussian_kl_divergence, gaussian_nll
 from minichainer.functions.loss.margins import contrastive, hinge, triplet
@@ -89,6 +96,7 @@ from minichainer.functions.loss.sigmoid_cross_entropy import sigmoid_cross_entro
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from minichainer.functions.math.arg_extrema import argmax, argmin
 from minichainer.functions.math.cumulative import cumprod, cumsum, prod
+from minichainer.functions.math.decompositions import eigh, qr, svd
 from minichainer.functions.math.einsum import einsum
 from minichainer.functions.math.exponential import exp, expm1, log, log1p, log2, log10, rsqrt, sqrt, square
 from minichainer.functions.math.fourier import fft, ifft
@@ -97,6 +105,7 @@ from minichainer.functions.math.hyperbolic import arctanh, cosh, sinh
 from minichainer.functions.math.linear_algebra import batch_det, batch_inv, cholesky, det, inv
 from minichainer.functions.math.matmul import batch_matmul, matmul
 from minichainer.functions.math.minmax import clip, maximum, minimum
+from minichainer.functions.math.norms import norm
 from minichainer.functions.math.reductions import average, logsumexp, max, mean, min, sum
 from minichainer.functions.math.rounding import ceil, fix, floor, fmod, sign
 from minichainer.functions.math.scaling import (
@@ -106,6 +115,7 @@ from minichainer.functions.math.scaling import (
     scale,
     squared_difference,
 )
+from minichainer.functions.math.solving import logdet, slogdet, solve
 from minichainer.functions.math.sparse_matmul import sparse_matmul
 from minichainer.functions.math.special import erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
 from minichainer.functions.math.tensordot import tensordot
@@ -114,6 +124,23 @@ from minichainer.functions.noise.dropconnect import simplified_dropconnect
 from minichainer.functions.noise.dropout import dropout
 from minichainer.functions.noise.sampling import gaussian, gumbel_softmax
 from minichainer.functions.noise.zoneout import zoneout
+from minichainer.functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
+from minichainer.functions.normalization.batch_renormalization import (
+    batch_renormalization,
+    fixed_batch_renormalization,
+)
+from minichainer.functions.normalization.decorrelated_batch_normalization import (
+    decorrelated_batch_normalization,
+    fixed_decorrelated_batch_normalization,
+)
+from minichainer.functions.normalization.l2_normalization import normalize
+from minichainer.functions.normalization.local_response_normalization import local_response_normalization
+from minichainer.functions.normalization.sample_normalization import (
+    group_normalization,
+    instance_normalization,
+    layer_normalization,
+    rms_norm,
+)
 from minichainer.functions.pooling.average_pooling_nd import (
     average_pooling_1d,
     average_pooling_2d,
@@ -126,31 +153,57 @@ from minichainer.functions.pooling.max_pooling_nd import (
     max_pooling_3d,
     max_pooling_nd,
 )
+from minichainer.functions.pooling.roi_align import roi_average_align_2d, roi_max_align_2d
+from minichainer.functions.pooling.roi_pooling import roi_average_pooling_2d, roi_max_pooling_2d, roi_pooling_2d
+from minichainer.functions.pooling.spatial_pyramid_pooling import (
+    adaptive_average_pooling_2d,
+    spatial_pyramid_pooling_2d,
+)
+from minichainer.functions.pooling.unpooling_nd import (
+    unpooling_1d,
+    unpooling_2d,
+    unpooling_3d,
+    unpooling_nd,
+    upsampling_2d,
+)
+from minichainer.functions.rnn.gated import lstm, slstm, tree_lstm
+from minichainer.functions.rnn.n_step_gru import n_step_bigru, n_step_gru
+from minichainer.functions.rnn.n_step_lstm import n_step_bilstm, n_step_lstm
+from minichainer.functions.rnn.n_step_rnn import n_step_birnn, n_step_rnn
 from minichainer.functions.util.forget import forget
 
 __all__ = [
-    'absolute', 'absolute_error', 'accuracy', 'add', 'arccos', 'arcsin', 'arctan', 'arctan2', 'arctanh', 'argmax',
-    'argmax_crf1d', 'argmin', 'as_strided', 'average', 'average_pooling_1d', 'average_pooling_2d',
-    'average_pooling_3d', 'average_pooling_nd', 'batch_det', 'batch_inv', 'batch_l2_norm_squared', 'batch_matmul',
-    'bernoulli_nll', 'bias', 'bilinear', 'bilinear_map', 'binary_accuracy', 'black_out', 'broadcast',
-    'broadcast_to', 'cast', 'ceil', 'cholesky', 'classification_summary', 'clip', 'clipped_relu', 'concat',
-    'contrastive', 'convolution_1d', 'convolution_2d', 'convolution_3d', 'convolution_nd', 'copy', 'cos', 'cosh',
-    'crelu', 'crf1d', 'cross_covariance', 'cumprod', 'cumsum', 'deconvolution_1d', 'deconvolution_2d',
-    'deconvolution_3d', 'deconvolution_nd', 'decov', 'depth2space', 'depthwise_convolution_2d', 'det', 'diagonal',
-    'digamma', 'dilated_convolution_2d', 'discriminative_margin_based_clustering_loss', 'dropout', 'dstack',
-    'einsum', 'elementwise', 'elu', 'embed_id', 'erf', 'erfc', 'erfcinv', 'erfcx', 'erfinv', 'exp', 'expand_dims',
-    'expm1', 'f1_score', 'fft', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'fmod', 'forget',
-    'gaussian', 'gaussian_kl_divergence', 'gaussian_nll', 'get_item', 'glu', 'gumbel_softmax', 'hard_sigmoid',
-    'hinge', 'hstack', 'huber_loss', 'identity', 'ifft', 'inv', 'leaky_relu', 'lgamma', 'linear',
-    'linear_interpolate', 'linear_map', 'log', 'log10', 'log1p', 'log2', 'log_ndtr', 'log_softmax', 'logsumexp',
-    'matmul', 'max', 'max_pooling_1d', 'max_pooling_2d', 'max_pooling_3d', 'max_pooling_nd', 'maximum', 'maxout',
-    'mean', 'mean_absolute_error', 'mean_squared_error', 'min', 'minimum', 'mish', 'moveaxis', 'ndtr', 'ndtri',
-    'negative_sampling', 'pad', 'pad_sequence', 'permutate', 'polygamma', 'precision', 'prelu', 'prod',
-    'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat', 'reshape', 'resize_images', 'rollaxis', 'rrelu',
-    'rsqrt', 'scale', 'scatter_add', 'select_item', 'selu', 'separate', 'sigmoid', 'sigmoid_cross_entropy',
-    'sign', 'silu', 'simplified_dropconnect', 'sin', 'sinh', 'softmax', 'softmax_cross_entropy', 'softplus',
-    'space2depth', 'sparse_matmul', 'spatial_transformer_grid', 'spatial_transformer_sampler', 'split_axis',
-    'sqrt', 'square', 'squared_difference', 'squared_error', 'squeeze', 'stack', 'sum', 'sum_to', 'swapaxes',
-    'swish', 'tan', 'tanh', 'tensordot', 'tile', 'transpose', 'transpose_sequence', 'triplet', 'vstack', 'where',
-    'zeta', 'zoneout',
+    'absolute', 'absolute_error', 'accuracy', 'adaptive_average_pooling_2d', 'add', 'arccos', 'arcsin', 'arctan',
+    'arctan2', 'arctanh', 'argmax', 'argmax_crf1d', 'argmin', 'as_strided', 'average', 'average_pooling_1d',
+    'average_pooling_2d', 'average_pooling_3d', 'average_pooling_nd', 'batch_det', 'batch_inv',
+    'batch_l2_norm_squared', 'batch_matmul', 'batch_normalization', 'batch_renormalization', 'bernoulli_nll',
+    'bias', 'bilinear', 'bilinear_map', 'binary_accuracy', 'black_out', 'broadcast', 'broadcast_to', 'cast',
+    'ceil', 'cholesky', 'classification_summary', 'clip', 'clipped_relu', 'concat',
+    'connectionist_temporal_classification', 'contrastive', 'convolution_1d', 'convolution_2d', 'convolution_3d',
+    'convolution_nd', 'copy', 'cos', 'cosh', 'crelu', 'crf1d', 'cross_covariance', 'cumprod', 'cumsum',
+    'deconvolution_1d', 'deconvolution_2d', 'deconvolution_3d', 'deconvolution_nd',
+    'decorrelated_batch_normalization', 'decov', 'deformable_convolution_2d_sampler', 'depth2space',
+    'depthwise_convolution_2d', 'det', 'diagonal', 'digamma', 'dilated_convolution_2d',
+    'discriminative_margin_based_clustering_loss', 'dropout', 'dstack', 'eigh', 'einsum', 'elementwise', 'elu',
+    'embed_id', 'erf', 'erfc', 'erfcinv', 'erfcx', 'erfinv', 'exp', 'expand_dims', 'expm1', 'f1_score', 'fft',
+    'fix', 'fixed_batch_normalization', 'fixed_batch_renormalization', 'fixed_decorrelated_batch_normalization',
+    'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'fmod', 'forget', 'gaussian', 'gaussian_kl_divergence',
+    'gaussian_nll', 'gelu', 'get_item', 'glu', 'group_normalization', 'gumbel_softmax', 'hard_sigmoid', 'hinge',
+    'hstack', 'huber_loss', 'identity', 'ifft', 'im2col', 'instance_normalization', 'inv', 'layer_normalization',
+    'leaky_relu', 'lgamma', 'linear', 'linear_interpolate', 'linear_map', 'local_convolution_2d',
+    'local_response_normalization', 'log', 'log10', 'log1p', 'log2', 'log_ndtr', 'log_softmax', 'logdet',
+    'logsumexp', 'lstm', 'matmul', 'max', 'max_pooling_1d', 'max_pooling_2d', 'max_pooling_3d', 'max_pooling_nd',
+    'maximum', 'maxout', 'mean', 'mean_absolute_error', 'mean_squared_error', 'min', 'minimum', 'mish',
+    'moveaxis', 'n_step_bigru', 'n_step_bilstm', 'n_step_birnn', 'n_step_gru', 'n_step_lstm', 'n_step_rnn',
+    'ndtr', 'ndtri', 'negative_sampling', 'norm', 'normalize', 'pad', 'pad_sequence', 'permutate', 'polygamma',
+    'precision', 'prelu', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat', 'reshape',
+    'resize_images', 'rms_norm', 'roi_average_align_2d', 'roi_average_pooling_2d', 'roi_max_align_2d',
+    'roi_max_pooling_2d', 'roi_pooling_2d', 'rollaxis', 'rrelu', 'rsqrt', 'scale', 'scaled_dot_product_attention',
+    'scatter_add', 'select_item', 'selu', 'separate', 'shift', 'sigmoid', 'sigmoid_cross_entropy', 'sign', 'silu',
+    'simplified_dropconnect', 'sin', 'sinh', 'slogdet', 'slstm', 'softmax', 'softmax_cross_entropy', 'softplus',
+    'solve', 'space2depth', 'sparse_matmul', 'spatial_pyramid_pooling_2d', 'spatial_transformer_grid',
+    'spatial_transformer_sampler', 'split_axis', 'sqrt', 'square', 'squared_difference', 'squared_error',
+    'squeeze', 'stack', 'sum', 'sum_to', 'svd', 'swapaxes', 'swish', 'tan', 'tanh', 'tensordot', 'tile',
+    'transpose', 'transpose_sequence', 'tree_lstm', 'triplet', 'unpooling_1d', 'unpooling_2d', 'unpooling_3d',
+    'unpooling_nd', 'upsampling_2d', 'vstack', 'where', 'zeta', 'zoneout',
 ]  # fmt: skip

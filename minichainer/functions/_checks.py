@@ -1,6 +1,15 @@
-"""The error of an op whose arguments do not fit."""
+"""The errors of an op whose arguments do not fit, and the checks of arguments that are no arrays.
+
+NumPy finds such mistakes as well, but in the middle of a function and in words that do not name it.
+"""
 
 from __future__ import annotations
+
+import numbers
+import operator
+from typing import Any
+
+import numpy
 
 from minichainer.utils.type_check import InvalidType
 
@@ -14,3 +23,61 @@ def invalid(expected: str, actual: str, where: str) -> InvalidType:
         where: ``Invalid operation is performed in: NAME (Forward)``.
     """
     return InvalidType(expected, actual, f'{where}\n\nExpect: {expected}\nActual: {actual}')
+
+
+def misfit(op: str, expected: str, actual: str) -> InvalidType:
+    """The InvalidType of an op, by the name of its node."""
+    return invalid(expected, actual, f'Invalid operation is performed in: {op} (Forward)')
+
+
+def check_int(value: Any, op: str, name: str) -> None:
+    """Raises TypeError where ``value`` is no int; a bool is none."""
+    if type(value) is int:
+        return
+    try:
+        operator.index(value)
+        is_int = not isinstance(value, (bool, numpy.bool_))
+    except TypeError:
+        is_int = False
+    if not is_int:
+        raise TypeError(f'{op}: int expected as {name}, came {value!r}')
+
+
+def check_number(value: Any, op: str, name: str) -> None:
+    """Raises TypeError where ``value`` is no real number: neither a scalar nor a 0-d array."""
+    if type(value) is float or isinstance(value, numbers.Real):
+        return
+    if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
+        raise TypeError(f'{op}: number expected as {name}, came {value!r}')
+
+
+def check_flag(value: Any, op: str, name: str) -> None:
+    """Raises TypeError where ``value`` is neither a bool nor an int that stands for one."""
+    if value is not False and value is not True and not isinstance(value, (int, numpy.bool_, numpy.integer)):
+        raise TypeError(f'{op}: bool expected as {name}, came {value!r}')
+
+
+def checked_axis(axis: Any, ndim: int, op: str, name: str = 'axis') -> int:
+    """One axis as a non-negative int.
+
+    Raises:
+        TypeError: it is no int.
+        InvalidType: it is out of range.
+    """
+    if not isinstance(axis, int):
+        raise TypeError(f'{op}: int expected as {name}, came {axis!r}')
+    if not -ndim <= axis < ndim:
+        raise misfit(op, f'-{ndim} <= {name} < {ndim}', f'{name} = {axis}')
+    return axis % ndim
+
+
+def checked_shape(shape: Any, op: str, name: str = 'shape') -> tuple[int, ...]:
+    """A shape as a tuple of ints; raises TypeError for anything else."""
+    try:
+        entries = tuple(shape)
+    except TypeError:
+        entries = (shape,)
+    try:
+        return tuple([operator.index(entry) for entry in entries])
+    except TypeError:
+        raise TypeError(f'{op}: tuple of ints expected as {name}, came {shape!r}') from None

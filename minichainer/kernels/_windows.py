@@ -50,6 +50,13 @@ def overlap(geometry: Geometry) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     return tuple(of_array), tuple(of_span)
 
 
+def flipped_geometry(geometry: Geometry) -> Geometry:
+    """How flipped filters slide over the result, where the stride is 1: the data gradient as a convolution."""
+    axes = zip(geometry.ksize, geometry.dilate, geometry.pad, strict=True)
+    pad = tuple([(k - 1) * d - p for k, d, p in axes])
+    return geometry._replace(in_size=geometry.out_size, out_size=geometry.in_size, pad=pad)
+
+
 def fits(geometry: Geometry) -> bool:
     """Whether no window leaves the array."""
     axes = zip(geometry.in_size, geometry.pad, geometry.span, strict=True)

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy
 
-from minichainer.kernels._windows import Geometry, fit, unfit
+from minichainer.kernels import depthwise
+from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
 
 _BLOCK_BYTES = 1 << 20
 _BLOCK_BYTES_ON_GPU = 1 << 28
@@ -41,10 +42,20 @@ def convolve(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, O, *out_size) of ``x``'s dtype; its layout in memory is unspecified.
     """
+    if depthwise.applies(xp, geometry, x.shape[1]):
+        y = depthwise.convolve(_rows(xp, x), _wide(W), geometry)
+    else:
+        y = _products(xp, x, W, geometry)
+    if b is not None:
+        _add_to_channels(xp, y, b)
+    return _channels_second(y.astype(x.dtype, copy=False))
+
+
+def _products(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
+    """The convolution as products of patches with filters, (N, *out_size, O)."""
     images = _spread_out(xp, x, geometry)
     matrix = _as_matrices(W, geometry, images.dtype)
-    n, o = len(x), len(W)
-    y = xp.empty((n, *geometry.out_size, o), images.dtype)
+    y = xp.empty((len(x), *geometry.out_size, len(W)), images.dtype)
     patches = _Patches(xp, images, geometry)
     for place in patches.blocks():
         part = _grouped(y[place], geometry.groups)
@@ -52,9 +63,7 @@ def convolve(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
             numpy.matmul(patches.columns(place), matrix, out=part)
         else:
             part[...] = xp.matmul(patches.columns(place), matrix)
-    if b is not None:
-        y += b.astype(y.dtype, copy=False)
-    return _channels_second(y.astype(x.dtype, copy=False))
+    return y
 
 
 def data_gradient(xp: Any, gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
@@ -70,22 +79,29 @@ def data_gradient(xp: Any, gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, C, *in_size) of ``gy``'s dtype; its layout in memory is unspecified.
     """
-    if _flipping_pays(geometry):
-        return convolve(xp, gy, _flipped(xp, W, geometry), b, _flipped_geometry(geometry))
+    if depthwise.applies(xp, geometry, geometry.groups * W.shape[1]):
+        gx = depthwise.data_gradient(_rows(xp, gy), _wide(W), geometry)
+    elif _flipping_pays(geometry):
+        gx = _products(xp, gy, _flipped(xp, W, geometry), flipped_geometry(geometry))
+    else:
+        gx = _added_products(xp, gy, W, geometry)
+    if b is not None:
+        _add_to_channels(xp, gx, b)
+    return _channels_second(gx.astype(gy.dtype, copy=False))
+
+
+def _added_products(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
+    """The data gradient as patches, products of the output gradient with filters, that are added up."""
     rows = _rows(xp, gy)
     groups, channels = geometry.groups, W.shape[1]
     span = xp.zeros((len(gy), *geometry.span, groups * channels), rows.dtype)
     if groups * channels <= _FEW_CHANNELS:
         span = _channels_last(xp.ascontiguousarray(_channels_second(span)))
-    matrix = _as_matrices(W, geometry, rows.dtype)
     patches = _Patches(xp, span, geometry)
+    taps = patches.taps_of(_as_matrices(W, geometry, rows.dtype))
     for place in patches.blocks():
-        part = _grouped(rows[place], groups)
-        patches.add(place, part, matrix)
-    gx = unfit(xp, span, geometry, first=1)
-    if b is not None:
-        gx = gx + b.astype(gx.dtype, copy=False)
-    return _channels_second(gx.astype(gy.dtype, copy=False))
+        patches.add(place, _grouped(rows[place], groups), taps)
+    return unfit(xp, span, geometry, first=1)
 
 
 def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
@@ -100,6 +116,9 @@ def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     Returns:
         C-contiguous array (O, C / groups, *ksize) of ``x``'s dtype.
     """
+    if depthwise.applies(xp, geometry, x.shape[1]):
+        filters = depthwise.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry)
+        return xp.ascontiguousarray(filters.astype(x.dtype, copy=False))
     images, rows = _spread_out(xp, x, geometry), _rows(xp, gy)
     groups, channels, o = geometry.groups, x.shape[1], gy.shape[1]
     count = math.prod(geometry.ksize) * (channels // groups)
@@ -166,22 +185,42 @@ class _Patches:
             return columns.reshape(groups, self.elements, count).transpose(0, 2, 1)
         return columns.reshape(groups, count, self.elements)
 
-    def add(self, place: tuple[slice, ...], rows: Any, matrix: Any) -> None:
-        """Adds the patches that are the product of ``rows`` with the transposed filters to the images."""
-        if self.windows_last:
-            product = self.xp.matmul(matrix, rows.transpose(0, 2, 1))
-        else:
-            product = self.xp.matmul(rows, matrix.transpose(0, 2, 1))
+    def add(self, place: tuple[slice, ...], rows: Any, taps: Any) -> None:
+        """Adds the patches that are the product of ``rows`` with the transposed filters to the images.
+
+        What belongs to one element of the filters lies together in the product, as it does in the images, so that
+        NumPy's inner loops are long.
+
+        Args:
+            place: the block.
+            rows: matrices (groups, windows, O / groups).
+            taps: what :meth:`taps_of` gives.
+        """
         shape = self._shape(place)
-        axes = self._memory_order(len(shape))
-        back = sorted(range(len(shape)), key=axes.__getitem__)
-        patches = product.reshape([shape[axis] for axis in axes]).transpose(back)
+        n, (groups, windows, _) = len(self.geometry.ksize), rows.shape
+        if self.windows_last:
+            product = self._product(taps, rows[:, None].swapaxes(2, 3), (*taps.shape[:3], windows)).swapaxes(2, 3)
+        else:
+            product = self._product(rows[:, None], taps, (*taps.shape[:2], windows, self.channels))
+        patches = product.reshape(groups, *self.geometry.ksize, *shape[: n + 1], self.channels)
+        patches = patches.transpose(*range(1, patches.ndim - 1), 0, patches.ndim - 1)
         images = self._lines(place)
-        images = images.reshape(*images.shape[:-1], self.geometry.groups, self.channels)
-        lead = patches.ndim - len(self.geometry.ksize) - 2
-        part = self.geometry._replace(out_size=shape[1:lead])
+        images = images.reshape(*images.shape[:-1], groups, self.channels)
+        part = self.geometry._replace(out_size=shape[1 : n + 1])
         for tap, slices in part.taps():
-            images[(slice(None),) + slices] += patches[(slice(None),) * lead + tap]
+            images[(slice(None),) + slices] += patches[tap]
+
+    def taps_of(self, matrix: Any) -> Any:
+        """Filters as matrices for :meth:`add`, (groups, elements of a filter, O, C), or with O last."""
+        groups, _, o = matrix.shape
+        taps = matrix.reshape(groups, math.prod(self.geometry.ksize), self.channels, o)
+        return taps if self.windows_last else self.xp.ascontiguousarray(taps.swapaxes(2, 3))
+
+    def _product(self, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
+        """A matrix product; in NumPy in memory that is used again: new memory would take longer than the product."""
+        if self.xp is not numpy:
+            return self.xp.matmul(left, right)
+        return numpy.matmul(left, right, out=self._buffer(math.prod(shape)).reshape(shape))
 
     def _memory_order(self, ndim: int) -> list[int]:
         """Axes of a window view (n, *out, *k, groups, channels) in the order that the columns have in memory."""
@@ -218,6 +257,16 @@ class _Patches:
         dilate = [step * d for step, d in zip(space, geometry.dilate, strict=True)]
         strides = (batch, *stride, *dilate, channel * self.channels, channel)
         return self.xp.lib.stride_tricks.as_strided(part, self._shape(place), strides)
+
+
+def _add_to_channels(xp: Any, y: Any, b: Any) -> None:
+    """Adds a number to each channel of images (N, *size, C), a row at a time: short inner loops are slow."""
+    b = b.astype(y.dtype, copy=False)
+    if y.flags.c_contiguous and y.ndim > 2:
+        width = y.shape[-2]
+        y.reshape(*y.shape[:-2], width * len(b))[...] += xp.tile(b, width)
+    else:
+        y += b
 
 
 def _channels_last(x: Any) -> Any:
@@ -273,12 +322,6 @@ def _flipped(xp: Any, W: Any, geometry: Geometry) -> Any:
     turned = W[(slice(None), slice(None)) + (slice(None, None, -1),) * len(ksize)]
     grouped = turned.reshape(groups, o // groups, channels, *ksize).swapaxes(1, 2)
     return grouped.reshape(groups * channels, o // groups, *ksize)
-
-
-def _flipped_geometry(geometry: Geometry) -> Geometry:
-    axes = zip(geometry.ksize, geometry.dilate, geometry.pad, strict=True)
-    pad = tuple([(k - 1) * d - p for k, d, p in axes])
-    return geometry._replace(in_size=geometry.out_size, out_size=geometry.in_size, pad=pad)
 
 
 # --- the plain forms ---------------------------------------------------------------------------------------------

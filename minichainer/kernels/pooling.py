@@ -79,10 +79,21 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     """
     wide = gy.astype('f') if gy.dtype.char == 'e' else gy
     span = empty_like_layout(xp, wide, (*gy.shape[:2], *geometry.span))
-    span[...] = 0
+    apart = all(s >= k for s, k in zip(geometry.stride, geometry.ksize, strict=True))
+    if not apart or geometry.stride != geometry.ksize:
+        span[...] = 0
+    bits, of_span = _bits(wide), _bits(span)
     for place, (_, slices) in enumerate(geometry.taps()):
-        span[_EVERY + slices] += wide * (places == place)
+        if apart:  # each element is in one window: nothing to add up
+            xp.multiply(bits, places == place, out=of_span[_EVERY + slices])
+        else:
+            span[_EVERY + slices] += xp.multiply(bits, places == place).view(wide.dtype)
     return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
+
+
+def _bits(x: Any) -> Any:
+    """Floats as the ints in their place: times a mask these are 0 where the mask is false, for infinities too."""
+    return x.view(f'i{x.dtype.itemsize}')
 
 
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
@@ -117,12 +128,7 @@ def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
     Returns:
         Array (N, C, *out_size).
     """
-    wide = x.astype('f') if x.dtype.char == 'e' else x
-    padded = fit(xp, wide, geometry, 0)
-    taps = [padded[_EVERY + slices] for _, slices in geometry.taps()]
-    y = taps[0].copy() if len(taps) == 1 else taps[0] + taps[1]
-    for tap in taps[2:]:
-        y += tap
+    y = _sums(xp, x.astype('f') if x.dtype.char == 'e' else x, geometry)
     y *= _weights(xp, geometry, y.dtype, count_padding)
     return y.astype(x.dtype, copy=False)
 
@@ -141,11 +147,52 @@ def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> A
     """
     wide = gy.astype('f') if gy.dtype.char == 'e' else gy
     each = wide * _weights(xp, geometry, wide.dtype, count_padding)
-    span = empty_like_layout(xp, each, (*gy.shape[:2], *geometry.span))
+    return _spread_sums(xp, each, geometry).astype(gy.dtype, copy=False)
+
+
+def sums(xp: Any, x: Any, geometry: Geometry) -> Any:
+    """The sum of each window.
+
+    Args:
+        xp: numpy or cupy.
+        x: float array (N, C, *in_size).
+        geometry: the windows.
+
+    Returns:
+        Array (N, C, *out_size).
+    """
+    return _sums(xp, x.astype('f') if x.dtype.char == 'e' else x, geometry).astype(x.dtype, copy=False)
+
+
+def spread_sums(xp: Any, gy: Any, geometry: Geometry) -> Any:
+    """Adds the value of each window to all of its elements; the transpose of :func:`sums`.
+
+    Args:
+        xp: numpy or cupy.
+        gy: float array (N, C, *out_size).
+        geometry: the windows.
+
+    Returns:
+        Array (N, C, *in_size).
+    """
+    return _spread_sums(xp, gy.astype('f') if gy.dtype.char == 'e' else gy, geometry).astype(gy.dtype, copy=False)
+
+
+def _sums(xp: Any, x: Any, geometry: Geometry) -> Any:
+    padded = fit(xp, x, geometry, 0)
+    taps = [padded[_EVERY + slices] for _, slices in geometry.taps()]
+    y = taps[0].copy() if len(taps) == 1 else taps[0] + taps[1]
+    for tap in taps[2:]:
+        y += tap
+    return y
+
+
+def _spread_sums(xp: Any, each: Any, geometry: Geometry) -> Any:
+    span = empty_like_layout(xp, each, (*each.shape[:2], *geometry.span))
     span[...] = 0
     for _, slices in geometry.taps():
         span[_EVERY + slices] += each
-    return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
+    return unfit(xp, span, geometry)
 
 
 def _weights(xp: Any, geometry: Geometry, dtype: Any, count_padding: bool) -> Any:

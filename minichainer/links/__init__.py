@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minichainer.links.activation.prelu import PReLU
 from minichainer.links.connection.convolution import (
     Convolution1D,
     Convolution2D,
@@ -12,10 +13,32 @@ from minichainer.links.connection.convolution import (
     Deconvolution3D,
     DeconvolutionND,
 )
+from minichainer.links.connection.embed_id import EmbedID
 from minichainer.links.connection.linear import Linear
 from minichainer.links.model.classifier import Classifier
+from minichainer.links.normalization.batch_normalization import BatchNormalization, BatchRenormalization
+from minichainer.links.normalization.decorrelated_batch_normalization import DecorrelatedBatchNormalization
+from minichainer.links.normalization.sample_normalization import GroupNormalization, LayerNormalization
+from minichainer.links.rnn.gru import GRU, StatefulGRU, StatelessGRU
+from minichainer.links.rnn.lstm import LSTM, StatelessLSTM
+from minichainer.links.rnn.lstm_variants import StatefulPeepholeLSTM, StatefulZoneoutLSTM
+from minichainer.links.rnn.mgu import StatefulMGU, StatelessMGU
+from minichainer.links.rnn.n_step_rnn import (
+    NStepBiGRU,
+    NStepBiLSTM,
+    NStepBiRNNReLU,
+    NStepBiRNNTanh,
+    NStepGRU,
+    NStepLSTM,
+    NStepRNNReLU,
+    NStepRNNTanh,
+)
+from minichainer.links.rnn.tree_lstm import ChildSumTreeLSTM, NaryTreeLSTM
 
 __all__ = [
+    'BatchNormalization',
+    'BatchRenormalization',
+    'ChildSumTreeLSTM',
     'Classifier',
     'Convolution1D',
     'Convolution2D',
@@ -25,5 +48,28 @@ __all__ = [
     'Deconvolution2D',
     'Deconvolution3D',
     'DeconvolutionND',
+    'DecorrelatedBatchNormalization',
+    'EmbedID',
+    'GRU',
+    'GroupNormalization',
+    'LSTM',
+    'LayerNormalization',
     'Linear',
+    'NStepBiGRU',
+    'NStepBiLSTM',
+    'NStepBiRNNReLU',
+    'NStepBiRNNTanh',
+    'NStepGRU',
+    'NStepLSTM',
+    'NStepRNNReLU',
+    'NStepRNNTanh',
+    'NaryTreeLSTM',
+    'PReLU',
+    'StatefulGRU',
+    'StatefulMGU',
+    'StatefulPeepholeLSTM',
+    'StatefulZoneoutLSTM',
+    'StatelessGRU',
+    'StatelessLSTM',
+    'StatelessMGU',
 ]

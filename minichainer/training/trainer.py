@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from minichainer.allocator import tune_allocator as _tune_allocator
 from minichainer.reporter import Reporter
 from minichainer.serializer import Serializer
 from minichainer.training.extension import Extension
@@ -34,6 +35,9 @@ class Trainer:
         stop_trigger: Trigger that ends the run, or a pair like ``(20, 'epoch')``. ``None``: it never ends.
         out (str): Folder for what extensions write; made where it does not exist.
         extensions: Extensions, as if each was passed to :meth:`extend`.
+        tune_allocator: Whether :meth:`run` calls :func:`minichainer.tune_allocator` first, so that large
+            temporary arrays are not fetched from the system anew in each iteration. The process then keeps the
+            most memory that it has used.
 
     Attributes:
         updater: Updater.
@@ -70,8 +74,11 @@ class Trainer:
         stop_trigger: Any = None,
         out: str = 'result',
         extensions: Iterable[Any] | None = None,
+        *,
+        tune_allocator: bool = True,
     ) -> None:
         self.updater = updater
+        self._tunes_allocator = tune_allocator
         self.stop_trigger = get_trigger(stop_trigger)
         self.observation: dict[str, Any] = {}
         self.out = out
@@ -173,6 +180,8 @@ class Trainer:
         _check_writable(self.out)
         entries = sorted(self._extensions.values(), key=lambda e: -e.priority)
         self._start_at = time.monotonic()
+        if self._tunes_allocator:
+            _tune_allocator()
         self._initialize(entries)
         try:
             while not self.stop_trigger(self):

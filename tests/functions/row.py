@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.functions.exemptions import NOT_TWICE_DIFFERENTIABLE
+
 Shape = tuple[int, ...]
 
 #: The generic tests that a row may be excused from, by name, with a reason.
@@ -20,7 +22,6 @@ EXCUSABLE = {
     'wrong kind': 'integer arrays are refused',
     'wrong dtype': 'arrays of two dtypes are refused',
     'special values': 'NaN, infinities and huge numbers are tried',
-    'double gradient': 'the gradient is differentiable',
     'label': "the node's label is Chainer's",
 }
 
@@ -243,6 +244,8 @@ class Row:
         unknown = set(excused) - set(EXCUSABLE)
         _expect(not unknown, f'except_from knows {sorted(EXCUSABLE)}, not {sorted(unknown)}')
         _expect(all(len(reason) > 10 for reason in excused.values()), 'each exception needs a reason')
+        twice = self.order != 1 or self.name in NOT_TWICE_DIFFERENTIABLE
+        _expect(twice, 'order 2 is needed, or a reason in exemptions.py')
         shapes = [shape for c in self.cases for shape in c.shapes]
         for test, present, missing in (
             ('zero-d', () in shapes, 'a case with a 0-d array'),
@@ -255,7 +258,6 @@ class Row:
                 'an error named wrong dtype',
             ),
             ('special values', bool(self.special), 'special values'),
-            ('double gradient', self.order != 1, 'order 2'),
             ('label', self.label is not None, 'a label'),
         ):  # fmt: skip
             _expect(present or test in excused, f'{missing} is needed, or a reason in except_from[{test!r}]')

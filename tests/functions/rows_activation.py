@@ -153,7 +153,6 @@ DROPCONNECT_ERRORS = (
         'mask', '(4, 3)', '(2, 3)',
     ),
     Bad('wrong kind', lambda: CONNECT(INTEGERS, INTEGERS), InvalidType, ('SimplifiedDropconnect', 'float', 'int32')),
-    refuses_two_dtypes(CONNECT, 'SimplifiedDropconnect'),
 )  # fmt: skip
 RRELU_ERRORS = (
     refuses_integers(F.rrelu, 'RReLU'),
@@ -369,7 +368,8 @@ ROWS = [
             case((0, 3), (2, 3), (2,), (0, 2, 3)), case((2, 0), (3, 0), (3,), (2, 3, 0)),
             case((2, 3), (0, 3), (0,), (0, 3), use_batchwise_mask=False),
         ),
-        order=3, label='SimplifiedDropconnect', errors=DROPCONNECT_ERRORS, except_from=MATRIX,
+        order=3, label='SimplifiedDropconnect', errors=DROPCONNECT_ERRORS,
+        except_from={**MATRIX, 'wrong dtype': 'weights are converted to the dtype of x'},
     ),
     Row(
         'simplified_dropconnect', dropconnect_without_bias, _dropconnect, (ANY, ANY, Domain(values=(0.0, 1.0))),

@@ -185,7 +185,7 @@ ROWS = [
         order=3, label='Concat', except_from={**ANY_KIND, 'zero-d': 'a 0-d array has no axis'},
         errors=(
             refuses_two_dtypes(lambda x, y: F.concat([x, y]), 'Concat'),
-            bad('none', lambda: F.concat([]), ValueError, 'concat', 'at least one'),
+            bad('none', lambda: F.concat([]), InvalidType, 'Concat', 'at least one'),
             bad('misfit', lambda: F.concat([X, X.T]), InvalidType, 'Concat', '(2, 3)', '(3, 2)', 'array 1'),
             bad('axes', lambda: F.concat([X, X[0]]), InvalidType, 'Concat', '(2, 3)', '(3,)', 'array 1'),
             bad('out of range', lambda: F.concat([X, X], 2), InvalidType, 'Concat', 'axis', '2'),
@@ -204,7 +204,7 @@ ROWS = [
         order=3, label='Stack', except_from=ANY_KIND,
         errors=(
             refuses_two_dtypes(lambda x, y: F.stack([x, y]), ''),
-            bad('none', lambda: F.stack([]), ValueError, 'stack', 'at least one'),
+            bad('none', lambda: F.stack([]), InvalidType, 'Stack', 'at least one'),
             bad('misfit', lambda: F.stack([X, X.T]), InvalidType, 'Stack', '(2, 3)', '(3, 2)', 'array 1'),
             bad('out of range', lambda: F.stack([X, X], 3), InvalidType, 'axis', '3'),
         ),

@@ -215,7 +215,7 @@ STACKS = [
     _two('dstack', 'Dstack', np.dstack, (
         case((2, 3), (2, 3)), case((2, 3, 2), (2, 3, 1)), case((3,), (3,)), case((), ()), case((0, 2), (0, 2)),
     ), bad_shapes=[X, X.T]),
-    moving('vstack', lambda x: x[None], [case((3,)), case((0,))], 'Vstack', variant='one',
+    moving('vstack', lambda x: np.atleast_2d(x), [case((3,)), case((0,))], 'Vstack', variant='one',
         call=lambda x: F.vstack([x]),
            except_from={'zero-d': 'in the row of two'}),
     moving(

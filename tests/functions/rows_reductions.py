@@ -120,6 +120,11 @@ ROWS = [
             at([-1000.0, -1000, -INF], [0.5, 0.5, 0], dtypes='d'),
             Special((np.array([1000.0, 1000, -1000]),)),
             Special((np.array([1.0, NAN]),)), Special((np.array([-INF, 1e30]),)),
+            at([-INF, -INF], [0, 0]), Special((np.array([INF, 1.0, -INF]),), expected=INF),
+            Special(
+                (np.array([[-INF, -INF], [0, 0]]),), {'axis': 1}, expected=np.array([-INF, np.log(2)]),
+                gradients=(np.array([[0, 0], [0.5, 0.5]]),),
+            ),
         ),
         errors=(refuses_integers(F.logsumexp, 'LogSumExp'), *axis_errors('logsumexp')),
     ),

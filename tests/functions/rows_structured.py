@@ -190,7 +190,7 @@ ROWS = [
         errors=(
             wrong_kind(lambda: F.black_out(INTEGERS, T, INTEGERS, INTEGERS), 'BlackOut'),
             refuses_two_dtypes(lambda x, W: F.black_out(x, np.zeros(len(x), 'i'), W, np.zeros((len(x), 2), 'i')),
-                'MatMul'),
+                'BlackOut'),
             bad('batch', lambda: F.black_out(X, T, X, INTEGERS[:1]), InvalidType, 'BlackOut', '(2, 3)', 'samples',
                 '(1, 3)'),
             unknown_reduce(lambda: F.black_out(X, T, X, INTEGERS, 'bad'), 'black_out'),
@@ -207,7 +207,9 @@ ROWS = [
         ),
         errors=(
             wrong_kind(lambda: crf1d(np.ones((3, 3), 'i'), INTEGERS)),
-            refuses_two_dtypes(lambda c, x: crf1d(V(c[:2, :2]), V(x[:, :2]), V(x[:, :2])), ''),
+            refuses_two_dtypes(
+                lambda c, x: crf1d(V(np.ones((3, 3), c.dtype)), V(X.astype(x.dtype)), V(X.astype(x.dtype))), '',
+            ),
             bad('cost', lambda: crf1d(X, X), InvalidType, 'crf1d', '(K, K)', '(2, 3)'),
             bad('widths', lambda: crf1d(np.ones((2, 2)), X), InvalidType, 'crf1d', '(B_t, 2)', '(2, 3)'),
             bad('order', lambda: crf1d(np.ones((3, 3)), X[:1], X), InvalidType, 'crf1d', 'longest first', '(1, 3)'),

@@ -5,14 +5,20 @@ from __future__ import annotations
 from tests.functions import (
     rows_activation,
     rows_array,
+    rows_attention,
+    rows_decompositions,
     rows_elementwise,
     rows_linear_algebra,
     rows_losses,
     rows_math,
     rows_network,
+    rows_normalization,
     rows_operators,
+    rows_pooling,
     rows_rearranging,
+    rows_recurrent,
     rows_reductions,
+    rows_sequences,
     rows_structured,
 )
 from tests.functions.row import Row, pairs
@@ -25,17 +31,24 @@ ROWS: list[Row] = [
     *rows_rearranging.ROWS,
     *rows_reductions.ROWS,
     *rows_network.ROWS,
+    *rows_pooling.ROWS,
+    *rows_recurrent.ROWS,
     *rows_activation.ROWS,
+    *rows_attention.ROWS,
     *CONVOLUTIONS,
+    *rows_normalization.ROWS,
     *rows_math.ROWS,
     *rows_linear_algebra.ROWS,
+    *rows_decompositions.ROWS,
     *rows_losses.ROWS,
     *rows_structured.ROWS,
+    *rows_sequences.ROWS,
 ]
 CASES = list(pairs(ROWS))
 
 #: Public names of ``minichainer.functions`` without a row, and why.
 EXEMPT = {
+    'batch_renormalization': 'its corrections are constants to the gradient; see test_normalization.py',
     'elementwise': 'defines ops; see test_define.py',
     'linear_map': 'defines ops; see test_define.py',
     'bilinear_map': 'defines ops; see test_define.py',

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer.kernels import convolution as kernels
+from minichainer.kernels._windows import Geometry
 
 
 def channels_last(x: np.ndarray) -> np.ndarray:
@@ -105,3 +110,156 @@ def test_the_gradients_of_convolutions_are_named_as_in_chainer() -> None:
         gy = chainer.Variable(np.ones_like(y.array))
         found = chainer.grad([y], [x, W], [gy], enable_double_backprop=True)
         assert tuple(g.creator.label for g in found) == names
+
+
+@pytest.mark.parametrize('stride', [1, 2, 3])
+def test_an_infinite_upstream_gradient_reaches_the_maximum_alone(stride: int) -> None:
+    x = chainer.Variable(np.arange(5.0).reshape(1, 1, 5))
+    y = F.max_pooling_1d(x, 2, stride, cover_all=False)
+    y.grad = np.full_like(y.array, np.inf)
+    y.grad[..., 0] = -np.inf
+    y.backward()
+    expected = np.zeros((1, 1, 5))
+    expected[..., 1::stride][..., : y.shape[2]] = np.inf
+    expected[..., 1] = -np.inf
+    np.testing.assert_array_equal(x.grad, expected)
+
+
+# --- arguments that are no ints ------------------------------------------------------------------------------------
+NOT_INTS = [
+    (F.convolution_2d, ((1, 2, 4, 4), (2, 2, 2, 2)), {'stride': 1.0}, 'stride'),
+    (F.convolution_2d, ((1, 2, 4, 4), (2, 2, 2, 2)), {'pad': (0, 0.5)}, 'pad'),
+    (F.convolution_2d, ((1, 2, 4, 4), (2, 2, 2, 2)), {'dilate': (1, None)}, 'dilate'),
+    (F.convolution_2d, ((1, 2, 4, 4), (2, 1, 2, 2)), {'groups': 2.0}, 'groups'),
+    (F.convolution_nd, ((1, 2, 4), (2, 2, 2)), {'stride': None}, 'stride'),
+    (F.deconvolution_2d, ((1, 2, 4, 4), (2, 2, 2, 2)), {'stride': 2.0}, 'stride'),
+    (F.deconvolution_2d, ((1, 2, 4, 4), (2, 2, 2, 2)), {'outsize': (5.0, 5)}, 'outsize'),
+    (F.deconvolution_nd, ((1, 2, 4), (2, 2, 2)), {'groups': '1'}, 'groups'),
+    (F.max_pooling_2d, ((1, 2, 4, 4),), {'ksize': 2.0}, 'ksize'),
+    (F.average_pooling_nd, ((1, 2, 4),), {'ksize': 2, 'stride': 1.5}, 'stride'),
+]
+
+
+@pytest.mark.parametrize(('function', 'shapes', 'arguments', 'name'), NOT_INTS)
+def test_an_argument_that_is_no_int_is_refused(
+    function: Callable[..., Any], shapes: Any, arguments: dict[str, Any], name: str
+) -> None:
+    came = re.escape(repr(arguments[name]))
+    with pytest.raises(TypeError, match=rf'{name} as an int.*came {came}'):
+        function(*[random(*shape) for shape in shapes], **arguments)
+
+
+def test_numpy_ints_are_ints() -> None:
+    x, W, two = random(1, 4, 6, 6), random(4, 2, 2, 2), np.int64(2)
+    expected = F.convolution_2d(x, W, stride=2, pad=2, dilate=2, groups=2).array
+    y = F.convolution_2d(x, W, stride=np.array([2, 2]), pad=(two, two), dilate=two, groups=two)
+    np.testing.assert_array_equal(y.array, expected)
+
+
+# --- any geometry --------------------------------------------------------------------------------------------------
+@st.composite
+def convolutions(draw: Any) -> dict[str, Any]:
+    """Sizes and arguments of a convolution over one to three axes whose filters fit into the images."""
+    n = draw(st.integers(1, 3))
+
+    def each(low: int, high: int) -> tuple[int, ...]:
+        return tuple(draw(st.lists(st.integers(low, high), min_size=n, max_size=n)))
+
+    k, stride, pad, dilate = each(1, 3), each(1, 3), each(0, 3), each(1, 2)
+    axes = zip(k, pad, dilate, each(0, 3), strict=True)
+    size = tuple([max(1, (k - 1) * d + 1 - 2 * p) + more for k, p, d, more in axes])
+    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    channels = draw(st.integers(0, 3)), draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    return {'k': k, 'stride': stride, 'pad': pad, 'dilate': dilate, 'size': size, 'groups': groups, 'nco': channels}
+
+
+def _differentiated(f: Callable[..., Any], arrays: list[np.ndarray]) -> list[np.ndarray]:
+    variables = [chainer.Variable(a) for a in arrays]
+    y = f(*variables)
+    y.grad = np.cos(np.arange(y.size, dtype='d')).reshape(y.shape)
+    y.backward()
+    return [y.array, *[v.grad for v in variables]]
+
+
+def _differentiated_by_torch(torch: Any, f: Callable[..., Any], arrays: list[np.ndarray]) -> list[np.ndarray]:
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
+    y = f(*tensors)
+    y.backward(torch.cos(torch.arange(y.numel(), dtype=torch.float64)).reshape(y.shape))
+    return [y.detach().numpy(), *[t.grad.numpy() for t in tensors]]
+
+
+def _agree(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:
+    for actual, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-11)
+
+
+@settings(max_examples=40, deadline=None)
+@given(convolutions())
+def test_convolution_is_that_of_torch(chosen: dict[str, Any]) -> None:
+    torch = pytest.importorskip('torch', reason='torch is an independent implementation to compare with')
+    (batch, c, o), groups, k = chosen['nco'], chosen['groups'], chosen['k']
+    arrays = [random(batch, c * groups, *chosen['size']), random(o * groups, c, *k), random(o * groups)]
+    theirs = getattr(torch.nn.functional, f'conv{len(k)}d')
+    stride, pad, dilate = chosen['stride'], chosen['pad'], chosen['dilate']
+    _agree(
+        _differentiated(lambda x, W, b: F.convolution_nd(x, W, b, stride, pad, False, dilate, groups), arrays),
+        _differentiated_by_torch(torch, lambda x, W, b: theirs(x, W, b, stride, pad, dilate, groups), arrays),
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(convolutions(), st.lists(st.integers(0, 2), min_size=3, max_size=3))
+def test_deconvolution_is_that_of_torch(chosen: dict[str, Any], more: list[int]) -> None:
+    torch = pytest.importorskip('torch', reason='torch is an independent implementation to compare with')
+    (batch, c, o), groups, k = chosen['nco'], chosen['groups'], chosen['k']
+    stride, pad, dilate = chosen['stride'], chosen['pad'], chosen['dilate']
+    left_over = tuple([min(m, max(s, d) - 1, s - 1) for m, s, d in zip(more, stride, dilate, strict=False)])
+    axes = zip(chosen['size'], k, stride, pad, dilate, left_over, strict=True)
+    outsize = tuple([s * (i - 1) + d * (j - 1) + 1 - 2 * p + m for i, j, s, p, d, m in axes])
+    assume(min(outsize) > 0)
+    arrays = [random(batch, o * groups, *chosen['size']), random(o * groups, c, *k), random(c * groups)]
+    theirs = getattr(torch.nn.functional, f'conv_transpose{len(k)}d')
+    _agree(
+        _differentiated(lambda x, W, b: F.deconvolution_nd(x, W, b, stride, pad, outsize, dilate, groups), arrays),
+        _differentiated_by_torch(
+            torch, lambda x, W, b: theirs(x, W, b, stride, pad, left_over, groups, dilate), arrays
+        ),
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(convolutions(), st.booleans())
+def test_the_public_convolution_is_its_plain_form(chosen: dict[str, Any], cover_all: bool) -> None:
+    (batch, c, o), groups, k = chosen['nco'], chosen['groups'], chosen['k']
+    x, W, b = random(batch, c * groups, *chosen['size']), random(o * groups, c, *k), random(o * groups)
+    stride, pad, dilate = chosen['stride'], chosen['pad'], chosen['dilate']
+    y = F.convolution_nd(x, W, b, stride, pad, cover_all, dilate, groups).array
+    geometry = Geometry(x.shape[2:], k, stride, pad, dilate, y.shape[2:], groups)
+    np.testing.assert_allclose(y, kernels.convolve_reference(x, W, b, geometry), rtol=1e-11, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(convolutions(), st.sampled_from(['max', 'mean', 'mean without padding']))
+def test_pooling_is_that_of_torch(chosen: dict[str, Any], kind: str) -> None:
+    torch = pytest.importorskip('torch', reason='torch is an independent implementation to compare with')
+    k, stride = chosen['k'], chosen['stride']
+    pad = tuple([min(p, j // 2) for p, j in zip(chosen['pad'], k, strict=True)])  # torch takes no more
+    size = tuple([max(i, j) for i, j in zip(chosen['size'], k, strict=True)])
+    x = np.random.RandomState(0).permutation(6 * int(np.prod(size))).reshape(2, 3, *size) / 7.0
+    n = len(k)
+    pairs: dict[str, Any] = {
+        'max': (
+            lambda x: F.max_pooling_nd(x, k, stride, pad, cover_all=False),
+            lambda x: getattr(torch.nn.functional, f'max_pool{n}d')(x, k, stride, pad),
+        ),
+        'mean': (
+            lambda x: F.average_pooling_nd(x, k, stride, pad),
+            lambda x: getattr(torch.nn.functional, f'avg_pool{n}d')(x, k, stride, pad),
+        ),
+        'mean without padding': (
+            lambda x: F.average_pooling_nd(x, k, stride, pad, None),
+            lambda x: getattr(torch.nn.functional, f'avg_pool{n}d')(x, k, stride, pad, False, False),
+        ),
+    }
+    ours, theirs = pairs[kind]
+    _agree(_differentiated(ours, [x]), _differentiated_by_torch(torch, theirs, [x]))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minichainer.kernels import convolution as kernels
+from minichainer.kernels import depthwise
 from minichainer.kernels._windows import Geometry
 from minichainer.utils.conv import get_conv_outsize
 
@@ -73,6 +74,21 @@ def check(geometry: Geometry, x: Any, W: Any, b: Any, bx: Any, gy: Any, rtol: fl
 @given(geometries(), st.integers(0, 3), st.integers(1, 5), st.integers(1, 3), st.sampled_from(LAYOUTS))
 def test_kernels_are_what_their_plain_forms_say(geometry: Geometry, n: int, c: int, o: int, layout: str) -> None:
     check(geometry, *arrays(geometry, n, c, o, layout))
+
+
+@settings(max_examples=60, deadline=None)
+@given(geometries(), st.integers(0, 3), st.integers(2, 4), st.integers(1, 2), st.sampled_from(LAYOUTS))
+def test_filters_of_each_channel_alone(geometry: Geometry, n: int, c: int, o: int, layout: str) -> None:
+    geometry = geometry._replace(groups=c)
+    assert depthwise.applies(np, geometry, c) == (geometry.ksize != ())
+    check(geometry, *arrays(geometry, n, 1, o, layout))
+
+
+@pytest.mark.parametrize('stride', [1, 2])
+def test_filters_of_each_channel_alone_are_exact_over_many_images(monkeypatch: Any, stride: int) -> None:
+    monkeypatch.setattr(depthwise, '_IMAGES', 2)
+    geometry = Geometry((6, 5), (3, 2), (stride, stride), (1, 0), (1, 1), (6 // stride, (5 - 2) // stride + 1), 3)
+    check(geometry, *arrays(geometry, 5, 1, 2, 'channels last', 'f'), rtol=1e-5)
 
 
 @pytest.mark.parametrize('block', [1, 1000, 5000])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.parametric import per_channel
@@ -134,6 +134,7 @@ def glu(x: Any, axis: int = 1) -> Variable:
     x = as_variable(x)
     if x.dtype.kind != 'f':
         raise _misfit('x.dtype of kind float', f'{x.dtype}; convert it first, for example by x.astype(numpy.float32)')
+    check_int(axis, 'glu', 'axis')
     if not -x.ndim <= axis < x.ndim:
         raise _misfit(f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis} (shape {x.shape})')
     if x.shape[axis] % 2:

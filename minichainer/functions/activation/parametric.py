@@ -7,7 +7,7 @@ from typing import Any
 from minichainer import ops
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import elementwise
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_array, as_variable
@@ -123,6 +123,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
 
 def _check_bounds(lower: float, upper: float) -> None:
     for name, bound in (('l', lower), ('u', upper)):
+        check_number(bound, 'rrelu', name)
         if not 0.0 <= bound < 1.0:
             raise ValueError(f'rrelu: {name} must be in the range [0, 1), came {bound}')
     if not lower < upper:

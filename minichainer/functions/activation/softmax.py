@@ -71,6 +71,8 @@ def log_softmax(xp: Any, x: Any, axis: int = 1) -> Any:
 
 
 def _check_axis(op: str, x: Any, axis: int) -> None:
+    if not hasattr(axis, '__index__'):
+        raise TypeError(f'{op}: axis must be an int, came {axis!r}')
     if not -x.ndim <= axis < x.ndim:
         raise invalid(
             f'x.ndim > {axis}', f'x.ndim = {x.ndim} (shape {x.shape})', f'Invalid operation is performed in: {op}'

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise, linear
 from minichainer.functions.array.shape import reshape
@@ -33,7 +33,7 @@ ops.register_constant('is_negative', _negative)
 
 
 # --- with limits ----------------------------------------------------------------------------------------------------
-@elementwise(lambda m, gy, x, z: gy * m.inside(x, 0, z), name='ClippedReLU')
+@elementwise(lambda m, gy, x, z: m.masked(gy, m.inside(x, 0, z)), name='ClippedReLU')
 def relu_below(xp: Any, x: Any, z: float) -> Any:
     return xp.minimum(xp.maximum(x, zero(xp, x.dtype)), xp.asarray(z, x.dtype))
 
@@ -85,7 +85,7 @@ def relu6(x: Any) -> Variable:
     return relu_below(x, 6.0)
 
 
-@elementwise(lambda m, gy, x: gy * m.inside(x, -2.5, 2.5) * 0.2)
+@elementwise(lambda m, gy, x: m.masked(gy * 0.2, m.inside(x, -2.5, 2.5)))
 def hard_sigmoid(xp: Any, x: Any) -> Any:
     r"""Piecewise linear approximation of the sigmoid, :math:`y = \min(\max(0, 0.2 x + 0.5), 1)`.
 
@@ -136,6 +136,7 @@ def elu(xp: Any, x: Any, alpha: float = 1.0) -> Any:
     >>> F.elu(np.array([-1000., 0., 2.]))
     variable([-1.,  0.,  2.])
     """
+    check_number(alpha, 'elu', 'alpha')
     bent = xp.expm1(xp.minimum(x, zero(xp, x.dtype))) * xp.asarray(alpha, x.dtype)
     return xp.where(x >= 0, x, bent)
 
@@ -183,6 +184,7 @@ def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
     >>> F.softplus(np.array([-1000., 0., 10.])).array.round(4)
     array([ 0.    ,  0.6931, 10.    ])
     """
+    check_number(beta, 'softplus', 'beta')
     if not beta:
         raise ZeroDivisionError('softplus: beta must not be 0')
     scaled = in_float32(x) * beta
@@ -197,7 +199,7 @@ def _half(axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
 def _crelu_gradient(m: Any, gy: Any, x: Any, axis: int) -> Any:
     size = x.shape[axis]
     plus, minus = m.get_item(gy, _half(axis, None, size)), m.get_item(gy, _half(axis, size, None))
-    return plus * m.positive(x) - minus * m.is_negative(x)
+    return m.masked(plus, m.positive(x)) - m.masked(minus, m.is_negative(x))
 
 
 @linear(_crelu_gradient, name='CReLU', kinds='f')

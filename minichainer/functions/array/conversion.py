@@ -33,7 +33,10 @@ def cast(x: Any, typ: Any) -> Variable:
     dtype('float32')
     """
     x = as_variable(x)
-    dtype = numpy.dtype(typ)
+    try:
+        dtype = numpy.dtype(typ)
+    except TypeError:
+        raise TypeError(f'cast: data type {typ!r} not understood') from None
     return x if x.dtype == dtype else cast_to(x, dtype)
 
 

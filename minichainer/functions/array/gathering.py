@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from minichainer.configuration import config
+from minichainer.functions._checks import check_int, checked_axis, checked_shape, misfit
 from minichainer.functions._define import bilinear, linear
-from minichainer.functions.array._checks import checked_axis, misfit
 from minichainer.functions.array.conversion import cast
 from minichainer.variable import Variable, as_array, as_variable
 
@@ -59,7 +59,7 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
               [2., 3.]])
     """
     x = as_variable(x)
-    shape, strides = tuple(shape), tuple(strides)
+    shape, strides = checked_shape(shape, 'as_strided'), checked_shape(strides, 'as_strided', 'strides')
     if len(shape) != len(strides):
         raise ValueError(f'as_strided: as many strides as axes expected, came shape {shape} and strides {strides}')
     index = numpy.array(storage_offset or 0)
@@ -113,6 +113,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     x = as_variable(x)
     if x.ndim < 2:
         raise misfit('Diagonal', 'x.ndim >= 2', f'x.ndim = {x.ndim}')
+    check_int(offset, 'diagonal', 'offset')
     rows = checked_axis(axis1, x.ndim, 'Diagonal', 'axis1')
     columns = checked_axis(axis2, x.ndim, 'Diagonal', 'axis2')
     if rows == columns:
@@ -154,6 +155,12 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
         raise ValueError(f'permutate: indices should be a one-dimensional int array, came {came}')
     if (inv or config.debug) and sorted(order.tolist()) != list(range(x.shape[axis])):
         raise ValueError(f'permutate: a permutation of 0 to {x.shape[axis] - 1} expected, came {order.tolist()}')
+    size = x.shape[axis]
+    if order.size and not (order.min() >= -size and order.max() < size):
+        came = f'{order.min()} to {order.max()}'
+        raise IndexError(
+            f'permutate: indices out of bounds: {-size} to {size - 1} expected, came {came}; x has shape {x.shape}'
+        )
     return permutated(x, (*(slice(None),) * axis, order.argsort() if inv else order))
 
 
@@ -231,7 +238,10 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     used = sum(_axes_taken(s) for s in slices)
     if used > a.ndim:
         raise misfit('ScatterAdd', f'at most {a.ndim} indices', f'{used}')
-    shape = a.array[slices].shape
+    try:
+        shape = a.array[slices].shape
+    except IndexError as error:
+        raise IndexError(f'scatter_add: {error}; a has shape {a.shape}') from None
     if b.shape != shape:
         raise ValueError(f'scatter_add: b of the shape {shape} of a[slices] expected, came {b.shape}')
     return added_at(a, cast(b, a.dtype), slices)

@@ -9,7 +9,7 @@ import numpy
 from minichainer import ops
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, invalid
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
@@ -47,8 +47,7 @@ def concat(xs: Any, axis: int = 1) -> Variable:
         Variable.
 
     Raises:
-        InvalidType: shapes or dtypes do not fit together.
-        ValueError: ``xs`` is empty.
+        InvalidType: there is no array, or shapes or dtypes do not fit together.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.concat((np.ones((2, 1)), np.zeros((2, 2)))).shape
@@ -61,8 +60,9 @@ def concat(xs: Any, axis: int = 1) -> Variable:
 
 def _check_joinable(xs: list[Variable], axis: int) -> None:
     if not xs:
-        raise ValueError('concat: at least one array is needed, none came')
+        raise _misfit('Concat', 'at least one array', 'none')
     first = xs[0]
+    check_int(axis, 'concat', 'axis')
     if not -first.ndim <= axis < first.ndim:
         raise _misfit('Concat', f'-{first.ndim} <= axis < {first.ndim}', f'axis = {axis}')
     place = axis % first.ndim
@@ -130,6 +130,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     """
     x = as_variable(x)
     sections = _sections(indices_or_sections)
+    check_int(axis, 'split_axis', 'axis')
     if not -x.ndim <= axis < x.ndim:
         raise _misfit('SplitAxis', f'x.ndim > {axis}', f'x.ndim = {x.ndim}')
     size = x.shape[axis]
@@ -193,8 +194,7 @@ def stack(xs: Any, axis: int = 0) -> Variable:
         Variable.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or ``axis`` is out of range.
-        ValueError: ``xs`` is empty.
+        InvalidType: there is no array, shapes or dtypes differ, or ``axis`` is out of range.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.stack((np.ones(3), np.zeros(3))).shape
@@ -202,7 +202,7 @@ def stack(xs: Any, axis: int = 0) -> Variable:
     """
     xs = [as_variable(x) for x in xs]
     if not xs:
-        raise ValueError('stack: at least one array is needed, none came')
+        raise _misfit('Stack', 'at least one array', 'none')
     for i, x in enumerate(xs):
         if x.shape != xs[0].shape:
             raise _misfit('Stack', f'shape {xs[0].shape} of all arrays', f'{x.shape} of array {i}')

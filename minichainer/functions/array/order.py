@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.functions._checks import checked_axis, misfit
 from minichainer.functions._define import linear
-from minichainer.functions.array._checks import check_floats, checked_axis, misfit
+from minichainer.functions.array._checks import check_floats
 from minichainer.variable import Variable, as_variable
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.functions._checks import check_int
 from minichainer.functions._define import linear
 from minichainer.functions.array._checks import check_floats
 from minichainer.variable import Variable, as_variable
@@ -58,8 +59,13 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     if mode not in _MODES:
         raise ValueError(f'pad: mode {mode!r} is not supported; there are: {", ".join(_MODES)}')
     widths = _pairs(pad_width, x.ndim, 'pad_width')
+    for width in [n for pair in widths for n in pair]:
+        check_int(width, 'pad', 'pad_width')
     if any(n < 0 for pair in widths for n in pair):
         raise ValueError(f'pad: widths of zero or more expected, came {pad_width}')
+    empty = any(not n and max(pair) for n, pair in zip(x.shape, widths, strict=True))
+    if empty and mode not in ('constant', 'empty'):
+        raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')
     return padded(x, widths, mode, keywords, _gradient_of(x.array, x.xp, widths, mode, keywords))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.functions._checks import misfit
 from minichainer.functions._define import linear
-from minichainer.functions.array._checks import misfit
 from minichainer.functions.array.shape import flatten
 from minichainer.variable import Variable, as_variable
 

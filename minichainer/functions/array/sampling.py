@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy
 
+from minichainer.functions._checks import checked_shape, misfit
 from minichainer.functions._define import bilinear, linear
-from minichainer.functions.array._checks import check_floats, misfit
+from minichainer.functions.array._checks import check_floats
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.gathering import gather_flat
 from minichainer.functions.array.joining import stack
@@ -74,12 +75,19 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
     check_floats(x, 'ResizeImages')
     if x.ndim != 4:
         raise misfit('ResizeImages', 'x.ndim == 4', f'x.ndim = {x.ndim}')
-    height, width = output_shape
+    height, width = _pair(output_shape, 'resize_images')
     if min(height, width, *x.shape[2:]) < 1:
         raise ValueError(f'resize_images: at least one pixel expected, came {x.shape[2:]} to be made {output_shape}')
     pairs = (x.shape[2], height), (x.shape[3], width)
     rows, columns = (_nearest(*p) if mode == 'nearest' else _bilinear(*p, align_corners) for p in pairs)
     return interpolated(x, rows, columns)
+
+
+def _pair(shape: Any, op: str) -> tuple[int, ...]:
+    height_and_width = checked_shape(shape, op, 'output_shape')
+    if len(height_and_width) != 2:
+        raise ValueError(f'{op}: height and width expected as output_shape, came {shape}')
+    return height_and_width
 
 
 def _nearest(size: int, new_size: int) -> Taps:
@@ -149,7 +157,7 @@ def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Va
     check_floats(theta, 'SpatialTransformerGrid')
     if theta.ndim != 3 or theta.shape[1:] != (2, 3):
         raise misfit('SpatialTransformerGrid', 'theta of shape (B, 2, 3)', f'{theta.shape}')
-    height, width = output_shape
+    height, width = _pair(output_shape, 'spatial_transformer_grid')
     return affine_grid(theta, (height, width))
 
 

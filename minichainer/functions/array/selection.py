@@ -9,6 +9,7 @@ import numpy
 from minichainer import ops
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import elementwise, linear
+from minichainer.kernels import selection as kernels
 from minichainer.variable import Variable, as_array, as_variable
 
 
@@ -53,7 +54,10 @@ def get_item(x: Any, slices: Any) -> Variable:
     slices = tuple(map(_plain_index, slices)) if isinstance(slices, tuple) else (_plain_index(slices),)
     if sum(s is Ellipsis for s in slices) > 1:
         raise ValueError('get_item: only one Ellipsis is allowed in an index')
-    return take(x, slices)
+    try:
+        return take(x, slices)
+    except IndexError as error:
+        raise IndexError(f'get_item: {error}; x has shape {x.shape}') from None
 
 
 def _plain_index(index: Any) -> Any:
@@ -68,7 +72,7 @@ ops.register('get_item', get_item, lambda xp, x, slices: x[slices])
 @linear(lambda m, gy, mask: m.masked(gy, mask), name='Where')
 def masked(xp: Any, x: Any, mask: Any) -> Any:
     """``x`` where the mask is true, else 0; x may be NaN or infinite where the mask is false."""
-    return xp.where(mask, x, xp.zeros((), x.dtype))
+    return kernels.masked(xp, x, mask)
 
 
 def where(condition: Any, x: Any, y: Any) -> Variable:
@@ -118,7 +122,7 @@ def _same_kind(x: Any, y: Any) -> tuple[Variable, Variable]:
     lambda m, gy, mask: m.masked(gy, mask), lambda m, gy, mask: m.masked(gy, ~mask), name='Where', kinds='fiub'
 )  # fmt: skip
 def _choose(xp: Any, x: Any, y: Any, mask: Any) -> Any:
-    return xp.where(mask, x, y)
+    return kernels.chosen(xp, mask, x, y)
 
 
 ops.register('where', where, lambda xp, condition, x, y: xp.where(condition, x, y))

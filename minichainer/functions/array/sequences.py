@@ -6,7 +6,8 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions.array._checks import check_one_dtype, misfit
+from minichainer.functions._checks import misfit
+from minichainer.functions.array._checks import check_one_dtype
 from minichainer.variable import Variable, as_variable
 
 Shape = tuple[int, ...]

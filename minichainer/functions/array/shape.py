@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, checked_shape, invalid
 from minichainer.functions._define import linear
 from minichainer.functions._node import reaches
 from minichainer.functions._reduce import normalize_axis
@@ -38,11 +38,16 @@ def reshape(x: Any, shape: Any) -> Variable:
               [2., 3.]])
     """
     x = as_variable(x)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if type(shape) is not tuple:
+        shape = checked_shape(shape, 'reshape')
     if x.shape == shape:
         return x
-    _check_size(x, shape)
-    return reshape_to(x, shape)
+    try:
+        _check_size(x, shape)
+        return reshape_to(x, shape)
+    except TypeError:
+        checked_shape(shape, 'reshape')
+        raise
 
 
 def _check_size(x: Variable, shape: tuple[int, ...]) -> None:
@@ -101,7 +106,7 @@ def transpose(x: Any, axes: Any = None) -> Variable:
     """
     x = as_variable(x)
     if axes is not None:
-        axes = tuple(axes)
+        axes = axes if type(axes) is tuple else checked_shape(axes, 'transpose', 'axes')
         if sorted(a % x.ndim if -x.ndim <= a < x.ndim else -1 for a in axes) != list(range(x.ndim)):
             raise invalid(
                 f'a permutation of {x.ndim} axes', f'axes = {axes}',
@@ -137,7 +142,7 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
               [1., 2.]])
     """
     x = as_variable(x)
-    shape = tuple(shape)
+    shape = checked_shape(shape, 'broadcast_to')
     if x.shape == shape:
         return x
     if not reaches(x.shape, shape):
@@ -174,7 +179,7 @@ def sum_to(x: Any, shape: Any) -> Variable:
     variable([[2., 2., 2.]])
     """
     x = as_variable(x)
-    shape = tuple(shape)
+    shape = checked_shape(shape, 'sum_to')
     if x.shape == shape:
         return x
     if not reaches(shape, x.shape):
@@ -240,6 +245,7 @@ def expand_dims(x: Any, axis: int) -> Variable:
     (3, 1)
     """
     x = as_variable(x)
+    check_int(axis, 'expand_dims', 'axis')
     if not -x.ndim - 1 <= axis <= x.ndim:
         raise invalid(
             f'{-x.ndim - 1} <= axis <= {x.ndim}', f'axis = {axis}',

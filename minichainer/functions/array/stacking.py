@@ -8,7 +8,8 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions.array._checks import check_one_dtype, checked_axis, misfit
+from minichainer.functions._checks import checked_axis, misfit
+from minichainer.functions.array._checks import check_one_dtype
 from minichainer.functions.array.joining import split_axis, stack
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.utils.array import sum_to as sum_to_shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy
@@ -18,13 +19,22 @@ def invalid_in(name: str, expected: str, actual: str) -> InvalidType:
 
 
 def positive_tuple(name: str, what: str, value: Any, n: int, least: int = 1) -> tuple[int, ...]:
-    """An int, or one int per axis, as a tuple; ValueError where one is below ``least`` or their number is wrong."""
+    """An int, or one int per axis, as a tuple.
+
+    Raises:
+        TypeError: one is no int.
+        ValueError: one is below ``least``, or their number is wrong.
+    """
     values = tuple(value) if hasattr(value, '__len__') else (value,) * n
     if len(values) != n:
-        raise ValueError(f'{name}: {what} as an int or {n} ints expected, came {value}')
-    if any(v < least for v in values):
-        raise ValueError(f'{name}: {what} of at least {least} expected, came {value}')
-    return tuple([int(v) for v in values])
+        raise ValueError(f'{name}: {what} as an int or {n} ints expected, came {value!r}')
+    try:
+        numbers = tuple([operator.index(v) for v in values])
+    except TypeError:
+        raise TypeError(f'{name}: {what} as an int or {n} ints expected, came {value!r}') from None
+    if any(v < least for v in numbers):
+        raise ValueError(f'{name}: {what} of at least {least} expected, came {value!r}')
+    return numbers
 
 
 def check_images(name: str, x: Variable, W: Variable, planar: bool) -> None:
@@ -37,13 +47,22 @@ def check_images(name: str, x: Variable, W: Variable, planar: bool) -> None:
         raise invalid_in(name, 'x and W of a float dtype', f'{x.dtype} and {W.dtype}')
 
 
+def checked_groups(name: str, groups: Any) -> int:
+    """The number of groups as an int; TypeError where it is none, InvalidType where it is below 1."""
+    try:
+        number = operator.index(groups)
+    except TypeError:
+        raise TypeError(f'{name}: groups as an int expected, came {groups!r}') from None
+    if number < 1:
+        raise invalid_in(name, 'groups of at least 1', f'groups = {groups}')
+    return number
+
+
 def check_channels(name: str, x: Variable, W: Variable, groups: int, planar: bool) -> None:
     """Raises where the input channels of images and filters do not fit, or are not divided by ``groups``."""
     channels, filters = x.shape[1], len(W)
     shapes = f'(x.shape = {x.shape}, W.shape = {W.shape})'
     came = f'groups = {groups}, {channels} input channels and {filters} filters {shapes}'
-    if groups < 1:
-        raise invalid_in(name, 'groups of at least 1', came)
     if not planar and (channels % groups or filters % groups):
         raise TypeError(f'{name}: groups that divides the input channels and the filters expected, came {came}')
     if channels != W.shape[1] * groups:

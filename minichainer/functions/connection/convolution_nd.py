@@ -15,6 +15,7 @@ from minichainer.functions.connection._geometry import (
     check_bias,
     check_channels,
     check_images,
+    checked_groups,
     positive_tuple,
     same_dtype,
 )
@@ -138,6 +139,7 @@ def convolution_nd(
         InvalidType: shapes or dtypes do not fit.
         TypeError: ``groups`` does not divide the channels.
         ValueError: a stride or dilation is less than 1, a padding negative.
+        TypeError: one of the numbers is no int.
         AssertionError: the filters are larger than the padded input.
 
     >>> import numpy as np, minichainer.functions as F
@@ -307,6 +309,7 @@ def _convolution(
     n = x.ndim - 2
     stride, dilate = positive_tuple(name, 'stride', stride, n), positive_tuple(name, 'dilate', dilate, n)
     pad = positive_tuple(name, 'pad', pad, n, least=0)
+    groups = checked_groups(name, groups)
     check_channels(name, x, W, groups, planar)
     check_bias(name, x, b, len(W), planar)
     size, ksize = x.shape[2:], W.shape[2:]

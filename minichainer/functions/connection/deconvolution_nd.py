@@ -8,6 +8,7 @@ from minichainer.functions.array.conversion import cast
 from minichainer.functions.connection._geometry import (
     check_bias,
     check_images,
+    checked_groups,
     invalid_in,
     positive_tuple,
     same_dtype,
@@ -179,6 +180,7 @@ def _deconvolution(
     n = x.ndim - 2
     stride, dilate = positive_tuple(name, 'stride', stride, n), positive_tuple(name, 'dilate', dilate, n)
     pad = positive_tuple(name, 'pad', pad, n, least=0)
+    groups = checked_groups(name, groups)
     _check_channels(name, x, W, groups, planar)
     check_bias(name, x, b, W.shape[1] * groups, planar)
     size, ksize = x.shape[2:], W.shape[2:]
@@ -202,8 +204,6 @@ def _deconvolution(
 
 def _check_channels(name: str, x: Variable, W: Variable, groups: int, planar: bool) -> None:
     channels = x.shape[1]
-    if groups < 1:
-        raise invalid_in(name, 'groups of at least 1', f'{groups}')
     if channels != len(W):
         raise invalid_in(
             name, f'x.shape[1] == W.shape[0] = {len(W)}', f'{channels} (x.shape = {x.shape}, W.shape = {W.shape})'

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import invalid
@@ -56,12 +54,8 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
 
 
 def _check(y: Variable, t: Variable) -> None:
-    fits = y.ndim >= 2 and t.dtype.kind in 'iu' and y.dtype.kind == 'f'
-    if fits and y.ndim > t.ndim:
-        fits = t.shape[0] == y.shape[0] and (t.size * y.shape[1] == y.size)
-    else:
-        fits = fits and y.ndim == t.ndim and t.shape[0] == y.shape[0] and bool(numpy.prod(t.shape[1:]) == 1)
-    if not fits:
+    fits = y.ndim > t.ndim > 0 and t.dtype.kind in 'iu' and y.dtype.kind == 'f' and (y.shape[1] or not t.size)
+    if not fits or t.shape[0] != y.shape[0] or t.size * y.shape[1] != y.size:
         raise invalid(
             'float y of shape (B, C, ...) and integer t of shape (B, ...)',
             f'{y.dtype} {y.shape} and {t.dtype} {t.shape}',

@@ -25,6 +25,11 @@ class ClassificationSummary(FunctionNode):
         xp = get_array_module(*inputs)
         count = int(t.max()) + 1 if self.label_num is None else self.label_num
         counted = t != self.ignore_label
+        if counted.any() and t[counted].min() < 0:
+            raise ValueError(
+                f'classification_summary: labels must not be negative, but for ignore_label = {self.ignore_label}; '
+                f'came {t[counted].min()}'
+            )
         predictions, labels = y.argmax(axis=1)[counted], t[counted]
         support = _histogram(xp, labels, count)
         predicted = _histogram(xp, predictions, count)
@@ -64,7 +69,7 @@ def classification_summary(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        ValueError: there is no label to find the number of classes from.
+        ValueError: there is no label to find the number of classes from, or a negative one.
 
     >>> import numpy as np, minichainer.functions as F
     >>> y = np.array([[2., 1.], [2., 1.], [0., 3.]])
@@ -74,7 +79,7 @@ def classification_summary(
     """
     y, t = as_variable(y), as_variable(t)
     fits = y.ndim >= 2 and y.dtype.kind == 'f' and t.dtype.kind == 'i'
-    if not fits or t.shape != y.shape[:1] + y.shape[2:]:
+    if not fits or t.shape != y.shape[:1] + y.shape[2:] or (t.size and not y.shape[1]):
         raise invalid(
             'float y of shape (B, C, ...) and int t of shape (B, ...)',
             f'{y.dtype} {y.shape} and {t.dtype} {t.shape}',

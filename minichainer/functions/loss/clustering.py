@@ -7,6 +7,7 @@ from typing import Any
 from minichainer.backend import get_array_module
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.arithmetic import absolute
+from minichainer.functions.array.selection import masked
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.loss._common import misfit
 from minichainer.functions.math.exponential import sqrt
@@ -106,7 +107,7 @@ def _norm(x: Variable, norm: int, axis: Any) -> Variable:
 def _gathering(x: Variable, means: Variable, masks: Any, delta: float, norm: int) -> Variable:
     batch, dim, pixels = x.shape
     apart = reshape(x, (batch, 1, dim, pixels)) - reshape(means, (*means.shape, 1))
-    losses = relu(_norm(apart, norm, 2) - delta) ** 2 * masks
+    losses = masked(relu(_norm(apart, norm, 2) - delta) ** 2, masks != 0)
     per_label = sum_(losses, (0, 2)) * (1 / _at_least_1(masks.sum(axis=(0, 2))))
     return average(per_label)
 
@@ -114,6 +115,6 @@ def _gathering(x: Variable, means: Variable, masks: Any, delta: float, norm: int
 def _parting(means: Variable, delta: float, norm: int) -> Variable:
     batch, count, dim = means.shape
     apart = reshape(means, (batch, count, 1, dim)) - reshape(means, (batch, 1, count, dim))
-    others = 1 - get_array_module(means.array).eye(count, dtype=means.dtype)
-    losses = relu(2 * delta - _norm(apart, norm, 3)) ** 2 * others[None]
+    others = ~get_array_module(means.array).eye(count, dtype='?')
+    losses = masked(relu(2 * delta - _norm(apart, norm, 3)) ** 2, others[None])
     return sum_(losses) * (1.0 / max(batch * count * (count - 1), 1))

@@ -38,6 +38,7 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
     Raises:
         InvalidType: shapes do not fit.
         ValueError: ``reduce`` is unknown.
+        IndexError: a label is out of range.
 
     >>> import numpy as np, minichainer.functions as F
     >>> xs = [np.zeros((2, 3)), np.zeros((1, 3))]
@@ -51,6 +52,7 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
     if [y.shape for y in labels] != [x.shape[:1] for x in steps]:
         came = f'{[y.shape for y in labels]} with xs of shapes {[x.shape for x in steps]}'
         raise _misfit('crf1d', 'ys[t].shape == xs[t].shape[:1] for each time step', came)
+    _check_labels(labels, len(cost))
     partition = _by_sequence(steps, lambda last, x: logsumexp(_transitions(last, cost), 1) + x)
     return reduced(logsumexp(partition, 1) - _scores(cost, steps, labels), reduce)
 
@@ -65,6 +67,14 @@ def _checked(op: str, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Vari
     if any(len(x) < len(following) for x, following in zip(steps, steps[1:], strict=False)):
         raise _misfit(op, 'sequences sorted by length, the longest first: len(xs[t]) not increasing', came)
     return cost, steps
+
+
+def _check_labels(labels: Sequence[Any], count: int) -> None:
+    for t, y in enumerate(labels):
+        if y.dtype.kind not in 'iu':
+            raise _misfit('crf1d', 'ys of kind int', f'{y.dtype} at time step {t}')
+        if y.size and not (y.min() >= 0 and y.max() < count):
+            raise IndexError(f'crf1d: labels must be in [0, {count}), came {y.min()} to {y.max()} at time step {t}')
 
 
 def _misfit(op: str, expected: str, came: str) -> Exception:

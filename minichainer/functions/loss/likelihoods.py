@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minichainer.functions._define import elementwise
-from minichainer.functions.loss._common import check_reduce, like, reduced, wide
+from minichainer.functions.loss._common import check_reduce, like, misfit, reduced, wide
 from minichainer.functions.math.exponential import exp
 from minichainer.variable import Variable, as_variable
 
@@ -96,6 +96,8 @@ def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = 'sum') -> Variabl
     """
     check_reduce('gaussian_nll', reduce, _REDUCES)
     ln_var = as_variable(ln_var)
+    if ln_var.dtype.kind != 'f':
+        raise misfit('gaussian_nll', 'float ln_var', ln_var)
     difference = like(x, ln_var) - like(mean, ln_var)
     exponent = difference * difference * exp(-ln_var) * -0.5
     return reduced((ln_var + math.log(2 * math.pi)) / 2 - exponent, reduce)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module
+from minichainer.functions._checks import check_number
 from minichainer.functions._define import bilinear, linear
 from minichainer.functions.loss._common import (
     check_reduce,
@@ -26,7 +27,8 @@ def _contrastive_rule(m: Any, gy: Any, x0: Any, x1: Any, same: Any, margin: floa
     touching = m.equal(squares, 0)
     distance = m.sqrt(squares + touching)  # no 0 / 0 where both points are one: its gradient is 0
     push = m.relu(margin - distance) / distance * ~touching * (1 - same)
-    return spread(m, gy, squares.shape, reduce) * (same - push) * difference
+    slope = same - push
+    return m.masked(spread(m, gy, squares.shape, reduce) * slope * difference, ~m.equal(slope, 0))
 
 
 @bilinear(
@@ -79,6 +81,7 @@ def contrastive(x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = 'mean
 
 
 def _check_margin(op: str, margin: float) -> None:
+    check_number(margin, op, 'margin')
     if margin <= 0:
         raise ValueError(f'{op}: margin must be positive, came {margin}')
 
@@ -90,7 +93,7 @@ def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin
     excess = m.sum(gap, 1, True) + margin
     shape = without_axis_1(anchor.shape)
     g = m.reshape(gy, shape) if reduce == 'no' else m.broadcast_to(gy * (1.0 / len(anchor)), shape)
-    return g * m.positive(excess) * 2
+    return m.masked(g * 2, m.positive(excess))
 
 
 def _anchor_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
@@ -148,9 +151,8 @@ def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, redu
 # --- hinge ---------------------------------------------------------------------------------------------------------
 def _hinge_rule(m: Any, gy: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
     excess = x * signs + 1
-    slope = m.positive(excess) if norm == 'L1' else m.relu(excess) * 2
     g = gy if reduce == 'no' else m.broadcast_to(gy * (1.0 / max(len(signs), 1)), signs.shape)
-    return g * signs * slope
+    return m.masked(g * signs if norm == 'L1' else g * signs * excess * 2, m.positive(excess))
 
 
 @linear(_hinge_rule, name='Hinge', kinds='f')

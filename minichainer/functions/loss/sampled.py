@@ -32,7 +32,7 @@ def _score_gradient(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, r
     scores = m.matrix_product(m.embedded(W, samples, None), m.reshape(x, (*x.shape, 1)), False, False)
     slopes = m.sigmoid(scores * signs[:, :, None]) * signs[:, :, None]
     g = m.reshape(gy, (count, 1, 1)) if reduce == 'no' else m.broadcast_to(gy, (count, size, 1))
-    return g * slopes
+    return m.masked(g * slopes, signs[:, :, None] != 0)
 
 
 def _x_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
@@ -76,7 +76,8 @@ def negative_sampling(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        ValueError: ``reduce`` is unknown.
+        ValueError: ``reduce`` is unknown, or ``sampler`` gives something else.
+        IndexError: a label or a drawn class is out of range.
         TypeError: an unknown keyword.
 
     >>> import numpy as np, minichainer.functions as F
@@ -95,11 +96,27 @@ def negative_sampling(
     if not fits or x.dtype != W.dtype or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
         expected = 'float x of shape (B, D) and W of shape (V, D), and int t of shape (B,)'
         raise misfit('NegativeSamplingFunction', expected, x, W, labels)
-    samples = sampler((len(labels), sample_size + 1))
+    if labels.size and not (labels.min() >= -1 and labels.max() < len(W)):
+        came = f'{labels.min()} to {labels.max()}'
+        raise IndexError(f'negative_sampling: labels must be in [0, {len(W)}), or -1, came {came}')
+    samples = _drawn(sampler, (len(labels), sample_size + 1), len(W))
     samples[:, 0] = labels
     signs = _signs(get_array_module(samples), samples, x.dtype)
     loss = sampled_logistic_loss(x, W, samples, signs, reduce)
     return (loss, samples) if return_samples else loss
+
+
+def _drawn(sampler: Any, shape: tuple[int, int], classes: int) -> Any:
+    samples = sampler(shape)
+    if samples.shape != shape or samples.dtype.kind not in 'iu':
+        raise ValueError(
+            f'negative_sampling: sampler({shape}) must give an int array of that shape, came {samples.dtype} '
+            f'{samples.shape}'
+        )
+    if samples.size and not (samples.min() >= 0 and samples.max() < classes):
+        came = f'{samples.min()} to {samples.max()}'
+        raise IndexError(f'negative_sampling: the sampler must draw classes in [0, {classes}), came {came}')
+    return samples.astype('l') if samples.dtype.kind == 'u' else samples  # there must be a -1
 
 
 # --- BlackOut ------------------------------------------------------------------------------------------------------
@@ -134,6 +151,8 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
     if not fits or x.dtype.kind != 'f' or labels.dtype.kind != 'i' or samples.dtype.kind != 'i':
         expected = 'float x of shape (B, D), int t of shape (B,) and int samples of shape (B, S)'
         raise misfit('BlackOut', expected, x, labels, samples)
+    if W.dtype != x.dtype:
+        raise misfit('BlackOut', 'x and W of one dtype', x, W)
     xp = get_array_module(labels)
     classes = xp.concatenate((labels[:, None], samples), axis=1)
     scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))

@@ -173,7 +173,7 @@ def _where() -> str:
 def _check(x: Variable, t: Any, ignore_label: int) -> None:
     if x.dtype.kind != 'f' or t.dtype.kind not in 'iu':
         raise invalid('float x and integer t', f'{x.dtype} and {t.dtype}', _where())
-    if x.ndim < 2 or t.shape != x.shape[:1] + x.shape[2:]:
+    if x.ndim < 2 or t.shape != x.shape[:1] + x.shape[2:] or (t.size and not x.shape[1]):
         raise invalid('x of shape (B, C, ...) and t of shape (B, ...)', f'{x.shape} and {t.shape}', _where())
     valid = t[t != ignore_label]
     if valid.size and not (valid.min() >= 0 and valid.max() < x.shape[1]):
@@ -189,6 +189,8 @@ def _soft_target_loss(
     r"""Loss :math:`-\sum_c w_c t_c \log p_c`, less the entropy of t for ``'kl-divergence'``."""
     if x.shape != t.shape or x.dtype.kind != 'f':
         raise invalid('float x and t of one shape', f'{x.dtype} {x.shape} and {t.dtype} {t.shape}', _where())
+    if t.dtype != x.dtype:
+        t = cast(t, x.dtype)
     log_p = log_softmax(x)
     if kind == 'kl-divergence':
         log_p = log_p - ops.log(ops.clip_between(t, 1e-100 if t.dtype.char == 'd' else 1e-37, float('inf')))

@@ -18,6 +18,9 @@ class _Place(FunctionNode):
         self.axis = axis
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        shape = inputs[0].shape
+        if not (inputs[0].size if self.axis is None else shape[self.axis]):
+            raise ValueError(f'{self.method}: x is empty, of shape {shape}, axis = {self.axis}')
         return (getattr(inputs[0], self.method)(axis=self.axis).astype('i'),)
 
     def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:

@@ -36,8 +36,8 @@ def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _flipped(y, axis, flip).astype(x.dtype, copy=False)
 
 
-@linear(lambda m, gy, axis, flip: m.shifted(gy, axis, not flip), name='Shifted', kinds='f')
-def shifted(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+@linear(lambda m, gy, axis, flip: m.delayed(gy, axis, not flip), name='Delayed', kinds='f')
+def delayed(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """The element before each one, or after it where ``flip``; 0 where there is none."""
     y = xp.zeros_like(x)
     late, early = _along(axis, slice(1, None)), _along(axis, slice(None, -1))
@@ -49,12 +49,12 @@ def shifted(xp: Any, x: Any, axis: int, flip: bool) -> Any:
 
 
 def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
-    return m.recurrence(gy, m.shifted(a, axis, not flip), axis, not flip)
+    return m.recurrence(gy, m.delayed(a, axis, not flip), axis, not flip)
 
 
 @bilinear(
     _recurrence_gradient,
-    lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.shifted(y, axis, flip),
+    lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.delayed(y, axis, flip),
     name='Recurrence',
 )
 def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
@@ -83,7 +83,7 @@ ops.register_constant('first_one', _first_one)
 
 def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
     """Running products without their last factor, from those with it."""
-    return m.shifted(y, axis, flip) + m.first_one(y, axis, flip)
+    return m.delayed(y, axis, flip) + m.first_one(y, axis, flip)
 
 
 @linear(

@@ -22,14 +22,14 @@ def _half_triangle(xp: Any, x: Any) -> Any:
 ops.register_constant('half_triangle', _half_triangle)
 
 
-def _wide(x: Any) -> Any:
-    """LAPACK has no float16."""
+def in_float32(x: Any) -> Any:
+    """The array, in float32 if it is of float16, which LAPACK does not have."""
     return x.astype('f') if x.dtype.char == 'e' else x
 
 
 def _inverted(xp: Any, a: Any) -> Any:
     try:
-        return xp.linalg.inv(_wide(a)).astype(a.dtype, copy=False)
+        return xp.linalg.inv(in_float32(a)).astype(a.dtype, copy=False)
     except numpy.linalg.LinAlgError:
         raise ValueError(f'inv: Input has singular matrices. An inverse of {a.shape} was asked for') from None
 
@@ -53,7 +53,7 @@ def inverses(xp: Any, a: Any) -> Any:
     name='BatchDet', label='det', kinds='f',
 )  # fmt: skip
 def determinants(xp: Any, a: Any) -> Any:
-    return xp.linalg.det(_wide(a)).astype(a.dtype, copy=False)
+    return xp.linalg.det(in_float32(a)).astype(a.dtype, copy=False)
 
 
 ops.register('expand_matrix', lambda x: reshape(x, (*x.shape, 1, 1)), lambda xp, x: x[..., None, None])
@@ -75,7 +75,7 @@ def _cholesky_rule(m: Any, gy: Any, y: Any) -> Any:
 @linear(_cholesky_rule, name='Cholesky', label='cholesky', kinds='f')
 def cholesky_factor(xp: Any, a: Any) -> Any:
     try:
-        return xp.linalg.cholesky(_wide(a)).astype(a.dtype, copy=False)
+        return xp.linalg.cholesky(in_float32(a)).astype(a.dtype, copy=False)
     except numpy.linalg.LinAlgError as error:
         raise numpy.linalg.LinAlgError(f'cholesky: {error}; a has shape {a.shape}') from None
 

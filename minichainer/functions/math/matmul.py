@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer import ops
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import bilinear
+from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
@@ -36,7 +39,7 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variab
 
     Args:
         a: Variable or float array.
-        b: Variable or float array of the same dtype.
+        b: Variable or float array; the result has the wider dtype of the two.
         transa: transpose the matrices of ``a`` (has no effect on a vector).
         transb: transpose the matrices of ``b``.
 
@@ -65,16 +68,15 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variab
 
 
 def _operands(a: Any, b: Any) -> tuple[Variable, Variable]:
-    if isinstance(a, Variable) and not isinstance(b, Variable):
-        b = b.astype(a.dtype, copy=False)
-    elif isinstance(b, Variable) and not isinstance(a, Variable):
-        a = a.astype(b.dtype, copy=False)
     a, b = as_variable(a), as_variable(b)
     if a.ndim == 0 or b.ndim == 0:
         raise _misfit('operands with at least one axis', f'shapes {a.shape} and {b.shape}')
-    if a.dtype != b.dtype:
-        raise _misfit('a.dtype == b.dtype', f'{a.dtype} != {b.dtype}')
-    return a, b
+    if a.dtype == b.dtype:
+        return a, b
+    if a.dtype.kind != 'f' or b.dtype.kind != 'f':
+        raise _misfit('float a and b', f'{a.dtype} and {b.dtype}')
+    dtype = numpy.promote_types(a.dtype, b.dtype)
+    return cast(a, dtype), cast(b, dtype)
 
 
 def _check(a: Variable, b: Variable, transa: bool, transb: bool, name: str = 'MatMul') -> None:
@@ -127,5 +129,14 @@ def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> 
     return batch_matrix_product(a, b, bool(transa), bool(transb))
 
 
+def _matmul_operator(a: Any, b: Any) -> Variable:
+    """``a @ b``: an array takes the dtype of the Variable, as for the other operators."""
+    if isinstance(a, Variable) and not isinstance(b, Variable):
+        b = b.astype(a.dtype, copy=False)
+    elif isinstance(b, Variable) and not isinstance(a, Variable):
+        a = a.astype(b.dtype, copy=False)
+    return matmul(a, b)
+
+
 ops.register('matmul', matmul, lambda xp, a, b: xp.matmul(a, b))
-ops.register('matmul_operator', matmul, lambda xp, a, b: xp.matmul(a, b))
+ops.register('matmul_operator', _matmul_operator, lambda xp, a, b: xp.matmul(a, b))

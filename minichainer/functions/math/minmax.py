@@ -17,11 +17,7 @@ def _less(xp: Any, x: Any, y: Any) -> Any:
     return xp.less(x, y)
 
 
-def _between(xp: Any, x: Any, low: Any, high: Any) -> Any:
-    return (x >= low) & (x <= high)
-
-
-for _name, _body in (('greater_equal', _greater_equal), ('less', _less), ('between', _between)):
+for _name, _body in (('greater_equal', _greater_equal), ('less', _less)):
     ops.register_constant(_name, _body)
 
 
@@ -73,7 +69,7 @@ def minimum(xp: Any, x1: Any, x2: Any) -> Any:
     return xp.minimum(x1, x2)
 
 
-@elementwise(lambda m, gy, x, x_min, x_max: gy * m.between(x, x_min, x_max), name='Clip')
+@elementwise(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Clip')
 def clip_between(xp: Any, x: Any, x_min: Any, x_max: Any) -> Any:
     return xp.clip(x, xp.asarray(x_min, x.dtype), xp.asarray(x_max, x.dtype))
 
@@ -91,11 +87,15 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
 
     Raises:
         ValueError: ``x_min`` is not less than ``x_max``, or both are None.
+        TypeError: one of them is no number.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.clip(np.array([-2., 0.5, 9.]), -1., 1.)
     variable([-1. ,  0.5,  1. ])
     """
+    for name, value in (('x_min', x_min), ('x_max', x_max)):
+        if value is not None and not hasattr(value, '__float__'):
+            raise TypeError(f'clip: {name} must be a number or None, came {value!r}')
     if x_min is None and x_max is None:
         raise ValueError('clip: at least one of x_min and x_max must be given')
     low = -float('inf') if x_min is None else x_min

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer import ops
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import linear
@@ -62,7 +64,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 ops.register('sum', sum, _sum)
 
 
-@reduction(lambda m, gy, x, y: gy * m.equal(x, y), name='Max')
+@reduction(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Max')
 def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     r"""Maximum over axes; every element that attains it gets the whole gradient.
 
@@ -83,10 +85,11 @@ def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     >>> F.max(np.array([[1., 4.], [3., 2.]]), axis=0)
     variable([3., 4.])
     """
+    _check_not_empty('max', x, axis)
     return x.max(axis=axis, keepdims=keepdims)
 
 
-@reduction(lambda m, gy, x, y: gy * m.equal(x, y), name='Min')
+@reduction(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Min')
 def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     r"""Minimum over axes; every element that attains it gets the whole gradient.
 
@@ -107,21 +110,50 @@ def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     >>> F.min(np.array([[1., 4.], [3., 2.]]), axis=0)
     variable([1., 2.])
     """
+    _check_not_empty('min', x, axis)
     return x.min(axis=axis, keepdims=keepdims)
 
 
-@reduction(lambda m, gy, x, y: gy * m.exp(x - y), name='LogSumExp', public='logsumexp')
+def _check_not_empty(op: str, x: Any, axis: Any) -> None:
+    if not x.size and 0 in (x.shape if axis is None else [x.shape[a] for a in axis]):
+        raise ValueError(f'{op}: zero-size array, nothing to reduce: x has shape {x.shape}, axis = {axis}')
+
+
+def _above_minus_infinity(xp: Any, y: Any) -> Any:
+    return y != -float('inf')
+
+
+ops.register_constant('above_minus_infinity', _above_minus_infinity)
+
+
+def _log_sum_exp_rule(m: Any, gy: Any, x: Any, y: Any) -> Any:
+    """Shares of the sum; 0 where all that was summed is 0, whose logarithm is minus infinity."""
+    return gy * m.exp(x - m.masked(y, m.above_minus_infinity(y)))
+
+
+def _log_of_sum(xp: Any, x: Any, top: Any, axis: Any) -> Any:
+    return xp.log(xp.exp(x - top).sum(axis=axis, keepdims=True)) + top
+
+
+@reduction(_log_sum_exp_rule, name='LogSumExp', public='logsumexp')
 def log_sum_exp_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    _check_not_empty('logsumexp', x, axis)
     wide = x.astype('f') if x.dtype.char == 'e' else x
     top = wide.max(axis=axis, keepdims=True)
-    total = xp.log(xp.exp(wide - top).sum(axis=axis, keepdims=True)) + top
+    if xp.isfinite(top).all():
+        total = _log_of_sum(xp, wide, top, axis)
+    else:
+        with numpy.errstate(divide='ignore'):  # the logarithm of 0 is what is wanted
+            total = _log_of_sum(xp, wide, xp.where(xp.isfinite(top), top, xp.zeros((), wide.dtype)), axis)
     if not keepdims:
-        total = total.reshape(x.sum(axis=axis).shape)
+        total = total.reshape(_without(x.shape, axis))
     return total.astype(x.dtype, copy=False)
 
 
 def logsumexp(x: Any, axis: Any = None) -> Variable:
     r"""Logarithm of the sum of exponentials, :math:`y = \log \sum e^{x}`, without overflow.
+
+    It is minus infinity, with gradient 0, where all elements are, and infinity where one is.
 
     Args:
         x: Variable or float array.

@@ -6,6 +6,7 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.backend import get_array_module
+from minichainer.functions._checks import invalid
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable, as_array
 
@@ -13,6 +14,9 @@ from minichainer.variable import Variable, as_array
 def _step(name: str, x: Any) -> Variable:
     """A function whose derivative is 0 or does not exist: its result has no graph. Integers stay what they are."""
     array = as_array(x)
+    if array.dtype.kind not in 'fiu':
+        where = f'Invalid operation is performed in: {name} (Forward)'
+        raise invalid('x.dtype of kind float or int', f'{array.dtype}', where)
     xp = get_array_module(array)
     return Variable(xp.asarray(getattr(xp, name)(array), array.dtype), requires_grad=False)
 

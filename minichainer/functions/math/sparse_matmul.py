@@ -53,7 +53,7 @@ def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
     there = (row >= 0) & (col >= 0)
     lead = (xp.arange(len(left))[:, None],) if left.ndim == 3 else ()
     wide = 'f' if left.dtype.char == 'e' else None
-    at_row, at_column = (*lead, row), (*lead, col)
+    at_row, at_column = (*lead, xp.where(there, row, 0)), (*lead, xp.where(there, col, 0))
     found = (left[at_row] * right[at_column]).sum(axis=-1, dtype=wide)
     return xp.where(there, found, xp.zeros((), found.dtype)).astype(left.dtype, copy=False)
 
@@ -72,7 +72,7 @@ def sparse_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) ->
         Variable :math:`(m, n)` or :math:`(B, m, n)`, of the wider dtype; float16 is accumulated in float32.
 
     Raises:
-        ValueError: both are sparse, or both dense.
+        ValueError: both are sparse, or both dense, or a row or column number is out of range.
         InvalidType: the shapes do not fit, or are not of floats.
 
     >>> import numpy as np, minichainer as chainer, minichainer.functions as F
@@ -109,5 +109,10 @@ def _sparse_dense(sparse: CooMatrix, transposed: bool, dense: Variable) -> Varia
         expected = (*data.shape[:-1], columns, 'n')
         actual = f'{dense.shape}, beside a sparse matrix {sparse.shape}'
         raise invalid(f'a dense matrix of shape {expected}', actual, where)
+    for name, numbers, size in (('row', row, rows), ('column', col, columns)):
+        if numbers.dtype.kind not in 'iu':
+            raise invalid(f'int {name} numbers', f'{numbers.dtype}', where)
+        if numbers.size and numbers.max() >= size:
+            raise ValueError(f'sparse_matmul: {name} numbers below {size} expected, came {numbers.max()}')
     dtype = numpy.promote_types(data.dtype, dense.dtype)
     return sparse_product(cast(data, dtype), cast(dense, dtype), row, col, rows)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import bilinear
+from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
 from minichainer.variable import Variable, as_array, as_variable
 
@@ -79,7 +80,7 @@ def simplified_dropconnect(
     Args:
         x: Variable or float array :math:`(B, \dots)`; the axes after the first are taken together as one of size
             :math:`N`.
-        W: weights :math:`(M, N)`, same dtype.
+        W: weights :math:`(M, N)`; another float dtype is converted to that of ``x``.
         b: bias :math:`(M,)`, or None.
         ratio: share of the connections that are dropped, in ``[0, 1)``.
         train: if false, ``ratio`` is taken as 0. ``config.train`` is not asked.
@@ -98,9 +99,12 @@ def simplified_dropconnect(
     >>> F.simplified_dropconnect(np.ones((1, 2)), np.array([[1., 10.]]), mask=np.array([[[True, False]]]))
     variable([[2.]])
     """
+    check_number(ratio, 'simplified_dropconnect', 'ratio')
     if not 0.0 <= ratio < 1.0:
         raise ValueError(f'simplified_dropconnect: ratio must be in the range [0, 1), came {ratio}')
     x, W = as_variable(x), as_variable(W)
+    if x.dtype.kind == W.dtype.kind == 'f':
+        W = cast(W, x.dtype)
     x = _rows(x, W)
     shape = (len(x), *W.shape) if use_batchwise_mask else W.shape
     ratio = ratio if train else 0
@@ -109,6 +113,8 @@ def simplified_dropconnect(
     if b is None:
         return dropconnect_rows(x, W, mask)
     b = as_variable(b)
+    if b.dtype.kind == 'f':
+        b = cast(b, x.dtype)
     if b.shape != W.shape[:1]:
         raise _misfit(f'b of shape {W.shape[:1]}', f'{b.shape}')
     return dropconnect_affine(x, W, b, mask)

@@ -6,6 +6,7 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
+from minichainer.functions._checks import check_number
 from minichainer.functions._define import elementwise
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_variable
@@ -42,6 +43,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     variable([1., 1.])
     """
     parse_kwargs(kwargs, train='train argument is not supported anymore. Use chainer.using_config')
+    check_number(ratio, 'zoneout', 'ratio')
     if not 0.0 <= ratio <= 1.0:
         raise ValueError(f'zoneout: ratio must be in the range [0, 1], came {ratio}')
     x = as_variable(x)

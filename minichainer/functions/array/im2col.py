@@ -1,0 +1,88 @@
+"""The patches of images as channels."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from minichainer.functions._checks import misfit
+from minichainer.functions._define import linear
+from minichainer.functions.array._checks import check_floats
+from minichainer.kernels import patches as kernels
+from minichainer.kernels._windows import Geometry
+from minichainer.utils.conv import get_conv_outsize
+from minichainer.variable import Variable, as_variable
+
+
+@linear(lambda m, gy, geometry: m.images_of_columns(gy, geometry), name='Im2Col', kinds='f')
+def columns_of_images(xp: Any, x: Any, geometry: Geometry) -> Any:
+    """What each window meets, (N, C * elements of a window, *out_size)."""
+    channels = x.shape[1] * math.prod(geometry.ksize)
+    return kernels.patches(xp, x, geometry).reshape(len(x), channels, *geometry.out_size)
+
+
+@linear(lambda m, g, geometry: m.columns_of_images(g, geometry), name='Im2ColGrad', kinds='f')
+def images_of_columns(xp: Any, y: Any, geometry: Geometry) -> Any:
+    """The transpose of :func:`columns_of_images`."""
+    channels = y.shape[1] // math.prod(geometry.ksize)
+    return kernels.add_patches(xp, y.reshape(len(y), channels, *geometry.ksize, *geometry.out_size), geometry)
+
+
+def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1) -> Variable:
+    r"""Cuts images into patches: a convolution is a product of filters with these columns.
+
+    Args:
+        x: images, Variable or float array :math:`(N, C, h, w)`.
+        ksize: size of the patches :math:`(k_h, k_w)`, an int or a pair.
+        stride: step of the patches, an int or a pair.
+        pad: rows and columns of zeros on each side, an int or a pair.
+        cover_all: also use what is left over at the end.
+        dilate: distance of a patch's elements on ``x``, an int or a pair.
+
+    Returns:
+        Variable :math:`(N, C k_h k_w, h', w')`; the elements of a channel's patch stand together.
+
+    Raises:
+        InvalidType: ``x`` is no float array with four axes.
+        ValueError: a size, stride or dilation is less than 1, a padding negative.
+        TypeError: an argument is neither an int nor a sequence of ints.
+        AssertionError: the patches are larger than the padded images.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.im2col(np.arange(4.).reshape(1, 1, 2, 2), 2).array.ravel()
+    array([0., 1., 2., 3.])
+    """
+    x = as_variable(x)
+    check_floats(x, 'Im2Col')
+    if x.ndim != 4:
+        raise misfit('Im2Col', 'x.ndim == 4', f'x.shape = {x.shape}')
+    y: Variable = columns_of_images(x, _geometry(x.shape[2:], ksize, stride, pad, bool(cover_all), dilate))
+    return y
+
+
+def _geometry(size: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any) -> Geometry:
+    ksize, stride, dilate = _pair('ksize', ksize), _pair('stride', stride), _pair('dilate', dilate)
+    pad = _pair('pad', pad, least=0)
+    axes = zip(size, ksize, stride, pad, dilate, strict=True)
+    out = tuple([get_conv_outsize(i, k, s, p, cover_all, d) for i, k, s, p, d in axes])
+    if any(o <= 0 for o in out):
+        raise AssertionError(
+            f'im2col: patches that fit into the padded input expected, came patches of size {ksize} (dilation '
+            f'{dilate}) and images of size {size} (padding {pad}): the output size would be {out}, and must be '
+            'positive'
+        )
+    return Geometry(size, ksize, stride, pad, dilate, out)
+
+
+def _pair(what: str, value: Any, least: int = 1) -> tuple[int, ...]:
+    pair = tuple(value) if hasattr(value, '__len__') else (value, value)
+    try:
+        numbers = tuple([operator.index(v) for v in pair])
+    except TypeError:
+        raise TypeError(f'im2col: {what} as an int or a pair of ints expected, came {value!r}') from None
+    if len(numbers) != 2:
+        raise ValueError(f'im2col: {what} as an int or a pair of ints expected, came {value!r}')
+    if min(numbers) < least:
+        raise ValueError(f'im2col: {what} of at least {least} expected, came {value!r}')
+    return numbers

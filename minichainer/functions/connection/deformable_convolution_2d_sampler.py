@@ -1,0 +1,129 @@
+"""Convolution whose sampling points move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.gathering import gather_flat
+from minichainer.functions.array.joining import stack
+from minichainer.functions.array.sampling import weighted_corners
+from minichainer.functions.array.selection import masked
+from minichainer.functions.array.shape import reshape, transpose
+from minichainer.functions.array.stacking import separate
+from minichainer.functions.connection._geometry import check_bias, check_images, invalid_in, positive_tuple
+from minichainer.functions.math.tensordot import tensordot
+from minichainer.utils.conv import get_conv_outsize
+from minichainer.variable import Variable, as_variable
+
+_NAME = 'deformable_convolution_2d_sampler'
+
+
+def deformable_convolution_2d_sampler(
+    x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
+) -> Variable:
+    r"""Convolution of images at points that are moved by offsets, interpolated between pixels.
+
+    .. math:: y_{n,o,p} = b_o + \sum_{c,k} W_{o,c,k}\, x_{n,c}(s p + k - \mathrm{pad} + \Delta_{n,k,p})
+
+    Outside of an image is 0. The gradient with respect to an offset jumps where its point meets a pixel; there it is
+    the one from the right or from below.
+
+    Args:
+        x: images, Variable or float array :math:`(N, C, h, w)`.
+        offset: Variable or array :math:`(N, 2 k_h k_w, h', w')` of the same dtype: in pixels, to the right for each
+            element of the filters, then downwards for each.
+        W: filters :math:`(O, C, k_h, k_w)`.
+        b: bias :math:`(O,)`, or None.
+        stride: step of the filters, an int or a pair.
+        pad: rows and columns of zeros on each side, an int or a pair.
+
+    Returns:
+        Variable :math:`(N, O, h', w')`.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: ``offset`` has a wrong number of channels, a stride is less than 1, a padding negative.
+        TypeError: a stride or padding is no int.
+
+    Source: `Deformable Convolutional Networks <https://arxiv.org/abs/1703.06211>`_.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> x, W = np.arange(9.).reshape(1, 1, 3, 3), np.ones((1, 1, 1, 1))
+    >>> to_the_right = np.stack([np.full((3, 3), 0.5), np.zeros((3, 3))])[None]
+    >>> F.deformable_convolution_2d_sampler(x, to_the_right, W).array[0, 0]
+    array([[0.5, 1.5, 1. ],
+           [3.5, 4.5, 2.5],
+           [6.5, 7.5, 4. ]])
+    """
+    x, offset, W = as_variable(x), as_variable(offset), as_variable(W)
+    b = None if b is None else as_variable(b)
+    stride, pad = positive_tuple(_NAME, 'stride', stride, 2), positive_tuple(_NAME, 'pad', pad, 2, least=0)
+    _check(x, offset, W, b, stride, pad)
+    if x.dtype.char == 'e':
+        x, offset, W, b = (None if v is None else cast(v, 'f') for v in (x, offset, W, b))
+        return cast(_convolution(x, offset, W, b, stride, pad), 'e')
+    return _convolution(x, offset, W, b, stride, pad)
+
+
+def _convolution(x: Any, offset: Any, W: Any, b: Any, stride: Any, pad: Any) -> Variable:
+    values = _sampled(x, offset, W.shape[2:], stride, pad)
+    y = tensordot(values, reshape(W, (len(W), x.shape[1], -1)), axes=((1, 2), (1, 2)))
+    y = transpose(y if b is None else y + b, (0, 3, 1, 2))
+    return y
+
+
+def _check(x: Variable, offset: Variable, W: Variable, b: Any, stride: Any, pad: Any) -> None:
+    check_images(_NAME, x, W, True)
+    dtypes = {f'{v.dtype}' for v in (x, offset, W, b) if v is not None}
+    if len(dtypes) > 1:
+        raise invalid_in(_NAME, 'x, offset, W and b of one dtype', ' and '.join(sorted(dtypes)))
+    if 0 in W.shape or 0 in x.shape[1:]:
+        raise invalid_in(_NAME, 'filters and images with elements', f'W.shape = {W.shape} and x.shape = {x.shape}')
+    if x.shape[1] != W.shape[1]:
+        raise invalid_in(_NAME, f'x.shape[1] == W.shape[1] = {W.shape[1]}', f'x.shape = {x.shape}')
+    check_bias(_NAME, x, b, len(W), True)
+    elements = W.shape[2] * W.shape[3]
+    if offset.ndim != 4 or offset.shape[1] != 2 * elements:
+        raise ValueError(
+            f'{_NAME}: offset with two channels for each of the {elements} elements of W expected, '
+            f'came offset.shape = {offset.shape} and W.shape = {W.shape}'
+        )
+    axes = zip(x.shape[2:], W.shape[2:], stride, pad, strict=True)
+    size = tuple([get_conv_outsize(*axis) for axis in axes])
+    if len(offset) != len(x) or offset.shape[2:] != size:
+        expected = f'offset of shape {(len(x), 2 * elements, *size)}, with the size of the convolution'
+        raise invalid_in(_NAME, expected, f'{offset.shape} (x.shape = {x.shape}, W.shape = {W.shape})')
+
+
+def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -> Any:
+    """What each element of the filters meets, (N, C, elements, h', w')."""
+    xp, (height, width), size = x.xp, ksize, offset.shape[2:]
+    across, down = separate(reshape(offset, (len(x), 2, height * width, *size)), 1)
+    lines, pixels = (xp.arange(n) * s - p for n, s, p in zip(size, stride, pad, strict=True))
+    element = xp.arange(height * width)[:, None, None]
+    rows = _neighbours(down + (element // width + lines[:, None]).astype(x.dtype))
+    columns = _neighbours(across + (element % width + pixels).astype(x.dtype))
+    corners = [(row, column) for row, _ in rows for column, _ in columns]
+    weights = stack([v * u for _, v in rows for _, u in columns], 1)
+    points = height * width * size[0] * size[1]
+    values = _pixels(x, corners, (len(x), 1, 4, points))
+    return weighted_corners(values, reshape(weights, (len(x), 1, 4, points)), (*x.shape[:2], height * width, *size))
+
+
+def _neighbours(place: Variable) -> list[tuple[Any, Variable]]:
+    """The pixels beside points along an axis, as float arrays, and their weights."""
+    lower = place.xp.floor(place.array)
+    fraction = place - lower
+    return [(lower, 1 - fraction), (lower + 1, fraction)]
+
+
+def _pixels(x: Variable, corners: list[tuple[Any, Any]], shape: tuple[int, ...]) -> Any:
+    """Values (N, C, 4, points) of pixels at (row, column), 0 outside of the images."""
+    xp, (batch, channels, height, width) = x.xp, x.shape
+    rows, columns = (xp.stack([corner[i] for corner in corners], 1).reshape(shape) for i in range(2))
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)  # false where they are NaN
+    numbers = xp.where(inside, rows, 0).astype(int) * width + xp.where(inside, columns, 0).astype(int)
+    images = xp.arange(batch * channels).reshape(batch, channels, 1, 1) * (height * width)
+    values = gather_flat(x, images + numbers)
+    return masked(values, xp.broadcast_to(inside, values.shape))

@@ -1,0 +1,1 @@
+"""Functions that give arrays a mean and a scale."""

@@ -1,0 +1,180 @@
+"""Decorrelated batch normalization: channels get mean zero and, in each group, the unit matrix as covariance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.backend import get_array_module
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import bilinear, linear
+from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.shape import reshape, transpose
+from minichainer.functions.math.matmul import matmul
+from minichainer.functions.math.reductions import sum as sum_
+from minichainer.functions.normalization._common import (
+    check_eps,
+    check_float,
+    check_one_dtype,
+    check_running,
+    check_shapes,
+    update_running,
+    where,
+    wide,
+)
+from minichainer.utils import argument
+from minichainer.variable import Variable, as_variable
+
+_LABEL, _FIXED = 'DecorrelatedBatchNormalization', 'FixedDecorrelatedBatchNormalization'
+
+
+def _turned(m: Any, a: Any) -> Any:
+    return m.matrix_transpose(a)
+
+
+@linear(
+    lambda m, g, y: m.solve_lyapunov(y, -m.matmul(m.matmul(m.matmul(y, y), g), m.matmul(y, y))),
+    name='InverseSquareRoots', kinds='f',
+)  # fmt: skip
+def inverse_square_roots(xp: Any, a: Any) -> Any:
+    r"""Inverse square roots :math:`P = A^{-1/2}` of symmetric matrices.
+
+    From :math:`P^2 = A^{-1}` follows :math:`P\,dP + dP\,P = -P^2\,dA\,P^2`; the map from dA to dP is self-adjoint, so
+    that it is the gradient too.
+    """
+    values, vectors = xp.linalg.eigh(a)
+    return (vectors * values[..., None, :] ** -0.5) @ vectors.swapaxes(-1, -2)
+
+
+def _of_factor(m: Any, g: Any, p: Any, y: Any) -> Any:
+    h = m.solve_lyapunov(p, g)
+    return -(m.matmul(h, _turned(m, y)) + m.matmul(_turned(m, y), h))
+
+
+@bilinear(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g), name='SolveLyapunov')
+def solve_lyapunov(xp: Any, p: Any, g: Any) -> Any:
+    """The matrices X with P X + X P = G, for symmetric positive P."""
+    values, vectors = xp.linalg.eigh(p)
+    turned = vectors.swapaxes(-1, -2)
+    x = turned @ g @ vectors / (values[..., :, None] + values[..., None, :])
+    return vectors @ x @ turned
+
+
+def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
+    r"""Decorrelated batch normalization (ZCA whitening) with the statistics of the batch.
+
+    .. math:: y = P (x - \mu), \qquad P = (\Sigma + \epsilon I)^{-1/2}
+
+    where :math:`\mu` and :math:`\Sigma` are mean and covariance of the channels of one group, over batch and space.
+    The square root is computed in float64; the result may be differentiated any number of times.
+
+    Args:
+        x: Variable or float array :math:`(N, C, \dots)`.
+        groups: number of groups of channels, a divisor of C; 16 by default.
+        eps: added to the variances; 2e-5 by default.
+        running_mean: array (groups, C / groups), updated in place to
+            ``decay * running_mean + (1 - decay) * mean``; None by default.
+        running_projection: array (groups, C / groups, C / groups), updated in the same way with
+            :math:`P m / (m - 1)` for m elements of a channel, as Chainer does; given together with
+            ``running_mean``.
+        decay: how much of the running statistics stays; 0.9 by default.
+
+    Returns:
+        Variable of ``x``'s shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` is no float array, has less than two axes, or ``groups`` does not divide C.
+        ValueError: ``eps`` is negative, or running statistics have other shapes.
+        TypeError: an argument is unknown, or only one of the running statistics is given.
+
+    Source: Huang, Yang, Lang and Deng, Decorrelated Batch Normalization, 2018.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> x = np.array([[1., 1.], [-1., -1.], [2., -2.], [-2., 2.]])
+    >>> y = F.decorrelated_batch_normalization(x, groups=1, eps=0).array
+    >>> bool(np.allclose(y.T @ y / 4, np.eye(2)))
+    True
+    """
+    groups, eps, running_mean, running_projection, decay = argument.parse_kwargs(
+        kwargs, ('groups', 16), ('eps', 2e-5), ('running_mean', None), ('running_projection', None), ('decay', 0.9)
+    )
+    x = as_variable(x)
+    _check(_LABEL, x, groups)
+    check_eps(_LABEL, eps)
+    if (running_mean is None) != (running_projection is None):
+        raise TypeError(
+            'decorrelated_batch_normalization: running_mean and running_projection must be given together'
+        )
+    size = x.shape[1] // groups
+    if running_mean is not None:
+        name = 'decorrelated_batch_normalization'
+        check_running(name, (groups, size), running_mean=running_mean)
+        check_running(name, (groups, size, size), running_projection=running_projection)
+    grouped = _grouped(wide(x), groups)
+    count = grouped.shape[2]
+    over = 1.0 / max(count, 1)
+    mean = sum_(grouped, 2, True) * over
+    centre = grouped - mean
+    covariance = cast(matmul(centre, centre, transb=True) * over, 'd')
+    xp = get_array_module(x.array)
+    projection = inverse_square_roots(covariance + eps * xp.eye(size))
+    if running_mean is not None and count:
+        update_running(running_mean, decay, mean.array)
+        update_running(running_projection, decay, projection.array * (count / max(count - 1, 1)))
+    return _ungrouped(matmul(cast(projection, centre.dtype), centre), x)
+
+
+def fixed_decorrelated_batch_normalization(x: Any, mean: Any, projection: Any, groups: int = 16) -> Variable:
+    r"""Decorrelated batch normalization with given statistics, :math:`y = P (x - \mu)` in each group of channels.
+
+    Args:
+        x: Variable or float array :math:`(N, C, \dots)`.
+        mean: Variable or float array (groups, C / groups).
+        projection: Variable or float array (groups, C / groups, C / groups) of mean's dtype.
+        groups: number of groups of channels, a divisor of C.
+
+    Returns:
+        Variable of ``x``'s shape and dtype.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> x = np.array([[1., 2.], [3., 6.]])
+    >>> F.fixed_decorrelated_batch_normalization(x, np.ones((1, 2)), 2 * np.eye(2)[None], groups=1)
+    variable([[ 0.,  2.],
+              [ 4., 10.]])
+    """
+    x, mean, projection = as_variable(x), as_variable(mean), as_variable(projection)
+    _check(_FIXED, x, groups)
+    check_float(_FIXED, mean=mean, projection=projection)
+    check_one_dtype(_FIXED, mean=mean, projection=projection)
+    size = x.shape[1] // groups
+    why = f'groups and C / groups of x.shape = {x.shape}'
+    check_shapes(_FIXED, (groups, size), why, mean=mean)
+    check_shapes(_FIXED, (groups, size, size), why, projection=projection)
+    grouped = _grouped(wide(x), groups)
+    centre = grouped - reshape(cast(mean, grouped.dtype), (groups, size, 1))
+    return _ungrouped(matmul(cast(projection, grouped.dtype), centre), x)
+
+
+def _check(label: str, x: Variable, groups: int) -> None:
+    check_float(label, x=x)
+    if x.ndim < 2:
+        raise invalid('x.ndim >= 2', f'x.ndim = {x.ndim} (shape {x.shape})', where(label))
+    if groups < 1 or x.shape[1] % groups:
+        raise invalid(
+            'groups >= 1 and x.shape[1] % groups == 0', f'x of shape {x.shape}, groups = {groups}', where(label)
+        )
+
+
+def _grouped(x: Variable, groups: int) -> Variable:
+    """Variable (N, C, ...) as (groups, C / groups, N * ...)."""
+    channels = x.shape[1]
+    turned = transpose(x, (1, 0, *range(2, x.ndim)))
+    return reshape(turned, (groups, channels // groups, x.size // max(channels, 1)))
+
+
+def _ungrouped(y: Variable, x: Variable) -> Variable:
+    """The inverse of :func:`_grouped`, in x's dtype."""
+    turned = reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
+    return cast(transpose(turned, (1, 0, *range(2, x.ndim))), x.dtype)

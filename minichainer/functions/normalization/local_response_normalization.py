@@ -1,0 +1,86 @@
+"""Local response normalization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.functions.normalization._common import where
+from minichainer.variable import Variable, as_variable
+
+_LABEL = 'LocalResponseNormalization'
+
+
+def _sum_of_neighbours(x: Any, n: int) -> Any:
+    channels = x.shape[1]
+    y = x.copy()
+    for distance in range(1, min(n // 2 + 1, channels)):
+        y[:, distance:] += x[:, : channels - distance]
+        y[:, : channels - distance] += x[:, distance:]
+    return y
+
+
+@linear(lambda m, gy, n: m.sum_of_neighbours(gy, n), name='SumOfNeighbours', kinds='f')
+def sum_of_neighbours(xp: Any, x: Any, n: int) -> Any:
+    """Sum over each channel and the n // 2 ones on either side of it; its own adjoint."""
+    return _sum_of_neighbours(x, n)
+
+
+def _gradient(m: Any, gy: Any, x: Any, n: int, k: float, alpha: float, beta: float) -> Any:
+    dtype = 'f' if x.dtype.char == 'e' else x.dtype
+    gy, x = m.cast(gy, dtype), m.cast(x, dtype)
+    scale = m.sum_of_neighbours(x * x, n) * alpha + k
+    power = scale**-beta
+    return gy * power - x * m.sum_of_neighbours(gy * x * power / scale, n) * (2 * alpha * beta)
+
+
+@linear(_gradient, name=_LABEL, kinds='f')
+def normalized_by_neighbours(xp: Any, x: Any, n: int, k: float, alpha: float, beta: float) -> Any:
+    """Each element over a power of the sum of squares of its neighbours, plus k."""
+    wide = x.astype('f') if x.dtype.char == 'e' else x
+    y = _sum_of_neighbours(wide * wide, n)
+    y *= alpha
+    y += k
+    y **= -beta
+    y *= wide
+    return y.astype(x.dtype, copy=False)
+
+
+def local_response_normalization(
+    x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
+) -> Variable:
+    r"""Local response normalization across neighbouring channels.
+
+    .. math:: y_c = x_c \left(k + \alpha \sum_{|j - c| \le \lfloor n / 2 \rfloor} x_j^2\right)^{-\beta}
+
+    Args:
+        x: Variable or float array :math:`(N, C, \dots)`; float16 is computed in float32.
+        n: width of the window of channels; an even one counts as the odd one after it.
+        k: what is added to the sum.
+        alpha: factor of the sum.
+        beta: the exponent.
+
+    Returns:
+        Variable of ``x``'s shape and dtype.
+
+    Raises:
+        InvalidType: ``x`` has less than two axes, or is no float array.
+        TypeError: ``n`` is no int.
+        ValueError: ``n`` is negative.
+
+    Source: Krizhevsky, Sutskever and Hinton, ImageNet Classification with Deep Convolutional Neural Networks, 2012.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.local_response_normalization(np.array([[1., 2., 2.]]), n=3, k=0, alpha=1., beta=0.5).array.round(3)
+    array([[0.447, 0.667, 0.707]])
+    """
+    x = as_variable(x)
+    if x.ndim < 2:
+        raise invalid('x.ndim >= 2', f'x.ndim = {x.ndim} (shape {x.shape})', where(_LABEL))
+    if not isinstance(n, int):
+        raise TypeError(f'local_response_normalization: n must be an int, came {type(n).__name__}')
+    if n < 0:
+        raise ValueError(f'local_response_normalization: n must be at least 0, came {n}')
+    y: Variable = normalized_by_neighbours(x, n, k, alpha, beta)
+    return y

@@ -1,0 +1,118 @@
+"""Poolings whose number of windows is given, whatever the size of the images."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy
+
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.functions.array.joining import concat
+from minichainer.functions.array.shape import reshape
+from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
+from minichainer.variable import Variable, as_variable
+
+
+def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None = None) -> Variable:
+    r"""Maxima of images cut into :math:`1, 2 \times 2, 4 \times 4, \dots` windows, whatever their size.
+
+    Args:
+        x: images, Variable or float array (N, C, H, W).
+        pyramid_height: number of levels; level :math:`l` has :math:`2^l \times 2^l` windows.
+        pooling: ``'max'``, which must be said.
+
+    Returns:
+        Variable :math:`(N, C (4^{\mathrm{height}} - 1) / 3, 1, 1)`.
+
+    Raises:
+        ValueError: ``pooling`` is not ``'max'``, or there is no level.
+        InvalidType: ``x`` is no float array with four axes and elements.
+
+    Source: `Spatial Pyramid Pooling in Deep Convolutional Networks <https://arxiv.org/abs/1406.4729>`_.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.spatial_pyramid_pooling_2d(np.arange(16.).reshape(1, 1, 4, 4), 2, 'max').array.ravel()
+    array([15.,  5.,  7., 13., 15.])
+    """
+    name = 'spatial_pyramid_pooling_2d'
+    if pooling != 'max':
+        raise ValueError(f"{name}: pooling 'max' expected, came {pooling!r}")
+    if operator.index(pyramid_height) < 1:
+        raise ValueError(f'{name}: pyramid_height of at least 1 expected, came {pyramid_height}')
+    x = as_variable(x)
+    if x.ndim != 4:
+        raise invalid('x with 4 axes', f'x.shape = {x.shape}', f'Invalid operation is performed in: {name} (Forward)')
+    return concat([_level(x, 2**level) for level in range(pyramid_height)], axis=1)
+
+
+def _level(x: Variable, bins: int) -> Variable:
+    """The maxima of ``bins * bins`` windows, which lie on the images with as much left over on both sides."""
+    ksize = tuple([-(-size // bins) for size in x.shape[2:]])
+    pad = tuple([(k * bins - size) // 2 for k, size in zip(ksize, x.shape[2:], strict=True)])
+    return reshape(max_pooling_2d(x, ksize, pad=pad, cover_all=True), (len(x), -1, 1, 1))
+
+
+@linear(
+    lambda m, gy, rows, columns: m.weigh_axes(gy, rows.T, columns.T), name='AdaptiveAveragePooling2D', kinds='f'
+)  # fmt: skip
+def weigh_axes(xp: Any, x: Any, rows: Any, columns: Any) -> Any:
+    """Weighted sums over the last two axes, ``rows @ x @ columns.T``."""
+    wide = numpy.promote_types(x.dtype, 'f')
+    left, right = (xp.asarray(weights, wide) for weights in (rows, columns))
+    return xp.matmul(left, xp.matmul(x.astype(wide, copy=False), right.T)).astype(x.dtype, copy=False)
+
+
+def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
+    r"""The means of images cut into a given number of windows.
+
+    Window :math:`i` of :math:`n` covers the pixels from :math:`\lfloor i H / n \rfloor` up to, not including,
+    :math:`\lceil (i + 1) H / n \rceil`: windows are equal where :math:`n` divides :math:`H`, and share pixels
+    otherwise.
+
+    Args:
+        x: images, Variable or float array (N, C, H, W).
+        outsize: height and width of the result, an int or a pair; None is that of ``x``.
+
+    Returns:
+        Variable (N, C, *outsize).
+
+    Raises:
+        InvalidType: ``x`` is no float array with four axes, or has no pixels.
+        TypeError: ``outsize`` is neither int, None nor a pair of these.
+        ValueError: ``outsize`` is less than 1.
+
+    Source: PyTorch's documentation of ``adaptive_avg_pool2d``.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.adaptive_average_pooling_2d(np.array([[[[0., 2., 4.], [6., 8., 10.]]]]), (1, 2)).array
+    array([[[[4., 6.]]]])
+    """
+    name = 'AdaptiveAveragePooling2D'
+    x = as_variable(x)
+    where = f'Invalid operation is performed in: {name} (Forward)'
+    if x.dtype.kind != 'f':
+        raise invalid('x of a float dtype', f'{x.dtype}', where)
+    if x.ndim != 4 or 0 in x.shape[2:]:
+        raise invalid('x with 4 axes, the last two of at least one pixel', f'x.shape = {x.shape}', where)
+    rows, columns = (_means(n, size) for n, size in zip(_sizes(outsize, x.shape[2:]), x.shape[2:], strict=True))
+    y: Variable = weigh_axes(x, rows, columns)
+    return y
+
+
+def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
+    pair = tuple(outsize) if hasattr(outsize, '__len__') else (outsize, outsize)
+    if len(pair) != 2 or any(n is not None and not isinstance(n, (int, numpy.integer)) for n in pair):
+        raise TypeError(f'adaptive_average_pooling_2d: outsize as an int, None, or a pair expected, came {outsize!r}')
+    sizes = tuple([old if n is None else int(n) for n, old in zip(pair, size, strict=True)])
+    if min(sizes) < 1:
+        raise ValueError(f'adaptive_average_pooling_2d: outsize of at least 1 expected, came {outsize!r}')
+    return sizes
+
+
+def _means(count: int, size: int) -> Any:
+    """Matrix (count, size) that gives the mean of each window."""
+    window, pixel = numpy.arange(count)[:, None], numpy.arange(size)
+    inside = (pixel >= window * size // count) & (pixel < -(-(window + 1) * size // count))
+    return inside / inside.sum(axis=1, keepdims=True)

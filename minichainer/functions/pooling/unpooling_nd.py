@@ -1,0 +1,209 @@
+"""Unpooling over one to any number of axes: windows filled with a value, or with a value at one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions._checks import invalid
+from minichainer.functions._define import linear
+from minichainer.functions.pooling._geometry import check_axes, unpooling_geometry
+from minichainer.kernels import pooling as kernels
+from minichainer.kernels._windows import Geometry
+from minichainer.variable import Variable, as_array, as_variable
+
+
+@linear(
+    lambda m, gy, geometry, name: m.window_sums(gy, geometry, name),
+    label=lambda geometry, name: name, kinds='f',
+)  # fmt: skip
+def spread_sums(xp: Any, x: Any, geometry: Geometry, name: str) -> Any:
+    """Adds the value of each window to all of its elements."""
+    return kernels.spread_sums(xp, x, geometry)
+
+
+@linear(
+    lambda m, g, geometry, name: m.spread_sums(g, geometry, name),
+    label=lambda geometry, name: f'{name}Grad', kinds='f',
+)  # fmt: skip
+def window_sums(xp: Any, gy: Any, geometry: Geometry, name: str) -> Any:
+    """The sum of each window, the transpose of :func:`spread_sums`."""
+    return kernels.sums(xp, gy, geometry)
+
+
+@linear(lambda m, gy, indexes, geometry: m.pick(gy, indexes, geometry), name='Upsampling2D', kinds='f')
+def upsampled(xp: Any, x: Any, indexes: Any, geometry: Geometry) -> Any:
+    """Adds the value of each window to one of its elements."""
+    return kernels.spread(xp, x, indexes, geometry)
+
+
+def unpooling_nd(
+    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
+) -> Variable:
+    r"""Fills windows with the values of ``x``, over any number of axes: the transpose of sums over windows.
+
+    Where windows overlap their values add up; what no window covers is 0.
+
+    Args:
+        x: Variable or float array :math:`(N, C, d_1, \dots, d_n)`.
+        ksize: size of the windows, an int or one per axis.
+        stride: step of the windows, an int or one per axis; ``ksize`` by default.
+        pad: what is cut off before and after each axis, an int or one per axis.
+        outsize: size of the result, a tuple of one int per axis; by default the smallest that a pooling with these
+            arguments makes ``x`` of.
+        cover_all: whether that pooling uses what is left over at the end.
+
+    Returns:
+        Variable :math:`(N, C, l_1, \dots, l_n)`; :math:`l = \mathrm{stride}\,(d - 1) + \mathrm{ksize} - 2\,
+        \mathrm{pad}`, less :math:`\mathrm{stride} - 1` where ``cover_all``.
+
+    Raises:
+        InvalidType: ``x`` is no float array, or pooling an array of size ``outsize`` does not give that of ``x``.
+        ValueError: ``x`` has less than three axes, or ``ksize``, ``stride`` or ``pad`` do not fit.
+        TypeError: one of the arguments is no int, nor a sequence of ints.
+        AssertionError: nothing would be left of the result.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.unpooling_nd(np.array([[[1., 2., 3.]]]), 2, cover_all=False).array
+    array([[[1., 1., 2., 2., 3., 3.]]])
+    """
+    return _unpooling('UnpoolingND', x, ksize, stride, pad, outsize, cover_all)
+
+
+def unpooling_1d(
+    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
+) -> Variable:
+    """Fills windows over one axis with the values of ``x``; see :func:`unpooling_nd`.
+
+    Args:
+        x: Variable or float array (N, C, d).
+        ksize: size of the windows.
+        stride: step of the windows; ``ksize`` by default.
+        pad: what is cut off at each end.
+        outsize: tuple with the size of the result.
+        cover_all: whether the pooling that this reverses uses what is left over at the end.
+
+    Raises:
+        ValueError: ``x`` does not have three axes.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.unpooling_1d(np.array([[[1., 2., 3.]]]), 3, stride=2, pad=1, cover_all=False).array
+    array([[[1., 3., 2., 5., 3.]]])
+    """
+    check_axes('unpooling_1d', x, 1)
+    return _unpooling('UnpoolingND', x, ksize, stride, pad, outsize, cover_all)
+
+
+def unpooling_2d(
+    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
+) -> Variable:
+    """Fills windows of images with the values of ``x``; see :func:`unpooling_nd`.
+
+    Args:
+        x: Variable or float array (N, C, h, w).
+        ksize: size of the windows, an int or a pair.
+        stride: step of the windows, an int or a pair; ``ksize`` by default.
+        pad: rows and columns that are cut off on each side, an int or a pair.
+        outsize: pair with the size of the result.
+        cover_all: whether the pooling that this reverses uses what is left over at the right and at the bottom.
+
+    Raises:
+        InvalidType: ``x`` does not have four axes.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.unpooling_2d(np.array([[[[1., 2.]]]]), 2, outsize=(2, 4)).array
+    array([[[[1., 1., 2., 2.],
+             [1., 1., 2., 2.]]]])
+    """
+    name = 'Unpooling2D'
+    _check_planar(name, x)
+    return _unpooling(name, x, ksize, stride, pad, outsize, cover_all)
+
+
+def unpooling_3d(
+    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
+) -> Variable:
+    """Fills windows over three axes with the values of ``x``; see :func:`unpooling_nd`.
+
+    Args:
+        x: Variable or float array (N, C, d1, d2, d3).
+        ksize: size of the windows, an int or three.
+        stride: step of the windows, an int or three; ``ksize`` by default.
+        pad: what is cut off before and after each axis, an int or three.
+        outsize: three ints, the size of the result.
+        cover_all: whether the pooling that this reverses uses what is left over at the end of each axis.
+
+    Raises:
+        ValueError: ``x`` does not have five axes.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.unpooling_3d(np.ones((1, 1, 2, 2, 2)), 2, cover_all=False).shape
+    (1, 1, 4, 4, 4)
+    """
+    check_axes('unpooling_3d', x, 3)
+    return _unpooling('UnpoolingND', x, ksize, stride, pad, outsize, cover_all)
+
+
+def upsampling_2d(
+    x: Any, indexes: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
+) -> Variable:
+    """Puts values back to where a max pooling has found them; zeros elsewhere.
+
+    Where several values meet they add up.
+
+    Args:
+        x: Variable or float array (N, C, h, w).
+        indexes: which element of its window each value goes to, counted along the window in C order, int array of
+            the shape of ``x``: what :func:`max_pooling_2d` returns with ``return_indices=True``.
+        ksize: size of the windows, an int or a pair.
+        stride: step of the windows, an int or a pair; ``ksize`` by default.
+        pad: rows and columns that are cut off on each side, an int or a pair.
+        outsize: pair with the size of the result; see :func:`unpooling_nd`.
+        cover_all: whether the pooling has used what is left over at the right and at the bottom.
+
+    Returns:
+        Variable (N, C, *outsize).
+
+    Raises:
+        InvalidType: ``x`` is no float array with four axes, ``indexes`` no int array of its shape, or pooling an
+            array of size ``outsize`` does not give that of ``x``.
+        IndexError: a window has no such element.
+        ValueError: ``ksize``, ``stride`` or ``pad`` do not fit.
+
+    Source: `Fully Convolutional Networks for Semantic Segmentation <https://arxiv.org/abs/1411.4038>`_.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> x = np.array([[[[1., 4., 2., 3.], [0., 2., 7., 1.]]]])
+    >>> y, indexes = F.max_pooling_2d(x, 2, return_indices=True)
+    >>> F.upsampling_2d(y, indexes, 2, outsize=(2, 4)).array
+    array([[[[0., 4., 0., 0.],
+             [0., 0., 7., 0.]]]])
+    """
+    name = 'Upsampling2D'
+    _check_planar(name, x)
+    x, places = as_variable(x), as_array(indexes)
+    geometry = unpooling_geometry(name, x, ksize, stride, pad, outsize, cover_all)
+    _check_indexes(name, x, places, geometry.ksize)
+    y: Variable = upsampled(x, places, geometry)
+    return y
+
+
+def _check_planar(name: str, x: Any) -> None:
+    if x.ndim != 4:
+        raise invalid('x with 4 axes', f'x.shape = {x.shape}', f'Invalid operation is performed in: {name} (Forward)')
+
+
+def _check_indexes(name: str, x: Variable, indexes: Any, ksize: tuple[int, ...]) -> None:
+    if indexes.dtype.kind not in 'iu' or indexes.shape != x.shape:
+        where = f'Invalid operation is performed in: {name} (Forward)'
+        raise invalid(f'indexes of an int dtype and of shape {x.shape}', f'{indexes.dtype} {indexes.shape}', where)
+    count = ksize[0] * ksize[1]
+    if indexes.size and not (indexes.min() >= 0 and indexes.max() < count):
+        came = f'{indexes.min()} to {indexes.max()}'
+        raise IndexError(f'{name}: 0 <= indexes < {count} expected for windows of {ksize}, came {came}')
+
+
+def _unpooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, outsize: Any, cover_all: bool) -> Variable:
+    x = as_variable(x)
+    geometry = unpooling_geometry(name, x, ksize, stride, pad, outsize, cover_all)
+    y: Variable = spread_sums(x, geometry, name)
+    return y

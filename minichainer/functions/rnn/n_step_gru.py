@@ -1,0 +1,90 @@
+"""Layers of gated recurrent units over batches of sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.functions.rnn._n_step import GRU, n_step
+from minichainer.functions.rnn._removed import check_kwargs
+from minichainer.variable import Variable
+
+
+def n_step_gru(
+    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, **kwargs: Any
+) -> tuple[Variable, tuple[Variable, ...]]:
+    r"""Layers of gated recurrent units over a batch of sequences.
+
+    Each layer computes from its input :math:`x_t`
+
+    .. math::
+
+        r &= \sigma(W_0 x_t + W_3 h_{t-1} + b_0 + b_3) \\
+        z &= \sigma(W_1 x_t + W_4 h_{t-1} + b_1 + b_4) \\
+        \bar h &= \tanh(W_2 x_t + b_2 + r (W_5 h_{t-1} + b_5)) \\
+        h_t &= (1 - z) \bar h + z h_{t-1}
+
+    Args:
+        n_layers: number of layers.
+        dropout_ratio: probability with which an element between two layers is dropped, in ``[0, 1)``, where
+            ``config.train`` is true.
+        hx: first states, Variable or float array ``(n_layers, B, units)``.
+        ws: for each layer a list of :math:`W_0, \dots, W_5`, the first three ``(units, inputs)``, the others
+            ``(units, units)``; ``inputs`` of the second and further layers are ``units``.
+        bs: for each layer a list of :math:`b_0, \dots, b_5`, ``(units,)``.
+        xs: for each step the inputs ``(B_t, inputs)`` of the sequences that have it. The sequences are in order of
+            decreasing length: :math:`B \ge B_0 \ge B_1 \ge \dots`.
+
+    Returns:
+        Tuple of the last states, of the shape of ``hx``, and a tuple of the last layer's :math:`h_t`,
+        ``(B_t, units)``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit, or a step has more sequences than the one before.
+        ValueError: there are more or less weights than needed, or ``dropout_ratio`` is out of range.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> ws, bs = [[np.ones((3, 4))] * 3 + [np.ones((3, 3))] * 3], [[np.zeros(3)] * 6]
+    >>> hy, ys = F.n_step_gru(1, 0., np.zeros((1, 2, 3)), ws, bs, [np.ones((2, 4)), np.ones((1, 4))])
+    >>> hy.shape, [y.shape for y in ys]
+    ((1, 2, 3), [(2, 3), (1, 3)])
+    """
+    check_kwargs(kwargs)
+    hy, ys = n_step(GRU, 1, n_layers, dropout_ratio, (hx,), ws, bs, xs)
+    return hy, ys
+
+
+def n_step_bigru(
+    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, **kwargs: Any
+) -> tuple[Variable, tuple[Variable, ...]]:
+    """Layers of gated recurrent units in both directions over a batch of sequences.
+
+    Each layer goes through the sequences forward and backward as :func:`n_step_gru` does; both results side by side
+    are its output.
+
+    Args:
+        n_layers: number of layers.
+        dropout_ratio: as for :func:`n_step_gru`.
+        hx: first states, Variable or float array ``(2 * n_layers, B, units)``: forward and backward of the first
+            layer, then of the second, and so on.
+        ws: in that order, a list of six weights each; see :func:`n_step_gru`. ``inputs`` of the second and further
+            layers are ``2 * units``.
+        bs: in that order, a list of six biases each.
+        xs: for each step the inputs ``(B_t, inputs)``, see :func:`n_step_gru`.
+
+    Returns:
+        Tuple of the last states, of the shape of ``hx``, and a tuple of the last layer's outputs
+        ``(B_t, 2 * units)``.
+
+    Raises:
+        InvalidType: as for :func:`n_step_gru`.
+        ValueError: as for :func:`n_step_gru`.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> ws, bs = [[np.ones((3, 4))] * 3 + [np.ones((3, 3))] * 3] * 2, [[np.zeros(3)] * 6] * 2
+    >>> hy, ys = F.n_step_bigru(1, 0., np.zeros((2, 2, 3)), ws, bs, [np.ones((2, 4)), np.ones((1, 4))])
+    >>> hy.shape, [y.shape for y in ys]
+    ((2, 2, 3), [(2, 6), (1, 6)])
+    """
+    check_kwargs(kwargs)
+    hy, ys = n_step(GRU, 2, n_layers, dropout_ratio, (hx,), ws, bs, xs)
+    return hy, ys

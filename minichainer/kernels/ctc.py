@@ -1,0 +1,167 @@
+"""Connectionist temporal classification: the sums over all alignments, in the log domain; arrays in, arrays out.
+
+An alignment goes through the states of a sequence: its labels with a blank before, between and after them. From one
+time step to the next it stays, goes one state on, or passes a blank between two different labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+#: In place of minus infinity, from which nothing can be subtracted.
+_SMALL = -1e30
+
+
+class Alignments(NamedTuple):
+    """What alignments are allowed.
+
+    Args:
+        path: the label of each state, int array (B, S) with S = 2M + 1.
+        may_skip: whether a state is reached from the one before the one before it, bool array (B, S).
+        is_last: whether an alignment may end in a state, bool array (B, S).
+        lengths: number of time steps of each sequence, int array (B,).
+    """
+
+    path: Any
+    may_skip: Any
+    is_last: Any
+    lengths: Any
+
+
+def alignments(xp: Any, labels: Any, label_lengths: Any, input_lengths: Any, blank: int) -> Alignments:
+    """The states of sequences of labels, and the ways through them.
+
+    Args:
+        xp: numpy or cupy.
+        labels: int array (B, M); what is beyond a sequence's length counts as blank.
+        label_lengths: int array (B,).
+        input_lengths: int array (B,).
+        blank: the label that stands for none.
+    """
+    batch, count = labels.shape
+    valid = xp.arange(count) < label_lengths[:, None]
+    path = xp.full((batch, 2 * count + 1), blank, labels.dtype)
+    path[:, 1::2] = xp.where(valid, labels, blank)
+    may_skip = xp.zeros(path.shape, '?')
+    may_skip[:, 2:] = path[:, 2:] != path[:, :-2]
+    state, end = xp.arange(path.shape[1]), 2 * label_lengths[:, None]
+    return Alignments(path, may_skip, (state == end) | (state == end - 1), input_lengths)
+
+
+def log_softmax(xp: Any, x: Any) -> Any:
+    """Logarithm of softmax along the last axis."""
+    shifted = x - x.max(axis=-1, keepdims=True)
+    return shifted - xp.log(xp.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+class _States:
+    """The states of all sequences at one time step, with minus infinity before or after them."""
+
+    def __init__(self, xp: Any, ways: Alignments, dtype: Any, forth: bool) -> None:
+        batch, count = ways.path.shape
+        self.xp = xp
+        self._all = xp.full((batch, count + 2), -math.inf, dtype)
+        here = slice(2, None) if forth else slice(None, -2)
+        far = slice(None, -2) if forth else slice(2, None)
+        self.here, self._near, self._far = self._all[:, here], self._all[:, 1:-1], self._all[:, far]
+        self._bars = xp.full((batch, count), -math.inf, dtype)
+        skips = self._bars if forth else self._bars[:, :-2]
+        skips[ways.may_skip if forth else ways.may_skip[:, 2:]] = 0
+
+    def came(self) -> Any:
+        """For each state, the logarithm of the sum over those from which it is reached; going back, the other way."""
+        near = self.xp.logaddexp(self.here, self._near)
+        return self.xp.logaddexp(near, self._far + self._bars, out=near)
+
+
+def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
+    """Log-likelihoods, and what all beginnings of alignments sum up to.
+
+    Args:
+        xp: numpy or cupy.
+        log_p: log-probabilities, array (T, B, V) of float32 or float64.
+        ways: the alignments.
+
+    Returns:
+        The log-likelihoods (B,), minus infinity where no alignment fits; and, for each time step and state, the
+        logarithm of the sum over beginnings that end there (T, B, S), less that of the largest at the time step:
+        differences are what counts, and they keep their digits in long sequences.
+    """
+    sums = _emissions(xp, log_p, ways)
+    states = _States(xp, ways, log_p.dtype, forth=True)
+    states.here[:, :2] = sums[0, :, :2]
+    offsets = xp.zeros((log_p.shape[1], 1))
+    shortest = _shortest(ways)
+    for t in range(len(log_p)):
+        if t:
+            came = states.came() + sums[t]
+            states.here[...] = came if t < shortest else xp.where((t < ways.lengths)[:, None], came, states.here)
+        top = _largest(xp, states.here)
+        offsets += top
+        states.here[...] -= top
+        sums[t] = states.here
+    state, no_way = states.here, xp.asarray(-math.inf, log_p.dtype)
+    ends = xp.logaddexp.reduce(xp.where(ways.is_last, state, no_way), axis=1)
+    likelihoods = (ends + offsets[:, 0]).astype(log_p.dtype)
+    without_labels = ways.is_last[:, 0]
+    nothing = xp.where(without_labels, xp.zeros((), log_p.dtype), no_way)
+    return xp.where(ways.lengths == 0, nothing, likelihoods), sums
+
+
+def _shortest(ways: Alignments) -> int:
+    return int(ways.lengths.min()) if len(ways.lengths) else 0
+
+
+def _largest(xp: Any, sums: Any) -> Any:
+    """The largest along the last axis, which it keeps; a finite number where there is nothing but minus infinity."""
+    return xp.maximum(sums.max(axis=-1, keepdims=True), _SMALL)
+
+
+def _emissions(xp: Any, log_p: Any, ways: Alignments) -> Any:
+    """The log-probability of each state's label at each time step, (T, B, S)."""
+    path = xp.broadcast_to(ways.path, (len(log_p), *ways.path.shape))
+    return xp.take_along_axis(log_p, path, axis=2)
+
+
+def gradient(xp: Any, log_p: Any, ways: Alignments, likelihoods: Any, sums: Any) -> Any:
+    """The gradient of the negative log-likelihoods by the scores that softmax was taken of.
+
+    Args:
+        xp: numpy or cupy.
+        log_p: as in :func:`forward`.
+        ways: as in :func:`forward`.
+        likelihoods: what :func:`forward` gave.
+        sums: what :func:`forward` gave.
+
+    Returns:
+        Array (T, B, V); zeros beyond a sequence's length, and where no alignment fits.
+    """
+    fits = xp.isfinite(likelihoods)
+    occupied = sums + _endings(xp, log_p, ways)
+    active = ((xp.arange(len(log_p))[:, None] < ways.lengths) & (fits | xp.isnan(likelihoods)))[:, :, None]
+    shares = xp.exp(occupied - _largest(xp, occupied))
+    total = shares.sum(axis=2, keepdims=True)
+    shares /= xp.where(total == 0, xp.ones((), log_p.dtype), total)
+    result = xp.exp(log_p)
+    rows = xp.arange(log_p.shape[1])
+    result[:, rows, ways.path[:, 0]] -= shares[:, :, ::2].sum(axis=2)
+    for state in range(1, shares.shape[2], 2):
+        result[:, rows, ways.path[:, state]] -= shares[:, :, state]
+    return xp.where(active, result, xp.zeros((), log_p.dtype))
+
+
+def _endings(xp: Any, log_p: Any, ways: Alignments) -> Any:
+    """For each time step and state, the logarithm of the sum over the rest of the alignments, (T, B, S); as above."""
+    emissions = _emissions(xp, log_p, ways)
+    sums = xp.empty_like(emissions)
+    states = _States(xp, ways, log_p.dtype, forth=False)
+    ends = xp.where(ways.is_last, xp.zeros((), log_p.dtype), xp.asarray(-math.inf, log_p.dtype))
+    rest = xp.full_like(ends, -math.inf)
+    last_steps = set((ways.lengths - 1).tolist())
+    for t in range(len(log_p) - 1, -1, -1):
+        sums[t] = xp.where((t == ways.lengths - 1)[:, None], ends, rest) if t in last_steps else rest
+        states.here[...] = sums[t] + emissions[t]
+        rest = states.came()
+        rest -= _largest(xp, rest)
+    return sums

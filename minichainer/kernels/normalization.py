@@ -1,0 +1,301 @@
+"""Statistics of channels, and what is scaled and shifted by them: arrays in, arrays out.
+
+Channels are what batch normalization has statistics of; their elements may lie in memory in any order. All goes
+through the array in pieces that fit into a processor's cache, so that several simple passes cost one way through
+memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy
+
+#: Elements of a piece, which fits into a processor's cache, and elements that rows of channels are widened to:
+#: NumPy's inner loops cost as much to begin as 100 elements.
+PIECE = 1 << 17
+_WIDTH = 512
+#: Where the mean of a channel is that many standard deviations from zero, its elements are shifted first: the mean
+#: of squares less the square of the mean loses two digits there.
+FAR = 8.0
+
+
+class Channels(NamedTuple):
+    """How the elements of channels lie in an array, its axes taken in the order of memory.
+
+    >>> import numpy
+    >>> channels_of(numpy.zeros((2, 3, 4, 4)), (0, 2, 3))
+    Channels(order=(0, 1, 2, 3), shape=(2, 3, 4, 4), outer=2, channels=3, inner=16, fold=1)
+    """
+
+    #: The array's axes, and their sizes, as they follow each other in memory.
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+    #: Elements of a channel before the channel axis, channels, elements after it.
+    outer: int
+    channels: int
+    inner: int
+    #: How many rows of channels are taken together as one wide row, where no elements come after the channel axis.
+    fold: int
+
+    @property
+    def size(self) -> int:
+        """Number of elements of a channel."""
+        return self.outer * self.inner
+
+    def lay(self, x: Any) -> Any:
+        """The array as (rows, fold * channels) or (outer, channels, inner); a copy if memory is in another order."""
+        x = x.transpose(self.order)
+        if self.inner == 1:
+            return x.reshape(self.outer // self.fold, self.fold * self.channels)
+        return x.reshape(self.outer, self.channels, self.inner)
+
+    def unlay(self, laid: Any) -> Any:
+        """The inverse of :meth:`lay`."""
+        inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
+        return laid.reshape(self.shape).transpose(inverse)
+
+    def spread(self, values: Any) -> Any:
+        """One value per channel, to be broadcast against what is laid."""
+        if self.inner != 1:
+            return values[:, None]
+        return values if self.fold == 1 else values[None].repeat(self.fold, axis=0).reshape(-1)
+
+    def pieces(self, xp: Any, laid: Any) -> Iterator[slice]:
+        """Slices of what is laid that fit into the cache; on a GPU there is one piece."""
+        rows, step = len(laid), _step(xp, laid)
+        return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
+
+    def shifted(self, xp: Any, laid: Any, shift: Any) -> Iterator[tuple[slice, Any]]:
+        """The pieces, and the array less ``shift`` (one number per channel, or None) there, until the next one."""
+        if shift is None:
+            yield from ((piece, laid[piece]) for piece in self.pieces(xp, laid))
+            return
+        offset = self.spread(shift.astype(laid.dtype, copy=False))
+        scratch = xp.empty((min(_step(xp, laid), len(laid)), *laid.shape[1:]), laid.dtype)
+        for piece in self.pieces(xp, laid):
+            yield piece, xp.subtract(laid[piece], offset, out=scratch[: piece.stop - piece.start])
+
+    def sums(self, xp: Any, laid: Any) -> Any:
+        """Sum of a piece over each channel, float64."""
+        if self.inner == 1:
+            return self._folded(xp.ones(len(laid), laid.dtype) @ laid)
+        rows = laid.reshape(len(laid) * self.channels, self.inner)
+        totals = rows @ xp.ones(self.inner, laid.dtype)
+        return totals.reshape(len(laid), self.channels).sum(axis=0, dtype='d')
+
+    def products(self, xp: Any, a: Any, b: Any) -> Any:
+        """Sum of products of two pieces over each channel, float64."""
+        if self.inner == 1:
+            return self._folded(xp.einsum('ij,ij->j', a, b))
+        return xp.einsum('ijk,ijk->ij', a, b).sum(axis=0, dtype='d')
+
+    def _folded(self, sums: Any) -> Any:
+        return sums.reshape(self.fold, self.channels).sum(axis=0, dtype='d')
+
+
+def _step(xp: Any, laid: Any) -> int:
+    """Number of rows of a piece."""
+    rows = max(len(laid), 1)
+    return max(1, PIECE * rows // max(laid.size, 1)) if xp is numpy else rows
+
+
+class Moments(NamedTuple):
+    """Statistics of channels, float64 arrays (channels,).
+
+    ``mean`` is that of the elements less ``shift``, which is None where they need no shift.
+    """
+
+    shift: Any
+    mean: Any
+    var: Any
+
+    @property
+    def true_mean(self) -> Any:
+        """The mean of the elements."""
+        return self.mean if self.shift is None else self.mean + self.shift
+
+
+def wide(x: Any) -> Any:
+    """float16 as float32, all else as it is: what is computed in."""
+    return x.astype('f') if x.dtype.char == 'e' else x
+
+
+def channels_of(x: Any, axis: tuple[int, ...]) -> Channels:
+    """How the channels of an array lie.
+
+    Args:
+        x: the array.
+        axis: axes over which there are statistics, in ascending order; the others tell channels apart.
+    """
+    order = tuple(sorted(range(x.ndim), key=lambda i: (-abs(x.strides[i]), i)))
+    return _channels(x.shape, order, axis)
+
+
+@functools.lru_cache(maxsize=256)
+def _channels(shape: tuple[int, ...], order: tuple[int, ...], axis: tuple[int, ...]) -> Channels:
+    key = [i for i in order if i not in axis and shape[i] != 1]
+    places = [order.index(i) for i in key]
+    between = order[places[0] : places[-1]] if key else ()
+    if key != sorted(key) or any(i in axis and shape[i] != 1 for i in between):
+        order = (*axis, *[i for i in range(len(shape)) if i not in axis])  # channels are scattered: taken together
+    first, last = _channel_places(order, axis, shape)
+    sizes = tuple([shape[i] for i in order])
+    outer, count, inner = (math.prod(sizes[part]) for part in (slice(first), slice(first, last), slice(last, None)))
+    fold = 1
+    if inner == 1 and count:
+        fold = max(f for f in range(1, max(2, _WIDTH // count + 1)) if outer % f == 0)
+    return Channels(order, sizes, outer, count, inner, fold)
+
+
+def _channel_places(order: tuple[int, ...], axis: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, int]:
+    """Where in an order the channel axes begin and end."""
+    places = [place for place, i in enumerate(order) if i not in axis and shape[i] != 1]
+    return (places[0], places[-1] + 1) if places else (len(order), len(order))
+
+
+def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
+    """Mean and variance of each channel.
+
+    Args:
+        xp: numpy or cupy.
+        laid: float32 or float64 array, laid by ``channels``.
+        channels: how they lie.
+
+    Returns:
+        Moments; zeros where a channel has no elements.
+    """
+    mean, var = _plain_moments(xp, laid, channels, None)
+    far = mean * mean > FAR * FAR * var
+    if not far.any():
+        return Moments(None, mean, var)
+    shift = mean.astype(laid.dtype)
+    mean, var = _plain_moments(xp, laid, channels, shift)
+    return Moments(shift, mean, var)
+
+
+def _plain_moments(xp: Any, laid: Any, channels: Channels, shift: Any) -> tuple[Any, Any]:
+    total, squares = xp.zeros(channels.channels), xp.zeros(channels.channels)
+    for _, x in channels.shifted(xp, laid, shift):
+        total += channels.sums(xp, x)
+        squares += channels.products(xp, x, x)
+    size = max(channels.size, 1)
+    mean = total / size
+    return mean, xp.maximum(squares / size - mean * mean, 0)
+
+
+def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: Any, bias: Any) -> Any:
+    """``(x - shift) * scale + bias`` with one number per channel each; ``shift`` may be None.
+
+    Args:
+        xp: numpy or cupy.
+        laid: array, laid by ``channels``.
+        channels: how they lie.
+        shift: array (channels,) or None.
+        scale: array (channels,).
+        bias: array (channels,).
+
+    Returns:
+        Array of ``laid``'s shape and dtype.
+    """
+    y = xp.empty(laid.shape, laid.dtype)
+    scale, bias = (channels.spread(v.astype(laid.dtype)) for v in (scale, bias))
+    offset = None if shift is None else channels.spread(shift.astype(laid.dtype))
+    for piece in channels.pieces(xp, laid):
+        out = y[piece]
+        x = laid[piece] if offset is None else xp.subtract(laid[piece], offset, out=out)
+        xp.multiply(x, scale, out=out)
+        out += bias
+    return y
+
+
+def sums_with(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> tuple[Any, Any]:
+    """``sum(g)`` and ``sum(g * (x - shift))`` of each channel, float64.
+
+    Args:
+        xp: numpy or cupy.
+        g: array, laid by ``channels``.
+        laid: x, laid by ``channels``.
+        channels: how they lie.
+        shift: array (channels,) or None.
+    """
+    total, product = xp.zeros(channels.channels), xp.zeros(channels.channels)
+    for piece, x in channels.shifted(xp, laid, shift):
+        total += channels.sums(xp, g[piece])
+        product += channels.products(xp, g[piece], x)
+    return total, product
+
+
+def combine_channels(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a * (g + b * (x - shift)) + c`` with one number per channel each; ``shift`` may be None.
+
+    Args:
+        xp: numpy or cupy.
+        g: array, laid by ``channels``.
+        laid: x, laid by ``channels``.
+        channels: how they lie.
+        shift: array (channels,) or None.
+        a: array (channels,).
+        b: array (channels,).
+        c: array (channels,).
+
+    Returns:
+        Array of ``laid``'s shape and dtype.
+    """
+    y = xp.empty(laid.shape, laid.dtype)
+    a, b, c = (channels.spread(v.astype(laid.dtype)) for v in (a, b, c))
+    offset = None if shift is None else channels.spread(shift.astype(laid.dtype))
+    for piece in channels.pieces(xp, laid):
+        out = y[piece]
+        x = laid[piece] if offset is None else xp.subtract(laid[piece], offset, out=out)
+        xp.multiply(x, b, out=out)
+        out += g[piece]
+        out *= a
+        out += c
+    return y
+
+
+def batch_norm_gradient(
+    xp: Any, g: Any, laid: Any, channels: Channels, moments: Moments, inv_std: Any, gamma: Any
+) -> tuple[Any, Any, Any]:
+    r"""Gradients of batch normalization: :math:`\frac{\gamma}{\sigma}(g - \bar g - z\,\overline{g z})` and two sums.
+
+    Args:
+        xp: numpy or cupy.
+        g: gradient of the result, laid by ``channels``.
+        laid: x, laid by ``channels``.
+        channels: how they lie.
+        moments: those of x.
+        inv_std: array (channels,), one over the standard deviation.
+        gamma: array (channels,).
+
+    Returns:
+        Gradient of x, laid; those of gamma and beta, float64 arrays (channels,).
+    """
+    gbeta, product = sums_with(xp, g, laid, channels, moments.shift)
+    ggamma = (product - moments.mean * gbeta) * inv_std
+    size = max(channels.size, 1)
+    a = gamma * inv_std
+    b = -inv_std * ggamma / size
+    c = -a * (gbeta / size + b * moments.mean)
+    return combine_channels(xp, g, laid, channels, moments.shift, a, b, c), ggamma, gbeta
+
+
+# --- the plain forms -----------------------------------------------------------------------------------------------
+def moments_reference(x: Any, axis: tuple[int, ...]) -> tuple[Any, Any]:
+    """:func:`moments` as the definition says: mean and variance of an array over axes, float64."""
+    return x.mean(axis, dtype='d').reshape(-1), x.astype('d').var(axis).reshape(-1)
+
+
+def batch_norm_gradient_reference(
+    g: Any, x: Any, axis: tuple[int, ...], gamma: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    """:func:`batch_norm_gradient` as the formula says, of arrays not laid; ``gamma`` broadcasts against x."""
+    g, x = g.astype('d'), x.astype('d')
+    inv_std = 1 / numpy.sqrt(x.var(axis, keepdims=True) + eps)
+    z = (x - x.mean(axis, keepdims=True)) * inv_std
+    gx = gamma * inv_std * (g - g.mean(axis, keepdims=True) - z * (g * z).mean(axis, keepdims=True))
+    return gx, (g * z).sum(axis).reshape(-1), g.sum(axis).reshape(-1)

@@ -1,0 +1,374 @@
+"""Recurrent layers and gated cells on raw arrays: the loops over steps, forward and backward.
+
+A batch of sequences is packed: the rows of step 0, then those of step 1, ...; those of a step belong to the first
+sequences of the batch. So a layer's product with the inputs is one gemm over all steps, and each gradient of a weight
+is one too; the loop over steps is left with the product with the state and the cell's elementwise part. Whatever of
+the gradient does not depend on later steps is computed for all steps at once, before the loop.
+
+Logistic sigmoids are computed as :math:`\\sigma(z) = (1 + \\tanh(z / 2)) / 2`, so that one call of tanh serves all
+gates; multiplying by 1/2 is exact. Arrays are float32 or float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+#: First and last row of each step, in the order in which the steps are computed.
+Spans = Sequence[tuple[int, int]]
+
+
+class Weights(NamedTuple):
+    """The parameters of one layer in one direction, gate under gate in the cell's order."""
+
+    #: Weights of the input ``(gates * units, inputs)`` and of the state ``(gates * units, units)``.
+    x: Any
+    h: Any
+    #: Biases ``(gates * units,)`` of both.
+    bx: Any
+    bh: Any
+
+
+class Cell:
+    """What a step computes. Gates stand in the kernel's own order, those with a sigmoid first."""
+
+    #: Number of arrays that make the state.
+    states = 1
+    #: The place of each gate among the parameters.
+    order: tuple[int, ...]
+
+    def forward(self, xp: Any, z: Any, w: Weights, states: list[Any], y: Any, spans: Spans) -> tuple[Any, ...]:
+        """Goes through the steps; writes the outputs to ``y`` and the last states into ``states``.
+
+        Args:
+            xp: numpy or cupy.
+            z: the input's part of the gates without bias, ``(rows, gates * units)``; may be overwritten.
+            w: the parameters.
+            states: arrays ``(batch, units)`` before the first step.
+            y: array ``(rows, units)`` for the outputs.
+            spans: rows of each step.
+
+        Returns:
+            What :meth:`backward` needs; first the state before each step, ``(rows, units)``.
+        """
+        raise NotImplementedError
+
+    def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
+        """Goes back through the steps; turns ``gstates`` from gradients of the last states into those of the first.
+
+        Args:
+            xp: numpy or cupy.
+            saved: what :meth:`forward` has returned; not changed.
+            Wh: the state's weights ``(gates * units, units)``.
+            gy: gradients of the outputs ``(rows, units)``.
+            gstates: gradients of the last states; overwritten.
+            spans: as in :meth:`forward`.
+
+        Returns:
+            Gradients of the input's and of the state's part of the gates, ``(rows, gates * units)`` each; one array
+            twice where they are equal.
+        """
+        raise NotImplementedError
+
+
+class LSTM(Cell):
+    """Long short-term memory; gates o, i, f, g."""
+
+    states = 2
+    order = (3, 0, 1, 2)
+
+    def forward(self, xp: Any, z: Any, w: Weights, states: list[Any], y: Any, spans: Spans) -> tuple[Any, ...]:
+        h, c = states
+        n = h.shape[1]
+        half = z.dtype.type(0.5)
+        before_h, before_c, squashed = (xp.empty((len(z), n), z.dtype) for _ in range(3))
+        gates, product, new = xp.empty(z.size, z.dtype), xp.empty((len(h), 4 * n), z.dtype), xp.empty_like(h)
+        Wh, b = _transposed(w.h), (w.bx + w.bh).reshape(4, 1, n)
+        for begin, end in spans:
+            size = end - begin
+            state, cell, tanh_c = h[:size], c[:size], squashed[begin:end]
+            before_h[begin:end] = state
+            before_c[begin:end] = cell
+            values = _gates_of_step(gates, begin, end, 4, n)
+            xp.dot(before_h[begin:end], Wh, out=product[:size])
+            product[:size] += z[begin:end]
+            xp.add(_by_gate(product[:size], 4), b, out=values)
+            values[:3] *= half
+            xp.tanh(values, out=values)
+            _finish_sigmoids(values[:3], half)
+            o, i, f, g = values
+            xp.multiply(i, g, out=new[:size])
+            cell *= f
+            cell += new[:size]
+            xp.tanh(cell, out=tanh_c)
+            xp.multiply(o, tanh_c, out=state)
+            y[begin:end] = state
+        return before_h, before_c, squashed, gates
+
+    def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
+        before_h, before_c, squashed, gates = saved
+        gh, gc = gstates
+        n = gh.shape[1]
+        one = gates.dtype.type(1)
+        gz, work, slopes = xp.empty((len(before_h), 4 * n), gates.dtype), xp.empty(4 * gh.size, gh.dtype), gh.copy()
+        for begin, end in reversed(spans):
+            size = end - begin
+            dh, dc, slope, tanh_c = gh[:size], gc[:size], slopes[:size], squashed[begin:end]
+            values, d = _gates_of_step(gates, begin, end, 4, n), _gates_of_step(work, 0, size, 4, n)
+            o, i, f, g = values
+            do, di, df, dg = d
+            dh += gy[begin:end]
+            _slope_of_tanh(xp, tanh_c, one, slope)
+            slope *= o
+            slope *= dh
+            dc += slope
+            _slopes_of_sigmoids(xp, values[:3], d[:3])
+            _slope_of_tanh(xp, g, one, dg)
+            do *= tanh_c
+            do *= dh
+            di *= g
+            df *= before_c[begin:end]
+            dg *= i
+            d[1:] *= dc
+            dc *= f
+            _by_gate(gz[begin:end], 4)[...] = d
+            xp.dot(gz[begin:end], Wh, out=dh)
+        return gz, gz
+
+
+class GRU(Cell):
+    """Gated recurrent unit; gates r, z, and the candidate."""
+
+    order = (0, 1, 2)
+
+    def forward(self, xp: Any, z: Any, w: Weights, states: list[Any], y: Any, spans: Spans) -> tuple[Any, ...]:
+        (h,) = states
+        n = h.shape[1]
+        half = z.dtype.type(0.5)
+        before, from_state = (xp.empty((len(z), n), z.dtype) for _ in range(2))
+        gates, work, product = (xp.empty(size, z.dtype) for size in (z.size, 3 * h.size, (len(h), 3 * n)))
+        Wh, bx, bh = _transposed(w.h), w.bx.reshape(3, 1, n), w.bh.reshape(3, 1, n)
+        for begin, end in spans:
+            size = end - begin
+            state = h[:size]
+            before[begin:end] = state
+            values, of_state = _gates_of_step(gates, begin, end, 3, n), _gates_of_step(work, 0, size, 3, n)
+            xp.dot(before[begin:end], Wh, out=product[:size])
+            xp.add(_by_gate(product[:size], 3), bh, out=of_state)
+            xp.add(_by_gate(z[begin:end], 3), bx, out=values)
+            from_state[begin:end] = of_state[2]
+            r, u, candidate = values
+            values[:2] += of_state[:2]
+            values[:2] *= half
+            xp.tanh(values[:2], out=values[:2])
+            _finish_sigmoids(values[:2], half)
+            of_state[2] *= r
+            candidate += of_state[2]
+            xp.tanh(candidate, out=candidate)
+            state -= candidate
+            state *= u
+            state += candidate
+            y[begin:end] = state
+        return before, from_state, gates
+
+    def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
+        before, from_state, gates = saved
+        (gh,) = gstates
+        n = gh.shape[1]
+        one = gates.dtype.type(1)
+        gx, ga = (xp.empty((len(before), 3 * n), gates.dtype) for _ in range(2))
+        work, unchanged = xp.empty(3 * gh.size, gh.dtype), xp.empty_like(gh)
+        for begin, end in reversed(spans):
+            size = end - begin
+            dh, rest = gh[:size], unchanged[:size]
+            values, d = _gates_of_step(gates, begin, end, 3, n), _gates_of_step(work, 0, size, 3, n)
+            r, u, candidate = values
+            dr, du, dc = d
+            dh += gy[begin:end]
+            _slopes_of_sigmoids(xp, values[:2], d[:2])
+            _slope_of_tanh(xp, candidate, one, dc)
+            xp.subtract(one, u, out=rest)
+            dc *= rest
+            dc *= dh
+            xp.subtract(before[begin:end], candidate, out=rest)
+            du *= rest
+            du *= dh
+            dr *= dc
+            dr *= from_state[begin:end]
+            _by_gate(gx[begin:end], 3)[...] = d
+            dc *= r
+            _by_gate(ga[begin:end], 3)[...] = d
+            xp.multiply(dh, u, out=rest)
+            xp.dot(ga[begin:end], Wh, out=dh)
+            dh += rest
+        return gx, ga
+
+
+class Elman(Cell):
+    """The plain recurrent layer, with tanh or relu."""
+
+    order = (0,)
+
+    def __init__(self, activation: str) -> None:
+        self.activation = activation
+
+    def forward(self, xp: Any, z: Any, w: Weights, states: list[Any], y: Any, spans: Spans) -> tuple[Any, ...]:
+        (h,) = states
+        before, Wh, b = xp.empty_like(z), _transposed(w.h), w.bx + w.bh
+        for begin, end in spans:
+            new = z[begin:end]
+            before[begin:end] = h[: end - begin]
+            new += before[begin:end].dot(Wh)
+            new += b
+            if self.activation == 'tanh':
+                xp.tanh(new, out=new)
+            else:
+                xp.maximum(new, 0, out=new)
+            h[: end - begin] = new
+            y[begin:end] = new
+        return before, z
+
+    def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
+        _, after = saved
+        (gh,) = gstates
+        gz = 1 - after * after if self.activation == 'tanh' else (after > 0).astype(after.dtype)
+        for begin, end in reversed(spans):
+            dh = gh[: end - begin]
+            dh += gy[begin:end]
+            gz[begin:end] *= dh
+            xp.dot(gz[begin:end], Wh, out=dh)
+        return gz, gz
+
+
+def _gates_of_step(flat: Any, begin: int, end: int, gates: int, n: int) -> Any:
+    """A step's part of an array that holds, for each step, one gate after the other: ``(gates, rows, n)``.
+
+    In this order each gate is contiguous, and the elementwise part four times as fast as on columns of a matrix.
+    """
+    width = gates * n
+    return flat[begin * width : end * width].reshape(gates, end - begin, n)
+
+
+def _by_gate(rows: Any, gates: int) -> Any:
+    """A view ``(gates, rows, n)`` of a matrix ``(rows, gates * n)``."""
+    return rows.reshape(rows.shape[0], gates, rows.shape[1] // gates).transpose(1, 0, 2)
+
+
+def _transposed(weights: Any) -> Any:
+    """The transposed matrix, C-contiguous: the small product of each step is then twice as fast."""
+    return weights.T.copy(order='C')
+
+
+def _finish_sigmoids(tanh_of_halves: Any, half: Any) -> None:
+    tanh_of_halves *= half
+    tanh_of_halves += half
+
+
+def _slopes_of_sigmoids(xp: Any, values: Any, out: Any) -> None:
+    xp.multiply(values, values, out=out)
+    xp.subtract(values, out, out=out)
+
+
+def _slope_of_tanh(xp: Any, values: Any, one: Any, out: Any) -> None:
+    xp.multiply(values, values, out=out)
+    xp.subtract(one, out, out=out)
+
+
+def spans_of(sizes: Sequence[int], backward: bool = False) -> Spans:
+    """The rows of each step from the numbers of rows; in the order of a layer that begins with the last step."""
+    spans, end = [], 0
+    for size in sizes:
+        spans.append((end, end + size))
+        end += size
+    return spans[::-1] if backward else spans
+
+
+def layer_forward(xp: Any, cell: Cell, w: Weights, x: Any, states: list[Any], y: Any, spans: Spans) -> Any:
+    """One layer in one direction over all steps.
+
+    Args:
+        xp: numpy or cupy.
+        cell: what a step computes.
+        w: the parameters.
+        x: packed inputs ``(rows, inputs)``.
+        states: arrays ``(batch, units)``, C-contiguous; overwritten with the states after the last step.
+        y: array ``(rows, units)`` for the outputs.
+        spans: rows of each step, from :func:`spans_of`.
+
+    Returns:
+        What :func:`layer_backward` needs.
+    """
+    return cell.forward(xp, x.dot(w.x.T), w, states, y, spans)
+
+
+def layer_backward(
+    xp: Any, cell: Cell, w: Weights, x: Any, saved: Any, gy: Any, gstates: list[Any], spans: Spans, wanted: Any
+) -> tuple[Any, Weights | None]:
+    """Gradients of :func:`layer_forward`.
+
+    Args:
+        xp: numpy or cupy.
+        cell: what a step computes.
+        w: the parameters.
+        x: packed inputs.
+        saved: from :func:`layer_forward`; not changed.
+        gy: gradients of the outputs ``(rows, units)``.
+        gstates: gradients of the last states, C-contiguous; overwritten with those of the first states.
+        spans: as in :func:`layer_forward`.
+        wanted: whether the gradients of the inputs, and those of the parameters, are wanted.
+
+    Returns:
+        Gradients of ``x`` and of the parameters; None where they are not wanted.
+    """
+    gz, ga = cell.backward(xp, saved, w.h, gy, gstates, spans)
+    gx = gz.dot(w.x) if wanted[0] else None
+    if not wanted[1]:
+        return gx, None
+    ones = xp.ones(len(gz), gz.dtype)
+    gbx = ones.dot(gz)
+    gbh = gbx if ga is gz else ones.dot(ga)
+    return gx, Weights(gz.T.dot(x), ga.T.dot(saved[0]), gbx, gbh)
+
+
+# --- cells on their own ---------------------------------------------------------------------------------------------
+def gated_sum(xp: Any, z: Any, cells: Sequence[Any], inputs: int) -> tuple[Any, Any, tuple[Any, ...]]:
+    r"""The cell :math:`c = \sum_k \sigma(z_k) u_k,\; h = \sigma(z_o) \tanh c`.
+
+    The :math:`u_k` are :math:`\tanh a_j` for each new input, then the previous cells.
+
+    Args:
+        xp: numpy or cupy.
+        z: gates ``(K + 1 + inputs, ...)``: :math:`z_1 \dots z_K, z_o`, then :math:`a_1, \dots`; overwritten.
+        cells: previous cells, ``K - inputs`` arrays.
+        inputs: number of new inputs.
+
+    Returns:
+        c, h, and what :func:`gated_sum_backward` needs.
+    """
+    last = inputs + len(cells)
+    half = z.dtype.type(0.5)
+    z[: last + 1] *= half
+    xp.tanh(z, out=z)
+    _finish_sigmoids(z[: last + 1], half)
+    terms = [*z[last + 1 :], *cells]
+    c = z[0] * terms[0]
+    for gate, term in zip(z[1:last], terms[1:], strict=True):
+        c += gate * term
+    squashed = xp.tanh(c)
+    return c, z[last] * squashed, (z, terms, squashed)
+
+
+def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tuple[Any, list[Any]]:
+    """Gradients of :func:`gated_sum` for z and for each cell; ``gc`` and ``gh`` are not changed, nor is ``saved``."""
+    z, terms, squashed = saved
+    last = len(terms)
+    gz = xp.empty_like(z)
+    gates = z[: last + 1]
+    xp.multiply(gates, 1 - gates, out=gz[: last + 1])
+    gc = gc + gh * z[last] * (1 - squashed * squashed)
+    gz[last] *= gh * squashed
+    for k, term in enumerate(terms):
+        gz[k] *= gc * term
+    values = z[last + 1 :]
+    xp.multiply(gc * z[:inputs], 1 - values * values, out=gz[last + 1 :])
+    return gz, [gc * gate for gate in z[inputs:last]]

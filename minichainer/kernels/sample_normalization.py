@@ -1,0 +1,232 @@
+"""Normalization of each sample for itself: of the rows of a matrix, and of groups of channels.
+
+As in :mod:`~minichainer.kernels.normalization`, all goes through the array in pieces that fit into a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy
+
+from minichainer.kernels import normalization
+
+#: Where what is left of the mean of a row after its subtraction, by rounding, is that part of the variance, squared,
+#: it is subtracted too.
+_TINY = 1e-12
+
+
+def _pieces(xp: Any, x: Any) -> Iterator[slice]:
+    """Slices of samples that fit into the cache; on a GPU there is one."""
+    count = len(x)
+    step = max(1, normalization.PIECE * count // max(x.size, 1)) if xp is numpy else max(count, 1)
+    return (slice(begin, begin + step) for begin in range(0, count, step))
+
+
+class RowMoments(NamedTuple):
+    """Statistics of rows, arrays (rows,) of x's dtype.
+
+    The mean is ``mean + rest``: rounding of the first is what the second makes up for; each may be None.
+    """
+
+    mean: Any
+    rest: Any
+    inv_std: Any
+
+
+def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[Any, RowMoments]:
+    r"""Each row less its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
+
+    Args:
+        xp: numpy or cupy.
+        x: float32 or float64 array (N, D), C-contiguous.
+        gamma: array (D,) of x's dtype.
+        beta: array (D,) of x's dtype; None: nothing is added, and no mean subtracted, so that the variance is the
+            mean of squares.
+        eps: added to the variance.
+
+    Returns:
+        Array (N, D), and the statistics.
+    """
+    size = max(x.shape[1], 1)
+    over = xp.full(x.shape[1], 1.0 / size, x.dtype)
+    mean = None if beta is None else x @ over
+    y, rest, inv_std = xp.empty(x.shape, x.dtype), None, xp.empty(len(x), x.dtype)
+    for piece in _pieces(xp, x):
+        out = y[piece]
+        centre = x[piece] if mean is None else xp.subtract(x[piece], mean[piece, None], out=out)
+        var = xp.einsum('ij,ij->i', centre, centre) / size
+        if mean is not None:
+            left = centre @ over
+            var = xp.maximum(var - left * left, 0)
+            if (left * left > _TINY * var).any():
+                rest = xp.zeros_like(mean) if rest is None else rest
+                rest[piece] = left
+                centre -= left[:, None]
+        inv_std[piece] = 1 / xp.sqrt(var + eps)
+        xp.multiply(centre, inv_std[piece, None], out=out)
+        out *= gamma
+        if beta is not None:
+            out += beta
+    return y, RowMoments(mean, rest, inv_std)
+
+
+def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> tuple[Any, Any, Any]:
+    r"""Gradients of :func:`normalize_rows`: :math:`\frac{1}{\sigma}(\gamma g - \overline{\gamma g} - z\,\overline{
+    \gamma g z})`, and sums of g z and g over rows.
+
+    Args:
+        xp: numpy or cupy.
+        g: gradient of the result (N, D).
+        x: as in :func:`normalize_rows`.
+        gamma: as in :func:`normalize_rows`.
+        moments: what :func:`normalize_rows` gives.
+
+    Returns:
+        Gradients of x, gamma and beta, of x's dtype.
+    """
+    mean, rest, inv_std = moments
+    size = max(x.shape[1], 1)
+    over = xp.full(x.shape[1], 1.0 / size, x.dtype)
+    gx, ggamma = xp.empty(x.shape, x.dtype), xp.zeros(x.shape[1])
+    for piece in _pieces(xp, x):
+        centre = x[piece].copy() if mean is None else x[piece] - mean[piece, None]
+        if rest is not None:
+            centre -= rest[piece, None]
+        inv = inv_std[piece]
+        out = xp.multiply(g[piece], inv[:, None], out=gx[piece])
+        ggamma += xp.einsum('ij,ij->j', out, centre)
+        out *= gamma
+        centre *= (xp.einsum('ij,ij->i', out, centre) * inv * inv / size)[:, None]
+        if mean is not None:
+            centre += (out @ over)[:, None]
+        out -= centre
+    return gx, ggamma.astype(x.dtype), xp.ones(len(x), x.dtype) @ g
+
+
+class Groups(NamedTuple):
+    """How the groups of channels of samples lie in an array (N, C, S), or (N, S, C) where channels are last."""
+
+    groups: int
+    last: bool
+
+    def spread(self, values: Any) -> Any:
+        """Values (N, C), to be broadcast against the array."""
+        return values[:, None, :] if self.last else values[:, :, None]
+
+    def to_channels(self, xp: Any, values: Any, channels: int) -> Any:
+        """Values of groups (N, groups) as values of channels (N, C)."""
+        return xp.repeat(values, channels // self.groups, axis=1)
+
+    def total(self, values: Any) -> Any:
+        """Sums of values of channels (N, C) over groups, (N, groups)."""
+        n, channels = values.shape
+        return values.reshape(n, self.groups, channels // self.groups).sum(axis=2)
+
+    def sums(self, xp: Any, x: Any) -> Any:
+        """Sums over S: float64 array (N, C)."""
+        if self.last:
+            return (xp.ones(x.shape[1], x.dtype) @ x).astype('d')
+        n, channels, size = x.shape
+        return (x.reshape(n * channels, size) @ xp.ones(size, x.dtype)).reshape(n, channels).astype('d')
+
+    def products(self, xp: Any, a: Any, b: Any) -> Any:
+        """Sums of products over S: float64 array (N, C)."""
+        return xp.einsum('ijk,ijk->ik' if self.last else 'ijk,ijk->ij', a, b).astype('d')
+
+
+class GroupMoments(NamedTuple):
+    """Statistics of groups, arrays (N, groups).
+
+    ``mean`` is that of the elements less ``shift``, which is zero, or is near the mean where that is far from zero.
+    """
+
+    shift: Any
+    mean: Any
+    inv_std: Any
+
+
+def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float) -> tuple[Any, GroupMoments]:
+    r"""Each group less its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
+
+    Args:
+        xp: numpy or cupy.
+        x: float32 or float64 array (N, C, S) or (N, S, C), C-contiguous.
+        groups: how groups lie.
+        gamma: float64 array (C,).
+        beta: float64 array (C,).
+        eps: added to the variance.
+
+    Returns:
+        Array like x, and the statistics.
+    """
+    n, channels = len(x), len(gamma)
+    moments = GroupMoments(*[xp.zeros((n, groups.groups), dtype) for dtype in (x.dtype.char, 'd', 'd')])
+    y = xp.empty(x.shape, x.dtype)
+    for piece in _pieces(xp, x):
+        part, out = x[piece], y[piece]
+        mean, var = _group_moments(xp, part, groups, channels)
+        if (mean * mean > normalization.FAR**2 * var).any():
+            moments.shift[piece] = mean
+            part = part - groups.spread(groups.to_channels(xp, moments.shift[piece], channels))
+            mean, var = _group_moments(xp, part, groups, channels)
+        moments.mean[piece] = mean
+        moments.inv_std[piece] = inv_std = 1 / xp.sqrt(var + eps)
+        scale = gamma * groups.to_channels(xp, inv_std, channels)
+        bias = beta - scale * groups.to_channels(xp, mean, channels)
+        xp.multiply(part, groups.spread(scale.astype(x.dtype)), out=out)
+        out += groups.spread(bias.astype(x.dtype))
+    return y, moments
+
+
+def _group_moments(xp: Any, x: Any, groups: Groups, channels: int) -> tuple[Any, Any]:
+    size = max(x.size // max(len(x) * groups.groups, 1), 1)
+    mean = groups.total(groups.sums(xp, x)) / size
+    return mean, xp.maximum(groups.total(groups.products(xp, x, x)) / size - mean * mean, 0)
+
+
+def groups_gradient(
+    xp: Any, g: Any, x: Any, groups: Groups, gamma: Any, moments: GroupMoments
+) -> tuple[Any, Any, Any]:
+    r"""Gradients of :func:`normalize_groups`, by the formula of :func:`rows_gradient` with groups for rows.
+
+    Args:
+        xp: numpy or cupy.
+        g: gradient of the result, like x.
+        x: as in :func:`normalize_groups`.
+        groups: as in :func:`normalize_groups`.
+        gamma: as in :func:`normalize_groups`.
+        moments: what :func:`normalize_groups` gives.
+
+    Returns:
+        Gradients of x, of x's dtype, and of gamma and beta, float64 arrays (C,).
+    """
+    channels = len(gamma)
+    size = max(x.size // max(len(x) * groups.groups, 1), 1)
+    gx, ggamma, gbeta = xp.empty(x.shape, x.dtype), xp.zeros(channels), xp.zeros(channels)
+    for piece in _pieces(xp, x):
+        part, out = x[piece], gx[piece]
+        shift, mean, inv = [groups.to_channels(xp, v[piece], channels) for v in moments]
+        if shift.any():
+            part = part - groups.spread(shift)
+        sums = groups.sums(xp, g[piece])
+        with_z = (groups.products(xp, g[piece], part) - mean * sums) * inv
+        ggamma += with_z.sum(axis=0)
+        gbeta += sums.sum(axis=0)
+        mean_g, mean_gz = [groups.to_channels(xp, groups.total(gamma * v) / size, channels) for v in (sums, with_z)]
+        b = -inv * inv * mean_gz
+        a, b, c = [groups.spread(v.astype(x.dtype)) for v in (gamma * inv, b, -inv * mean_g - b * mean)]
+        xp.multiply(part, b, out=out)
+        out += c
+        out += g[piece] * a
+    return gx, ggamma, gbeta
+
+
+# --- the plain form ------------------------------------------------------------------------------------------------
+def normalize_reference(x: Any, groups: int, eps: float, centered: bool = True) -> Any:
+    """An array (N, C, S) normalized as the formula says, before scaling and shifting; float64."""
+    rows = x.astype('d').reshape(len(x) * groups, x.shape[1] // groups * x.shape[2])
+    if centered:
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    return (rows / numpy.sqrt((rows * rows).mean(axis=1, keepdims=True) + eps)).reshape(x.shape)

@@ -1,0 +1,1 @@
+"""Links that give activations a mean and a scale."""

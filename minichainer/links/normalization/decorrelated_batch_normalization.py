@@ -1,0 +1,106 @@
+"""Decorrelated batch normalization with running statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from minichainer._dtype import get_dtype
+from minichainer._link.base import Link
+from minichainer.configuration import config
+from minichainer.functions.normalization.decorrelated_batch_normalization import (
+    decorrelated_batch_normalization,
+    fixed_decorrelated_batch_normalization,
+)
+from minichainer.utils import argument
+from minichainer.variable import Variable
+
+_REMOVED = {'test': "test is no longer an argument of it: use chainer.using_config('train', False)"}
+
+
+class DecorrelatedBatchNormalization(Link):
+    """Decorrelated batch normalization (ZCA whitening) of groups of channels; it has no parameters.
+
+    See :func:`~minichainer.functions.decorrelated_batch_normalization`. In training the statistics are those of the
+    batch, otherwise running ones.
+
+    Args:
+        size: number of channels.
+        groups: number of groups of channels, a divisor of ``size``.
+        decay: how much of the running statistics stays at each call.
+        eps: added to the variances.
+        dtype: of the running statistics.
+
+    Attributes:
+        avg_mean: array (groups, size / groups), the running mean.
+        avg_projection: array (groups, size / groups, size / groups), the running projection.
+        N: number of batches that finetuning has seen.
+
+    Raises:
+        ValueError: ``groups`` does not divide ``size``.
+
+    Source: Huang, Yang, Lang and Deng, Decorrelated Batch Normalization, 2018.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> layer = chainer.links.DecorrelatedBatchNormalization(2, groups=1)
+    >>> layer(np.eye(2, dtype=np.float32)).shape, layer.avg_projection.shape
+    ((2, 2), (1, 2, 2))
+    """
+
+    def __init__(
+        self, size: int, groups: int = 16, decay: float = 0.9, eps: float = 2e-5, dtype: Any = numpy.float32
+    ) -> None:
+        super().__init__()
+        if groups < 1 or size % groups:
+            raise ValueError(
+                f'DecorrelatedBatchNormalization: groups must divide size, came size = {size}, groups = {groups}'
+            )
+        self.groups = groups
+        self.decay = decay
+        self.eps = eps
+        self.N = 0
+        each = size // groups
+        dtype = get_dtype(dtype, map_mixed16=numpy.float32)
+        self.avg_mean = numpy.zeros((groups, each), dtype)
+        self.avg_projection = numpy.zeros((groups, each, each), dtype) + numpy.eye(each, dtype=dtype)
+        for name in ('N', 'avg_mean', 'avg_projection'):
+            self.register_persistent(name)
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield from (('size', self.avg_mean.size), ('groups', self.groups), ('decay', self.decay), ('eps', self.eps))
+        yield 'dtype', self.avg_mean.dtype
+
+    def forward(self, x: Any, **kwargs: Any) -> Variable:
+        """Applies the layer.
+
+        Args:
+            x: Variable or float array (N, size, ...).
+            finetune: in training, take the plain mean of the statistics of all batches since
+                :meth:`start_finetuning` as running ones, instead of a decaying one; False by default.
+
+        Returns:
+            Variable of ``x``'s shape and dtype.
+
+        Raises:
+            InvalidType: shapes or dtypes do not fit.
+        """
+        (finetune,) = argument.parse_kwargs(kwargs, ('finetune', False), **_REMOVED)
+        if not config.train:
+            return fixed_decorrelated_batch_normalization(x, self.avg_mean, self.avg_projection, self.groups)
+        if config.in_recomputing:  # the statistics have seen this batch
+            return decorrelated_batch_normalization(x, groups=self.groups, eps=self.eps)
+        decay = self.decay
+        if finetune:
+            self.N += 1
+            decay = 1.0 - 1.0 / self.N
+        return decorrelated_batch_normalization(
+            x, groups=self.groups, eps=self.eps, running_mean=self.avg_mean, running_projection=self.avg_projection,
+            decay=decay,
+        )  # fmt: skip
+
+    def start_finetuning(self) -> None:
+        """Begins to count batches anew: the next one with ``finetune=True`` replaces the running statistics."""
+        self.N = 0

@@ -1,0 +1,43 @@
+"""What links with a state from call to call have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.device_resident import DeviceResidentsVisitor
+from minichainer.link import Chain
+from minichainer.variable import Variable
+
+
+class Stateful(Chain):
+    """A chain whose attributes ``states`` are Variables that one call leaves to the next, or None."""
+
+    c: Any
+    h: Any
+    #: Names of the attributes.
+    states: tuple[str, ...] = ('h',)
+
+    def reset_state(self) -> None:
+        """Forgets the state: the next call begins a new sequence."""
+        for name in self.states:
+            setattr(self, name, None)
+
+    def _set_states(self, **values: Any) -> None:
+        for name, value in values.items():
+            if not isinstance(value, Variable):
+                raise AssertionError(
+                    f'{type(self).__name__}.set_state: {name} must be a Variable, came {type(value).__name__}'
+                )
+        for name, value in values.items():
+            value.to_device(self.device)
+            setattr(self, name, value)
+
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
+        """Shows the visitor also the state; one that moves to another device leaves its graph behind."""
+        super().device_resident_accept(visitor)
+        for name in self.states:
+            state = getattr(self, name)
+            if state is not None:
+                array = visitor.visit_array(state.array)
+                if array is not state.array:
+                    setattr(self, name, Variable(array))
