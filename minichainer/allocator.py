@@ -16,7 +16,7 @@ def tune_allocator() -> bool:
     """Makes glibc keep freed memory, rather than give it back to the system and fetch it again.
 
     NumPy's large temporary arrays otherwise come from the system anew in each step, and each of their pages is
-    filled with zeros first: training steps on a CPU are 1.1 to 1.4 times as fast without (``benchmarks/README.md``).
+    filled with zeros first: training steps on a CPU are up to 1.25 times as fast without (``benchmarks/README.md``).
     It acts on the whole process, and the process keeps the most memory that it has ever used. Therefore nobody calls
     it on import; :class:`~minichainer.training.Trainer` calls it unless told not to. It may be called again.
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.kernels import depthwise
+from minichainer.kernels import depthwise, winograd
 from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
 
 _BLOCK_BYTES = 1 << 20
@@ -53,6 +53,8 @@ def convolve(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
 
 def _products(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     """The convolution as products of patches with filters, (N, *out_size, O)."""
+    if winograd.applies(xp, geometry, x.shape[1], len(W)):
+        return winograd.convolve(_rows(xp, x), _wide(W), geometry)
     images = _spread_out(xp, x, geometry)
     matrix = _as_matrices(W, geometry, images.dtype)
     y = xp.empty((len(x), *geometry.out_size, len(W)), images.dtype)
@@ -119,6 +121,8 @@ def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     if depthwise.applies(xp, geometry, x.shape[1]):
         filters = depthwise.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry)
         return xp.ascontiguousarray(filters.astype(x.dtype, copy=False))
+    if winograd.applies(xp, geometry, x.shape[1], gy.shape[1]):
+        return winograd.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry).astype(x.dtype, copy=False)
     images, rows = _spread_out(xp, x, geometry), _rows(xp, gy)
     groups, channels, o = geometry.groups, x.shape[1], gy.shape[1]
     count = math.prod(geometry.ksize) * (channels // groups)

@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer._link.base import Link
 from minichainer.functions.activation.parametric import prelu
-from minichainer.initializers import _get_initializer
+from minichainer.initializers._generate import _get_initializer
 from minichainer.variable import Parameter, Variable
 
 

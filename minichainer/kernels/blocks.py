@@ -1,0 +1,46 @@
+"""Elementwise functions of several steps on NumPy arrays, in blocks whose temporaries stay in the cache.
+
+A step on a million elements of float32 takes 0.1 to 0.4 ms, as its result goes through the memory; on blocks of
+32768 elements 0.05 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from minichainer.kernels.rectifier import in_memory_order
+
+_BLOCK = 1 << 15
+
+
+def in_blocks(body: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """``body(x, *others)``, block by block where the arrays are large and lie alike in memory.
+
+    Args:
+        body: an elementwise function of arrays with one axis; its result has the dtype of ``x``. It must not keep
+            or change what it gets.
+        x: NumPy array.
+        others: arrays, or 0-d arrays and numbers, which are passed on as they are.
+
+    Returns:
+        Array of the shape of ``x``.
+    """
+    if x.size < 2 * _BLOCK or not all(_lies_like(other, x) for other in others):
+        return body(x, *others)
+    y = numpy.empty_like(x)
+    source = in_memory_order(x)
+    if not source.flags.c_contiguous or in_memory_order(y).strides != source.strides:
+        return body(x, *others)
+    rows = [a if numpy.ndim(a) == 0 else in_memory_order(a).reshape(-1) for a in (x, *others)]
+    target = in_memory_order(y).reshape(-1)
+    for start in range(0, x.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        target[part] = body(*[row if numpy.ndim(row) == 0 else row[part] for row in rows])
+    return y
+
+
+def _lies_like(other: Any, x: Any) -> bool:
+    return numpy.ndim(other) == 0 or (other.shape == x.shape and other.strides == x.strides)

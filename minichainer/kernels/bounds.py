@@ -1,0 +1,84 @@
+"""Limits, signs and remainders of NumPy arrays: what has a slow way in NumPy when arrays are large.
+
+A million elements of float32: ``maximum`` against a number takes 0.4 ms, ``clip`` 0.2; ``sign`` 0.4, two limits 0.3;
+``fmod`` divides element by element, 16 ms, where quotient, rounding and product take 3. On small arrays ``clip`` is
+the slower one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.kernels.blocks import in_blocks
+
+_MANY = 4096
+#: Twice this factor makes any float that is not 0 at least 1.
+_LARGE = {'f': numpy.float32(2.0**120), 'd': numpy.float64(2.0**1000)}
+#: Quotients of two float32 that are less have their whole part right in float64, and its product is exact.
+_EXACT_QUOTIENT = 2.0**28
+
+
+def above(xp: Any, x: Any, low: Any) -> Any:
+    """``maximum(x, low)`` for a 0-d array of the same dtype; NaN stays NaN."""
+    if xp is not numpy or x.size < _MANY:
+        return xp.maximum(x, low)
+    return numpy.clip(x, low, None)
+
+
+def below(xp: Any, x: Any, high: Any) -> Any:
+    """``minimum(x, high)``, likewise."""
+    if xp is not numpy or x.size < _MANY:
+        return xp.minimum(x, high)
+    return numpy.clip(x, None, high)
+
+
+def between(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    """``minimum(maximum(x, low), high)``, likewise."""
+    if xp is not numpy or x.size < _MANY:
+        return xp.minimum(xp.maximum(x, low), high)
+    return numpy.clip(x, low, high)
+
+
+def sign(x: Any) -> Any:
+    """``sign(x)`` of a NumPy array of numbers."""
+    large = _LARGE.get(x.dtype.char)
+    if large is None or x.size < _MANY:
+        return sign_reference(x)
+    with numpy.errstate(over='ignore'):
+        y = numpy.clip(x * large, -1, 1)
+        y *= large
+    numpy.clip(y, -1, 1, out=y)
+    y += 0.0  # no -0
+    return y
+
+
+def sign_reference(x: Any) -> Any:
+    """The plain form of :func:`sign`."""
+    return numpy.sign(x)
+
+
+def fmod(x: Any, divisor: Any) -> Any:
+    """``fmod(x, divisor)`` of two NumPy arrays."""
+    if x.dtype.char != 'f' or x.size < _MANY or getattr(divisor, 'shape', ()) != x.shape:
+        return fmod_reference(x, divisor)
+    return in_blocks(_fmod, x, divisor).astype('f', copy=False)
+
+
+def fmod_reference(x: Any, divisor: Any) -> Any:
+    """The plain form of :func:`fmod`."""
+    return numpy.fmod(x, divisor)
+
+
+def _fmod(x: Any, divisor: Any) -> Any:
+    wide = divisor.astype('d')
+    with numpy.errstate(divide='ignore', invalid='ignore'):
+        y = x / wide
+        numpy.trunc(y, out=y)
+        fits = y.max() < _EXACT_QUOTIENT and y.min() > -_EXACT_QUOTIENT and numpy.isfinite(divisor).all()
+        if not fits:  # also where there is NaN
+            return numpy.fmod(x, divisor)
+        y *= wide
+        numpy.subtract(x, y, out=y)
+    return numpy.copysign(y, x, out=y) if not y.all() else y

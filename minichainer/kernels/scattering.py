@@ -1,0 +1,75 @@
+"""Sums of rows by number, the gradient of picking rows: arrays in, arrays out.
+
+NumPy's ``add.at`` goes element by element: 15 ms for a thousand rows of a thousand float32. A sparse matrix of ones,
+one per row that came, adds whole rows, which takes 0.5 ms.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+#: From how many elements on a sparse matrix pays.
+_MANY = 1 << 14
+
+
+def scattered(x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """Zeros of a shape to which ``x`` is added at ``slices``; what is named several times gets the sum.
+
+    Args:
+        x: NumPy array of the shape of ``zeros(shape)[slices]``.
+        slices: an index of NumPy arrays.
+        shape: shape of the result.
+    """
+    axis = _axis_of_numbers(slices) if x.size >= _MANY and x.dtype.char in 'fd' else None
+    if axis is None:
+        return scattered_reference(x, slices, shape)
+    numbers = numpy.asarray(slices[axis])
+    lead, tail = shape[:axis], shape[axis + 1 :]
+    rows = numpy.moveaxis(x.reshape(math.prod(lead), numbers.size, math.prod(tail)), 1, 0)
+    total = sums_of_rows(rows.reshape(numbers.size, -1), numbers.reshape(-1), shape[axis])
+    return numpy.moveaxis(total.reshape(shape[axis], *lead, *tail), 0, axis)
+
+
+def scattered_reference(x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """The plain form of :func:`scattered`."""
+    result = numpy.zeros(shape, x.dtype)
+    numpy.add.at(result, slices, x)
+    return result
+
+
+def _axis_of_numbers(slices: tuple[Any, ...]) -> int | None:
+    """The axis that an array of ints picks from, where everything else is ``:`` in front of it; else None."""
+    if not slices or any(not isinstance(s, slice) or s != slice(None) for s in slices[:-1]):
+        return None
+    last = slices[-1]
+    if isinstance(last, (list, numpy.ndarray)) and numpy.asarray(last).dtype.kind in 'iu':
+        return len(slices) - 1
+    return None
+
+
+def sums_of_rows(rows: Any, numbers: Any, count: int) -> Any:
+    """For each number from 0 to ``count - 1``, the sum of the rows that have it.
+
+    Args:
+        rows: NumPy array (N, D) of float32 or float64.
+        numbers: N ints from ``-count`` to ``count - 1``; negative ones count from the end.
+        count: number of sums.
+
+    Returns:
+        Array (count, D).
+    """
+    if rows.size < _MANY or rows.dtype.char not in 'fd':
+        return sums_of_rows_reference(rows, numbers, count)
+    from scipy.sparse import csc_matrix
+
+    numbers = numpy.where(numbers < 0, numbers.astype('q') + count, numbers)
+    ones, ends = numpy.ones(len(rows), rows.dtype), numpy.arange(len(rows) + 1)
+    return csc_matrix((ones, numbers, ends), shape=(count, len(rows))) @ rows
+
+
+def sums_of_rows_reference(rows: Any, numbers: Any, count: int) -> Any:
+    """The plain form of :func:`sums_of_rows`."""
+    return scattered_reference(rows, (numbers,), (count, rows.shape[1]))

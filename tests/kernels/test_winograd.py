@@ -1,0 +1,98 @@
+"""Winograd's way of convolving agrees with the definition, for any size and padding, and is used where it says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minichainer as chainer
+import minichainer.functions as F
+from minichainer.kernels import convolution, winograd
+from minichainer.kernels._windows import Geometry
+
+PRECISION = {'f': 3e-6, 'd': 1e-13}
+
+
+def geometry(size: tuple[int, int], pad: tuple[int, int], **changes: Any) -> Geometry:
+    out = tuple([n + 2 * p - 2 for n, p in zip(size, pad, strict=True)])
+    return Geometry(size, (3, 3), (1, 1), pad, (1, 1), out)._replace(**changes)
+
+
+def close(actual: Any, desired: Any) -> None:
+    rtol = PRECISION[actual.dtype.char]
+    np.testing.assert_allclose(actual, desired, rtol=rtol, atol=rtol * abs(desired).max())
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    size=st.tuples(st.integers(3, 13), st.integers(3, 13)),
+    pad=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    channels=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    block=st.sampled_from([1, 1 << 12, 1 << 19]),
+    dtype=st.sampled_from('fd'),
+)
+def test_agrees_with_the_definition(size: Any, pad: Any, channels: Any, block: int, dtype: str) -> None:
+    shape, rng = geometry(size, pad), np.random.RandomState(0)
+    x = rng.randn(2, *size, channels[0])
+    gy = rng.randn(2, *shape.out_size, channels[1])
+    W = rng.randn(channels[1], channels[0], 3, 3)
+    first, last = (
+        (lambda a: a.transpose(0, 3, 1, 2)),
+        (lambda a: a.transpose(0, 2, 3, 1)),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(winograd, '_BLOCK_BYTES', block)
+        y = winograd.convolve(x.astype(dtype), W.astype(dtype), shape)
+        gW = winograd.filter_gradient(x.astype(dtype), gy.astype(dtype), shape)
+    close(y, last(convolution.convolve_reference(first(x), W, None, shape)))
+    close(gW, convolution.filter_gradient_reference(first(x), first(gy), shape))
+    assert y.flags.c_contiguous and gW.flags.c_contiguous
+
+
+USED = {
+    'as in residual networks': (geometry((32, 32), (1, 1)), 64, 64, True),
+    'few channels': (geometry((32, 32), (1, 1)), 3, 64, False),
+    'few filters': (geometry((32, 32), (1, 1)), 64, 8, False),
+    'small images': (geometry((8, 32), (1, 1)), 64, 64, False),
+    'stride': (geometry((32, 32), (1, 1), stride=(2, 1)), 64, 64, False),
+    'dilate': (geometry((32, 32), (2, 2), dilate=(2, 2)), 64, 64, False),
+    'groups': (geometry((32, 32), (1, 1), groups=2), 64, 64, False),
+    'other filters': (geometry((32, 32), (2, 2), ksize=(5, 5)), 64, 64, False),
+    'one axis': (Geometry((32,), (3,), (1,), (1,), (1,), (32,)), 64, 64, False),
+}
+
+
+@pytest.mark.parametrize('name', USED)
+def test_it_is_used_where_it_is_faster(name: str) -> None:
+    shape, channels, outputs, used = USED[name]
+    assert winograd.applies(np, shape, channels, outputs) is used
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+def test_convolution_goes_this_way(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """Result and gradients are those of the direct way."""
+    rng = np.random.RandomState(1)
+    arrays = [rng.randn(2, 32, 9, 10), rng.randn(33, 32, 3, 3) * 0.1, rng.randn(33)]
+
+    def results() -> list[Any]:
+        variables = [chainer.Variable(a.astype(dtype)) for a in arrays]
+        y = F.convolution_2d(*variables, pad=1)
+        y.grad = np.random.RandomState(2).randn(*y.shape).astype(dtype)
+        y.backward()
+        return [y.array, *[v.grad for v in variables]]
+
+    calls: list[str] = []
+    monkeypatch.setattr(winograd, '_LEAST_ELEMENTS', 1)
+    for name in ('convolve', 'filter_gradient'):
+        way = getattr(winograd, name)
+        monkeypatch.setattr(winograd, name, lambda *a, way=way, name=name: calls.append(name) or way(*a))
+    found = results()
+    assert sorted(calls) == ['convolve', 'convolve', 'filter_gradient']
+    monkeypatch.setattr(winograd, 'applies', lambda *a: False)
+    rtol = {'e': 4e-3, 'f': 3e-6, 'd': 1e-13}[dtype]
+    for a, e in zip(found, results(), strict=True):
+        np.testing.assert_allclose(a, e, rtol=rtol, atol=rtol * abs(e).max())
