@@ -1,54 +1,59 @@
-"""Is a gradient right? Backward is compared with finite differences of forward.
+"""Is a gradient right? Backward is compared with finite differences of forward, and the answer says what is wrong.
 
-``check_backward`` compares along one random direction over all inputs and parameters at once, so its cost
-does not grow with their size. Only after a failure is more computed: which input is wrong and, where it is
-small, which of its elements.
+:func:`check_gradients` is the one routine; :func:`gradcheck`, :func:`gradgradcheck` (torch's names and
+arguments), :func:`check_backward` and :func:`check_double_backward` (Chainer's) are thin layers over it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from minichainer.backend import get_array_module
-from minichainer.differentiate import grad
-from minichainer.functions.array.conversion import cast
+from minichainer.backend import get_array_module, get_array_types
 from minichainer.variable import Variable
-from minichainer.verification.arguments import (
-    as_arrays,
-    as_variables,
-    check_grad_grads,
-    input_arguments,
-    parameter_arguments,
-)
+from minichainer.verification.arguments import check
+from minichainer.verification.command import main
 from minichainer.verification.differences import (
     KinkDetector,
-    NondifferentiableError,
     as_tuple,
     check_eps,
-    check_pairs,
+    check_grad_grads,
     is_float,
     slope,
     step_error,
 )
-from minichainer.verification.directional import (
-    DirectionalCheck,
-    Settings,
-    call_checked,
-    matching_grad_outputs,
-    name_of,
+from minichainer.verification.options import Options, default, refuse_later_options
+from minichainer.verification.point import LOSS
+from minichainer.verification.report import (
+    Failure,
+    GradcheckError,
+    GradientReport,
+    NondifferentiableError,
+    UnresolvedError,
+    error_of,
 )
-from minichainer.verification.failure import failure_message
+from minichainer.verification.self_test import self_test
 
 __all__ = [
+    'Failure',
+    'GradcheckError',
+    'GradientReport',
     'NondifferentiableError',
+    'UnresolvedError',
     'assert_allclose',
     'check_backward',
     'check_double_backward',
+    'check_gradients',
+    'gradcheck',
+    'gradgradcheck',
     'numerical_grad',
+    'self_test',
 ]
+
+_EPS, _ATOL, _RTOL = default(1e-6), default(1e-5), default(1e-3)
 
 
 def numerical_grad(
@@ -194,55 +199,312 @@ def _worst_difference(x: Any, y: Any, atol: float, rtol: float) -> str:
     )
 
 
+def check_gradients(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    params: Any = (),
+    no_grads: Sequence[bool] | None = None,
+    order: int = 1,
+    dtype: Any = None,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = True,
+    full_jacobian: bool = False,
+    subgradient: bool = False,
+    tangent: Any = None,
+    max_failures: int = 64,
+    seed: int | None = None,
+    raise_exception: bool = False,
+) -> GradientReport:
+    r"""Checks the gradients of a function, of any order, and reports what is wrong with which element.
+
+    First what needs no tolerance: shapes and dtypes of the gradients, two passes that agree, nothing changed in
+    place, and :math:`J^T(a v) = a J^T v` bit by bit for powers of two. Then, along random directions
+    :math:`d` with random signed upstream gradients :math:`v`, the slope of :math:`v \cdot f(x + t d)` at
+    :math:`t = 0`, from differences at several steps whose agreement says how far off they may be, against
+    :math:`(J^T v) \cdot d`. Only after a mismatch are elements measured, and causes looked for. The number of
+    calls does not depend on the sizes of the arrays.
+
+    Args:
+        func: Takes the inputs, returns a Variable or nested containers of Variables. None and integers among
+            its outputs are skipped, and so are Variables with ``requires_grad=False`` beside others.
+        inputs: One argument, or a tuple of them: arrays, Variables, nested tuples, lists and dicts of these. The
+            function gets Variables of copies; integers and booleans without gradient; all else as it is.
+        grad_outputs: Upstream gradients, one array per output of its shape and dtype, or None for an output that
+            does not count. Random ones by default, and besides those given.
+        kwargs: Keyword arguments of ``func``, passed on.
+        params: Variables that ``func`` also depends on, or "all" for those of a link.
+        no_grads: One flag per argument: True for one that is not moved, and whose gradient has to be None.
+        order: 1 for gradients, 2 for gradients of gradients as well, and so on.
+        dtype: Dtype of the numeric side; by default float64, or the inputs' own where ``func`` refuses it.
+        eps: Makes it one central difference with this step along unit vectors, with tolerances of
+            ``atol=1e-5`` and ``rtol=1e-3`` where none are given. By default the steps are chosen.
+        atol: Widens the tolerance: allowed absolute error of an element.
+        rtol: Widens the tolerance: allowed error relative to the element.
+        nondet_tol: Allowed absolute difference between repeated computations.
+        check_undefined_grad: Whether ``None`` in place of an upstream gradient has to work and mean zero.
+        check_grad_dtypes: Whether a gradient needs the dtype of its input.
+        full_jacobian: Compare every entry, too, where the Jacobian has at most 10000.
+        subgradient: At a kink accept any value between the slopes from the left and from the right.
+        tangent: A function that projects a direction, an array, onto those in which the input may move, such
+            as symmetric matrices; or one per input.
+        max_failures: How many failures are listed for each pair of output and input.
+        seed: A seed of all random numbers, to repeat a check; a fresh one by default.
+        raise_exception: Raise instead of returning a report that is no "pass".
+
+    Returns:
+        A report, true if all is right; ``print`` shows it.
+
+    Raises:
+        GradcheckError: With ``raise_exception``: the gradient is wrong, not finite or not deterministic, or an
+            array was modified in place; its subclass :class:`NondifferentiableError` at a kink,
+            :class:`UnresolvedError` where right and wrong cannot be told apart.
+        ValueError, TypeError: An argument, named in the text.
+        NotImplementedError: Complex inputs, not supported yet.
+
+    >>> import numpy as np
+    >>> import minichainer.functions as F
+    >>> from minichainer.gradient_check import check_gradients
+    >>> x = np.array([[0.5, -1.0], [2.0, 0.25]])
+    >>> report = check_gradients(F.softmax, x, order=2, seed=0)
+    >>> bool(report), report.verdict, report.failures
+    (True, 'pass', [])
+    """
+    options = Options(
+        order=order,
+        dtype=dtype,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        full_jacobian=full_jacobian,
+        subgradient=subgradient,
+        tangent=tangent,
+        max_failures=max_failures,
+        seed=seed,
+    )
+    given = {1: grad_outputs}
+    report = check(func, inputs, given, options, kwargs=kwargs, params=params, no_grads=no_grads)
+    return _settled(report, raise_exception)
+
+
+def _settled(report: GradientReport, raise_exception: bool) -> GradientReport:
+    if raise_exception and not report:
+        raise error_of(report)
+    return report
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    eps: float = _EPS,
+    atol: float = _ATOL,
+    rtol: float = _RTOL,
+    raise_exception: bool = True,
+    check_sparse_nnz: bool | None = None,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+    *,
+    params: Any = (),
+    no_grads: Sequence[bool] | None = None,
+    seed: int | None = None,
+) -> bool:
+    """Whether the gradients of ``func`` are right; the arguments have torch's names, order and meaning.
+
+    Args:
+        func: As in :func:`check_gradients`.
+        inputs: As in :func:`check_gradients`.
+        eps: If given, the step of one central difference; by default steps are chosen.
+        atol: If given, the allowed absolute error of an element; by default the error estimate decides.
+        rtol: If given, the allowed relative error of an element.
+        raise_exception: Raise with an explanation instead of returning False.
+        check_sparse_nnz: Deprecated name of ``masked``.
+        nondet_tol: As in :func:`check_gradients`.
+        check_undefined_grad: As in :func:`check_gradients`.
+        check_grad_dtypes: As in :func:`check_gradients`.
+        check_batched_grad: Not supported yet.
+        check_batched_forward_grad: Not supported yet.
+        check_forward_ad: Not supported yet.
+        check_backward_ad: Must be True as long as there is no forward mode.
+        fast_mode: Leave out the full Jacobian; the screen is made in any case.
+        masked: Not supported yet.
+        params: As in :func:`check_gradients`.
+        no_grads: As in :func:`check_gradients`.
+        seed: As in :func:`check_gradients`.
+
+    Raises:
+        GradcheckError: The gradients are not right, and ``raise_exception`` is True.
+        NotImplementedError: An option that is not supported yet is set.
+        ValueError, TypeError: An argument, named in the text.
+
+    Source: documentation of ``torch.autograd.gradcheck``.
+
+    >>> import numpy as np
+    >>> import minichainer
+    >>> import minichainer.functions as F
+    >>> minichainer.gradcheck(F.tanh, (np.array([0.5, -1.0]),))
+    True
+    """
+    _refuse(check_sparse_nnz, masked, check_forward_ad or check_backward_ad, 'check_forward_ad', 'check_backward_ad')
+    refuse_later_options(
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+        check_forward_ad=check_forward_ad,
+        masked=masked,
+    )
+    options = Options(
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        full_jacobian=not fast_mode,
+        seed=seed,
+    )
+    report = check(func, inputs, {}, options, params=params, no_grads=no_grads)
+    return bool(_settled(report, raise_exception))
+
+
+def _refuse(check_sparse_nnz: Any, masked: Any, any_mode: bool, *modes: str) -> None:
+    if check_sparse_nnz is not None:
+        warnings.warn('check_sparse_nnz is deprecated, use masked', DeprecationWarning, stacklevel=3)
+        if masked is not None and bool(masked) != bool(check_sparse_nnz):
+            raise ValueError(f'check_sparse_nnz={check_sparse_nnz} and masked={masked} contradict each other')
+        refuse_later_options(check_sparse_nnz=check_sparse_nnz)
+    if not any_mode:
+        raise ValueError(f'nothing is to be checked: {" and ".join(modes)} are both False')
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    eps: float = _EPS,
+    atol: float = _ATOL,
+    rtol: float = _RTOL,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+    *,
+    params: Any = (),
+    seed: int | None = None,
+) -> bool:
+    """Whether the gradients of ``func``, and their gradients, are right; torch's names, order and meaning.
+
+    Args:
+        func: As in :func:`check_gradients`.
+        inputs: As in :func:`check_gradients`.
+        grad_outputs: Where the gradients are differentiated: one upstream gradient per output, or None for an
+            output that does not count; random ones by default.
+        eps: As in :func:`gradcheck`.
+        atol: As in :func:`gradcheck`.
+        rtol: As in :func:`gradcheck`.
+        gen_non_contig_grad_outputs: Make upstream gradients that are not contiguous.
+        raise_exception: As in :func:`gradcheck`.
+        nondet_tol: As in :func:`gradcheck`.
+        check_undefined_grad: As in :func:`gradcheck`.
+        check_grad_dtypes: As in :func:`gradcheck`.
+        check_batched_grad: Not supported yet.
+        check_fwd_over_rev: Not supported yet.
+        check_rev_over_rev: Must be True as long as there is no forward mode.
+        fast_mode: As in :func:`gradcheck`.
+        masked: Not supported yet.
+        params: As in :func:`gradcheck`.
+        seed: As in :func:`gradcheck`.
+
+    Raises:
+        GradcheckError: The gradients of either order are not right, and ``raise_exception`` is True.
+        NotImplementedError: An option that is not supported yet is set.
+        ValueError, TypeError: An argument, named in the text.
+
+    Source: documentation of ``torch.autograd.gradgradcheck``.
+
+    >>> import numpy as np
+    >>> import minichainer
+    >>> import minichainer.functions as F
+    >>> minichainer.gradgradcheck(F.tanh, (np.array([0.5, -1.0]),))
+    True
+    """
+    _refuse(None, masked, check_fwd_over_rev or check_rev_over_rev, 'check_fwd_over_rev', 'check_rev_over_rev')
+    refuse_later_options(check_batched_grad=check_batched_grad, check_fwd_over_rev=check_fwd_over_rev, masked=masked)
+    options = Options(
+        order=2,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        full_jacobian=not fast_mode,
+        non_contiguous=gen_non_contig_grad_outputs,
+        seed=seed,
+    )
+    report = check(func, inputs, {1: grad_outputs}, options, params=params)
+    return bool(_settled(report, raise_exception))
+
+
 def check_backward(
     func: Callable[..., Any],
     x_data: Any,
     y_grad: Any,
     params: Any = (),
-    eps: float = 1e-3,
-    atol: float = 1e-5,
-    rtol: float = 1e-4,
+    eps: float = default(1e-3),
+    atol: float = _ATOL,
+    rtol: float = default(1e-4),
     no_grads: Sequence[bool] | None = None,
     dtype: Any = None,
     detect_nondifferentiable: bool = False,
 ) -> None:
-    r"""Asserts that the backward pass of ``func`` is the derivative of its forward pass.
+    """Asserts that the backward pass of ``func`` is the derivative of its forward pass.
 
-    Along one unit vector :math:`r` over all inputs and parameters at once, the slope
-    :math:`\sum g_y \cdot (f(x + \epsilon r) - f(x - \epsilon r)) / 2 \epsilon` is compared with
-    :math:`\sum g_x \cdot r`, at the cost of three forward passes and one backward pass. After a failure the
-    function is called more often, to find out which input is wrong and, up to 64 elements, which of its
-    elements.
-
-    ``func`` gets copies of the arrays. A function that changes them in place fails the check.
+    A thin layer over :func:`check_gradients`, which says how it is checked.
 
     Args:
         func: Takes one Variable per entry of ``x_data``, returns a Variable or a tuple of them: a function,
             a Link.
         x_data: An array or a tuple of arrays, of which some may be None. Those of other than floating-point
             dtypes are passed on and not differentiated.
-        y_grad: Upstream gradients: one array per output, of its shape and dtype, or None for an output that
-            does not count. None alone is for a loss, a single output of shape ``()``, and stands for 1.
-            Arrays of random numbers of either sign see the most; of zeros, nothing.
-        params: A Variable or a tuple of Variables that ``func`` also depends on. They are left as they
-            were.
-        eps: Step along the unit vector; each element moves by about ``eps / sqrt(n)``.
-        atol: Allowed absolute error of the slope.
-        rtol: Allowed error of the slope, relative to that of the backward pass.
-        no_grads: One flag per input: True for an input that is not moved, and whose gradient has to be
-            None.
-        dtype: Floating-point dtype of the numeric side; ``numpy.float64`` makes checks of float16 and
-            float32 reliable. The backward pass runs in the dtypes of ``x_data``.
-        detect_nondifferentiable: Whether to look for kinks and jumps, at the cost of three more forward
-            passes.
+        y_grad: Upstream gradients: one array per output, of its shape and dtype, or None for an output that does
+            not count. None alone is for a loss, a single output of shape ``()``. Random ones are used as well.
+        params: A Variable or a tuple of Variables that ``func`` also depends on. They are left as they were.
+        eps: If given, the step of one central difference along a unit vector; else steps are chosen.
+        atol: If given, the allowed absolute error of an element; else the error estimate decides.
+        rtol: If given, the allowed relative error of an element.
+        no_grads: One flag per input: True for an input that is not moved, and whose gradient has to be None.
+        dtype: Floating-point dtype of the numeric side; float64 by default, if ``func`` takes it. The gradient
+            is checked in the dtypes of ``x_data``, too.
+        detect_nondifferentiable: Whether a kink is an error. By default a gradient may have any value between the
+            slopes from the left and from the right.
 
     Raises:
-        AssertionError: The gradient is wrong, or not finite, or an array was changed in place.
+        GradcheckError: The gradient is not right; derives from ``AssertionError`` and ``RuntimeError``.
         NondifferentiableError: The function has a kink or a jump, and ``detect_nondifferentiable`` is True.
-        RuntimeError: An input with ``no_grads`` True gets a gradient.
         TypeError: An argument, or what ``func`` returns, is of the wrong type.
-        ValueError: ``y_grad`` does not match the outputs, ``no_grads`` not the inputs; ``eps`` is not
-            positive; ``dtype`` is not of a floating-point kind.
+        ValueError: ``y_grad`` does not match the outputs, ``no_grads`` not the inputs; ``eps`` is not positive;
+            ``dtype`` is not of a floating-point kind.
 
     Source: documentation of ``chainer.gradient_check.check_backward``.
 
@@ -250,12 +512,27 @@ def check_backward(
     >>> from minichainer import gradient_check
     >>> x = np.array([0.5, -1.0, 2.0], np.float32)
     >>> gy = np.array([1.0, -0.5, 0.25], np.float32)
-    >>> gradient_check.check_backward(lambda x: x * x, x, gy, dtype=np.float64)
+    >>> gradient_check.check_backward(lambda x: x * x, x, gy)
     """
-    settings = Settings('check_backward', eps, atol, rtol, dtype, detect_nondifferentiable)
-    arguments = input_arguments(as_arrays(x_data, 'x_data'), no_grads) + parameter_arguments(params)
-    y_grads = None if y_grad is None else as_arrays(y_grad, 'y_grad')
-    DirectionalCheck(func, arguments, y_grads, settings).run(failure_message)
+    options = _chainer_options('check_backward', 1, eps, atol, rtol, dtype, detect_nondifferentiable)
+    xs = _as_arrays(x_data, 'x_data')
+    given = LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad')
+    _settled(check(func, xs, {1: given}, options, params=params, no_grads=no_grads), True)
+
+
+def _chainer_options(title: str, order: int, eps: Any, atol: Any, rtol: Any, dtype: Any, detect: bool) -> Options:
+    return Options(title=title, order=order, eps=eps, atol=atol, rtol=rtol, dtype=dtype, subgradient=not detect)
+
+
+def _as_arrays(value: Any, what: str) -> tuple[Any, ...]:
+    arrays = as_tuple(value)
+    for i, array in enumerate(arrays):
+        if array is not None and not isinstance(array, get_array_types()):
+            raise TypeError(
+                f'{what}[{i}] must be a numpy.ndarray or cupy.ndarray, not {type(array).__name__}; '
+                'convert it, for example by numpy.asarray, or pass variable.array'
+            )
+    return arrays
 
 
 def check_double_backward(
@@ -265,25 +542,25 @@ def check_double_backward(
     x_grad_grad: Any,
     params: Any = (),
     params_grad_grad: Any = (),
-    eps: float = 1e-3,
-    atol: float = 1e-4,
-    rtol: float = 1e-3,
+    eps: float = default(1e-3),
+    atol: float = default(1e-4),
+    rtol: float = default(1e-3),
     no_grads: Sequence[bool] | None = None,
     dtype: Any = None,
     detect_nondifferentiable: bool = False,
 ) -> None:
-    """Asserts that the gradients which ``func`` gives are themselves differentiated correctly.
+    """Asserts that the gradients of ``func``, and the gradients of these, are right.
 
-    The function that takes inputs and upstream gradients to the gradients of inputs and parameters is given
-    to :func:`check_backward`. Whether these gradients are right is not looked at: check the first order
-    too. An input that ``func`` does not use has the gradient zero.
+    A thin layer over :func:`check_gradients` with ``order=2``: the function that takes inputs and upstream
+    gradients to the gradients of inputs and parameters is checked in the same way, after the first order. An
+    input that ``func`` does not use has the gradient zero.
 
     Args:
         func: As in :func:`check_backward`.
         x_data: As in :func:`check_backward`.
         y_grad: As in :func:`check_backward`; the check differentiates with regard to it, too.
-        x_grad_grad: Upstream gradients of the gradients: one array per input, of its shape and dtype, or
-            None for a gradient that does not count, such as that of an integer input.
+        x_grad_grad: Upstream gradients of the gradients: one array per input, of its shape and dtype, or None for
+            a gradient that does not count, such as that of an integer input.
         params: As in :func:`check_backward`.
         params_grad_grad: The same as ``x_grad_grad`` for the parameters.
         eps: As in :func:`check_backward`.
@@ -294,10 +571,9 @@ def check_double_backward(
         detect_nondifferentiable: As in :func:`check_backward`.
 
     Raises:
-        AssertionError: A second-order gradient is wrong, or not finite, or an array was changed in place.
+        GradcheckError: A gradient of first or second order is not right.
         RuntimeError: ``func`` contains an old-style Function, which cannot be differentiated twice.
-        ValueError: As in :func:`check_backward`; also where ``x_grad_grad`` or ``params_grad_grad`` do not
-            match.
+        ValueError: As in :func:`check_backward`; also where ``x_grad_grad`` or ``params_grad_grad`` do not match.
 
     Source: documentation of ``chainer.gradient_check.check_double_backward``.
 
@@ -306,52 +582,20 @@ def check_double_backward(
     >>> x, gy, ggx = (np.array(a) for a in ([0.5, -1.0], [1.0, -0.5], [0.3, 2.0]))
     >>> gradient_check.check_double_backward(lambda x: x * x * x, x, gy, ggx)
     """
-    settings = Settings('check_double_backward', eps, atol, rtol, dtype, detect_nondifferentiable, 'grad_grads')
-    xs, ggxs = as_arrays(x_data, 'x_data'), as_arrays(x_grad_grad, 'x_grad_grad')
-    params, ggparams = as_tuple(params), as_arrays(params_grad_grad, 'params_grad_grad')
-    parameters = parameter_arguments(params)
+    options = _chainer_options('check_double_backward', 2, eps, atol, rtol, dtype, detect_nondifferentiable)
+    xs, ggxs = _as_arrays(x_data, 'x_data'), _as_arrays(x_grad_grad, 'x_grad_grad')
+    params, ggparams = as_tuple(params), _as_arrays(params_grad_grad, 'params_grad_grad')
     check_grad_grads('x_data', xs, 'x_grad_grad', ggxs)
-    check_grad_grads('params', [a.array for a in parameters], 'params_grad_grad', ggparams)
-    gys = None if y_grad is None else as_arrays(y_grad, 'y_grad')
-    if gys is None:
-        outputs = call_checked(func, as_variables(xs))
-        gys = matching_grad_outputs(outputs, None)
-    if no_grads is not None and len(no_grads) == len(xs):
-        no_grads = [*no_grads, *([False] * len(gys))]
-    arguments = input_arguments(xs + gys, no_grads, count=len(xs))
-    wanted = [gg if is_float(x) else None for x, gg in zip(xs, ggxs, strict=True)]
-    first_order = _first_order(func, len(xs), params)
-    DirectionalCheck(first_order, arguments + parameters, (*wanted, *ggparams), settings).run(failure_message)
+    check_grad_grads('params', [p.array for p in params], 'params_grad_grad', ggparams)
+    given = {
+        1: LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad'),
+        2: [gg for x, gg in zip(xs, ggxs, strict=True) if x is not None] + [*ggparams],
+    }
+    if no_grads is not None and len(no_grads) > len(xs):  # Chainer's flags go on with the upstream gradients
+        options.fixed_upstream = tuple(map(bool, no_grads[len(xs) :]))
+        no_grads = no_grads[: len(xs)]
+    _settled(check(func, xs, given, options, params=params, no_grads=no_grads), True)
 
 
-def _first_order(func: Callable[..., Any], count: int, params: Sequence[Variable]) -> Callable[..., Any]:
-    """The function that takes ``count`` inputs, and upstream gradients, to the gradients of ``func``."""
-
-    def gradients(*inputs_and_grads: Any) -> tuple[Any, ...]:
-        inputs, gys = inputs_and_grads[:count], inputs_and_grads[count:]
-        outputs = call_checked(func, inputs)
-        arrays = [None if y is None else y.array for y in outputs]
-        check_pairs(arrays, [None if gy is None else gy.array for gy in gys], check_dtype=False)
-        pairs = [(y, _in_dtype(gy, y.dtype)) for y, gy in zip(outputs, gys, strict=True) if gy is not None]
-        variables = [x for x in inputs if x is not None and is_float(x.array)] + list(params)
-        found = iter(_gradients(pairs, variables))
-        return tuple(
-            next(found) if argument is not None and is_float(argument.array) else None
-            for argument in (*inputs, *params)
-        )
-
-    gradients.__name__ = f'the gradients of {name_of(func)}'
-    return gradients
-
-
-def _in_dtype(x: Variable, dtype: Any) -> Variable:
-    return x if x.dtype == dtype else cast(x, dtype)
-
-
-def _gradients(pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[Variable]) -> list[Variable]:
-    """Differentiable gradients; zero where nothing depends on a variable."""
-    if not pairs:
-        return [Variable(x.xp.zeros_like(x.array)) for x in variables]
-    outputs, gys = zip(*pairs, strict=True)
-    found = grad(outputs, variables, gys, enable_double_backprop=True)
-    return [Variable(x.xp.zeros_like(x.array)) if gx is None else gx for x, gx in zip(variables, found, strict=True)]
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,74 +1,84 @@
-"""What a user passes to a check, as arguments that can be moved and compared."""
+"""What a user passes to a check, as a function of leaves and options; refuses what makes no sense."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minichainer.backend import get_array_types
-from minichainer.variable import Variable
-from minichainer.verification.differences import as_tuple, check_pairs, is_float
-from minichainer.verification.directional import Argument
+from minichainer.verification.differences import as_tuple
+from minichainer.verification.engine import examine
+from minichainer.verification.leaves import input_leaves, parameter_leaves
+from minichainer.verification.options import Options
+from minichainer.verification.report import GradientReport
+from minichainer.verification.state import preserved
+from minichainer.verification.subject import name_of, subject_of
 
 
-def as_arrays(value: Any, what: str) -> tuple[Any, ...]:
-    """A tuple of arrays and Nones, from one array or several."""
-    arrays = as_tuple(value)
-    for i, array in enumerate(arrays):
-        if array is not None and not isinstance(array, get_array_types()):
-            raise TypeError(
-                f'{what}[{i}] must be a numpy.ndarray or cupy.ndarray, not {type(array).__name__}; '
-                'convert it, for example by numpy.asarray, or pass variable.array'
-            )
-    return arrays
+def check(
+    func: Callable[..., Any],
+    inputs: Any,
+    given: Mapping[int, Any],
+    options: Options,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    params: Any = (),
+    no_grads: Any = None,
+) -> GradientReport:
+    """Runs a check.
+
+    Args:
+        func: The function.
+        inputs: Its arguments, one or a tuple.
+        given: For an order, the upstream gradients that the user gives.
+        options: How to check.
+        kwargs: Further arguments, passed on.
+        params: Variables that ``func`` also depends on, or "all" for those of a link.
+        no_grads: One flag per argument.
+    """
+    if not callable(func):
+        raise TypeError(f'func must be callable, not {type(func).__name__}')
+    inputs = as_tuple(inputs)
+    leaves = input_leaves(inputs, _flags(no_grads, inputs))
+    found, names = _parameters(func, params)
+    leaves += parameter_leaves(found, names)
+    subject = subject_of(func, inputs, leaves, dict(kwargs or {}))
+    if not subject.moving:
+        warnings.warn(f'{name_of(func)}: nothing to check, no input and no parameter is differentiable', stacklevel=4)
+    with preserved(func, found) as restore:
+        subject.before_call = restore
+        try:
+            return examine(subject, given, options)
+        finally:
+            subject.calls.progress.finish()
 
 
-def as_variables(arrays: Sequence[Any]) -> list[Variable | None]:
-    """Variables of copies of the arrays; those of other than floating-point numbers need no gradient."""
-    return [None if x is None else Variable(x.copy(), requires_grad=is_float(x)) for x in arrays]
-
-
-def input_arguments(
-    arrays: Sequence[Any], no_grads: Sequence[bool] | None, count: int | None = None
-) -> list[Argument]:
-    """The inputs, ``count`` of them (default: all), and upstream gradients after them, as arguments."""
-    count = len(arrays) if count is None else count
-    names = [f'inputs[{i}]' for i in range(count)] + [f'grad_outputs[{i}]' for i in range(len(arrays) - count)]
-    flags = [False] * len(arrays) if no_grads is None else list(no_grads)
-    if len(flags) != len(arrays):
+def _flags(no_grads: Any, inputs: Sequence[Any]) -> list[bool] | None:
+    if no_grads is None:
+        return None
+    if not isinstance(no_grads, (tuple, list)):
+        raise TypeError(f'no_grads must be a tuple or list of bool, not {type(no_grads).__name__}')
+    if len(no_grads) != len(inputs):
         raise ValueError(
-            f'no_grads: one flag expected for each of {", ".join(names)}.\nActual: {len(flags)} != {len(arrays)}'
+            f'no_grads: one flag expected for each of the {len(inputs)} inputs.\n'
+            f'Actual: {len(no_grads)} != {len(inputs)}'
         )
-    for name, array, flag in zip(names, arrays, flags, strict=True):
-        if array is not None and array.dtype.kind == 'c' and not flag:
-            raise TypeError(
-                f'{name} is {array.dtype}; complex numbers are not differentiated: set no_grads to pass it'
-            )
-    return [
-        Argument(name, array, compared=is_float(array) and not flag, must_be_none=bool(flag))
-        for name, array, flag in zip(names, arrays, flags, strict=True)
-    ]
+    return [bool(flag) for flag in no_grads]
 
 
-def parameter_arguments(params: Any) -> list[Argument]:
-    """Parameters, one or several, as arguments; those without an array are refused."""
-    arguments = []
-    for i, p in enumerate(as_tuple(params)):
-        if not isinstance(p, Variable):
-            raise TypeError(f'params[{i}] must be a Variable or Parameter, not {type(p).__name__}')
-        name = f'params[{i}]' + (f' ({p.name})' if p.name else '')
-        if p.array is None:
-            raise ValueError(f'{name} is not initialized: call the link once, or initialize it, before the check')
-        arguments.append(Argument(name, p.array, compared=is_float(p.array), parameter=p))
-    return arguments
-
-
-def check_grad_grads(what: str, arrays: Sequence[Any], grads_what: str, grad_grads: Sequence[Any]) -> None:
-    """Raises ValueError unless each array has a second upstream gradient of its shape and dtype, or None."""
-    try:
-        check_pairs(arrays, grad_grads)
-    except ValueError as error:
-        raise ValueError(f'{grads_what} must have an array (or None) for each entry of {what}.\n{error}') from None
-    for i, (x, gg) in enumerate(zip(arrays, grad_grads, strict=True)):
-        if gg is not None and not is_float(x):
-            raise ValueError(f'{grads_what}[{i}] must be None, because {what}[{i}] ({x.dtype}) has no gradient')
+def _parameters(func: Any, params: Any) -> tuple[list[Any], dict[int, str]]:
+    """The parameters, and the paths of those that belong to ``func`` where it is a link."""
+    named = getattr(func, 'namedparams', None)
+    names = {id(p): name for name, p in named()} if named is not None else {}
+    if not isinstance(params, str):
+        return list(as_tuple(params)), names
+    if params != 'all':
+        raise ValueError(f'params must be Variables or "all", not {params!r}')
+    if named is not None:
+        return [p for _, p in named()], names
+    if not hasattr(func, 'params'):
+        raise TypeError(
+            f'params="all" needs a Link as func, but {name_of(func)} is a {type(func).__name__}: '
+            'pass the parameters themselves, such as params=tuple(link.params())'
+        )
+    return list(func.params()), names

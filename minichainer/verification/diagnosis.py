@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,14 @@ class Evidence:
         analytic: The gradient that backward gives, of the same shape; None if it gives none.
         tolerance: Error of ``numeric``, a number or an array.
         x: The input, of the same shape, if there is one.
-        others: Measured gradients of other inputs, by name.
+        data: Other arrays that may take part, such as other inputs and the upstream gradient, by name.
     """
 
     numeric: Any
     analytic: Any
     tolerance: Any
     x: Any = None
-    others: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def equal(self, a: Any, b: Any) -> Any:
         """Element by element, within the tolerance."""
@@ -75,20 +75,13 @@ def _not_finite(e: Evidence) -> Cause | None:
     bad = e.wrong & ~np.isfinite(e.analytic)
     if not bad.any():
         return None
-    return Cause('not_finite', f'backward gives NaN or infinity in {bad.sum()} of {bad.size} elements')
+    return Cause('not finite', f'backward gives NaN or infinity in {bad.sum()} of {bad.size} elements')
 
 
 def _detached(e: Evidence) -> Cause | None:
     if np.any(e.analytic):
         return None
     return Cause('detached', 'backward gives zero: the gradient does not get through to this input')
-
-
-def _swapped(e: Evidence) -> Cause | None:
-    for name, other in e.others.items():
-        if e.explains(other):
-            return Cause('swapped', f'backward gives the gradient of {name} here: the two are swapped')
-    return None
 
 
 def _factor(e: Evidence) -> Cause | None:
@@ -133,7 +126,7 @@ def _shifted(e: Evidence) -> Cause | None:
                 if e.explains(np.roll(e.numeric, signed, axis)):
                     return Cause('shifted', f'backward gives the gradient shifted by {signed} along axis {axis}')
         if n > 1 and e.explains(np.flip(e.numeric, axis)):
-            return Cause('reversed', f'backward gives the gradient reversed along axis {axis}')
+            return Cause('shifted', f'backward gives the gradient reversed along axis {axis}')
     return None
 
 
@@ -144,7 +137,7 @@ def _half_line(e: Evidence) -> Cause | None:
     for name, side in (('x < 0', e.x < 0), ('x > 0', e.x > 0)):
         others = ~side & matters
         if others.any() and wrong.sum() > 1 and not wrong[~side].any() and wrong[side & matters].all():
-            return Cause('half_line', f'the gradient is wrong exactly where {name}')
+            return Cause(f'wrong where {name}', 'and nowhere else')
     return None
 
 
@@ -156,7 +149,7 @@ def _slice(e: Evidence) -> Cause | None:
         per_index = np.moveaxis(wrong, axis, 0).reshape(n, -1)
         hit = np.flatnonzero(per_index.any(axis=1))
         if len(hit) == 1 and per_index.shape[1] > 1 and per_index[hit[0]].all():
-            return Cause('slice', f'the gradient is wrong at index {hit[0]} of axis {axis}, everywhere')
+            return Cause('one slice', f'the gradient is wrong at index {hit[0]} of axis {axis}, everywhere')
     return None
 
 
@@ -164,7 +157,7 @@ def _single(e: Evidence) -> Cause | None:
     wrong = np.argwhere(e.wrong)
     if len(wrong) != 1 or e.wrong.size == 1:
         return None
-    return Cause('single', f'one element is wrong, {tuple(map(int, wrong[0]))}; the rest is right')
+    return Cause('one element', f'one element is wrong, {tuple(map(int, wrong[0]))}; the rest is right')
 
 
 def _added_constant(e: Evidence) -> Cause | None:
@@ -172,23 +165,79 @@ def _added_constant(e: Evidence) -> Cause | None:
     constant = float(difference.mean())
     if e.wrong.size < 2 or not bool((abs(difference - constant) <= 2 * e.tolerance).all()):
         return None
-    return Cause('constant', f'backward adds {constant:.4g} to every element')
+    return Cause('added constant', f'backward adds {constant:.4g} to every element')
 
 
 def _missing_term(e: Evidence) -> Cause | None:
-    if e.x is None or np.shape(e.x) != e.numeric.shape or e.wrong.size < 3:
+    """Whether the difference is a multiple of something known, or of a product of two such things."""
+    missing = e.numeric - e.analytic
+    for name, factor in _multiples(e, missing):
+        return Cause('missing term', f'{factor:.4g} times {name} is missing in what backward gives')
+    return None
+
+
+def _factor_of_data(e: Evidence) -> Cause | None:
+    """Whether the right gradient is what backward gives, times or divided by something known."""
+    for name, array in _shaped(e).items():
+        for words, given in ((f'the factor {name}', e.analytic * array), (f'the factor 1 / {name}', _over(e, array))):
+            factor = _multiple(e, e.numeric, given)
+            if factor is not None:
+                much = '' if abs(factor - 1) < 1e-6 else f' (and {factor:.4g})'
+                return Cause('factor', f'{words}{much} is missing in what backward gives')
+    return None
+
+
+def _over(e: Evidence, array: Any) -> Any:
+    with np.errstate(all='ignore'):
+        return np.where(array == 0, 0.0, e.analytic / array)
+
+
+def _shaped(e: Evidence) -> dict[str, Any]:
+    """The known arrays that have, or can be broadcast to, the shape of the gradient; the input first."""
+    found = {}
+    for name, array in {'the input': e.x, **e.data}.items():
+        try:
+            if array is not None and np.broadcast_shapes(np.shape(array), e.numeric.shape) == e.numeric.shape:
+                found[name] = np.broadcast_to(np.asarray(array, float), e.numeric.shape)
+        except ValueError:
+            continue
+    return found
+
+
+def _multiples(e: Evidence, target: Any) -> Iterator[tuple[str, float]]:
+    known = _shaped(e)
+    single = list(known.items())
+    double = [(f'{n} times {m}', a * b) for i, (n, a) in enumerate(single) for m, b in single[i:]]
+    for name, array in single + double:
+        factor = _multiple(e, target, array)
+        if factor is not None:
+            yield name, factor
+
+
+def _multiple(e: Evidence, target: Any, array: Any) -> float | None:
+    """The factor that takes ``array`` to ``target``, if there is one."""
+    with np.errstate(all='ignore'):
+        square = float((array**2).sum())
+        factor = float((target * array).sum()) / square if square else 0.0
+        off = abs(target - factor * array)
+        close = off <= e.tolerance * (1 + abs(factor)) + 1e-9 * abs(target)
+    return factor if factor and target.size > 2 and bool(close.all()) else None
+
+
+def _dense(e: Evidence) -> Cause | None:
+    """A guess: most of it is wrong, but not unrelated to the right gradient."""
+    if e.wrong.sum() < 3 or e.wrong.mean() < 0.5:
         return None
-    missing, size = e.numeric - e.analytic, float((np.asarray(e.x, float) ** 2).sum())
-    factor = float((missing * e.x).sum()) / size if size else 0.0
-    if not factor or not bool(e.equal(missing, factor * e.x).all()):
+    a, b = e.numeric - e.numeric.mean(), e.analytic - e.analytic.mean()
+    scale = float(np.sqrt((a**2).sum() * (b**2).sum()))
+    if not scale or float((a * b).sum()) < 0.3 * scale:
         return None
-    return Cause('missing_term', f'a term is missing: {factor:.4g} times the input')
+    return Cause('missing term', 'a term that depends on the data seems to be missing or wrong')
 
 
 _RULES: tuple[Callable[[Evidence], Cause | None], ...] = (
     _not_finite,
     _detached,
-    _swapped,
     _factor,
     _transposed,
     _shifted,
@@ -196,5 +245,7 @@ _RULES: tuple[Callable[[Evidence], Cause | None], ...] = (
     _single,
     _slice,
     _added_constant,
+    _factor_of_data,
     _missing_term,
+    _dense,
 )

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.verification.report import NondifferentiableError
 
 #: Where the function is evaluated, in steps, and with what weight (per step) the value counts.
 TWO_POINTS = ((-1.0, -1 / 2), (1.0, 1 / 2))
 FIVE_POINTS = ((-1.0, 1 / 6), (-0.5, -8 / 6), (0.0, 0.0), (0.5, 8 / 6), (1.0, -1 / 6))
-
-
-class NondifferentiableError(Exception):
-    """A numerical gradient was asked for at a point where the function has none; the text says why."""
 
 
 def describe_arrays(arrays: Sequence[Any]) -> str:
@@ -60,6 +57,17 @@ def check_pairs(outputs: Sequence[Any], grad_outputs: Sequence[Any], check_dtype
             continue
         if y is None or y.shape != gy.shape or (check_dtype and y.dtype != gy.dtype):
             raise ValueError(f'Outputs and their gradients differ in shape or dtype.\n{lists}')
+
+
+def check_grad_grads(what: str, arrays: Sequence[Any], grads_what: str, grad_grads: Sequence[Any]) -> None:
+    """Raises ValueError unless each array has a second upstream gradient of its shape and dtype, or None."""
+    try:
+        check_pairs(arrays, grad_grads)
+    except ValueError as error:
+        raise ValueError(f'{grads_what} must have an array (or None) for each entry of {what}.\n{error}') from None
+    for i, (x, gg) in enumerate(zip(arrays, grad_grads, strict=True)):
+        if gg is not None and not is_float(x):
+            raise ValueError(f'{grads_what}[{i}] must be None, because {what}[{i}] ({x.dtype}) has no gradient')
 
 
 @dataclasses.dataclass

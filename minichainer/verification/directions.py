@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+
+from minichainer.backend import get_array_module
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -14,19 +17,40 @@ def generator(seed: int) -> np.random.Generator:
 
 def signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     """Numbers of either sign, absolute values in [1/2, 1]: none hides an element, no two cancel exactly."""
-    return np.copysign(rng.uniform(0.5, 1.0, shape), rng.uniform(-1.0, 1.0, shape))
+    drawn = rng.random(shape) - 0.5
+    return drawn + np.copysign(0.5, drawn)
 
 
 def isotropic(rng: np.random.Generator, x: Any) -> Any:
     """A direction whose elements have the size of the root mean square of ``x`` (1 where that is 0)."""
-    return signed(rng, x.shape) * (_root_mean_square(x) or 1.0)
+    return signed(rng, x.shape) * (root_mean_square(x) or 1.0)
 
 
-def _root_mean_square(x: Any) -> float:
+def root_mean_square(x: Any) -> float:
     """Of the finite elements; 0 if there are none."""
-    finite = abs(x[np.isfinite(x)].astype(np.float64))
-    largest = float(finite.max()) if finite.size else 0.0
-    return largest * float(np.sqrt(np.mean((finite / largest) ** 2))) if largest else 0.0
+    finite = get_array_module(x).isfinite(x)
+    x = x if bool(finite.all()) else x[finite]
+    return norm(x) / math.sqrt(max(x.size, 1))
+
+
+def norm(terms: Any) -> float:
+    """The root of the sum of squares, of the finite ones; nothing overflows."""
+    with np.errstate(all='ignore'):
+        return silent_norm(terms)
+
+
+def silent_norm(terms: Any) -> float:
+    """The same where NumPy's warnings are switched off already, which takes as long as the rest."""
+    terms = terms.astype(np.float64, copy=False).ravel()
+    square = float(terms.dot(terms))
+    if 1e-280 < square < 1e300 or not terms.size:
+        return math.sqrt(square)
+    terms = terms[get_array_module(terms).isfinite(terms)]
+    largest = float(abs(terms).max()) if terms.size else 0.0
+    if not largest:
+        return 0.0
+    scaled = terms / largest
+    return largest * math.sqrt(float(scaled.dot(scaled)))
 
 
 def relative(rng: np.random.Generator, x: Any) -> Any:

@@ -21,6 +21,8 @@ Curve = Callable[[float], tuple[Any, Any]]
 
 _RATIO = 4.0
 _SAFETY = 20.0
+#: How coarse, in units of the precision, values may be that come from the difference of numbers near 1.
+_COARSE = 1e3
 #: A second difference that shrinks by less than this, where smoothness demands 1/4, is a kink.
 _SHRINKS = 0.6
 #: One-sided slopes that grow by more than this from step to step have no limit.
@@ -41,6 +43,7 @@ class Slopes:
         steps: The steps, largest first.
         samples: The values at ``-t``, 0 and ``t`` for every step, of shape (steps, 3, m).
         noise: Rounding error of a single value.
+        best: The smallest step that the value rests on; NaN where there is none.
         calls: How often the function was called.
     """
 
@@ -53,12 +56,20 @@ class Slopes:
     steps: Any
     samples: Any
     noise: Any
+    best: Any
     calls: int
 
     @property
     def secant(self) -> Any:
         """The steepest slope between 0 and the largest step at which the function is finite."""
         return _secant(self.samples, self.steps)
+
+    @property
+    def credible(self) -> Any:
+        """Where the error is small against the slopes at the smallest step, or nothing but rounding."""
+        with np.errstate(all='ignore'):
+            fine = np.maximum(abs(self.left), abs(self.right))
+            return (np.isfinite(fine) & (self.error <= 1e-2 * fine)) | (self.error <= 10 * self.noise / self.best)
 
     @property
     def flat(self) -> Any:
@@ -79,7 +90,15 @@ def first_step(precision: float) -> float:
     return max(1e-2, float(precision**0.2))
 
 
-def slopes(curve: Curve, precision: float, target: Any = None, levels: int = 6) -> Slopes:
+def slopes(
+    curve: Curve,
+    precision: float,
+    target: Any = None,
+    levels: int = 6,
+    max_calls: int | None = None,
+    start: float | None = None,
+    noise: Any = None,
+) -> Slopes:
     """Differentiates m functions of one number at 0, all with the same steps.
 
     Args:
@@ -91,6 +110,10 @@ def slopes(curve: Curve, precision: float, target: Any = None, levels: int = 6) 
             one nearby, by default.
         levels: The most steps to try, at least 2. The function is called at most ``1 + 2 * levels`` times;
             up to twice as often where the larger steps lead out of its domain.
+        max_calls: The most calls, whatever ``levels`` says.
+        start: The largest step; by default what suits ``precision``.
+        noise: Rounding error of a single value, of shape (m,), where it is known to be greater than
+            ``precision`` says.
 
     >>> import numpy as np
     >>> found = slopes(lambda t: (np.array([np.exp(t)]), np.array([np.exp(t)])), 2.0 ** -52)
@@ -98,17 +121,55 @@ def slopes(curve: Curve, precision: float, target: Any = None, levels: int = 6) 
     (True, 7)
     """
     with np.errstate(all='ignore'):
-        ladder = _Ladder(curve, precision, target)
-        while len(ladder.steps) < 2 * levels and (ladder.useful < levels or ladder.is_blurred()):
-            ladder.descend(first_step(precision) / _RATIO ** len(ladder.steps))
+        ladder = _Ladder(curve, precision, target, noise)
+        start = first_step(precision) if start is None else start
+        most = 2 * levels if max_calls is None else min(2 * levels, (max_calls - 1) // 2)
+        while len(ladder.steps) < most and (ladder.useful < levels or ladder.is_blurred()):
+            ladder.descend(start / _RATIO ** len(ladder.steps))
             if ladder.is_done() or not np.isfinite(ladder.centre).any():
                 break
         return ladder.result()
 
 
+def fixed_step(curve: Curve, precision: float, step: float) -> Slopes:
+    """One central difference with the step that the user wants; its error is that of rounding alone."""
+    with np.errstate(all='ignore'):
+        ladder = _Ladder(curve, precision, None, None)
+        ladder.descend(step)
+        found = ladder.result()
+        return dataclasses.replace(
+            found,
+            value=(found.samples[0, 2] - found.samples[0, 0]) / (2 * step),
+            error=4 * ladder.noise / step,
+            kink=np.zeros(ladder.centre.shape, bool),
+        )
+
+
+def measured_noise(curve: Curve, step: float) -> Any:
+    """Rounding error of single values: how far eight neighbours on one side are from a smooth line.
+
+    The line is a polynomial of degree 4, the side the one where it fits better: a kink or a jump at the point
+    itself does not count as noise.
+
+    Args:
+        curve: As in :func:`slopes`.
+        step: The distance of the farthest neighbour. Where the function is not smooth at this scale, so that the
+            polynomial does not follow it, the answer is 0.
+    """
+    t = np.arange(1, 9) / 8
+    basis = t[:, None] ** np.arange(5)
+    project = np.eye(8) - basis @ np.linalg.pinv(basis)
+    sides = [np.stack([np.asarray(curve(sign * step * k)[0], float) for k in t]) for sign in (1, -1)]
+    with np.errstate(all='ignore'):
+        residuals = [3 * np.sqrt(((project @ side) ** 2).sum(axis=0) / 3) for side in sides]
+        residuals = [np.where(r < 0.05 * np.ptp(s, axis=0), r, np.nan) for r, s in zip(residuals, sides, strict=True)]
+    return np.nan_to_num(np.fmin(*residuals))
+
+
 class _Ladder:
-    def __init__(self, curve: Curve, precision: float, target: Any) -> None:
+    def __init__(self, curve: Curve, precision: float, target: Any, noise: Any) -> None:
         self.curve, self.precision, self.target = curve, precision, target
+        self.least_noise = 0.0 if noise is None else noise
         centre, magnitude = curve(0.0)
         self.centre, self.magnitude = np.asarray(centre, float), np.asarray(magnitude, float)
         self.useful = 0
@@ -118,10 +179,11 @@ class _Ladder:
         self.row: list[Any] = []
         self.value = np.full(self.centre.shape, np.nan)
         self.error = np.full(self.centre.shape, np.inf)
+        self.best = np.full(self.centre.shape, np.nan)
 
     @property
     def noise(self) -> Any:
-        return 4 * self.precision * self.magnitude
+        return np.maximum(4 * self.precision * self.magnitude, self.least_noise)
 
     def descend(self, t: float) -> None:
         """Goes on to the next smaller step."""
@@ -129,11 +191,22 @@ class _Ladder:
         above, below = np.asarray(above, float), np.asarray(below, float)
         sizes = np.maximum(size_above, size_below)
         self.magnitude = np.where(np.isfinite(sizes), np.maximum(self.magnitude, sizes), self.magnitude)
+        self._notice_plateau(above - below)
         self.steps.append(t)
         self.samples.append(np.stack([below, self.centre, above]))
         self.second.append((above - 2 * self.centre + below) / t)
         self.useful += bool(np.isfinite((above + below)[np.isfinite(self.centre)]).all())
         self._extrapolate((above - below) / (2 * t), t)
+
+    def _notice_plateau(self, change: Any) -> None:
+        """A value that stops changing, or jumps, by some roundings is rounded more coarsely than it looks."""
+        if not self.samples:
+            return
+        before, change = abs(self.samples[-1][2] - self.samples[-1][0]), abs(change)
+        stuck = (change == 0) | (change > 0.5 * before)
+        stuck &= (before > 0) & (np.maximum(before, change) < _COARSE * self.precision)
+        rounded = np.where(stuck, np.maximum(before, change), 0.0)
+        self.least_noise = np.maximum(rounded, self.least_noise)
 
     def _extrapolate(self, difference: Any, t: float) -> None:
         above, self.row = self.row, [difference]
@@ -143,10 +216,16 @@ class _Ladder:
             estimate = np.maximum(abs(better - finer), abs(better - coarser))
             floor = self.noise / t
             error = _SAFETY * np.maximum(estimate - floor, 0) + 4 * floor
-            improves = error < self.error
-            self.value = np.where(improves, better, self.value)
-            self.error = np.where(improves, error, self.error)
+            self._accept(error < self.error, better, error, t)
             self.row.append(better)
+        # A coarse estimate that finer ones refute was chance: its steps were longer than what they should resolve.
+        away = abs(self.row[-1] - self.value)
+        self._accept(away > self.error + 8 * self.noise / t, self.row[-1], _SAFETY * away, t)
+
+    def _accept(self, where: Any, value: Any, error: Any, t: float) -> None:
+        self.value = np.where(where, value, self.value)
+        self.error = np.where(where, error, self.error)
+        self.best = np.where(where, t, self.best)
 
     def is_done(self) -> bool:
         """Whether the errors are small enough, and nothing looks like a kink."""
@@ -160,10 +239,10 @@ class _Ladder:
         return bool(np.all((self.error <= target) & ~self._suspicious()))
 
     def is_blurred(self) -> bool:
-        """Whether some slope is known badly, not because of a kink, and smaller steps can still tell more."""
+        """Whether some slope is known badly, and smaller steps can still tell more."""
         hopeful = self.error > 4 * _RATIO * self.noise / self.steps[-1]
         blurred = (self.error > 1e-6 * self._scale()) & hopeful & np.isfinite(self.centre)
-        return bool((blurred & ~self._suspicious() & ~self._runaway()).any())
+        return bool(blurred.any())
 
     def _scale(self) -> Any:
         """How large a slope is here, even where the slope at the very point happens to be 0."""
@@ -174,7 +253,8 @@ class _Ladder:
         if len(self.steps) < 2:
             return np.zeros(self.centre.shape, bool)
         last, before = abs(self.second[-1]), abs(self.second[-2])
-        visible = last > 4 * self.noise / self.steps[-1] + 1e-12 * abs(self.value)
+        noise = 4 * self.noise + 12 * self.least_noise
+        visible = last > noise / self.steps[-1] + 1e-12 * abs(self.value)
         return visible & ~(last < _SHRINKS * before)
 
     def _runaway(self) -> Any:
@@ -205,6 +285,7 @@ class _Ladder:
             steps=np.array(self.steps),
             samples=np.stack(self.samples),
             noise=self.noise,
+            best=self.best,
             calls=1 + 2 * len(self.steps),
         )
 

@@ -3,151 +3,398 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minichainer.verification.directions import generator, isotropic, relative, signed
-from minichainer.verification.ladder import Slopes, slopes
-from minichainer.verification.linearity import FACTOR, breaks_scaling, breaks_zero
+from minichainer.backend import get_array_module
+from minichainer.verification.directions import isotropic, relative
+from minichainer.verification.directions import silent_norm as norm
+from minichainer.verification.ladder import Curve, Slopes, first_step, fixed_step, measured_noise, slopes
+from minichainer.verification.leaves import fresh_copy, host, is_float, largest
+from minichainer.verification.point import DRAWS, Point, times
+from minichainer.verification.quick import agrees
+from minichainer.verification.subject import Evaluation
 from minichainer.verification.verdict import judge
 
-Arrays = Sequence[Any]
-#: Upstream gradients drawn for each output.
-_DRAWS = 2
+#: Calls of the function that a screen may spend on each input if nothing looks wrong.
+_BUDGET = 24
+#: The worst relative error of a slope that still tells right from wrong, and where rounding errors were measured.
+_SHARP, _BLURRED = 1e-4, 1e-1
+_QUANTUM_LEVELS = 22
+#: Changes of values that may be roundings, relative to the inputs and outputs; larger ones are jumps.
+_LARGEST_QUANTUM = 1e-6
+_SINGLE = 2.0**-23
+
+
+#: The position of a leaf as a function of one number.
+Move = Callable[[float], Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
-    """One (output, input) pair along one direction, with one upstream gradient.
+class Along:
+    """Slopes along one direction of one leaf, against backward; one entry per (draw, output).
 
     Attributes:
-        output: Position of the output.
-        input: Position of the input.
-        direction: "isotropic", or "relative" to the size of each element.
-        verdict: "pass", "fail", "nondifferentiable", "unresolved" or "not_finite".
-        numeric: The slope.
-        analytic: The slope that backward gives.
-        error: How far off ``numeric`` may be.
+        leaf: Position of the leaf.
+        direction: What the leaf was moved along.
+        found: The slopes.
+        analytic: The same from backward.
+        spread: Root of the sum of squares of the terms that were summed up to ``analytic``.
+        size: Sum of their absolute values.
+        length: By what a tolerance of single elements is multiplied.
     """
 
-    output: int
-    input: int
-    direction: str
-    verdict: str
-    numeric: float
-    analytic: float
-    error: float
+    leaf: int
+    direction: Any
+    found: Slopes
+    analytic: Any
+    spread: Any
+    size: Any
+    length: Any
 
 
-@dataclasses.dataclass
+class Path:
+    """The outputs, weighted by every upstream gradient, along a direction; remembers what it has computed."""
+
+    def __init__(self, curve: Curve, direction: Any) -> None:
+        self.curve, self.direction = curve, direction
+        self.known: dict[float, tuple[Any, Any]] = {}
+
+    def __call__(self, t: float) -> tuple[Any, Any]:
+        if t not in self.known:
+            self.known[t] = self.curve(t)
+        return self.known[t]
+
+
 class Screen:
-    """Compares ``vjp`` with ``forward``, both functions of arrays.
+    """The numeric side of a point: in double precision if the function takes it, else in its own dtype.
 
-    Args:
-        forward: Takes the inputs to a tuple of outputs.
-        vjp: ``vjp(inputs, grad_outputs)`` gives one gradient (or None, for zero) per input.
-        inputs: Floating-point arrays.
-        seed: Of the directions and upstream gradients.
-        atol: Widens the tolerance, 0 for nothing but the estimated error.
-        rtol: The same, relative to the slope.
-        precision: Machine epsilon of the arithmetic inside ``forward``.
-
-    >>> import numpy as np
-    >>> x = np.array([1.0, -2.0, 3.0])
-    >>> wrong = Screen(lambda x: (x * x,), lambda xs, gys: [2 * xs[0] * abs(gys[0])], [x])
-    >>> {finding.verdict for finding in wrong.compare()}, wrong.nonlinear()
-    ({'fail'}, [(0, 0)])
+    Attributes:
+        arrays: The leaves in the dtype of the numeric side.
+        gradients: ``gradients[d][o]`` are the gradients of the leaves for draw d and output o.
+        precision: Machine epsilon of the arithmetic inside the function.
+        native: Whether the numeric side runs in the dtypes that the user gave.
     """
 
-    forward: Callable[..., tuple[Any, ...]]
-    vjp: Callable[[Arrays, Arrays], Arrays]
-    inputs: Arrays
-    seed: int = 0
-    atol: float = 0.0
-    rtol: float = 0.0
-    precision: float = 2.0**-52
-    forward_calls: int = 0
-    backward_calls: int = 0
+    def __init__(self, point: Point, native: Evaluation) -> None:
+        self.point = point
+        self.outputs = [o for o in point.outputs if o in point.gradients]
+        self.arrays, self.evaluation = self._wide(native)
+        self.native = self.evaluation is native
+        self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
+        self.gradients = [[self._gradients(d, k, o) for k, o in enumerate(self.outputs)] for d in range(DRAWS)]
+        self.values = [self.evaluation.arrays[o] for o in self.outputs]
+        self.precision = max((float(np.finfo(y.dtype).eps) for y in self.values), default=2.0**-52)
+        self._flat = [y.astype(np.float64, copy=False).ravel() for y in self.values]
+        self._weights = [self._stacked(k) for k in range(len(self.outputs))]
+        self._scales = np.array([float(abs(v).max()) if v.size else 1.0 for vs in self.upstream for v in vs])
+        self._sizes = self._scales * np.array([norm(y) for y in self.values] * DRAWS)
+        self.noise: dict[int, Any] = {}
+        self._unmoved: list[Any] | None = None
+        self._bases: dict[int, Any] = {}
+        self._gradient_lengths: dict[int, list[float]] = {}
 
-    def __post_init__(self) -> None:
-        self._rng = generator(self.seed)
-        self._outputs = [np.asarray(y, np.float64) for y in self._evaluate(self.inputs)]
-        self._shapes = [y.shape for y in self._outputs]
-        self._upstream = [[signed(self._rng, s) for s in self._shapes] for _ in range(_DRAWS)]
-        self._gradients = [[self._backward(o, v[o]) for o in range(len(self._shapes))] for v in self._upstream]
+    def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
+        dtype = self.point.options.dtype
+        target = np.dtype(np.float64) if dtype is None else dtype
+        arrays = [x.astype(target) if is_float(x) else x for x in self.point.arrays]
+        if all(a.dtype == x.dtype for a, x in zip(arrays, self.point.arrays, strict=True)):
+            return self.point.arrays, native
+        try:
+            with np.errstate(all='ignore'):
+                evaluation = self.point.subject.evaluate([fresh_copy(x) for x in arrays])
+        except Exception:
+            if dtype is not None:
+                raise
+            return self.point.arrays, self._again()
+        if self._comparable(evaluation):
+            return arrays, evaluation
+        return self.point.arrays, self._again()
 
-    def _evaluate(self, inputs: Arrays) -> tuple[Any, ...]:
-        self.forward_calls += 1
-        return self.forward(*inputs)
+    def _again(self) -> Evaluation:
+        self.point.report.notes.append('The function does not take float64: measured in the dtype of the inputs.')
+        return self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
 
-    def _backward(self, output: int, v: Any) -> list[Any]:
-        """The gradients of all inputs for one output alone."""
-        self.backward_calls += 1
-        gys = [v if o == output else np.zeros(s) for o, s in enumerate(self._shapes)]
-        gys = [np.asarray(gy, y_dtype) for gy, y_dtype in zip(gys, self._dtypes(), strict=True)]
-        found = self.vjp(self.inputs, gys)
-        return [np.zeros(x.shape, x.dtype) if g is None else g for x, g in zip(self.inputs, found, strict=True)]
+    def _comparable(self, evaluation: Evaluation) -> bool:
+        pairs = [(self.point.values[o], evaluation.arrays[o]) for o in self.outputs]
+        return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
 
-    def _dtypes(self) -> list[Any]:
-        return [np.result_type(*(x.dtype for x in self.inputs))] * len(self._shapes)
+    def _cast_upstream(self, o: int, d: int) -> Any:
+        v = self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype)
+        # The second one is small, to find thresholds of the upstream gradient.
+        return times(v, 2.0**-11) if d == 1 and v.dtype.itemsize >= 8 else v
 
-    def nonlinear(self) -> list[tuple[int, int]]:
-        """The (output, input) pairs whose gradient is not linear in the upstream gradient; an exact test."""
-        pairs = []
-        for o in range(len(self._shapes)):
-            scaled = self._backward(o, FACTOR * self._upstream[0][o])
-            zero = self._backward(o, 0 * self._upstream[0][o])
-            for i, g in enumerate(self._gradients[0][o]):
-                if breaks_scaling(g, scaled[i]).any() or breaks_zero(zero[i]).any():
-                    pairs.append((o, i))
-        return pairs
+    def _gradients(self, d: int, k: int, o: int) -> list[Any]:
+        if d == 0 and self.native:
+            found = self.point.gradients[o]
+        else:
+            others = 'none' if self.point.options.check_undefined_grad else 'zeros'
+            gys = [None] * len(self.evaluation.outputs)
+            if others == 'zeros':
+                for other in self.outputs:
+                    gys[other] = times(self._cast_upstream(other, 0), 0)
+            gys[o] = self.upstream[d][k].copy()
+            found = self._vjp(gys, d == 1)
+        return found
 
-    def compare(self) -> list[Finding]:
-        """All pairs, along one isotropic and one relative direction of each input."""
-        return [
-            finding
-            for i, x in enumerate(self.inputs)
-            for name, draw in (('isotropic', isotropic), ('relative', relative))
-            for finding in self._along(i, name, draw(self._rng, x))
-        ]
+    def _vjp(self, gys: list[Any], on_variables: bool) -> list[Any]:
+        """The second draw goes through the rules on Variables, if there are such."""
+        try:
+            return self.evaluation.vjp(gys, on_variables)
+        except Exception:
+            if not on_variables:
+                raise
+        return self.evaluation.vjp(gys)
 
-    def _along(self, i: int, name: str, direction: Any) -> list[Finding]:
-        found = self.slopes(i, direction)
-        terms = [
-            gradients[o][i].astype(np.float64) * direction
-            for gradients in self._gradients
-            for o in range(len(self._shapes))
-        ]
+    def _stacked(self, k: int) -> Any:
+        xp = get_array_module(self.values[k])
+        rows = [self.upstream[d][k].ravel().astype(np.float64) for d in range(DRAWS)]
+        return xp.stack(rows)
+
+    # --- slopes ------------------------------------------------------------------------------------------------
+    def gradient(self, d: int, k: int, i: int) -> Any:
+        """The gradient of leaf ``i`` in double precision; zeros where backward gives none."""
+        g = self.gradients[d][k][i]
+        x = self.arrays[i]
+        return get_array_module(x).zeros(x.shape) if g is None else g.astype(np.float64, copy=False)
+
+    def path(self, i: int, direction: Any) -> Path:
+        """The way that leaf ``i`` goes along a direction."""
+        return Path(self._curve(i, self._line(i, direction), self._base(i)), direction)
+
+    def _line(self, i: int, direction: Any) -> Move:
+        x, on_device = self.arrays[i], get_array_module(self.arrays[i]).asarray(direction)
+        return lambda t: x + t * on_device
+
+    def agrees(self, i: int, path: Path) -> bool:
+        """Whether backward agrees with the first few differences, to ten digits; see :mod:`.quick`."""
+        if self.point.options.eps is not None or i in self.noise:
+            return False
+        flat = get_array_module(self.arrays[i]).asarray(path.direction).ravel()
+        gradients = [self.gradient(d, k, i).ravel() for d, k in self._pairs()]
+        analytic = [float(g @ flat) for g in gradients]
+        length = norm(flat) / max(flat.size, 1) ** 0.5
+        noise = (4 * self.precision * self._base(i)).tolist()
+        sizes = [size * length for size in self._lengths(i)]
+        slack = [(1e-10 + 16 * self.precision) * size for size in sizes]
+        return agrees(path, analytic, noise, slack, sizes, self.precision, first_step(self.precision))
+
+    def _lengths(self, i: int) -> list[float]:
+        """Euclidean lengths of the gradients of leaf ``i``."""
+        if i not in self._gradient_lengths:
+            self._gradient_lengths[i] = [norm(self.gradient(d, k, i)) for d, k in self._pairs()]
+        return self._gradient_lengths[i]
+
+    def along(self, i: int, direction: Any, max_calls: int | None = None, path: Path | None = None) -> Along:
+        """Measures the slopes along a direction and puts backward's beside them."""
+        on_device = get_array_module(self.arrays[i]).asarray(direction)
+        terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs()]
         with np.errstate(all='ignore'):
-            analytic = np.array([t.sum() for t in terms])
-            size = np.array([abs(t).sum() for t in terms])
-            rounding = 16 * self.precision * np.array([np.sqrt((t**2).sum()) for t in terms])
-        verdicts = judge(found, analytic, rounding, size, self.atol, self.rtol)
-        return [
-            Finding(k % len(self._shapes), i, name, verdicts[k], float(found.value[k]), a, float(found.error[k]))
-            for k, a in enumerate(analytic.tolist())
-        ]
+            analytic = np.array([float(t.sum()) for t in terms])
+            size = np.array([float(abs(t).sum()) for t in terms])
+            spread = np.array([norm(t) for t in terms])
+        found = self._slopes(i, path or self.path(i, direction), max_calls)
+        several = 1 if np.count_nonzero(direction) == 1 else 4
+        return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)))
 
-    def slopes(self, i: int, direction: Any) -> Slopes:
-        """How the outputs, weighted by every drawn upstream gradient, change when one input moves."""
-        return slopes(lambda t: self._projected(i, t * direction), self.precision)
+    def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
+        """As :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
+        scales = np.asarray(scales, np.float64)
+        moves = self._moves(i, elements, scales)
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs()]
+        found = self._slopes_together(i, moves, levels, start)
+        repeated = np.repeat(scales, len(chosen))
+        analytic = np.stack(chosen, axis=1).ravel() * repeated
+        return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated)
 
-    def _projected(self, i: int, offset: Any) -> tuple[Any, Any]:
+    def _moves(self, i: int, elements: Any, scales: Any) -> list[Move]:
+        x, xp = self.arrays[i], get_array_module(self.arrays[i])
+
+        def moved(t: float, j: int, scale: float) -> Any:
+            copy = xp.array(x, order='C')
+            copy.ravel()[j] += t * scale
+            return copy
+
+        pairs = zip(elements, scales, strict=True)
+        return [functools.partial(moved, j=int(j), scale=float(scale)) for j, scale in pairs]
+
+    def differences(self, i: int, elements: Any, scales: Any, step: float) -> tuple[Any, Any, Any]:
+        """For each (element, draw, output) a central difference, backward's value, and the rounding error."""
+        base = self._base(i)
+        moves = self._moves(i, elements, scales)
+        curves = [self._curve(i, move, base) for move in moves]
+        slopes = np.stack([(c(step)[0] - c(-step)[0]) / (2 * step) for c in curves]) / scales[:, None]
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs()]
+        noise = self.noise.get(i, 4 * self.precision * base)
+        return slopes, np.stack(chosen, axis=1), 4 * noise[None] / (step * scales[:, None])
+
+    def _slopes(self, i: int, curve: Curve, max_calls: int | None) -> Slopes:
+        if self.point.options.eps is not None:
+            return fixed_step(curve, self.precision, self.point.options.eps)
+        noise = self.noise.get(i)
+        return slopes(curve, self.precision, max_calls=max_calls, start=self._first_step(i), noise=noise)
+
+    def _slopes_together(self, i: int, moves: Sequence[Move], levels: int, start: float | None) -> Slopes:
+        base = self._base(i)
+        curves = [self._curve(i, move, base) for move in moves]
+
+        def curve(t: float) -> tuple[Any, Any]:
+            values, sizes = zip(*(c(t) for c in curves), strict=True)
+            return np.concatenate(values), np.concatenate(sizes)
+
+        if self.point.options.eps is not None:
+            return fixed_step(curve, self.precision, self.point.options.eps)
+        noise = np.tile(self.noise[i], len(moves)) if i in self.noise else None
+        start = self._first_step(i) if start is None else start
+        return slopes(curve, self.precision, levels=levels, start=start, noise=noise)
+
+    def _first_step(self, i: int) -> float | None:
+        """The largest step that suits the measured noise."""
+        if i not in self.noise:
+            return None
+        return first_step(max(self.precision, self._relative_noise(i) / 4))
+
+    def _relative_noise(self, i: int) -> float:
+        known = self._sizes > 0
+        if i not in self.noise or not known.any():
+            return 0.0
+        return float((self.noise[i][known] / self._sizes[known]).max())
+
+    def _base(self, i: int) -> Any:
+        """Size of what is rounded at the point itself: the outputs, and the steps of the leaf."""
+        if i not in self._bases:
+            x = _finite_part(self.arrays[i])
+            moved = [norm(self.gradient(d, k, i) * x) for d, k in self._pairs()]
+            self._bases[i] = self._sizes + np.array(moved)
+        return self._bases[i]
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        return [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
+
+    def _curve(self, i: int, move: Move, base: Any) -> Curve:
         """The change of every weighted output; differences first, so that summation loses nothing."""
-        inputs = list(self.inputs)
-        inputs[i] = (inputs[i] + offset).astype(inputs[i].dtype)
-        outputs = [np.asarray(y, np.float64) for y in self._evaluate(inputs)]
-        values, sizes = [], []
-        for v, gradients in zip(self._upstream, self._gradients, strict=True):
-            for o, y in enumerate(outputs):
-                values.append((v[o] * (y - self._outputs[o])).sum())
-                sizes.append(_norm(v[o] * y) + _norm(gradients[o][i].astype(np.float64) * inputs[i]))
-        return np.array(values), np.array(sizes)
+        zero = np.zeros(len(base))
+        x, arrays, xp = self.arrays[i], list(self.arrays), get_array_module(self.arrays[i])
+        variables = self._variables()
+
+        def curve(t: float) -> tuple[Any, Any]:
+            if not t:
+                return zero, base
+            arrays[i] = xp.asarray(move(t), dtype=x.dtype)
+            outputs = self.point.subject.reevaluate(arrays, variables).arrays
+            changes = [
+                outputs[o].astype(np.float64, copy=False).ravel() - y
+                for o, y in zip(self.outputs, self._flat, strict=True)
+            ]
+            values = [host(w @ change) for w, change in zip(self._weights, changes, strict=True)]
+            sizes = np.array([norm(change) for change in changes] * DRAWS)
+            return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], base + self._scales * sizes
+
+        return curve
+
+    def _variables(self) -> list[Any]:
+        """Variables of the unmoved leaves, made once."""
+        if self._unmoved is None:
+            pairs = zip(self.point.subject.leaves, self.arrays, strict=True)
+            self._unmoved = [leaf.variable(array) for leaf, array in pairs]
+        return self._unmoved
+
+    # --- verdicts ----------------------------------------------------------------------------------------------
+    def measure_noise(self, i: int, measured: Sequence[Along]) -> None:
+        """From now on counts with the rounding errors that leaf ``i`` really meets inside the function."""
+        if i in self.noise:
+            return
+        self.noise[i] = np.max([self._noise_along(i, a) for a in measured], axis=0)
+
+    def _noise_along(self, i: int, along: Along) -> Any:
+        curve = self.path(i, along.direction)
+        best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
+        scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
+        plateau = np.where(along.found.noise > 8 * self.precision * self._base(i), along.found.noise, 0.0)
+        measured = [measured_noise(curve, s) for s in sorted(scales)]
+        return np.max([plateau, self._quantum(i, along.direction), *measured], axis=0)
+
+    def _quantum(self, i: int, direction: Any) -> Any:
+        """Rounding errors from the smallest change that each element of the outputs is capable of.
+
+        Values that come from the difference of larger numbers are multiples of the rounding of these. The step
+        grows until an element changes for the first time; jumps of the function itself are much larger.
+        """
+        line, limit = self._line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
+        quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
+        arrays = list(self.arrays)
+        for level in reversed(range(_QUANTUM_LEVELS)):
+            arrays[i] = get_array_module(self.arrays[i]).asarray(line(1e-2 / 4**level), dtype=self.arrays[i].dtype)
+            outputs = self.point.subject.reevaluate(arrays, self._variables()).arrays
+            for k, o in enumerate(self.outputs):
+                change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
+                quanta[k] += (quanta[k] == 0) * change
+        quanta = [q * (q <= limit + _LARGEST_QUANTUM * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
+        return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self._pairs()])
+
+    def tolerance(self, along: Along) -> Any:
+        """The greatest error allowed, for each entry."""
+        widened, rtol = self._widened(along)
+        return along.found.error + self._rounding(along) + widened + rtol * abs(along.found.value)
+
+    def verdicts(self, along: Along) -> Any:
+        """The verdict for each entry."""
+        widened, rtol = self._widened(along)
+        resolution = max(_BLURRED if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
+        # Moving the input by its own size would change the values by no more than some roundings.
+        tiny = along.found.flat & (along.spread <= 64 * along.found.noise)
+        rounding = self._rounding(along)
+        return judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
+
+    def _rounding(self, along: Along) -> Any:
+        return 16 * self._effective_precision(along.leaf) * along.spread
+
+    def _effective_precision(self, i: int) -> float:
+        """Single precision at worst: functions may compute in float32 on the way, and so does their backward."""
+        return max(self.precision, min(self._relative_noise(i) / 4, _SINGLE))
+
+    def _widened(self, along: Along) -> tuple[Any, float]:
+        """The user's tolerances of single elements, for sums of them whose errors have random signs."""
+        atol, rtol = self.point.options.extra
+        atol += self.point.options.nondet_tol
+        if not atol and not rtol:
+            return 0.0, 0.0
+        with np.errstate(all='ignore'):
+            return atol * along.length + rtol * along.spread, rtol
+
+    def directions(self, i: int) -> list[Any]:
+        """One isotropic direction, one relative to the size of each element; of unit length with a fixed step."""
+        x = host(self.arrays[i])
+        drawn = [draw(self.point.rng, x) for draw in (isotropic, relative)]
+        drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
+        drawn = [project(self.point, i, d) for d in drawn]
+        if self.point.options.eps is None:
+            return drawn
+        return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
 
 
-def _norm(terms: Any) -> float:
-    """Size of the rounding error of the terms together, in units of the precision; errors add up at random."""
-    finite = terms[np.isfinite(terms)]
-    return float(np.sqrt((finite**2).sum()))
+def project(point: Point, i: int, direction: Any) -> Any:
+    """The direction as far as it is tangent to where the input lives, if the user says what that is."""
+    tangent = point.options.tangent
+    if isinstance(tangent, (tuple, list)):
+        tangent = tangent[i] if i < len(tangent) else None
+    if tangent is None or point.subject.leaves[i].parameter is not None:
+        return direction
+    return np.asarray(tangent(direction), np.float64)
+
+
+def _finite(array: Any) -> bool:
+    return bool(get_array_module(array).isfinite(array).all())
+
+
+def _finite_part(array: Any) -> Any:
+    xp = get_array_module(array)
+    return array if _finite(array) else xp.where(xp.isfinite(array), array, 0)
+
+
+def budget(used: int) -> int:
+    """Calls left for the next direction of an input."""
+    return max(_BUDGET - used, 5)

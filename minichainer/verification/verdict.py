@@ -25,6 +25,7 @@ def judge(
     atol: float = 0.0,
     rtol: float = 0.0,
     resolution: float = 1e-4,
+    tiny: Any = False,
 ) -> Any:
     """Compares slopes with what backward says.
 
@@ -42,6 +43,7 @@ def judge(
         rtol: Tolerance of the user relative to the slope.
         resolution: The worst error of a slope with which "pass" still means something, relative to ``scale`` or
             to the steepest slope nearby.
+        tiny: Where slopes are known to be of the size of rounding errors, so that more cannot be asked for.
 
     Returns:
         An array of m strings: "pass", "fail", "nondifferentiable", "unresolved", "not_finite".
@@ -52,9 +54,9 @@ def judge(
         distance = abs(found.value - analytic)
         size = np.maximum(np.maximum(scale, found.secant), np.maximum(abs(found.value), abs(analytic)))
         sharp = doubt <= np.maximum(resolution * size, user)
-        sharp |= found.flat & (abs(analytic) <= found.noise + rounding)
+        sharp |= found.flat & (abs(analytic) <= found.noise + rounding) | tiny
         agrees = distance <= doubt + user
-        hopeless = distance > 10 * doubt + user
+        hopeless = found.credible & (distance > 10 * doubt + user)
         verdicts = np.full(found.value.shape, UNRESOLVED, dtype=object)
         verdicts[~agrees & (sharp | hopeless)] = FAIL
         verdicts[agrees & sharp] = PASS

@@ -39,6 +39,10 @@ def node(forward, backward, label='Node'):
     return function
 
 
+def zero(gy):
+    return 0.0 if gy is None else gy
+
+
 def outer_sum(x, w):
     return (x * x) @ w
 
@@ -53,12 +57,12 @@ RIGHT = {
     'operators': (lambda x, y: x * x * y - x / (y + 3), [uniform(3, 4), uniform(3, 4)], [uniform(3, 4)]),
     'two inputs': (node(outer_sum, outer_sum_gradient), [uniform(3, 4), uniform(4, 2)], [uniform(3, 2)]),
     'two outputs': (
-        node(lambda x: (x * x, np.exp(x)), lambda xs, a, b: 2 * xs[0] * a + np.exp(xs[0]) * b),
+        node(lambda x: (x * x, np.exp(x)), lambda xs, a, b: 2 * xs[0] * zero(a) + np.exp(xs[0]) * zero(b)),
         [uniform(5)],
         [uniform(5, seed=3), uniform(5, seed=4)],
     ),
     'second output ignored': (
-        node(lambda x: (x * x, abs(x)), lambda xs, a, b: 2 * xs[0] * a),
+        node(lambda x: (x * x, abs(x)), lambda xs, a, b: 2 * xs[0] * zero(a)),
         [uniform(5)],
         [uniform(5, seed=3), None],
     ),
@@ -107,20 +111,22 @@ def test_kink_detection_does_not_mistake_rounding_in_single_precision_for_a_kink
 
 SQUARE = np.square
 WRONG = {
-    'factor': (SQUARE, lambda xs, gy: 3 * xs[0] * gy, 'Backward is 1.5 times the numeric gradient'),
-    'sign': (SQUARE, lambda xs, gy: -2 * xs[0] * gy, 'Backward is -1 times the numeric gradient'),
-    'zero': (SQUARE, lambda xs, gy: 0 * gy, 'Backward gives zero, or no gradient at all'),
-    'None': (SQUARE, lambda xs, gy: None, r'inputs\[0\]: numeric \S+, backward 0 \(no gradient\)  WRONG'),
-    'NaN': (SQUARE, lambda xs, gy: np.nan * gy, 'Backward gives NaN or infinity there'),
-    'infinity': (SQUARE, lambda xs, gy: np.inf * abs(gy), 'Backward gives NaN or infinity there'),
-    'NaN on both sides': (lambda x: x * np.nan, lambda xs, gy: gy * np.nan, 'itself gives NaN or infinity'),
-    'infinity on both sides': (lambda x: x * np.inf, lambda xs, gy: gy * np.inf, 'itself gives NaN'),
-    'absolute gy': (SQUARE, lambda xs, gy: 2 * xs[0] * abs(gy), r'elements of inputs\[0\] are wrong'),
-    'positive gy': (SQUARE, lambda xs, gy: 2 * xs[0] * np.maximum(gy, 0), r'elements of inputs\[0\] are'),
-    'squared gy': (SQUARE, lambda xs, gy: 2 * xs[0] * gy * gy, '12 of 12 elements'),
-    'gy ignored': (SQUARE, lambda xs, gy: 2 * xs[0], '12 of 12 elements'),
-    'shifted': (SQUARE, lambda xs, gy: np.roll(2 * xs[0] * gy, 1), '12 of 12 elements'),
-    'missing term': (lambda x: x * x + 0.1 * x, lambda xs, gy: 2 * xs[0] * gy, '12 of 12 elements'),
+    'factor': (SQUARE, lambda xs, gy: 3 * xs[0] * gy, 'factor: backward gives 1.5 times the gradient'),
+    'sign': (SQUARE, lambda xs, gy: -2 * xs[0] * gy, 'sign: backward gives -1 times the gradient'),
+    'zero': (SQUARE, lambda xs, gy: 0 * gy, 'detached: backward gives zeros'),
+    'None': (SQUARE, lambda xs, gy: None, 'missing: backward gives None, but the function depends on this input'),
+    'NaN': (SQUARE, lambda xs, gy: np.nan * gy, 'not finite: backward gives NaN or infinity'),
+    'infinity': (SQUARE, lambda xs, gy: np.inf * abs(gy), 'not finite: backward gives NaN or infinity'),
+    'absolute gy': (SQUARE, lambda xs, gy: 2 * xs[0] * abs(gy), 'not linear in the upstream gradient: these are'),
+    'positive gy': (SQUARE, lambda xs, gy: 2 * xs[0] * np.maximum(gy, 0), 'not linear in the upstream gradient'),
+    'squared gy': (SQUARE, lambda xs, gy: 2 * xs[0] * gy * gy, 'not linear in the upstream gradient'),
+    'gy ignored': (SQUARE, lambda xs, gy: 2 * xs[0], 'not linear in the upstream gradient'),
+    'shifted': (SQUARE, lambda xs, gy: np.roll(2 * xs[0] * gy, 1), 'shifted: .* shifted by 1 in C order'),
+    'missing term': (
+        lambda x: x * x + 0.1 * x,
+        lambda xs, gy: 2 * xs[0] * gy,
+        'missing term: 0.1 times the upstream gradient is missing',
+    ),
 }
 
 
@@ -129,14 +135,16 @@ def test_wrong_gradient_fails(name):
     forward, backward, message = WRONG[name]
     with pytest.raises(AssertionError, match=message) as error:
         check_backward(node(forward, backward, 'planted'), uniform(3, 4), uniform(3, 4, seed=5))
-    assert str(error.value).startswith('check_backward failed (eps=0.001 atol=1e-05 rtol=0.0001) for planted\n')
-    for words in (
-        'gradients (numeric):  ',
-        'gradients (backward): ',
-        'inputs[0]: (3, 4):float64',
-        'grad_outputs[0]:',
-    ):
-        assert words in str(error.value)
+    assert str(error.value).startswith('check_backward failed for planted: a gradient is wrong.\n')
+    assert 'output 0, inputs[0] (3, 4) float64: ' in str(error.value)
+    replay = f'check_gradients(planted, inputs, subgradient=True, seed={error.value.report.seed})'
+    assert f'Replay: minichainer.gradient_check.{replay}' in str(error.value)
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf])
+def test_the_same_nan_on_both_sides_fails(value):
+    with pytest.raises(AssertionError, match='not finite: output 0 is .* check the inputs against the domain'):
+        check_backward(node(lambda x: x * value, lambda xs, gy: gy * value), uniform(3, 4), uniform(3, 4, seed=5))
 
 
 def test_one_wrong_element_is_named():
@@ -149,8 +157,8 @@ def test_one_wrong_element_is_named():
     with pytest.raises(AssertionError) as error:
         check_backward(node(SQUARE, backward), x, gy)
     expected = 2 * x[1, 2] * gy[1, 2]
-    assert '1 of 12 elements of inputs[0] are wrong' in str(error.value)
-    row = re.search(r'  \(1, 2\) \| (\S+) \| (\S+) \| ', str(error.value))
+    assert '1 of 12 elements are wrong' in str(error.value)
+    row = re.search(r'  \(1, 2\)  (\S+) +(\S+) ', str(error.value))
     np.testing.assert_allclose([float(n) for n in row.groups()], [expected, 1.1 * expected], rtol=1e-6)
 
 
@@ -173,35 +181,28 @@ def test_the_wrong_input_among_several_is_named():
 
     with pytest.raises(AssertionError) as error:
         check_backward(node(outer_sum, backward), (uniform(3, 4), uniform(4, 2)), uniform(3, 2))
-    text = str(error.value)
-    assert '  ok\n' in text[text.index('inputs[0]: numeric') : text.index('inputs[1]: numeric')]
-    assert '8 of 8 elements of inputs[1] are wrong' in text
+    assert 'inputs[1] (4, 2) float64: 8 of 8 elements are wrong' in str(error.value)
+    assert 'inputs[0]' not in str(error.value)
 
 
 def test_the_message_for_large_arrays_stays_short():
     wrong = node(SQUARE, lambda xs, gy: xs[0] * gy)
-    with pytest.raises(AssertionError, match='inputs.0. has 1000000 elements; check a smaller one') as error:
+    with pytest.raises(AssertionError, match='1000000 of 1000000 elements are wrong') as error:
         check_backward(wrong, uniform(1000, 1000), uniform(1000, 1000, seed=5))
     assert len(str(error.value).splitlines()) < 20
 
 
-def test_the_message_survives_a_function_that_raises_while_it_is_made():
+def test_an_exception_of_the_function_propagates():
     calls = []
 
     def limited(x):
         calls.append(x)
-        if len(calls) > 3:
+        if len(calls) > 5:
             raise OverflowError('no more')
-        return node(SQUARE, lambda xs, gy: xs[0] * gy)(x)
+        return x * x
 
-    with pytest.raises(AssertionError, match='check_backward failed(.|\n)*another call.*OverflowError'):
+    with pytest.raises(OverflowError, match='no more'):
         check_backward(limited, uniform(3), uniform(3))
-
-
-def test_a_small_error_in_single_precision_comes_with_advice():
-    rough = node(SQUARE, lambda xs, gy: np.float32(2.01) * xs[0] * gy)
-    with pytest.raises(AssertionError, match=r'inputs\[0\] is float32: dtype=numpy.float64'):
-        check_backward(rough, uniform(3, dtype=np.float32), uniform(3, dtype=np.float32))
 
 
 # The contract of y_grad
@@ -210,7 +211,7 @@ def test_a_small_error_in_single_precision_comes_with_advice():
 def test_y_grad_of_a_loss_may_be_left_out():
     total = node(lambda x: np.asarray((x * x).sum()), lambda xs, gy: 2 * xs[0] * gy)
     check_backward(total, uniform(3), None)
-    with pytest.raises(AssertionError, match=r'grad_outputs\[0\]: \(\):float64\n1.0'):
+    with pytest.raises(AssertionError, match='factor: backward gives 0.5 times the gradient'):
         check_backward(node(lambda x: np.asarray((x * x).sum()), lambda xs, gy: xs[0] * gy), uniform(3), None)
 
 
@@ -243,25 +244,24 @@ def test_integer_boolean_and_none_inputs_are_passed_on():
 
     i, mask = np.array([2, 3]), np.array([True, False])
     check_backward(func, (uniform(2, dtype='f'), i, mask, None), uniform(2, dtype='f'), dtype=np.float64)
-    assert seen == [(i.dtype, False, np.dtype(bool), None)] * 3
+    assert set(seen) == {(i.dtype, False, np.dtype(bool), None)}
 
 
-def test_nothing_to_compare_passes():
-    check_backward(lambda i: Variable(i.array * 1.0), np.array([1, 2]), uniform(2))
+def test_nothing_to_compare_passes_with_a_warning():
+    with pytest.warns(UserWarning, match='nothing to check, no input and no parameter is differentiable'):
+        check_backward(lambda i: Variable(i.array * 1.0), np.array([1, 2]), uniform(2))
 
 
 def test_no_grads_true_means_neither_moved_nor_compared():
     detached = node(lambda x, w: x * w, lambda xs, gy: (xs[1] * gy, None))
     arguments = (detached, (uniform(3), uniform(3, seed=4)), uniform(3))
-    with pytest.raises(AssertionError, match=r'inputs\[1\].*no gradient.*WRONG'):
+    with pytest.raises(AssertionError, match=r'inputs\[1\](.|\n)*missing: backward gives None'):
         check_backward(*arguments)
     check_backward(*arguments, no_grads=[False, True])
 
 
 def test_no_grads_true_refuses_a_gradient():
-    with pytest.raises(
-        RuntimeError, match=r'gradient of inputs\[1\] must be None.*no_grads.*product.*\(3,\):float64'
-    ):
+    with pytest.raises(RuntimeError, match=r'gradient of inputs\[1\] must be None.*no_grads'):
         product = node(lambda x, w: x * w, lambda xs, gy: (xs[1] * gy, xs[0] * gy), 'product')
         check_backward(product, (uniform(3), uniform(3)), uniform(3), no_grads=[False, True])
 
@@ -286,8 +286,7 @@ def test_dtype_is_that_of_the_numeric_side_only():
     x, w, i = uniform(3, dtype='f'), uniform(3, dtype='f'), np.arange(3)
     check_backward(lambda x, w, i: func(x, w.array, i), (x, w, i), x, p, dtype='d', no_grads=[False, True, True])
     assert seen[0] == tuple(map(np.dtype, 'ffl' if i.dtype == 'l' else 'ffq')) + (np.dtype('f'),)
-    assert {dtypes[:2] + dtypes[3:] for dtypes in seen[1:]} == {(np.dtype('d'),) * 3}
-    assert len(seen) == 3
+    assert {dtypes[:2] + dtypes[3:] for dtypes in seen} == {(np.dtype('f'),) * 3, (np.dtype('d'),) * 3}
 
 
 @pytest.mark.parametrize('dtype', [np.int32, bool, np.complex64])
@@ -334,7 +333,7 @@ def test_params_are_left_as_they_were(name, with_grad):
 def test_params_are_compared_and_named():
     p = Parameter(uniform(3, seed=7), name='W')
     wrong = node(np.multiply, lambda xs, gy: (xs[1] * gy, 2 * xs[0] * gy))
-    with pytest.raises(AssertionError, match=r'elements of params\[0\] \(W\) are wrong(.|\n)*is 2 times'):
+    with pytest.raises(AssertionError, match=r'params\[0\] \(W\) \(3,\) float64(.|\n)*backward gives 2 times'):
         check_backward(lambda x: wrong(x, p), uniform(3), uniform(3), params=p)
 
 
@@ -361,12 +360,18 @@ def spoil_gy(xs, gy):
 
 
 IN_PLACE = {
-    'forward': (node(in_place, lambda xs, gy: 2 * xs[0] * gy), r'changes inputs\[0\] in place'),
+    'forward': (
+        node(in_place, lambda xs, gy: 2 * xs[0] * gy),
+        r'modified in place: the forward pass changes inputs\[0\]',
+    ),
     'backward': (
         node(SQUARE, lambda xs, gy: (in_place(xs[0]), 2 * xs[0] * gy)[1]),
-        r'changes inputs\[0\] in',
+        r'modified in place: the backward pass changes inputs\[0\]',
     ),
-    'upstream gradient': (node(SQUARE, spoil_gy), r'changes grad_outputs\[0\] in place'),
+    'upstream gradient': (
+        node(SQUARE, spoil_gy),
+        'modified in place: backward changes the upstream gradient of output 0',
+    ),
 }
 
 
@@ -397,7 +402,7 @@ def test_memory_layouts(name):
         return x * x
 
     check_backward(func, x, uniform(3, 4, seed=2))
-    assert contiguous == [False] * 3
+    assert contiguous[0] is False
 
 
 # Other bad arguments
@@ -414,7 +419,6 @@ WRONG_TYPES = {
     'y_grad': (lambda x: x, ONE, 1.0, (), r'y_grad\[0\] must be a numpy.ndarray.*not float'),
     'params': (lambda x: x, ONE, ONE, ONE, r'params\[0\] must be a Variable.*not ndarray'),
     'output': (lambda x: x.array, ONE, ONE, (), r'must return Variables, but output 0 is a ndarray'),
-    'complex': (lambda x: x, ONE * 1j, ONE, (), r'inputs\[0\] is complex128; complex'),
 }
 
 
@@ -425,6 +429,13 @@ def test_wrong_types(name):
         check_backward(func, x, gy, params)
 
 
+def test_complex_numbers_are_not_supported_yet():
+    with pytest.raises(
+        NotImplementedError, match=r'inputs\[0\] is complex128: complex numbers are not supported yet'
+    ):
+        check_backward(lambda x: x, ONE * 1j, ONE)
+
+
 def test_an_uninitialized_parameter_is_refused():
     with pytest.raises(ValueError, match=r'params\[0\] \(W\) is not initialized: call the link once'):
         check_backward(lambda x: x, ONE, ONE, Parameter(name='W'))
@@ -432,7 +443,7 @@ def test_an_uninitialized_parameter_is_refused():
 
 KINKS = {
     'absolute value': (node(abs, lambda xs, gy: np.sign(xs[0]) * gy), np.zeros(1)),
-    'one element of many': (node(abs, lambda xs, gy: np.sign(xs[0]) * gy), np.array([1.0, 1e-5, -1.0])),
+    'one element of many': (node(abs, lambda xs, gy: np.sign(xs[0]) * gy), np.array([1.0, 0.0, -1.0])),
     'step': (node(np.sign, lambda xs, gy: 0 * gy), np.zeros(2)),
     'edge of the domain': (node(lambda x: np.where(x < 0, np.nan, x), lambda xs, gy: gy), np.zeros(2)),
 }
@@ -441,5 +452,5 @@ KINKS = {
 @pytest.mark.parametrize('name', KINKS)
 def test_kinks_are_found(name):
     func, x = KINKS[name]
-    with pytest.raises(NondifferentiableError, match='not differentiable along the direction of check_backward'):
+    with pytest.raises(NondifferentiableError, match='nondifferentiable for Node(.|\n)*kink: '):
         check_backward(func, x, np.ones(x.shape), detect_nondifferentiable=True)

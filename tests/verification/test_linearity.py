@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minichainer.verification.linearity import FACTOR, breaks_scaling, breaks_zero, safe_scale
+from minichainer.verification.linearity import FACTOR, breaks_scaling, breaks_zero, far_factor
 
 X = np.random.RandomState(0).normal(size=(7, 5))
 W = np.random.RandomState(1).normal(size=(5, 6))
@@ -65,10 +65,14 @@ def test_a_finite_number_against_nan_is_a_difference():
     assert breaks_scaling(np.array([1.0]), np.array([np.nan])).all()
 
 
-@pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
-def test_safe_scale(dtype):
-    limit = np.finfo(dtype).max
-    assert safe_scale(np.array([1, np.nan, np.inf], dtype)) == 1.0
-    assert safe_scale(np.zeros(0, dtype)) == 1.0
-    scale = safe_scale(np.array([limit, 1], dtype))
-    assert scale == 2.0**-4
+@pytest.mark.parametrize('dtype', [np.float32, np.float64])
+def test_a_far_factor_finds_limits_that_a_near_one_does_not(dtype):
+    v = X.astype(dtype)
+    clipped = [np.clip(a, -100, 100) for a in (v, dtype(FACTOR) * v, dtype(-2048) * v)]
+    assert not breaks_scaling(*clipped[:2]).any()
+    assert breaks_scaling(clipped[0], clipped[2], -2048.0).any()
+
+
+def test_the_far_factor_is_not_used_where_it_may_overflow():
+    assert far_factor([X, None, np.zeros(0)]) == far_factor([X.astype('f')]) == -2048
+    assert far_factor([X.astype('e')]) == far_factor([X, np.array([1e300])]) == far_factor([np.array([np.nan])]) == -2

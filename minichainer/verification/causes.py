@@ -1,0 +1,73 @@
+"""The probable cause of a wrong gradient, from everything that a screen knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.diagnosis import Evidence, diagnose
+from minichainer.verification.leaves import host
+from minichainer.verification.screen import Screen
+
+
+def missing_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
+    """The cause where backward gives nothing, or nothing but zeros; None where it gives something."""
+    g = screen.gradients[d][k][i]
+    if g is not None and bool(g.any()):
+        return None
+    o, label = screen.outputs[k], screen.point.subject.leaves[i].label
+    rest = [other for other in range(len(screen.outputs)) if other != k and _gives(screen, d, other, i)]
+    if rest and screen.point.order == 1:
+        return f"an output's gradient ignored: {label} gets gradients from other outputs, but none from output {o}"
+    if g is None and screen.point.order == 1:
+        return 'missing: backward gives None, but the function depends on this input'
+    what = 'None' if g is None else 'zeros'
+    return f'detached: backward gives {what}; the gradient does not get through to this input'
+
+
+def _gives(screen: Screen, d: int, k: int, i: int) -> bool:
+    g = screen.gradients[d][k][i]
+    return g is not None and bool(g.any())
+
+
+def same_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
+    """The cause where backward gives for this leaf what it gives for another one."""
+    g = screen.gradient(d, k, i)
+    for j in screen.point.subject.moving:
+        other = screen.gradient(d, k, j)
+        if j != i and other.shape == g.shape and g.size > 1 and bool((other == g).all()):
+            label = screen.point.subject.leaves[j].label
+            return f'swapped inputs: backward gives here what it gives for {label}'
+    return None
+
+
+def unsummed_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
+    """The cause where backward uses one slice of the upstream gradient only, of an axis to be summed over."""
+    v, o = screen.upstream[d][k], screen.outputs[k]
+    g = screen.gradient(d, k, i)
+    if v.size <= g.size or not v.ndim:
+        return None
+    for axis, n in enumerate(v.shape):
+        for index in {0, n - 1} if n > 1 else ():
+            alone = v * 0
+            place = (slice(None),) * axis + (index,)
+            alone[place] = v[place]
+            found = screen.evaluation.vjp(screen.point.only(o, alone))[i]
+            if found is not None and bool((abs(found - g) <= 1e-9 * abs(g).max()).all()):
+                return (
+                    f'not summed over a broadcast axis: backward uses index {index} of axis {axis} of the upstream '
+                    'gradient and ignores the others'
+                )
+    return None
+
+
+def element_cause(screen: Screen, i: int, k: int, d: int, evidence: dict[str, Any]) -> str:
+    """The cause from the elements: those measured, or all where the others are known to be right."""
+    y, v = host(screen.values[k]), host(screen.upstream[d][k]).astype(np.float64)
+    data = {'the upstream gradient': v, 'the output': y}
+    for j, leaf in enumerate(screen.point.subject.leaves):
+        if j != i and leaf.array.dtype.kind == 'f':
+            data[leaf.label] = host(screen.arrays[j])
+    cause = diagnose(Evidence(**evidence, data=data))
+    return f'{cause.name}: {cause.text}'

@@ -1,0 +1,96 @@
+"""The order of work: exact checks, numeric screen, and only after a mismatch where and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.directions import generator
+from minichainer.verification.exact import ExactChecks, Stop
+from minichainer.verification.jacobian import full_jacobian
+from minichainer.verification.leaves import spread
+from minichainer.verification.locate import Locator
+from minichainer.verification.message import text_of
+from minichainer.verification.native import compare_native
+from minichainer.verification.options import Options
+from minichainer.verification.point import Point
+from minichainer.verification.report import VERDICTS, GradientReport
+from minichainer.verification.screen import Along, Screen, budget
+from minichainer.verification.subject import Subject, gradient_subject
+from minichainer.verification.verdict import PASS
+
+
+def examine(subject: Subject, given: Sequence[Any] | None, options: Options) -> GradientReport:
+    """Checks all orders up to the one asked for, and stops at the first that is not right.
+
+    Args:
+        subject: The function.
+        given: Upstream gradients given by the user, one tuple per order; None for an order without.
+        options: How to check.
+    """
+    report = GradientReport(options.order, options.seed or 0)
+    rng = generator(report.seed)
+    try:
+        for order in range(1, options.order + 1):
+            point = Point(subject, options, report, order, rng, (given or {}).get(order))
+            _examine_order(point)
+            if report.verdict != 'pass' or order == options.order:
+                break
+            subject = gradient_subject(subject, _upstream_of(point), options.fixed_upstream if order == 1 else ())
+    except Stop:
+        pass
+    report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
+    report.forward_calls, report.backward_calls = subject.calls.forward, subject.calls.backward
+    report.message = text_of(report, subject, options)
+    return report
+
+
+def _upstream_of(point: Point) -> list[Any]:
+    """Where the gradients are to be differentiated: the upstream gradients given by the user, or drawn."""
+    upstream = [None] * len(point.values)
+    for o in point.outputs:
+        given = None if point.given is None else point.given[o]
+        upstream[o] = point.upstream[o][0] if given is None else given
+        if point.options.non_contiguous:
+            upstream[o] = spread(upstream[o])
+    return upstream
+
+
+def _examine_order(point: Point) -> None:
+    exact = ExactChecks(point)
+    exact.run()
+    point.outputs = [o for o in point.outputs if o in point.gradients]
+    if not point.outputs:
+        return
+    screen = Screen(point, exact.first)
+    for i in point.subject.moving:
+        if any((o, i) not in point.broken for o in point.outputs):
+            _examine_leaf(screen, i)
+    if not screen.native:
+        compare_native(screen)
+    if point.options.full_jacobian and point.report.verdict == PASS:
+        full_jacobian(screen)
+
+
+def _examine_leaf(screen: Screen, i: int) -> None:
+    if not screen.arrays[i].size:
+        return
+    paths = [screen.path(i, direction) for direction in screen.directions(i)]
+    agree = [screen.agrees(i, path) for path in paths]
+    if all(agree):
+        return
+    measured: list[Along] = []
+    for path in paths:
+        used = sum(len(p.known) for p in paths if p is not path)
+        most = max(5, len(path.known)) if agree[len(measured)] else budget(used)
+        measured.append(screen.along(i, path.direction, most, path))
+    verdicts = np.stack([screen.verdicts(along) for along in measured])
+    verdicts[np.array(agree)] = PASS
+    for k, o in enumerate(screen.outputs):
+        if (o, i) in screen.point.broken:
+            continue
+        mine = verdicts[:, k :: len(screen.outputs)]
+        if not (mine == PASS).all():
+            Locator(screen, i, k, measured, mine).explain()

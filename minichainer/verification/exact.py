@@ -1,0 +1,324 @@
+"""What needs no tolerance: shapes, dtypes, repeatability, linearity in the upstream gradient, nothing modified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.verification.leaves import fresh_copy, host, largest, same
+from minichainer.verification.linearity import breaks_scaling, breaks_zero, far_factor
+from minichainer.verification.point import Point, times
+from minichainer.verification.subject import Evaluation
+
+#: How the graph's own checks of a user's backward begin.
+_STRUCTURE = re.compile(r'backward of .* returned a wrong (number of gradients|gradient for input)')
+#: What differs a little from 1, so that other data stay within the domain of most functions.
+_OTHER = 1 - 2.0**-10
+
+
+class Stop(Exception):
+    """Nothing more can be found out about this order."""
+
+
+class ExactChecks:
+    """All checks of a point that compare bit by bit."""
+
+    def __init__(self, point: Point) -> None:
+        self.point = point
+
+    def run(self) -> None:
+        """Adds what is wrong to the report; raises Stop where going on makes no sense."""
+        point = self.point
+        self.arrays = [fresh_copy(x) for x in point.arrays]
+        self.first = point.subject.evaluate(self.arrays)
+        self._unmodified('the forward pass')
+        point.draw(self.first)
+        self._finite_outputs()
+        for o in point.outputs:
+            self._structure(o)
+        self._stale_or_random()
+        self._repeat_forward()
+        for o in point.outputs:
+            self._linear(o)
+        if len(point.outputs) > 1 and point.options.check_undefined_grad:
+            self._undefined()
+
+    # --- in place ----------------------------------------------------------------------------------------------
+    def _unmodified(self, where: str) -> None:
+        for i, (old, new) in enumerate(zip(self.point.arrays, self.arrays, strict=True)):
+            if not same(old, new):
+                self._modified(i, f'modified in place: {where} changes {self.point.subject.leaves[i].label}')
+
+    def _modified(self, i: int, cause: str, output: int = 0) -> None:
+        advice = '; work on a copy, for others who use that array would compute with wrong numbers'
+        self.point.fail(output, i, cause + advice, verdict='input_modified')
+        raise Stop
+
+    def _finite_outputs(self) -> None:
+        for o in self.point.outputs:
+            y = self.point.values[o]
+            bad = ~get_array_module(y).isfinite(y)
+            if bad.any():
+                index = worst_index(bad)
+                cause = (
+                    f'not finite: output {o} is {float(y[index])} at {index}, and in {int(bad.sum())} of {y.size} '
+                    'elements; check the inputs against the domain of the function'
+                )
+                self.point.fail(o, -1, cause, verdict='not_finite')
+        if self.point.broken:
+            raise Stop
+
+    # --- number, shape, dtype, device, None --------------------------------------------------------------------
+    def _structure(self, o: int) -> None:
+        point = self.point
+        found = self._first_gradients(o)
+        if found is None:
+            return
+        point.gradients[o] = found
+        for i, (leaf, g) in enumerate(zip(point.subject.leaves, found, strict=True)):
+            if g is None:
+                continue
+            if leaf.must_be_none:
+                cause = f'unwanted: the gradient of {leaf.label} must be None, because no_grads says so'
+                point.fail(o, i, f'{cause}; it has shape {g.shape} and dtype {g.dtype}')
+            elif get_array_module(g) is not get_array_module(leaf.array):
+                point.fail(o, i, f'device: the gradient is a {type(g).__name__}, the input a {type(leaf.array)}')
+            elif g.shape != leaf.array.shape:
+                point.fail(o, i, _shape_cause(g.shape, leaf.array.shape))
+            elif g.dtype != leaf.array.dtype and point.options.check_grad_dtypes:
+                point.fail(o, i, f'dtype: the gradient is {g.dtype}, the input {leaf.array.dtype}')
+
+    def _first_gradients(self, o: int) -> list[Any] | None:
+        """The gradients for output ``o`` alone; None after a failure."""
+        point, v = self.point, self.point.upstream[o][0]
+        others = 'none' if point.options.check_undefined_grad else 'zeros'
+        try:
+            return self._vjp(self.first, point.only(o, v.copy(), others), o)
+        except Stop:
+            raise
+        except Exception as error:
+            if isinstance(error, (ValueError, TypeError)) and _STRUCTURE.search(str(error)):
+                self._refused(o, error)
+            else:
+                self._without_others(o, error)
+        return None
+
+    def _refused(self, o: int, error: Exception) -> None:
+        text = str(error)
+        kind = 'number' if 'wrong number' in text else 'dtype' if 'dtype' in text else 'shape'
+        kind = 'type' if 'Variable or None' in text else kind
+        shapes = re.findall(r'shape (\(.*\))', text)
+        if len(shapes) == 2:
+            kind = _shape_cause(_shape(shapes[1]), _shape(shapes[0])).partition(':')[0]
+        for i in self.point.subject.moving[:1]:
+            self.point.fail(o, i, f'{kind}: ' + text.replace('\n', ', '))
+        self.point.broken |= {(o, i) for i in self.point.subject.moving}
+
+    def _without_others(self, o: int, error: Exception) -> None:
+        """After an exception: is it that the other outputs have no upstream gradient?"""
+        point = self.point
+        if len(point.outputs) < 2 or not point.options.check_undefined_grad:
+            raise error
+        self._vjp(self.first, point.only(o, point.upstream[o][0].copy(), 'zeros'), o)  # raises what is no such case
+        cause = f'undefined upstream gradient: with one for output {o} alone backward raises {error!r}'
+        for i in point.subject.moving[:1]:
+            point.fail(o, i, cause + '; None stands for zero')
+        point.broken |= {(o, i) for i in point.subject.moving}
+
+    def _vjp(self, evaluation: Evaluation, gys: Sequence[Any], o: int) -> list[Any]:
+        before = gys[o].copy()
+        found = evaluation.vjp(gys)
+        if not same(before, gys[o]):
+            cause = f'modified in place: backward changes the upstream gradient of output {o}'
+            self._modified(-1, cause, o)
+        if evaluation is self.first:
+            self._unmodified('the backward pass')
+        return found
+
+    # --- the same again ----------------------------------------------------------------------------------------
+    def _stale_or_random(self) -> None:
+        self._call_on_other_data()
+        for o in self.point.gradients:
+            again = self._again(self.first, o)
+            for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
+                index = self.differ(g, h)
+                if index is not None:
+                    self._not_repeated(o, i, index, again)
+
+    def _again(self, evaluation: Evaluation, o: int) -> list[Any]:
+        others = 'none' if self.point.options.check_undefined_grad else 'zeros'
+        return self._vjp(evaluation, self.point.only(o, self.point.upstream[o][0].copy(), others), o)
+
+    def _not_repeated(self, o: int, i: int, index: Any, again: list[Any]) -> None:
+        point = self.point
+        twice = [self._again(self.first, o) for _ in range(2)]
+        random = any(self.differ(a, b) is not None for a, b in zip(*twice, strict=True))
+        random |= any(self.differ(a, b) is not None for a, b in zip(again, twice[0], strict=True))
+        values = {'index': index, 'numeric': at(point.gradients[o][i], index), 'analytic': at(again[i], index)}
+        if random:
+            cause = 'nondeterministic: two backward passes over one graph differ'
+            point.fail(o, i, cause, verdict='nondeterministic', **values)
+        else:
+            cause = 'stale cache: backward gives another result once the function has run on other data'
+            point.fail(o, i, cause + '; keep what it needs per call, not in a shared place', **values)
+        raise Stop
+
+    def _call_on_other_data(self) -> None:
+        others = [_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array) for leaf in self._leaves]
+        try:
+            with np.errstate(all='ignore'):
+                self.point.subject.evaluate(others)
+        except Exception:
+            pass  # other data may be refused; what is being asked is what the call leaves behind
+        for leaf, array in zip(self._leaves, self.arrays, strict=True):
+            if leaf.parameter is not None:
+                leaf.parameter.array = array
+
+    @property
+    def _leaves(self) -> list[Any]:
+        return self.point.subject.leaves
+
+    def _repeat_forward(self) -> None:
+        self.second = self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
+        for o, (y, z) in enumerate(zip(self.point.values, self.second.arrays, strict=True)):
+            index = self.differ(y, z)
+            if index is not None:
+                cause = 'nondeterministic: two calls on the same data differ; does the function draw random numbers?'
+                values = {'index': None, 'numeric': at(y, index), 'analytic': at(z, index)}
+                self.point.fail(o, -1, cause, verdict='nondeterministic', **values)
+                raise Stop
+
+    def differ(self, a: Any, b: Any) -> tuple[int, ...] | None:
+        """Where two arrays differ most, NaN and NaN being equal; None if nowhere, by more than ``nondet_tol``."""
+        if a is None and b is None:
+            return None
+        a, b = (b * 0 if a is None else a), (a * 0 if b is None else b)
+        tolerance = self.point.options.nondet_tol
+        with np.errstate(all='ignore'):
+            unequal = (a != b) & ~((a != a) & (b != b))
+            if tolerance and bool(unequal.any()):
+                unequal &= ~(abs(a - b) <= tolerance)
+        return worst_index(unequal) if bool(unequal.any()) else None
+
+    # --- linear in the upstream gradient -----------------------------------------------------------------------
+    def _linear(self, o: int) -> None:
+        point = self.point
+        if o not in point.gradients:
+            return
+        v, others = point.upstream[o][0], 'none' if point.options.check_undefined_grad else 'zeros'
+        factor = far_factor(point.gradients[o])
+        scaled = self._vjp(self.second, point.only(o, times(v, factor), others), o)
+        zero = self._vjp(self.second, point.only(o, times(v, 0), others), o)
+        for i, g in enumerate(point.gradients[o]):
+            if (o, i) not in point.broken and point.subject.leaves[i].differentiable:
+                gradients = (_full(a, point.arrays[i]) for a in (g, scaled[i], zero[i]))
+                self._compare_linear(o, i, factor, *gradients)
+
+    def _compare_linear(self, o: int, i: int, factor: float, g: Any, scaled: Any, zero: Any) -> None:
+        if bool((scaled == factor * g).all()) and not bool(zero.any()):
+            return
+        tolerance = self.point.options.nondet_tol
+        with np.errstate(all='ignore'):
+            off = breaks_scaling(g, scaled, factor) & ~(abs(scaled - factor * g) <= abs(factor) * tolerance)
+            off_zero = breaks_zero(zero) & get_array_module(g).isfinite(g) & ~(abs(zero) <= tolerance)
+        if g.dtype.itemsize < 4 and not _clearly(off, factor * g.astype(np.float64), scaled):
+            off = off & False
+        if bool(off.any()):
+            self._nonlinear(o, i, off, factor * g, scaled, f'for {factor:g} times the upstream gradient')
+        elif bool(off_zero.any()):
+            self._nonlinear(o, i, off_zero, g * 0, zero, 'for an upstream gradient of zeros')
+
+    def _nonlinear(self, o: int, i: int, where: Any, expected: Any, found: Any, words: str) -> None:
+        limit = self.point.options.max_failures
+        cause = 'not linear in the upstream gradient: these are the gradients ' + words
+        indices = np.argwhere(host(where))
+        failures = [
+            self.point.failure(o, i, cause, index=k, numeric=at(expected, k), analytic=at(found, k))
+            for k in (tuple(map(int, index)) for index in indices[:limit])
+        ]
+        self.point.report.add(failures, len(indices))
+        self.point.broken.add((o, i))
+
+    # --- undefined upstream gradients --------------------------------------------------------------------------
+    def _undefined(self) -> None:
+        """One output at a time without upstream gradient: as if that gradient were zero."""
+        point = self.point
+        if len(point.outputs) < 3:
+            return
+        for o in point.outputs:
+            rest = next(k for k in point.outputs if k != o)
+            gys = point.only(rest, point.upstream[rest][0].copy(), 'drawn')
+            try:
+                zeros = self.second.vjp(
+                    [times(gy, 0) if k == o and gy is not None else gy for k, gy in enumerate(gys)]
+                )
+                gys[o] = None
+                missing = self.second.vjp(gys)
+            except Exception as error:
+                if gys[o] is not None:
+                    raise
+                cause = f'undefined upstream gradient: without one for output {o} backward raises {error!r}'
+                point.fail(o, point.subject.moving[0], cause)
+                continue
+            self._compare_undefined(o, zeros, missing)
+
+    def _compare_undefined(self, o: int, zeros: list[Any], missing: list[Any]) -> None:
+        for i in self.point.subject.moving:
+            expected, found = (_full(a, self.point.arrays[i]) for a in (zeros[i], missing[i]))
+            allowed = 64 * np.finfo(found.dtype).eps * largest(expected) + self.point.options.nondet_tol
+            off = abs(found - expected) > allowed
+            if bool(off.any()):
+                index = worst_index(off)
+                cause = f'undefined upstream gradient: None for output {o} gives another result than zeros'
+                values = {'index': index, 'numeric': at(expected, index), 'analytic': at(found, index)}
+                self.point.fail(o, i, cause, **values)
+
+
+def at(array: Any, index: tuple[int, ...]) -> float | None:
+    """One element as a Python number."""
+    return None if array is None else float(array[index])
+
+
+def worst_index(mask: Any) -> tuple[int, ...]:
+    """The index of the first True."""
+    return tuple(map(int, np.unravel_index(int(mask.argmax()), mask.shape)))
+
+
+def _full(gradient: Any, x: Any) -> Any:
+    return get_array_module(x).zeros_like(x) if gradient is None else gradient
+
+
+def _other(x: Any) -> Any:
+    """Other data of the same kind: the elements in reverse, and a little smaller."""
+    reverse = x[tuple(slice(None, None, -1) for _ in range(x.ndim))]
+    return times(reverse, _OTHER)
+
+
+def _clearly(off: Any, expected: Any, scaled: Any) -> bool:
+    """Whether a mismatch in half precision is more than what subnormal intermediate results explain."""
+    info = np.finfo(scaled.dtype)
+    with np.errstate(all='ignore'):
+        difference = abs(scaled.astype(np.float64) - expected)
+    allowed = 2 * float(info.eps) * largest(expected) + 8 * float(info.smallest_subnormal)
+    return bool((off & ~(difference <= allowed)).any())
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r'\d+', text))
+
+
+def _shape_cause(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    text = f'the gradient has shape {actual}, the input {expected}'
+    if actual[::-1] == expected and actual != expected:
+        return f'shape: {text}; transposed?'
+    try:
+        broadcasts = np.broadcast_shapes(actual, expected) == actual
+    except ValueError:
+        broadcasts = False
+    if broadcasts:
+        return f'not summed over a broadcast axis: {text}'
+    return f'shape: {text}'

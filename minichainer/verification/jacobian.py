@@ -1,0 +1,133 @@
+"""The full Jacobian of small problems: every entry against its own finite difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.verification.directions import root_mean_square
+from minichainer.verification.exact import at
+from minichainer.verification.leaves import host
+from minichainer.verification.screen import Screen
+
+#: Jacobians with more entries are screened only.
+MOST_ENTRIES = 10_000
+
+
+def full_jacobian(screen: Screen) -> None:
+    """Compares every entry, one column per element of a leaf and one row per element of an output."""
+    point = screen.point
+    calls = point.subject.calls
+    before = calls.forward, calls.backward
+    for i in point.subject.moving:
+        for k, o in enumerate(screen.outputs):
+            entries = screen.arrays[i].size * screen.values[k].size
+            if entries > MOST_ENTRIES:
+                label = point.subject.leaves[i].label
+                point.report.notes.append(
+                    f'The Jacobian of output {o} with regard to {label} has {entries} entries, more than '
+                    f'{MOST_ENTRIES}: screened along random directions, not compared entry by entry.'
+                )
+            elif (o, i) not in point.broken and entries:
+                _compare(screen, i, k)
+    point.report.jacobian_calls += calls.forward - before[0] + calls.backward - before[1]
+    calls.forward, calls.backward = before
+
+
+#: Steps, relative to the first ones, at which an entry may prove to be right.
+_SHRINK = (1.0, 1 / 16, 1 / 256)
+
+
+def _compare(screen: Screen, i: int, k: int) -> None:
+    analytic = _rows(screen, i, k)
+    wrong, numeric = np.ones(analytic.shape, bool), np.zeros(analytic.shape)
+    for shrink in _SHRINK if screen.point.options.eps is None else (1.0,):
+        columns = np.flatnonzero(wrong.any(axis=0))
+        if not columns.size:
+            return
+        numeric[:, columns], excess = _excess(screen, i, k, analytic, columns, shrink)
+        wrong[:, columns] &= excess > 0
+    if wrong.any() and not _is_noise(screen, i, k, np.where(wrong[:, columns], excess, 0.0), columns, shrink):
+        _report(screen, i, k, wrong, numeric, analytic)
+
+
+def _excess(screen: Screen, i: int, k: int, analytic: Any, columns: Any, shrink: float) -> tuple[Any, Any]:
+    """The measured columns of the Jacobian, and by how much backward is off by more than is allowed."""
+    numeric, error = _columns(screen, i, k, columns, shrink)
+    atol, rtol = screen.point.options.extra
+    with np.errstate(all='ignore'):
+        allowed = 100 * error + 1e-6 * abs(analytic).max(initial=0.0) + atol + rtol * abs(numeric)
+        excess = abs(numeric - analytic[:, columns]) - allowed
+    return numeric, np.where(np.isfinite(error), np.where(np.isnan(excess), np.inf, excess), 0.0)
+
+
+def _report(screen: Screen, i: int, k: int, wrong: Any, numeric: Any, analytic: Any) -> None:
+    off = np.where(wrong, abs(numeric - analytic), 0.0)
+    row, column = (int(n) for n in np.unravel_index(np.nanargmax(off), off.shape))
+    index = tuple(map(int, np.unravel_index(column, screen.arrays[i].shape)))
+    place = tuple(map(int, np.unravel_index(row, screen.values[k].shape)))
+    cause = f'unknown: {int(wrong.sum())} entries of the Jacobian differ, the worst in element {place} of the output'
+    values = {'index': index, 'numeric': at(numeric, (row, column)), 'analytic': at(analytic, (row, column))}
+    screen.point.fail(screen.outputs[k], i, cause, **values)
+
+
+def _is_noise(screen: Screen, i: int, k: int, excess: Any, columns: Any, shrink: float) -> bool:
+    """Whether rounding errors inside the function, measured now, explain what is left."""
+    screen.measure_noise(i, [screen.along(i, direction) for direction in screen.directions(i)])
+    steps = shrink * _steps(screen, i)[columns]
+    noise = float(screen.noise[i][k])
+    return bool((excess <= 16 * noise / steps[None]).all())
+
+
+def _steps(screen: Screen, i: int) -> Any:
+    """The step of each element of a leaf."""
+    if screen.point.options.eps is not None:
+        return np.full(screen.arrays[i].size, screen.point.options.eps)
+    x = abs(host(screen.arrays[i]).astype(np.float64)).ravel()
+    return max(2e-3, screen.precision**0.25) * np.where(x > 0, x, root_mean_square(x) or 1.0)
+
+
+def _rows(screen: Screen, i: int, k: int) -> Any:
+    """The Jacobian from backward: one pass per element of the output."""
+    y = screen.values[k]
+    jacobian = np.zeros((y.size, screen.arrays[i].size))
+    for row in range(y.size):
+        unit = get_array_module(y).zeros(y.size, y.dtype)
+        unit[row] = 1
+        gys: list[Any] = [None] * len(screen.evaluation.outputs)
+        gys[screen.outputs[k]] = unit.reshape(y.shape)
+        found = screen.evaluation.vjp(gys)[i]
+        if found is not None:
+            jacobian[row] = host(found).ravel()
+    return jacobian
+
+
+def _columns(screen: Screen, i: int, k: int, columns: Any, shrink: float) -> tuple[Any, Any]:
+    """Columns from differences: four calls per element of the leaf, and how far the two steps disagree."""
+    o, fixed, steps = screen.outputs[k], screen.point.options.eps, shrink * _steps(screen, i)
+    shape = (screen.values[k].size, len(columns))
+    numeric, error = np.empty(shape), np.empty(shape)
+    noise = 8 * screen.precision * abs(host(screen.values[k]).astype(np.float64)).ravel()
+    for at_column, column in enumerate(columns):
+        step = float(steps[column])
+        coarse, fine = (_difference(screen, i, o, int(column), h) for h in (step, step / 2))
+        with np.errstate(all='ignore'):
+            numeric[:, at_column] = coarse if fixed else (4 * fine - coarse) / 3
+            error[:, at_column] = noise / step if fixed else abs(fine - coarse) + 4 * noise / step
+    return numeric, error
+
+
+def _difference(screen: Screen, i: int, o: int, column: int, step: float) -> Any:
+    sides = []
+    for sign in (1, -1):
+        arrays = list(screen.arrays)
+        moved = get_array_module(arrays[i]).array(arrays[i], order='C')
+        moved.ravel()[column] += sign * step
+        arrays[i] = moved
+        with np.errstate(all='ignore'):
+            y = screen.point.subject.evaluate(arrays).arrays[o]
+        sides.append(host(y).astype(np.float64).ravel())
+    with np.errstate(all='ignore'):
+        return (sides[0] - sides[1]) / (2 * step)

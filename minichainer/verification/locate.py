@@ -1,0 +1,350 @@
+"""After a mismatch: is it real, which elements are wrong or at a kink, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.bisection import wrong_elements
+from minichainer.verification.causes import element_cause, missing_cause, same_cause, unsummed_cause
+from minichainer.verification.directions import isotropic, relative, root_mean_square
+from minichainer.verification.leaves import host
+from minichainer.verification.repair import Repair, Repairer
+from minichainer.verification.report import Failure
+from minichainer.verification.screen import Along, Screen
+from minichainer.verification.verdict import (
+    FAIL,
+    NONDIFFERENTIABLE,
+    NOT_FINITE,
+    PASS,
+    UNRESOLVED,
+    between_slopes,
+    taylor_rate,
+)
+
+#: Up to so many elements are measured one by one; more are halved first.
+_FEW = 256
+#: Up to so many are measured one by one if many of them are wrong.
+_MANY = 2048
+#: So many are drawn at random from still more.
+_SAMPLE = 64
+#: Work that halving may cost, in elements moved.
+_HALVING = 3e7
+#: How grave each verdict is.
+_GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4}
+_SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
+
+
+@dataclasses.dataclass
+class Measured:
+    """What is known about some elements of one gradient; arrays of one length.
+
+    Attributes:
+        elements: Their flat indices.
+        numeric: Their gradients, measured.
+        analytic: The same from backward.
+        tolerance: Error allowed.
+        verdict: A verdict each.
+        left: Slopes from the left.
+        right: Slopes from the right.
+        complete: Whether all others are known to be right.
+    """
+
+    elements: Any
+    numeric: Any
+    analytic: Any
+    tolerance: Any
+    verdict: Any
+    left: Any
+    right: Any
+    complete: bool = True
+
+    def joined(self, other: Measured) -> Measured:
+        """Both together."""
+        fields = (f.name for f in dataclasses.fields(self) if f.name != 'complete')
+        return Measured(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in fields))
+
+    @property
+    def distance(self) -> Any:
+        """How far apart numeric and analytic are."""
+        with np.errstate(all='ignore'):
+            distance = abs(self.numeric - self.analytic)
+        return np.where(np.isnan(distance), np.inf, distance)
+
+
+class Locator:
+    """Explains what a screen has found about leaf ``i`` and the k-th checked output."""
+
+    def __init__(self, screen: Screen, i: int, k: int, measured: Sequence[Along], verdicts: Any) -> None:
+        self.screen, self.point, self.i, self.k = screen, screen.point, i, k
+        self.o, self.x = screen.outputs[k], screen.arrays[i]
+        self.measured, self.verdicts = list(measured), verdicts
+        self._size = root_mean_square(host(self.x)) or 1.0
+
+    def explain(self) -> None:
+        """Adds to the report what is wrong."""
+        if self._is_right() or self._is_right_after_all():
+            return
+        wrong_draws = [d for d in range(self.verdicts.shape[1]) if (self.verdicts[:, d] == FAIL).any()]
+        self.draws = wrong_draws or list(range(self.verdicts.shape[1]))
+        if self.point.options.tangent is not None:
+            self._report_whole()
+            return
+        bad = self._not_finite()
+        if bad.size:
+            self._report(self._measure(bad), 'not finite: backward gives NaN or infinity')
+            return
+        repair = None if self._singular() else self._repair()
+        if repair is not None:
+            self._report_repaired(repair)
+        else:
+            self._report(self._elements())
+
+    # --- is it real? -------------------------------------------------------------------------------------------
+    def _is_right(self) -> bool:
+        """Whether one direction passes, in which every element moves, and the other could not be resolved."""
+        passed = (self.verdicts == PASS).all(axis=1)
+        if not passed.any() or np.isin(self.verdicts, (FAIL, NONDIFFERENTIABLE)).any():
+            return False
+        return bool(passed[0]) or bool((host(self.x) != 0).all())
+
+    def _is_right_after_all(self) -> bool:
+        """The same with more steps, and then with rounding errors that are measured and not assumed."""
+        if self._remeasured():
+            return True
+        self.screen.measure_noise(self.i, self.measured)
+        if not self._remeasured():
+            return False
+        label, doubt = self.point.subject.leaves[self.i].label, max(map(self._doubt, self.measured))
+        if doubt > 1e-3:
+            text = f'{label}: rounding errors inside the function leave a doubt of {100 * doubt:.1g} % of the slopes.'
+            self.point.report.notes.append(text)
+        return True
+
+    def _remeasured(self) -> bool:
+        self.measured = [self.screen.along(self.i, a.direction) for a in self.measured]
+        count = len(self.screen.outputs)
+        self.verdicts = np.stack([self.screen.verdicts(a)[self.k :: count] for a in self.measured])
+        return bool((self.verdicts == PASS).all()) or self._is_right()
+
+    def _doubt(self, along: Along) -> float:
+        mine = slice(self.k, None, len(self.screen.outputs))
+        with np.errstate(all='ignore'):
+            ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[mine]
+        return float(np.nan_to_num(ratio).max())
+
+    def _singular(self) -> bool:
+        return bool(np.isin(self.verdicts, _SINGULAR).any())
+
+    def _not_finite(self) -> Any:
+        """Elements for which backward gives NaN or infinity, as many as may be shown."""
+        bad = ~np.isfinite(host(self.screen.gradient(self.draws[0], self.k, self.i)))
+        self._total = int(bad.sum())
+        return np.flatnonzero(bad)[: self.point.options.max_failures]
+
+    def _repair(self) -> Repair | None:
+        if not (self.verdicts == FAIL).any():
+            return None
+        return Repairer(self.screen, self.i, self.k, self.draws, self.measured).find()
+
+    # --- elements ----------------------------------------------------------------------------------------------
+    def _elements(self) -> Measured:
+        """The wrong elements: one by one if they are few, else some of many, or those that halving finds."""
+        n = self.x.size
+        if n <= _FEW:
+            return self._measure(np.arange(n))
+        drawn = self.point.rng.permutation(n)
+        if (self._measure(drawn[:16]).verdict != PASS).mean() >= 0.25:
+            return self._sampled(drawn)
+        found = self._halved()
+        if found.complete or n > _MANY:
+            return found
+        suspects = self._scanned()
+        measured = self._measure(suspects[: 4 * _SAMPLE])
+        return dataclasses.replace(measured, complete=len(suspects) <= 4 * _SAMPLE)
+
+    def _sampled(self, drawn: Any) -> Measured:
+        """Some elements of a gradient that is wrong nearly everywhere: as many as make a full list."""
+        limit = min(_SAMPLE, self.point.options.max_failures)
+        found, used = self._measure(drawn[:limit]), limit
+        while (found.verdict != PASS).sum() < limit and used < min(4 * limit, self.x.size):
+            found, used = found.joined(self._measure(drawn[used : used + limit])), used + limit
+        return dataclasses.replace(found, complete=used >= self.x.size)
+
+    def _scanned(self) -> Any:
+        """Elements that two calls each have made suspicious, the worst first."""
+        elements = np.arange(self.x.size)
+        along = self.screen.differences(self.i, elements, np.full(self.x.size, self._size), 1e-3)
+        columns = [d * len(self.screen.outputs) + self.k for d in self.draws]
+        value, analytic, error = (f.reshape(self.x.size, -1)[:, columns[0]] for f in along)
+        with np.errstate(all='ignore'):
+            typical = root_mean_square(analytic)
+            ratio = abs(value - analytic) / (1e-5 * (abs(analytic) + typical) + error)
+        ratio = np.where(np.isnan(ratio), np.inf, ratio)
+        order = np.argsort(-ratio, kind='stable')
+        return order[ratio[order] > 1]
+
+    def _halved(self) -> Measured:
+        draw = (isotropic, relative)[int(np.argmax((self.verdicts != PASS).any(axis=1)))]
+        x = host(self.x)
+
+        def badness(part: Any) -> float:
+            direction = np.zeros(x.size)
+            direction[part] = draw(self.point.rng, x).ravel()[part]
+            return self._badness(self.screen.along(self.i, direction.reshape(x.shape)))
+
+        limit = self.point.options.max_failures if x.size > _MANY else 16
+        questions = 120 if x.size <= _MANY else int(np.clip(_HALVING / x.size, 80, 1200))
+        found = wrong_elements(badness, x.size, limit, questions)
+        measured = self._measure(np.array(found.indices, int))
+        return dataclasses.replace(measured, complete=found.complete)
+
+    def _badness(self, along: Along) -> float:
+        mine = slice(self.k, None, len(self.screen.outputs))
+        if bool((along.found.kink | ~along.found.finite)[mine].any()):
+            return np.inf
+        with np.errstate(all='ignore'):
+            distance = abs(along.found.value - along.analytic)[mine]
+            ratio = np.where(distance == 0, 0.0, distance / self.screen.tolerance(along)[mine])
+        return float('inf') if np.isnan(ratio).any() else float(ratio.max())
+
+    def _measure(self, elements: Any) -> Measured:
+        """Measures elements one by one: quickly first, then those that need more care."""
+        x = host(self.x).ravel()[elements].astype(np.float64)
+        size = np.full(x.shape, self._size)
+        own = np.where(np.isfinite(x) & (x != 0), abs(x), size)
+        found = self._at(elements, size, levels=3)
+        for scales, levels in ((own, 3), (size, 6), (own, 6)):
+            self._improve(found, scales, levels)
+        if np.isin(found.verdict, _SINGULAR).any() and self.screen.precision < 1e-12:
+            self._improve(found, size, start=1e-5)  # a kink nearby is no kink here
+        return found
+
+    def _improve(self, found: Measured, scales: Any, levels: int = 6, start: float | None = None) -> None:
+        """Measures again, with other steps, what is neither right nor clearly wrong."""
+        clearly = (found.verdict == FAIL) & ~(found.distance <= 100 * found.tolerance)
+        again = np.flatnonzero((found.verdict != PASS) & ~clearly)
+        if not again.size:
+            return
+        new = self._at(found.elements[again], scales[again], levels, start)
+        old = found.verdict[again]
+        better = (new.verdict == PASS) | (_gravity(new.verdict) > _gravity(old))
+        better |= (start is not None) & np.isin(old, _SINGULAR)
+        better |= (new.verdict == old) & (new.tolerance < found.tolerance[again])
+        for field in ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right'):
+            getattr(found, field)[again[better]] = getattr(new, field)[better]
+
+    def _at(self, elements: Any, scales: Any, levels: int, start: float | None = None) -> Measured:
+        if not len(elements):
+            return Measured(elements, *(np.zeros(0),) * 3, np.zeros(0, object), *(np.zeros(0),) * 2)
+        along = self.screen.elementwise(self.i, elements, scales, levels, start)
+        count = len(self.screen.outputs)
+        columns = [d * count + self.k for d in self.draws]
+        table = (len(elements), -1)
+        verdicts = self.screen.verdicts(along).reshape(table)[:, columns]
+        f = along.found
+        fields = (f.value, along.analytic, self.screen.tolerance(along), f.left, f.right)
+        numbers = (c.reshape(table)[:, columns[0]] / scales for c in fields)
+        worst = verdicts[np.arange(len(elements)), _gravity(verdicts).argmax(axis=1)]
+        numeric, analytic, tolerance, left, right = numbers
+        return Measured(elements, numeric, analytic, tolerance, worst, left, right)
+
+    # --- the report --------------------------------------------------------------------------------------------
+    def _report_repaired(self, repair: Repair) -> None:
+        given = host(self.screen.gradient(self.draws[0], self.k, self.i)).ravel()
+        off = abs(repair.gradients[0].ravel() - given)
+        wrong = off > 1e-12 * float(abs(given).max(initial=0)) + 1e-12 * abs(given)
+        if self.x.size <= _FEW:
+            self._report(self._measure(np.arange(self.x.size)), repair.cause)
+            return
+        worst = np.argsort(-off, kind='stable')[: self.point.options.max_failures]
+        self._total = int(wrong.sum())
+        self._report(self._measure(worst[wrong[worst]]), repair.cause, self._total)
+
+    def _report(self, found: Measured, cause: str | None = None, count: int | None = None) -> None:
+        wrong = found.verdict == FAIL
+        kinks = np.isin(found.verdict, _SINGULAR)
+        if self.point.options.subgradient:
+            inside = between_slopes(found, found.analytic)
+            wrong, kinks = wrong | (kinks & ~inside), kinks & False
+        if wrong.any():
+            self._add(found, wrong, self._cause(found, cause), FAIL, count)
+        if kinks.any():
+            self._add(found, kinks, 'kink: the slopes from the left and from the right differ', NONDIFFERENTIABLE)
+        if not wrong.any() and not np.isin(found.verdict, _SINGULAR).any():
+            self._report_whole()
+
+    def _cause(self, found: Measured, cause: str | None) -> str:
+        arguments = (self.screen, self.i, self.k, self.draws[0])
+        cause = missing_cause(*arguments) or cause or same_cause(*arguments) or unsummed_cause(*arguments)
+        cause = cause or element_cause(*arguments, self._evidence(found))
+        if 0 not in self.draws:
+            cause += ' (only in the backward pass that can itself be differentiated)'
+        return cause if self.point.order == 1 else f'second order only, {cause}'
+
+    def _evidence(self, found: Measured) -> dict[str, Any]:
+        """The measured elements alone, or the whole gradient where the others are right."""
+        x = host(self.x)
+        if not found.complete or np.isin(found.verdict, _SINGULAR).any():
+            known = ~np.isin(found.verdict, _SINGULAR)
+            fields = (found.numeric, found.analytic, found.tolerance, x.ravel()[found.elements])
+            return dict(zip(('numeric', 'analytic', 'tolerance', 'x'), (f[known] for f in fields), strict=True))
+        analytic = host(self.screen.gradient(self.draws[0], self.k, self.i))
+        numeric, tolerance = analytic.copy(), np.full(analytic.shape, 1e-300)
+        numeric.ravel()[found.elements] = found.numeric
+        tolerance.ravel()[found.elements] = found.tolerance
+        return {'numeric': numeric, 'analytic': analytic, 'tolerance': tolerance, 'x': x}
+
+    def _add(self, found: Measured, which: Any, cause: str, verdict: str, count: int | None = None) -> None:
+        with np.errstate(all='ignore'):
+            ratio = found.distance / found.tolerance
+        ratio = np.where(np.isnan(ratio), np.inf, ratio)
+        order = sorted(np.flatnonzero(which), key=lambda p: (-ratio[p], found.elements[p]))
+        shown = order[: self.point.options.max_failures]
+        failures = [self._failure(found, p, cause, verdict, float(ratio[p])) for p in shown]
+        self.point.report.add(failures, int(which.sum()) if count is None else count, found.complete)
+
+    def _failure(self, found: Measured, p: int, cause: str, verdict: str, ratio: float) -> Failure:
+        index = tuple(map(int, np.unravel_index(int(found.elements[p]), self.x.shape)))
+        sides = {}
+        if found.verdict[p] in _SINGULAR:
+            sides = {'left_slope': float(found.left[p]), 'right_slope': float(found.right[p])}
+        missing = self.screen.gradients[self.draws[0]][self.k][self.i] is None
+        values = {'numeric': float(found.numeric[p]), 'analytic': None if missing else float(found.analytic[p])}
+        return self.point.failure(self.o, self.i, cause, index=index, ratio=ratio, verdict=verdict, **values, **sides)
+
+    def _report_whole(self) -> None:
+        """The gradient as a whole: no single element is known to be wrong."""
+        verdict = max(self.verdicts.ravel(), key=_GRAVITY.__getitem__)
+        if verdict == PASS or (verdict in _SINGULAR and self.point.options.subgradient):
+            return
+        row, draw = (int(p[0]) for p in np.nonzero(self.verdicts == verdict))
+        if verdict == FAIL and self._taylor(row, draw) > 1.8:
+            verdict = UNRESOLVED  # the remainder vanishes as it does for a right gradient
+        f, column = self.measured[row].found, draw * len(self.screen.outputs) + self.k
+        values = {'numeric': float(f.value[column]), 'analytic': float(self.measured[row].analytic[column])}
+        if verdict in _SINGULAR:
+            values |= {'left_slope': float(f.left[column]), 'right_slope': float(f.right[column])}
+        cause = _WHOLE[verdict]
+        verdict = NONDIFFERENTIABLE if verdict in _SINGULAR else verdict
+        self.point.report.add([self.point.failure(self.o, self.i, cause, verdict=verdict, **values)])
+
+    def _taylor(self, row: int, draw: int) -> float:
+        """The order with which the Taylor remainder vanishes: 2 for a right gradient, 1 for a wrong one."""
+        along, column = self.measured[row], draw * len(self.screen.outputs) + self.k
+        return float(taylor_rate(along.found, along.analytic)[column])
+
+
+_WHOLE = {
+    FAIL: 'unknown: the slope along a random direction is wrong, but no single element stands out',
+    UNRESOLVED: 'unresolved: rounding errors are as large as what is to be measured',
+    NOT_FINITE: 'kink: next to the point the function is not finite',
+    NONDIFFERENTIABLE: 'kink: along a random direction the slopes from the left and from the right differ',
+}
+
+
+def _gravity(verdicts: Any) -> Any:
+    return np.vectorize(_GRAVITY.__getitem__, otypes=[int])(verdicts)

@@ -1,0 +1,95 @@
+"""The gradient in the dtype in which it was given, against the one in double precision that has been verified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.verification.directions import root_mean_square
+from minichainer.verification.exact import at, worst_index
+from minichainer.verification.leaves import fresh_copy, host, largest
+from minichainer.verification.screen import Screen
+
+#: Rounding errors of a backward pass, in units of the dtype's epsilon and of the largest element.
+_ROUNDINGS = 64.0
+
+
+def compare_native(screen: Screen) -> None:
+    """Adds a failure where the gradient in the given dtype is off by more than rounding explains."""
+    point = screen.point
+    for k, o in enumerate(screen.outputs):
+        for i in point.subject.moving:
+            if (o, i) in point.broken or any(f.output == o for f in point.report.failures if f.order == point.order):
+                continue
+            wide, narrow = screen.gradients[0][k][i], point.gradients[o][i]
+            if wide is None and narrow is None:
+                continue
+            _compare(screen, k, i, wide, narrow)
+
+
+def _compare(screen: Screen, k: int, i: int, wide: Any, narrow: Any) -> None:
+    x = screen.point.arrays[i]
+    wide, narrow = (get_array_module(x).zeros_like(x) if g is None else g for g in (wide, narrow))
+    with np.errstate(all='ignore'):
+        off = abs(narrow.astype(np.float64) - wide)
+        off = _clear(off, narrow, wide)
+        scale = largest(wide) + _natural_scale(screen, k, i)
+        allowed = _ROUNDINGS * _amplification(screen, k) * _epsilon(screen, k, i) * scale
+        allowed += 16 * float(np.finfo(narrow.dtype).smallest_subnormal)
+        atol, rtol = screen.point.options.extra
+        allowed = allowed + atol + screen.point.options.nondet_tol + rtol * abs(wide)
+        bad = ~(off <= allowed)
+    if bool(bad.any()) and bool((bad & ~(off <= allowed + _jitter(screen, k, i))).any()):
+        _report(screen, k, i, bad, wide, narrow)
+
+
+def _clear(off: Any, narrow: Any, wide: Any) -> Any:
+    """No difference where the wide number is too large for the narrow dtype and overflows to infinity."""
+    xp = get_array_module(off)
+    overflows = xp.isinf(narrow) & (abs(wide) > float(np.finfo(narrow.dtype).max))
+    return xp.where(overflows, 0.0, off)
+
+
+def _epsilon(screen: Screen, k: int, i: int) -> float:
+    dtypes = [screen.point.values[screen.outputs[k]].dtype]
+    dtypes += [screen.point.subject.leaves[j].array.dtype for j in screen.point.subject.moving]
+    return max(float(np.finfo(d).eps) for d in dtypes)
+
+
+def _natural_scale(screen: Screen, k: int, i: int) -> float:
+    """How large the terms are that may cancel in a small gradient: the output per input."""
+    return (
+        largest(screen.upstream[0][k]) * largest(screen.values[k]) / (root_mean_square(host(screen.arrays[i])) or 1.0)
+    )
+
+
+def _amplification(screen: Screen, k: int) -> float:
+    """How much worse than one rounding the forward pass in the narrow dtype is."""
+    y, z = screen.point.values[screen.outputs[k]], screen.values[k]
+    epsilon = float(np.finfo(y.dtype).eps)
+    return 1.0 + largest(y.astype(np.float64) - z) / (epsilon * (largest(z) or 1.0))
+
+
+def _jitter(screen: Screen, k: int, i: int) -> Any:
+    """How much the gradient changes when the leaves do by a few roundings."""
+    point = screen.point
+    center, change = screen.gradients[0][k][i], 0.0
+    for _ in range(3):
+        arrays = list(screen.arrays)
+        for j in point.subject.moving:
+            signs = get_array_module(arrays[j]).asarray(point.rng.choice([-1.0, 1.0], arrays[j].shape))
+            arrays[j] = arrays[j] * (1 + 4 * _epsilon(screen, k, j) * signs)
+        v = screen.upstream[0][k]
+        signs = get_array_module(v).asarray(point.rng.choice([-1.0, 1.0], v.shape))
+        gys = point.only(screen.outputs[k], v * (1 + 4 * _epsilon(screen, k, i) * signs))
+        found = point.subject.evaluate([fresh_copy(a) for a in arrays]).vjp(gys)[i]
+        change = change + abs((0 if found is None else found) - (0 if center is None else center))
+    return 4 * change
+
+
+def _report(screen: Screen, k: int, i: int, bad: Any, wide: Any, narrow: Any) -> None:
+    index = worst_index(bad)
+    cause = f'dtype: in {narrow.dtype} backward gives another gradient than in {wide.dtype}, by more than rounding'
+    screen.point.fail(screen.outputs[k], i, cause, index=index, numeric=at(wide, index), analytic=at(narrow, index))

@@ -1,0 +1,155 @@
+"""What would have to be done to a wrong gradient to make it right, without a single further call.
+
+A candidate, such as the negated or the transposed gradient, is right if it agrees with all slopes that the
+screen has measured. Four numbers known to eight digits leave no room for chance, and the candidate says
+exactly which elements are wrong, however many there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.leaves import host
+from minichainer.verification.screen import Along, Screen
+
+Gradients = list[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Repair:
+    """A right gradient, for each draw that was wrong, and what was wrong about the given one."""
+
+    gradients: Gradients
+    cause: str
+
+
+class Repairer:
+    """Candidates for one leaf and one output, and the slopes that they have to agree with."""
+
+    def __init__(self, screen: Screen, i: int, k: int, draws: Sequence[int], measured: Sequence[Along]) -> None:
+        self.screen, self.i, self.k, self.draws = screen, i, k, draws
+        self.gradients = [host(screen.gradient(d, k, i)) for d in draws]
+        self.shape = self.gradients[0].shape
+        self.x = host(screen.arrays[i])
+        rows = [a for a in measured if self._usable(a)]
+        columns = [d * len(screen.outputs) + k for d in draws]
+        self.directions = [a.direction for a in rows]
+        self.values = np.array([a.found.value[columns] for a in rows]).reshape(len(rows), len(draws))
+        self.errors = np.array([screen.tolerance(a)[columns] for a in rows]).reshape(self.values.shape)
+
+    def _usable(self, along: Along) -> bool:
+        mine = slice(self.k, None, len(self.screen.outputs))
+        return bool((along.found.finite & ~along.found.kink & np.isfinite(along.found.value))[mine].all())
+
+    def find(self) -> Repair | None:
+        """The first candidate that agrees with what was measured."""
+        if not self.directions or not all(np.isfinite(g).all() for g in self.gradients):
+            return None
+        for cause, candidate in self._candidates():
+            if self._agrees(candidate):
+                return Repair(candidate, cause)
+        return None
+
+    def _along(self, gradients: Gradients) -> Any:
+        return np.array([[float((g * d).sum()) for g in gradients] for d in self.directions])
+
+    def _agrees(self, candidate: Gradients) -> bool:
+        sizes = np.array([[float(abs(g * d).sum()) for g in candidate] for d in self.directions])
+        return bool((abs(self._along(candidate) - self.values) <= 4 * self.errors + 1e-10 * sizes).all())
+
+    def _candidates(self) -> Iterator[tuple[str, Gradients]]:
+        yield from self._scaled()
+        yield from self._rearranged()
+        yield from self._exchanged()
+        yield from self._half()
+
+    def _scaled(self) -> Iterator[tuple[str, Gradients]]:
+        given = self._along(self.gradients)
+        factor = _ratio(self.values, given)
+        if factor:
+            doubt = float(self.errors.max()) / (float(abs(self.values).max()) or 1.0)
+            yield factor_cause(1 / factor, self._sizes(), max(1e-6, doubt)), [factor * g for g in self.gradients]
+
+    def _sizes(self) -> dict[str, int]:
+        """What a factor may stem from, by name."""
+        sizes = {f'the size of axis {a}': n for a, n in enumerate(self.shape)}
+        y = self.screen.values[self.k]
+        sizes |= {f'the size of axis {a} of the output': n for a, n in enumerate(y.shape)}
+        return {**sizes, 'the number of elements': self.gradients[0].size, 'the size of the output': y.size}
+
+    def _rearranged(self) -> Iterator[tuple[str, Gradients]]:
+        shape, gs = self.shape, self.gradients
+        if len(shape) > 1 and min(shape[-2:]) > 1:
+            for undo in (_transposed, _back):
+                yield 'transposed: backward gives the transposed gradient', [undo(g) for g in gs]
+        if len(shape) > 1:
+            for step in (1, -1):
+                yield (
+                    f'shifted: backward gives the gradient shifted by {-step} in C order',
+                    [np.roll(g, step) for g in gs],
+                )
+        for axis, n in enumerate(shape):
+            for shift in range(1, min(n, 9)):
+                for step in {shift, -shift if n - shift != shift else shift}:
+                    text = f'shifted: backward gives the gradient shifted by {-step} along axis {axis}'
+                    yield text, [np.roll(g, step, axis) for g in gs]
+            if n > 1:
+                text = f'shifted: backward gives the gradient reversed along axis {axis}'
+                yield text, [np.flip(g, axis) for g in gs]
+
+    def _exchanged(self) -> Iterator[tuple[str, Gradients]]:
+        for j in self.screen.point.subject.moving:
+            label = self.screen.point.subject.leaves[j].label
+            others = [host(self.screen.gradient(d, self.k, j)) for d in self.draws]
+            if j == self.i or others[0].size != self.gradients[0].size:
+                continue
+            text = f'swapped inputs: what backward gives for {label} would be right here'
+            if others[0].shape == self.shape:
+                yield text, others
+            if others[0].shape[::-1] == self.shape:
+                yield text, [g.T for g in others]
+
+    def _half(self) -> Iterator[tuple[str, Gradients]]:
+        for name, side in (('x < 0', self.x < 0), ('x > 0', self.x > 0)):
+            if not side.any() or side.all():
+                continue
+            inside = self._along([np.where(side, g, 0) for g in self.gradients])
+            outside = self._along([np.where(side, 0, g) for g in self.gradients])
+            factor = _ratio(self.values - outside, inside)
+            if factor:
+                text = f'wrong where {name}: there backward gives {1 / factor:.4g} times the gradient'
+                yield text, [np.where(side, factor * g, g) for g in self.gradients]
+
+
+def factor_cause(given: float, sizes: dict[str, int], doubt: float = 1e-6) -> str:
+    """The cause where backward gives so many times the gradient, known up to a relative ``doubt``."""
+    if abs(given + 1) < doubt:
+        return 'sign: backward gives -1 times the gradient'
+    hint = ''
+    for name, n in sizes.items():
+        if n > 2 and not hint:
+            if abs(abs(given) / n - 1) < doubt:
+                hint = f', {name}; a mean that is treated as a sum?'
+            elif abs(abs(given) * n - 1) < doubt:
+                hint = f', one over {name}; a sum that is treated as a mean?'
+    return f'factor: backward gives {given:.6g} times the gradient{hint}'
+
+
+def _ratio(values: Any, given: Any) -> float:
+    """The factor that takes ``given`` to ``values``, by least squares; 0 if there is none."""
+    square = float((given**2).sum())
+    return float((given * values).sum()) / square if square else 0.0
+
+
+def _transposed(g: Any) -> Any:
+    """The last two axes exchanged; where they differ in size, read in that order into the same shape."""
+    return np.swapaxes(g, -1, -2).reshape(g.shape)
+
+
+def _back(g: Any) -> Any:
+    """The inverse of :func:`_transposed`."""
+    return np.swapaxes(g.reshape(*g.shape[:-2], g.shape[-1], g.shape[-2]), -1, -2)

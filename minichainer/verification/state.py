@@ -1,0 +1,99 @@
+"""Everything that a check must leave as it was: parameters, running statistics, hooks, random states."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.configuration import config, count_nondefault, using_config
+from minichainer.function_hook import get_function_hooks
+from minichainer.variable import Variable
+
+
+@contextlib.contextmanager
+def preserved(func: Any, params: Sequence[Variable]) -> Iterator[Callable[[], None]]:
+    """Gives back afterwards, whatever happens in between, what a function under test may change.
+
+    Parameters get their arrays, values and gradients, links their persistent values, the thread its function
+    hooks, NumPy and Python their random states. Backward passes are made also inside of
+    ``no_backprop_mode``.
+
+    Yields:
+        A function that sets the persistent values back, to be called before each call of ``func``.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(np.errstate(all='ignore'))  # steps and upstream gradients are ours, not the user's
+        stack.callback(np.random.set_state, np.random.get_state())
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(_restore_hooks, dict(get_function_hooks()))
+        for p in {id(p): p for p in params}.values():
+            stack.callback(_restore_parameter, p, p.array, p.array.copy(), p.grad_var)
+            p.cleargrad()
+        links = _Persistents(func)
+        stack.callback(links.restore)
+        if not config.enable_backprop:
+            stack.enter_context(using_config('enable_backprop', True))
+        yield links.restore
+
+
+def _restore_parameter(p: Variable, array: Any, values: Any, gradient: Any) -> None:
+    p.grad = None
+    p.array = array
+    if getattr(array.flags, 'writeable', True):
+        array[...] = values
+    p.grad_var = gradient
+
+
+def _restore_hooks(before: dict[str, Any]) -> None:
+    hooks = get_function_hooks()
+    count_nondefault(len(before) - len(hooks))
+    hooks.clear()
+    hooks.update(before)
+
+
+class _Persistents:
+    """The persistent values of all links that a function can reach."""
+
+    def __init__(self, func: Any) -> None:
+        links = {id(link): link for root in _links_of(func) for _, link in root.namedlinks()}
+        self._saved = [
+            (link, name, link.__dict__[name], copy.deepcopy(link.__dict__[name]))
+            for link in links.values()
+            for name in link._persistent
+            if name in link.__dict__
+        ]
+
+    def restore(self) -> None:
+        for link, name, value, saved in self._saved:
+            if hasattr(value, 'shape'):
+                value[...] = saved
+                link.__dict__[name] = value
+            else:
+                link.__dict__[name] = copy.deepcopy(saved)
+
+
+def _links_of(func: Any) -> list[Any]:
+    """Links: ``func`` itself, what it is bound to, what it closes over or finds among its globals."""
+    if hasattr(func, 'namedlinks'):
+        return [func]
+    found = [getattr(func, '__self__', None), getattr(func, 'func', None), *getattr(func, 'args', ())]
+    code = getattr(func, '__code__', None)
+    if code is not None:
+        found += [cell.cell_contents for cell in func.__closure__ or () if _is_filled(cell)]
+        found += list(func.__defaults__ or ())
+        found += [func.__globals__[name] for name in code.co_names if name in func.__globals__]
+    links = [x for x in found if hasattr(x, 'namedlinks') and not isinstance(x, type)]
+    inner = [x for x in found if hasattr(x, '__closure__') and x.__closure__ and x is not func]
+    return links + [link for x in inner for link in _links_of(x)]
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False

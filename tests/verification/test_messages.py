@@ -1,0 +1,193 @@
+"""What people see: messages word by word, and from the shell."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minichainer.functions as F
+from minichainer.gradient_check import check_gradients, main
+from minichainer.variable import Parameter
+from minichainer.verification.progress import Progress
+from tests.verification.planting import node, square, uniform
+
+X = np.array([[1.0, -2.0], [0.5, 4.0]])
+HALF = square(lambda x, gy: x * gy)
+P = Parameter(np.array([3.0, -1.0]), name='scale')
+
+SNAPSHOTS = {
+    'pass': (
+        lambda: check_gradients(F.tanh, X, seed=1),
+        """
+        check_gradients passed for tanh: the gradients are right.
+        # calls of the function, 5 backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(tanh, inputs, seed=1)
+        """,
+    ),
+    'factor': (
+        lambda: check_gradients(HALF, X, grad_outputs=np.ones((2, 2)), seed=1, rtol=1e-5),
+        """
+        check_gradients failed for planted: a gradient is wrong.
+        output 0, inputs[0] (2, 2) float64: 4 of 4 elements are wrong
+          factor: backward gives 0.5 times the gradient
+          index   numeric  backward  error / tolerance
+          (1, 1)  8        4         #
+          (0, 1)  -4       -2        #
+          (0, 0)  2        1         #
+          (1, 0)  1        0.5       #
+        # calls of the function, 5 backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(planted, inputs, rtol=1e-05, seed=1)
+        """,
+    ),
+    'kink': (
+        lambda: check_gradients(F.absolute, np.array([1.0, 0.0]), grad_outputs=np.ones(2), seed=1),
+        """
+        check_gradients nondifferentiable for absolute: the function is not differentiable at this point.
+        output 0, inputs[0] (2,) float64: 1 of 2 elements are at a kink
+          kink: the slopes from the left and from the right differ
+          index  left slope  right slope  backward  error / tolerance
+          (1,)   -1          1            0
+        Move the inputs away from the kink, or pass subgradient=True to accept any value between the two slopes.
+        # calls of the function, # backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(absolute, inputs, seed=1)
+        """,
+    ),
+    'parameter': (
+        lambda: check_gradients(lambda x: x * P.array, X, params=P, seed=1),
+        """
+        check_gradients failed for <lambda>: a gradient is wrong.
+        output 0, params[0] (scale) (2,) float64: 2 of 2 elements are wrong
+          missing: backward gives None, but the function depends on this input
+          index  numeric       backward  error / tolerance
+          #
+          #
+        # calls of the function, 5 backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(func, inputs, params=params, seed=1)
+        """,
+    ),
+    'not finite': (
+        lambda: check_gradients(F.log, np.array([0.0, 1.0]), seed=1),
+        """
+        check_gradients not_finite for log: the function is not finite at this point.
+        output 0
+          not finite: output 0 is -inf at (0,), and in 1 of 2 elements; check #
+        1 calls of the function, 0 backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(log, inputs, seed=1)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize('name', SNAPSHOTS)
+def test_messages(name):
+    make, expected = SNAPSHOTS[name]
+    lines = [line[8:] for line in expected.strip('\n').splitlines()][:-1]
+    actual = make().message.splitlines()
+    assert len(actual) == len(lines), '\n'.join(actual)
+    for line, pattern in zip(actual, lines, strict=True):
+        assert re.fullmatch(re.escape(pattern).replace(r'\#', r'.+?'), line), f'{line!r} is not {pattern!r}'
+
+
+@pytest.mark.parametrize(
+    'wrong', [lambda x, gy: x * gy, lambda x, gy: 2 * x * gy * (x > 0), lambda x, gy: 2 * x * abs(gy)]
+)
+def test_messages_for_large_arrays_fit_one_screen(wrong):
+    report = check_gradients(square(wrong), uniform(1000, 1000), max_failures=10)
+    lines = report.message.splitlines()
+    assert not report and len(lines) <= 24 and max(map(len, lines)) <= 118
+    assert '(1000, 1000)' in report.message
+
+
+def test_the_replay_line_repeats_the_report():
+    report = check_gradients(HALF, X, order=2, rtol=1e-4)
+    arguments = re.search(r'inputs, (.*)\)$', report.message).group(1)
+    again = eval(f'check_gradients(HALF, X, {arguments})')
+    assert again.to_dict() == report.to_dict()
+
+
+def test_a_wrong_pair_of_many_is_named():
+    wrong = node(lambda x, w: (x * w, x + w), lambda xs, a, b: (_sum(xs[1], a, b), _sum(2 * xs[0], a, b)))
+    report = check_gradients(wrong, (X, X + 1))
+    assert {(f.output, f.input) for f in report.failures} == {(0, 1)}
+    assert 'output 0, inputs[1] (2, 2) float64' in report.message
+
+
+def _sum(x, a, b):
+    return sum((g for g in (None if a is None else x * a, b) if g is not None), start=0 * x)
+
+
+def test_swapped_inputs_are_recognised():
+    swapped = node(lambda x, w: x * x * w, lambda xs, gy: (xs[0] * xs[0] * gy, 2 * xs[0] * xs[1] * gy))
+    causes = [f.cause for f in check_gradients(swapped, (X, X + 1)).failures]
+    assert causes and all(c.startswith('swapped inputs: what backward gives for inputs[') for c in causes)
+
+
+# From the shell
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_command():
+    command = [sys.executable, '-W', 'error', '-m', 'minichainer.gradient_check']
+    arguments = ['minichainer.functions:tanh', '--shape', '3,4', '--seed', '1']
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert done.returncode == 0 and done.stdout.startswith('check_gradients passed for tanh'), done.stderr
+
+
+def test_the_command_fails_for_a_wrong_gradient(monkeypatch, capsys):
+    monkeypatch.setattr(F, 'tanh', HALF)
+    assert main(['minichainer.functions:tanh', '--shape', '2,2', '--order', '2', '--dtype', 'float32']) == 1
+    assert 'factor: backward gives 0.5 times the gradient' in capsys.readouterr().out
+
+
+WRONG_COMMANDS = {
+    'nothing': ([], 'at least one --shape'),
+    'no name': (['minichainer.functions', '--shape', '2'], 'expected module:name'),
+    'no module': (['no_such_module:f', '--shape', '2'], 'No module named'),
+    'no function': (['minichainer.functions:no_such', '--shape', '2'], 'no_such'),
+}
+
+
+@pytest.mark.parametrize('name', WRONG_COMMANDS)
+def test_wrong_commands(name, capsys):
+    arguments, message = WRONG_COMMANDS[name]
+    with pytest.raises(SystemExit) as error:
+        main(arguments)
+    assert error.value.code == 2 and message in capsys.readouterr().err
+
+
+# Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_shows_on_a_terminal_after_a_while_and_goes_away():
+    stream, times = Terminal(), iter([1.0, 2.0, 5.0, 5.1, 6.0])
+    progress = Progress('Gradient check of f', stream, lambda: next(times))
+    for _ in range(32 * 5):
+        progress.tick()
+    shown = stream.getvalue()
+    assert (
+        shown
+        == '\rGradient check of f: 65 calls of the function, 4 s\rGradient check of f: 129 calls of the function, 5 s'
+    )
+    progress.finish()
+    assert stream.getvalue().endswith(' \r')
+
+
+def test_progress_is_silent_elsewhere():
+    stream, times = io.StringIO(), iter([1.0, 9.0])
+    progress = Progress('Gradient check of f', stream, lambda: next(times))
+    for _ in range(64):
+        progress.tick()
+    progress.finish()
+    assert stream.getvalue() == ''
