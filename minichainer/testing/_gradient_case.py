@@ -1,0 +1,230 @@
+"""What the test cases of functions and of links share: errors, inputs, comparison of outputs."""
+
+from __future__ import annotations
+
+import contextlib
+import unittest
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.backends.cuda import to_cpu
+from minichainer.gradient_check import NondifferentiableError, assert_allclose
+from minichainer.testing.backend import BackendConfig
+from minichainer.variable import Variable
+
+_MOST_ATTEMPTS = 100
+
+
+class TestError(AssertionError):
+    """A test case found a function or a link wrong."""
+
+    __test__ = False
+
+    @classmethod
+    def check(cls, expr: Any, message: str) -> None:
+        """Raises this error with the message unless ``expr`` is true."""
+        if not expr:
+            raise cls(message)
+
+    @classmethod
+    def fail(cls, message: str, exc: BaseException | None = None) -> None:
+        """Raises this error with the message, and what caused it."""
+        if exc is None:
+            raise cls(message)
+        raise cls(f'{message}\n\n(caused by)\n{type(exc).__name__}: {exc}\n') from exc
+
+    @classmethod
+    @contextlib.contextmanager
+    def raise_if_fail(cls, message: str, error_types: Any = AssertionError) -> Iterator[None]:
+        """Context manager that turns exceptions of ``error_types`` into this error."""
+        try:
+            yield
+        except error_types as error:
+            cls.fail(message, error)
+
+
+class GradientCase(unittest.TestCase):
+    """Base of the test cases; see :class:`FunctionTestCase` and :class:`LinkTestCase`."""
+
+    _error: type[TestError] = TestError
+    _options: tuple[str, ...] = ()
+
+    backend_config: BackendConfig | None = None
+    contiguous: str | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in self._options:
+            # A dict of its own: tests update it in setUp.
+            setattr(self, name, dict(getattr(type(self), name) or {}))
+
+    def before_test(self, test_name: str) -> None:
+        """Called at the begin of each test with its name, when ``backend_config`` is set; to be overridden."""
+
+    def generate_inputs(self) -> tuple[Any, ...]:
+        """NumPy arrays that the test is made with, random ones as a rule; to be overridden."""
+        raise NotImplementedError(f'{type(self).__name__} must define generate_inputs()')
+
+    def check_forward_outputs(self, outputs: Sequence[Any], expected_outputs: Sequence[Any]) -> None:
+        """Asserts that outputs have the number, shapes, dtypes and values that are expected.
+
+        Args:
+            outputs: NumPy arrays.
+            expected_outputs: NumPy arrays; None for an output that is not looked at.
+        """
+        self._compare(outputs, expected_outputs, getattr(self, 'check_forward_options', {}))
+
+    def _compare(self, outputs: Sequence[Any], expected: Sequence[Any], options: dict[str, Any]) -> None:
+        kinds = (
+            f'Expected shapes and dtypes: {shapes_and_dtypes(expected)}\n'
+            f'Actual shapes and dtypes:   {shapes_and_dtypes(outputs)}\n'
+        )
+        self._error.check(
+            len(outputs) == len(expected),
+            f'Number of outputs ({len(outputs)}, {len(expected)}) does not match\n{kinds}',
+        )
+        pairs = [(i, y, e) for i, (y, e) in enumerate(zip(outputs, expected, strict=True)) if e is not None]
+        same = all(y is not None and (y.shape, y.dtype) == (e.shape, e.dtype) for _, y, e in pairs)
+        self._error.check(same, f'Shapes and/or dtypes do not match\n{kinds}')
+        wrong = {i: text for i, y, e in pairs if (text := _difference(y, e, options))}
+        details = ''.join(f'\n\nError details of output [{i}]:\n{text}\n' for i, text in wrong.items())
+        self._error.check(
+            not wrong,
+            'Outputs do not match the expected values.\n'
+            f'Indices of outputs that do not match: {", ".join(map(str, wrong))}\n{kinds}{details}',
+        )
+
+    # --- steps of a test ---
+
+    def _begin(self, name: str, backend_config: BackendConfig | None, is_skipped: bool) -> BackendConfig:
+        """Sets the config up and calls ``before_test``; without a config the test runs on the CPU."""
+        self.backend_config = config = backend_config or self.backend_config or BackendConfig({})
+        if is_skipped:
+            raise unittest.SkipTest(f'skip_{name[5:]}_test is set')
+        self.before_test(name)
+        return config
+
+    def _inputs(self) -> tuple[Any, ...]:
+        return self._arrays('generate_inputs', self.generate_inputs())
+
+    def _arrays(self, method: str, arrays: Any) -> tuple[Any, ...]:
+        """What a method of the test returned, which has to be a tuple of NumPy arrays or None."""
+        if not isinstance(arrays, tuple):
+            raise TypeError(f'`{method}()` must return a tuple, not {type(arrays)}.')
+        for array in arrays:
+            if not (array is None or isinstance(array, (np.ndarray, np.generic))):
+                raise TypeError(f'`{method}()` must return a tuple of NumPy arrays or None, not {type(array)}.')
+        return tuple(None if array is None else np.asarray(array) for array in arrays)
+
+    def _send(self, arrays: Sequence[Any], config: BackendConfig) -> tuple[Any, ...]:
+        """Fresh copies on the device of the test, in the memory layout that it asks for."""
+        if self.contiguous not in (None, 'C'):
+            raise ValueError(f"contiguous: expected None or 'C', got {self.contiguous!r}")
+        copied = np.array if self.contiguous else strided
+        sent = [None if array is None else np.array(array) for array in arrays]
+        if not config.use_cuda:
+            return tuple(None if array is None else copied(array) for array in sent)
+        arrays_there = config.get_array(sent)
+        return tuple(a if a is None or self.contiguous else strided(a, config.xp) for a in arrays_there)
+
+    def _checked_outputs(self, outputs: Any) -> tuple[Any, ...]:
+        self._error.check(isinstance(outputs, tuple), f'`forward()` must return a tuple, not {type(outputs)}.')
+        kinds = ', '.join(str(type(y)) for y in outputs)
+        self._error.check(
+            all(isinstance(y, Variable) for y in outputs),
+            f'forward() must return a tuple of Variables.\nActual: {kinds}',
+        )
+        return outputs
+
+    def _check_unmodified(self, before: Sequence[Any], after: Sequence[Any]) -> None:
+        pairs = list(enumerate(zip(before, map(on_cpu, after), strict=True)))
+        changed = [(i, a, b) for i, (a, b) in pairs if a is not None and not _is_same(a, b)]
+        details = ''.join(f'\nInput[{i}]:\nOriginal:\n{a}\nAfter forward:\n{b}\n' for i, a, b in changed)
+        self._error.check(
+            not changed,
+            'Input arrays have been modified during forward.\n'
+            f'Indices of modified inputs: {", ".join(str(i) for i, _, _ in changed)}\n'
+            f'Input array shapes and dtypes: {shapes_and_dtypes(before)}\n{details}',
+        )
+
+    def _until_differentiable(self, check: Callable[[bool], None], message: str) -> None:
+        """Runs a check of gradients; with ``dodge_nondifferentiable`` again with new inputs after a kink."""
+        dodge = getattr(self, 'dodge_nondifferentiable', False)
+        for _ in range(_MOST_ATTEMPTS if dodge else 1):
+            try:
+                with self._error.raise_if_fail(message):
+                    check(dodge)
+                return
+            except (self._error, NondifferentiableError) as error:
+                cause = error.__cause__ or error
+                if not (dodge and isinstance(cause, NondifferentiableError)):
+                    raise
+                last = error
+        self._error.fail(
+            f'{_MOST_ATTEMPTS} draws of inputs were all at points where the function is not differentiable; let '
+            'generate_inputs() avoid them',
+            last,
+        )
+
+
+def strided(array: Any, xp: Any = np) -> Any:
+    """A copy that is not contiguous: every second element of a larger array, from its end.
+
+    >>> import numpy as np
+    >>> strided(np.arange(3)).strides
+    (-16,)
+    """
+    if not array.ndim:
+        return array.copy()
+    buffer = xp.zeros([2 * length for length in array.shape], array.dtype)
+    view = buffer[tuple(slice(None, None, -2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def shapes_and_dtypes(arrays: Sequence[Any]) -> str:
+    """Shapes and dtypes in the words of the messages.
+
+    >>> import numpy as np
+    >>> shapes_and_dtypes([np.zeros((2, 3), np.float32), None])
+    '(2, 3):float32, None'
+    """
+    return ', '.join('None' if array is None else f'{array.shape}:{array.dtype}' for array in arrays)
+
+
+def is_differentiable(array: Any) -> bool:
+    """Whether an array is of a floating-point dtype."""
+    return array is not None and array.dtype.kind == 'f'
+
+
+def as_variables(arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """A Variable per array, without gradient for other than floating-point dtypes; None for None."""
+    return tuple(None if a is None else Variable(a, requires_grad=is_differentiable(a)) for a in arrays)
+
+
+def uniform_like(template: Any) -> Any:
+    """Numbers in [-1, 1) of either sign, of a template's shape and dtype; None for None."""
+    if template is None:
+        return None
+    return np.asarray(np.random.uniform(-1, 1, template.shape)).astype(template.dtype)
+
+
+def on_cpu(array: Any) -> Any:
+    """The NumPy array of an array or a Variable; None for None."""
+    if isinstance(array, Variable):
+        array = array.array
+    return None if array is None else to_cpu(array)
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in 'fc')
+
+
+def _difference(y: Any, expected: Any, options: dict[str, Any]) -> str:
+    try:
+        assert_allclose(y, expected, **options)
+    except AssertionError as error:
+        return str(error)
+    return ''

@@ -1,0 +1,134 @@
+"""Tests of what is random: run several times, and judged by how often they succeed."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import traceback
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ['QuietTestRunner', 'repeat', 'repeat_with_success_at_least', 'retry']
+
+
+class QuietTestRunner:
+    """Runs a test suite and prints nothing.
+
+    >>> import unittest
+    >>> from minichainer.testing import condition
+    >>> condition.QuietTestRunner().run(unittest.TestSuite()).testsRun
+    0
+    """
+
+    def run(self, suite: Any) -> unittest.TestResult:
+        """Runs the suite and returns its result."""
+        result = unittest.TestResult()
+        suite(result)
+        return result
+
+
+def repeat_with_success_at_least(times: int, min_success: int) -> Callable[[Any], Any]:
+    """Decorator of a test: it is run several times, and has to succeed in some of them.
+
+    In a ``unittest.TestCase`` each run is of its own, with ``setUp`` and ``tearDown``. It ends as soon as the
+    verdict is certain. A test that skips itself is skipped.
+
+    Args:
+        times: How often to run it at most.
+        min_success: How many of these have to succeed.
+
+    Raises:
+        ValueError: Not ``0 <= min_success <= times``, or ``times`` is not positive.
+
+    Source: documentation of ``chainer.testing.condition.repeat_with_success_at_least``.
+
+    >>> import numpy as np
+    >>> from minichainer.testing import condition
+    >>> @condition.repeat_with_success_at_least(5, 1)
+    ... def test_that_is_often_true():
+    ...     assert np.random.RandomState().rand() < 0.999
+    >>> test_that_is_often_true()
+    """
+    if not 0 <= min_success <= times or times < 1:
+        raise ValueError(f'expected 0 <= min_success <= times and times >= 1, got {min_success} and {times}')
+
+    def decorator(test: Any) -> Any:
+        @functools.wraps(test)
+        def wrapper(*args: Any, **kwargs: Any) -> None:
+            successes, failures = 0, []
+            while successes < min_success and len(failures) <= times - min_success:
+                message = _failure(test, args, kwargs)
+                if message is None:
+                    successes += 1
+                else:
+                    failures.append(message)
+            if successes < min_success:
+                raise AssertionError(
+                    f'\nFail: {len(failures)}, Success: {successes}\n\nThe first error message:\n{failures[0]}'
+                )
+
+        return wrapper
+
+    return decorator
+
+
+def _failure(test: Any, args: Any, kwargs: Any) -> str | None:
+    """Runs a test once; text of its failure, or None if it succeeded."""
+    if args and isinstance(args[0], unittest.TestCase):
+        return _failure_of_case(test, args, kwargs)
+    try:
+        test(*args, **kwargs)
+    except unittest.SkipTest:
+        raise
+    except Exception:
+        return traceback.format_exc()
+    return None
+
+
+def _failure_of_case(test: Any, args: Any, kwargs: Any) -> str | None:
+    """The same for a TestCase: a copy of it runs, so that ``setUp`` and ``tearDown`` belong to each run."""
+    instance = copy.copy(args[0])
+    instance._cleanups = []  # Those of the outer run are not its own.
+    setattr(instance, instance._testMethodName, lambda: test(instance, *args[1:], **kwargs))
+    result = QuietTestRunner().run(unittest.TestSuite([instance]))
+    if result.skipped:
+        raise unittest.SkipTest(result.skipped[0][1])
+    return next((message for _, message in (*result.failures, *result.errors)), None)
+
+
+def repeat(times: int) -> Callable[[Any], Any]:
+    """Decorator of a test: it is run several times, and has to succeed each time.
+
+    Args:
+        times: How often to run it.
+
+    Source: documentation of ``chainer.testing.condition.repeat``.
+
+    >>> from minichainer.testing import condition
+    >>> @condition.repeat(2)
+    ... def test_twice():
+    ...     print('ran')
+    >>> test_twice()
+    ran
+    ran
+    """
+    return repeat_with_success_at_least(times, times)
+
+
+def retry(times: int) -> Callable[[Any], Any]:
+    """Decorator of a test: it is run until it succeeds, several times at most.
+
+    Args:
+        times: How often to run it at most.
+
+    Source: documentation of ``chainer.testing.condition.retry``.
+
+    >>> from minichainer.testing import condition
+    >>> @condition.retry(3)
+    ... def test_once_is_enough():
+    ...     print('ran')
+    >>> test_once_is_enough()
+    ran
+    """
+    return repeat_with_success_at_least(times, 1)

@@ -1,0 +1,288 @@
+"""The test cases of a link: forward, backward, initializers of its parameters."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.gradient_check import check_backward
+from minichainer.initializers._generate import _get_initializer
+from minichainer.link import Link
+from minichainer.testing._gradient_case import (
+    GradientCase,
+    TestError,
+    as_variables,
+    is_differentiable,
+    on_cpu,
+    uniform_like,
+)
+from minichainer.testing.backend import BackendConfig
+from minichainer.variable import Parameter, Variable
+
+__all__ = ['InitializerArgument', 'LinkInitializersTestCase', 'LinkTestCase', 'LinkTestError']
+
+
+class LinkTestError(TestError):
+    """A :class:`LinkTestCase` found a link wrong; the message says how."""
+
+
+class InitializerArgument:
+    """A value given to a link as initializer, and the initializer that it should mean.
+
+    Args:
+        argument_value: What :meth:`LinkInitializersTestCase.create_link` gets, such as None for a default.
+        expected_initializer: An initializer, a number or an array of what the parameter then holds.
+
+    Source: documentation of ``chainer.testing.InitializerArgument``.
+
+    >>> from minichainer import testing
+    >>> testing.InitializerArgument(None, 0).expected_initializer
+    0
+    """
+
+    def __init__(self, argument_value: Any, expected_initializer: Any) -> None:
+        self.argument_value = argument_value
+        self.expected_initializer = expected_initializer
+
+
+class _LinkCase(GradientCase):
+    """What the two test cases of links share."""
+
+    _error = LinkTestError
+
+    #: Names of the parameters that are looked at, in the order of their initializers; ``/l1/W`` inside a chain.
+    param_names: Sequence[str] = ()
+
+    def generate_params(self) -> Sequence[Any]:
+        """Initializers, one per parameter, for :meth:`create_link`; to be overridden."""
+        raise NotImplementedError(f'{type(self).__name__} must define generate_params()')
+
+    def create_link(self, initializers: Sequence[Any]) -> Link:
+        """Makes the link from the initializers; to be overridden."""
+        raise NotImplementedError(f'{type(self).__name__} must define create_link(initializers)')
+
+    def forward(self, link: Link, inputs: tuple[Variable, ...], device: Any) -> tuple[Variable, ...]:
+        """Calls the link; returns a tuple of Variables."""
+        outputs = link(*inputs)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    def _link(self, initializers: Sequence[Any], config: BackendConfig) -> Link:
+        link = self.create_link(initializers)
+        if not isinstance(link, Link):
+            raise TypeError(f'`create_link()` must return a Link, not {type(link)}.')
+        link.to_device(config.device)
+        return link
+
+    def _forward(self, link: Link, variables: Any, config: BackendConfig) -> tuple[Any, ...]:
+        return self._checked_outputs(self.forward(link, variables, config.device))
+
+    def _run(self, link: Link, inputs: tuple[Any, ...], config: BackendConfig) -> tuple[Any, ...]:
+        """Outputs for NumPy arrays, which have to stay as they are."""
+        sent = self._send(inputs, config)
+        with config:
+            outputs = self._forward(link, as_variables(sent), config)
+        self._check_unmodified(inputs, sent)
+        return tuple(map(on_cpu, outputs))
+
+    def _parameter(self, link: Link, name: str) -> Parameter:
+        found = dict(link.namedparams()).get(name if name.startswith('/') else f'/{name}')
+        LinkTestError.check(found is not None, f'Link does not have a parameter named {name!r}.')
+        return found
+
+
+class LinkTestCase(_LinkCase):
+    """Base of a test of a link: its values, and the gradients of its inputs and parameters.
+
+    A subclass defines ``param_names``, :meth:`generate_params`, :meth:`create_link`, :meth:`generate_inputs` and
+    :meth:`forward_expected`. Two tests are run: ``test_forward`` and ``test_backward``; on the CPU, or on all
+    devices of :func:`inject_backend_tests`.
+
+    Attributes:
+        param_names: Names of the parameters whose gradients are checked; ``/l1/W`` inside a chain.
+        backend_config: The :class:`BackendConfig` of the running test.
+        check_forward_options: Arguments of :func:`assert_allclose`, such as ``atol`` and ``rtol``.
+        check_backward_options: Arguments of :func:`~minichainer.gradient_check.check_backward`.
+        skip_forward_test: True to skip ``test_forward``.
+        skip_backward_test: True to skip ``test_backward``.
+        dodge_nondifferentiable: True to draw other inputs where the link turns out to have a kink.
+        contiguous: None for inputs and gradients with gaps in memory, ``'C'`` for contiguous ones.
+
+    Raises:
+        LinkTestError: The link is wrong, or lacks a parameter.
+        TypeError: A method of the test returns something of the wrong type.
+
+    Source: documentation of ``chainer.testing.LinkTestCase``.
+
+    >>> import unittest
+    >>> import numpy as np
+    >>> import minichainer.links as L
+    >>> from minichainer import initializers, testing
+    >>> class TestLinear(testing.LinkTestCase):
+    ...     param_names = ('W', 'b')
+    ...     def generate_params(self):
+    ...         return initializers.Normal(), initializers.Normal()
+    ...     def create_link(self, initializers):
+    ...         return L.Linear(2, 3, initialW=initializers[0], initial_bias=initializers[1])
+    ...     def generate_inputs(self):
+    ...         return np.random.uniform(-1, 1, (4, 2)).astype(np.float32),
+    ...     def forward_expected(self, link, inputs):
+    ...         return inputs[0] @ link.W.array.T + link.b.array,
+    >>> result = unittest.TestResult()
+    >>> unittest.defaultTestLoader.loadTestsFromTestCase(TestLinear).run(result)
+    <unittest.result.TestResult run=2 errors=0 failures=0>
+    """
+
+    _options = ('check_forward_options', 'check_backward_options')
+
+    check_forward_options: dict[str, Any] = {}
+    check_backward_options: dict[str, Any] = {}
+    skip_forward_test = False
+    skip_backward_test = False
+    dodge_nondifferentiable = False
+
+    def forward_expected(self, link: Link, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The right outputs, by other means; to be overridden.
+
+        Args:
+            link: The link, on the CPU.
+            inputs: The NumPy arrays of :meth:`generate_inputs`.
+
+        Returns:
+            A tuple of NumPy arrays, None for an output that is not looked at.
+        """
+        raise NotImplementedError(f'{type(self).__name__} must define forward_expected(link, inputs)')
+
+    def generate_grad_outputs(self, outputs_template: Sequence[Any]) -> tuple[Any, ...]:
+        """Upstream gradients: NumPy arrays of the shapes and dtypes of the outputs, uniform in [-1, 1)."""
+        return tuple(map(uniform_like, outputs_template))
+
+    def test_forward(self, backend_config: BackendConfig | None = None) -> None:
+        """Compares the outputs with :meth:`forward_expected`."""
+        if type(self) is LinkTestCase:
+            self.skipTest('the base of test cases is no test')
+        config = self._begin('test_forward', backend_config, self.skip_forward_test)
+        inputs = self._inputs()
+        link = self._link(self.generate_params(), config)
+        # A link with a state is asked for what it should do before it has done it, where that can be.
+        ready = copy.deepcopy(link) if _is_initialized(link) else link
+        outputs = self._run(link, inputs, config)
+        ready.to_device('@numpy')
+        copies = tuple(None if x is None else x.copy() for x in inputs)
+        expected = self._arrays('forward_expected', self.forward_expected(ready, copies))
+        self.check_forward_outputs(outputs, expected)
+
+    def test_backward(self, backend_config: BackendConfig | None = None) -> None:
+        """Checks the gradients of inputs and parameters with finite differences."""
+        if type(self) is LinkTestCase:
+            self.skipTest('the base of test cases is no test')
+        config = self._begin('test_backward', backend_config, self.skip_backward_test)
+        self._until_differentiable(
+            lambda dodge: self._check_backward(config, dodge), 'backward is not implemented correctly'
+        )
+
+    def _check_backward(self, config: BackendConfig, dodge: bool) -> None:
+        inputs = self._inputs()
+        link = self._link(self.generate_params(), config)
+        if not _is_initialized(link):
+            self._run(link, inputs, config)
+        template = self._run(copy.deepcopy(link), inputs, config)
+        grads = self._arrays('generate_grad_outputs', self.generate_grad_outputs(template))
+        grads = self._send([g if is_differentiable(g) else None for g in grads], config)
+        params = tuple(self._parameter(link, name) for name in self.param_names)
+        if not (params or any(map(is_differentiable, inputs))):
+            return
+
+        def function(*variables: Any) -> tuple[Any, ...]:
+            return self._forward(link, variables, config)
+
+        function.__name__ = type(link).__name__
+        options = {'dtype': np.float64, 'detect_nondifferentiable': dodge, **self.check_backward_options}
+        with config:
+            check_backward(function, self._send(inputs, config), grads, params, **options)
+
+
+class LinkInitializersTestCase(_LinkCase):
+    """Base of a test of the initializers of a link: is a parameter what its argument says?
+
+    A subclass defines ``param_names``, :meth:`generate_params`, :meth:`create_link`, :meth:`generate_inputs` and
+    :meth:`get_initializers`. One test is run, ``test_initializers``: for each parameter and each of its
+    initializers a link is made, called, and the parameter compared. Random initializers cannot be compared.
+
+    Attributes:
+        param_names: Names of the parameters.
+        backend_config: The :class:`BackendConfig` of the running test.
+        check_initializers_options: Arguments of :func:`assert_allclose`, such as ``atol`` and ``rtol``.
+        contiguous: None for inputs with gaps in memory, ``'C'`` for contiguous ones.
+
+    Raises:
+        LinkTestError: A parameter is not as expected, or does not exist.
+        TypeError: A method of the test returns something of the wrong type.
+
+    Source: documentation of ``chainer.testing.LinkInitializersTestCase``.
+
+    >>> import unittest
+    >>> import numpy as np
+    >>> import minichainer.links as L
+    >>> from minichainer import testing
+    >>> class TestLinear(testing.LinkInitializersTestCase):
+    ...     param_names = ('W', 'b')
+    ...     def generate_params(self):
+    ...         return 1, 1
+    ...     def create_link(self, initializers):
+    ...         return L.Linear(2, 3, initialW=initializers[0], initial_bias=initializers[1])
+    ...     def generate_inputs(self):
+    ...         return np.zeros((4, 2), np.float32),
+    ...     def get_initializers(self):
+    ...         return [2, np.ones((3, 2), np.float32)], [3, testing.InitializerArgument(None, 0)]
+    >>> result = unittest.TestResult()
+    >>> unittest.defaultTestLoader.loadTestsFromTestCase(TestLinear).run(result)
+    <unittest.result.TestResult run=1 errors=0 failures=0>
+    """
+
+    _options = ('check_initializers_options',)
+
+    check_initializers_options: dict[str, Any] = {}
+
+    def get_initializers(self) -> Sequence[Sequence[Any]]:
+        """For each parameter a list of initializers, or :class:`InitializerArgument`; to be overridden."""
+        raise NotImplementedError(f'{type(self).__name__} must define get_initializers()')
+
+    def check_forward_outputs(self, outputs: Sequence[Any], expected_outputs: Sequence[Any]) -> None:
+        """Asserts that parameters have the shapes, dtypes and values that are expected."""
+        self._compare(outputs, expected_outputs, self.check_initializers_options)
+
+    def test_initializers(self, backend_config: BackendConfig | None = None) -> None:
+        """Compares parameters with what their initializers give."""
+        if type(self) is LinkInitializersTestCase:
+            self.skipTest('the base of test cases is no test')
+        config = self._begin('test_initializers', backend_config, False)
+        inputs, others, lists = self._inputs(), list(self.generate_params()), self.get_initializers()
+        if len(lists) != len(self.param_names):
+            raise TypeError(
+                f'`get_initializers()` must return one list per name in param_names ({len(self.param_names)}), '
+                f'got {len(lists)}'
+            )
+        for i, (name, choices) in enumerate(zip(self.param_names, lists, strict=True)):
+            for choice in choices:
+                if not isinstance(choice, InitializerArgument):
+                    choice = InitializerArgument(choice, choice)
+                initializers = [*others[:i], choice.argument_value, *others[i + 1 :]]
+                self._check_initializer(inputs, initializers, name, choice.expected_initializer, config)
+
+    def _check_initializer(
+        self, inputs: tuple[Any, ...], initializers: list[Any], name: str, expected: Any, config: BackendConfig
+    ) -> None:
+        link = self._link(initializers, config)
+        self._run(link, inputs, config)
+        value = on_cpu(self._parameter(link, name))
+        wanted = np.empty_like(value)
+        _get_initializer(expected)(wanted)
+        with LinkTestError.raise_if_fail(f'Parameter {name!r} is not as its initializer {expected!r} says.'):
+            self.check_forward_outputs((value,), (wanted,))
+
+
+def _is_initialized(link: Link) -> bool:
+    return all(param.is_initialized for param in link.params())

@@ -1,0 +1,35 @@
+"""A module of tests run as a script."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import unittest
+
+__all__ = ['run_module']
+
+
+def run_module(name: str, file: str) -> None:
+    """Runs the tests of a module if it was started as a script, and ends with pytest's exit status.
+
+    It stops at the first failure. Arguments of the command line go to pytest; where pytest is missing, to
+    ``unittest``.
+
+    Args:
+        name: ``__name__`` of the module; nothing happens unless it is ``'__main__'``.
+        file: ``__file__`` of the module.
+
+    Source: documentation of ``chainer.testing.run_module``.
+
+    >>> from minichainer import testing
+    >>> testing.run_module('imported', 'test_of_mine.py')
+    """
+    if name != '__main__':
+        return
+    if importlib.util.find_spec('pytest') is None:
+        unittest.main(module='__main__', failfast=True)
+    pytest = importlib.import_module('pytest')
+    # Given by name, a file is collected whatever it is called.
+    raise SystemExit(pytest.main(['-x', '-v', os.path.abspath(file), *sys.argv[1:]]))
