@@ -3,6 +3,11 @@
     python benchmarks/functions.py [--rounds 5] [--only NAME ...] [--write benchmarks/functions.md]
 
 One thread, pinned to one core where the system can do that; the libraries take turns within each round; medians.
+Of each turn the best of some repeats counts.
+Both live in one process, in which freed memory is kept (``minichainer.tune_allocator``): otherwise page faults of
+large results are what is measured. Behind functions whose gradient is (part of) the one that came (``view`` in the
+table: other shapes, joining) "both" has a product with 2: else the gradient of x would be the caller's own array,
+which torch hands on and minichainer copies, as x.grad is memory of its own.
 The heavy families (convolution, normalization, recurrent networks) are in ``kernels.py``.
 """
 
@@ -43,12 +48,13 @@ def ours(entry: Entry, shapes: tuple[Shape, ...]) -> tuple[Step, Step | None]:
 
     if not entry.differentiable:
         return forward, None
-    upstream = np.ones_like(forward().array)
+    y = forward().array
+    upstream = np.ones_like(y) if 0 not in y.strides else np.ones(y.shape, y.dtype)
 
     def both() -> None:
         for x in variables:
             x.cleargrad()
-        y = forward()
+        y = forward() * 2.0 if entry.view else forward()
         y.grad = upstream
         y.backward()
 
@@ -72,18 +78,25 @@ def theirs(entry: Entry, shapes: tuple[Shape, ...]) -> tuple[Step, Step | None]:
     def both() -> None:
         for x in tensors:
             x.grad = None
-        forward().backward(upstream)
+        (forward() * 2.0 if entry.view else forward()).backward(upstream)
 
     return forward, both
 
 
 def timed(step: Step, seconds: float = 0.02) -> float:
-    """Seconds of one step: the best of as many as fit into some time, three at least."""
-    best, end, count = float('inf'), time.perf_counter() + seconds, 0
+    """Seconds of one step: the best of as many as fit into some time, three at least.
+
+    Long steps are timed by the processor time that the process has had, as other processes interrupt them; reading
+    that clock would take too long for short ones.
+    """
+    begin = time.perf_counter()
+    step()
+    clock = time.perf_counter if time.perf_counter() - begin < 1e-4 else time.process_time
+    best, end, count = float('inf'), begin + seconds, 0
     while count < 3 or time.perf_counter() < end:
-        begin = time.perf_counter()
+        begin = clock()
         step()
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, clock() - begin)
         count += 1
     return best
 
@@ -127,6 +140,7 @@ def main() -> int:
     options = parser.parse_args()
     if torch is not None:
         torch.set_num_threads(1)
+    chainer.tune_allocator()
     about = f'Python {platform.python_version()}, NumPy {np.__version__}, ' + (
         f'torch {torch.__version__}' if torch is not None else 'without torch'
     )
@@ -144,7 +158,8 @@ def main() -> int:
     print(f'\nslower than twice torch on the large input: {len(slow)}: {", ".join(slow)}')
     if options.write:
         with open(options.write, 'w', encoding='utf-8') as file:
-            file.write(f'# Functions beside torch\n\n`python benchmarks/functions.py`, {about}, one thread.\n\n')
+            file.write(f'# Functions beside torch\n\n`python benchmarks/functions.py`, {about}, one thread.\n')
+            file.write('How it is measured, and why some are slow: README.md.\n\n')
             file.write('\n'.join([HEAD, *lines]) + '\n')
     return 0
 

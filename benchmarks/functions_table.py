@@ -28,6 +28,7 @@ class Entry:
         low, high: range of the elements.
         extra: makes constants (labels, indices) from the shapes and a random state.
         differentiable: whether backward is timed too.
+        view: the gradient is the upstream one in another shape, or a part of it; see ``functions.py``.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Entry:
     high: float = 2.0
     extra: Callable[..., Any] | None = None
     differentiable: bool = True
+    view: bool = False
 
     def arrays(self, shapes: tuple[Shape, ...]) -> list[np.ndarray]:
         random = np.random.RandomState(0)
@@ -181,7 +183,7 @@ ARRAY = [
         lambda x, t: x.expand(len(x), -1),
     ),
     Entry('cast', *MATRIX, lambda x: F.cast(x, 'd'), lambda x, t: x.double()),
-    Entry('concat', *TWO, lambda x, y: F.concat([x, y]), lambda x, y, t: t.cat([x, y], 1)),
+    Entry('concat', *TWO, lambda x, y: F.concat([x, y]), lambda x, y, t: t.cat([x, y], 1), view=True),
     Entry('copy', *MATRIX, lambda x: F.copy(x, -1), lambda x, t: x.clone()),
     Entry(
         'depth2space',
@@ -198,22 +200,22 @@ ARRAY = [
         lambda x, t: t.pixel_unshuffle(x, 2),
     ),
     Entry('diagonal', *MATRIX, F.diagonal, lambda x, t: t.diagonal(x)),
-    Entry('dstack', *TWO, lambda x, y: F.dstack([x, y]), lambda x, y, t: t.dstack([x, y])),
-    Entry('hstack', *TWO, lambda x, y: F.hstack([x, y]), lambda x, y, t: t.hstack([x, y])),
-    Entry('vstack', *TWO, lambda x, y: F.vstack([x, y]), lambda x, y, t: t.vstack([x, y])),
-    Entry('stack', *TWO, lambda x, y: F.stack([x, y]), lambda x, y, t: t.stack([x, y])),
-    Entry('expand_dims', *MATRIX, lambda x: F.expand_dims(x, 0), lambda x, t: x.unsqueeze(0)),
-    Entry('squeeze', ((8, 1, 8),), ((1000, 1, 1000),), F.squeeze, lambda x, t: x.squeeze()),
-    Entry('flatten', *MATRIX, F.flatten, lambda x, t: x.flatten()),
+    Entry('dstack', *TWO, lambda x, y: F.dstack([x, y]), lambda x, y, t: t.dstack([x, y]), view=True),
+    Entry('hstack', *TWO, lambda x, y: F.hstack([x, y]), lambda x, y, t: t.hstack([x, y]), view=True),
+    Entry('vstack', *TWO, lambda x, y: F.vstack([x, y]), lambda x, y, t: t.vstack([x, y]), view=True),
+    Entry('stack', *TWO, lambda x, y: F.stack([x, y]), lambda x, y, t: t.stack([x, y]), view=True),
+    Entry('expand_dims', *MATRIX, lambda x: F.expand_dims(x, 0), lambda x, t: x.unsqueeze(0), view=True),
+    Entry('squeeze', ((8, 1, 8),), ((1000, 1, 1000),), F.squeeze, lambda x, t: x.squeeze(), view=True),
+    Entry('flatten', *MATRIX, F.flatten, lambda x, t: x.flatten(), view=True),
     Entry('flip', *MATRIX, lambda x: F.flip(x, 0), lambda x, t: x.flip(0)),
     Entry('fliplr', *MATRIX, F.fliplr, lambda x, t: t.fliplr(x)),
     Entry('flipud', *MATRIX, F.flipud, lambda x, t: t.flipud(x)),
     Entry('get_item', *MATRIX, lambda x: F.get_item(x, slice(0, None, 2)), lambda x, t: x[::2]),
-    Entry('moveaxis', *SQUARE, lambda x: F.moveaxis(x, 0, 2), lambda x, t: x.movedim(0, 2)),
-    Entry('rollaxis', *SQUARE, lambda x: F.rollaxis(x, 2), lambda x, t: x.movedim(2, 0)),
-    Entry('swapaxes', *MATRIX, lambda x: F.swapaxes(x, 0, 1), lambda x, t: x.swapaxes(0, 1)),
-    Entry('transpose', *MATRIX, F.transpose, lambda x, t: x.t()),
-    Entry('reshape', *MATRIX, lambda x: F.reshape(x, (-1,)), lambda x, t: x.reshape(-1)),
+    Entry('moveaxis', *SQUARE, lambda x: F.moveaxis(x, 0, 2), lambda x, t: x.movedim(0, 2), view=True),
+    Entry('rollaxis', *SQUARE, lambda x: F.rollaxis(x, 2), lambda x, t: x.movedim(2, 0), view=True),
+    Entry('swapaxes', *MATRIX, lambda x: F.swapaxes(x, 0, 1), lambda x, t: x.swapaxes(0, 1), view=True),
+    Entry('transpose', *MATRIX, F.transpose, lambda x, t: x.t(), view=True),
+    Entry('reshape', *MATRIX, lambda x: F.reshape(x, (-1,)), lambda x, t: x.reshape(-1), view=True),
     Entry('pad', *MATRIX, lambda x: F.pad(x, 2, 'constant'), lambda x, t: t.nn.functional.pad(x, (2, 2, 2, 2))),
     Entry(
         'pad_sequence',

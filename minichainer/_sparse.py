@@ -55,13 +55,16 @@ class CooMatrix:
 
 def _check(data: Any, row: Any, col: Any, shape: Any, order: str | None) -> None:
     shapes: list[Any] = [getattr(array, 'shape', None) for array in (data, row, col)]
-    if len(shape) != 2:
+    if not hasattr(shape, '__len__') or len(shape) != 2 or not all(hasattr(size, '__index__') for size in shape):
         raise ValueError(f'CooMatrix: expected the shape of one matrix, two sizes, got {shape}')
     if None in shapes or len(shapes[0]) not in (1, 2) or len(set(shapes)) > 1:
         raise ValueError(
             'CooMatrix: expected data, row and col to be arrays of one shape, (entries,) or '
             f'(batch, entries), got {", ".join(map(str, shapes))}'
         )
+    for name, numbers in (('row', row), ('column', col)):
+        if numbers.dtype.kind == 'b':
+            raise TypeError(f'CooMatrix: expected int {name} numbers, got bool')
     if order not in _ORDERS:
         raise ValueError(f"CooMatrix: expected order 'C', 'F', 'other' or None, got {order!r}")
 

@@ -376,6 +376,7 @@ def gradcheck(
         check_grad_dtypes=check_grad_dtypes,
         full_jacobian=not fast_mode,
         seed=seed,
+        explains_success=False,
     )
     report = check(func, inputs, {}, options, params=params, no_grads=no_grads)
     return bool(_settled(report, raise_exception))
@@ -461,6 +462,7 @@ def gradgradcheck(
         full_jacobian=not fast_mode,
         non_contiguous=gen_non_contig_grad_outputs,
         seed=seed,
+        explains_success=False,
     )
     report = check(func, inputs, {1: grad_outputs}, options, params=params)
     return bool(_settled(report, raise_exception))

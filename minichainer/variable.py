@@ -122,7 +122,10 @@ class Variable(Operators):
         return self._known('dtype').dtype
 
     def __len__(self) -> int:
-        return len(self._known('len()'))
+        array = self._known('len()')
+        if not array.ndim:
+            raise TypeError('len() of a Variable without axes: its shape is ()')
+        return len(array)
 
     @property
     def T(self) -> Any:

@@ -57,6 +57,30 @@ def check_flag(value: Any, op: str, name: str) -> None:
         raise TypeError(f'{op}: bool expected as {name}, came {value!r}')
 
 
+def entries_of(value: Any, n: int) -> tuple[Any, ...]:
+    """What a sequence has; of anything else, n times the same."""
+    return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) else (value,) * n
+
+
+def positive_tuple(op: str, name: str, value: Any, n: int, least: int = 1) -> tuple[int, ...]:
+    """An int, or one int per axis, as a tuple.
+
+    Raises:
+        TypeError: one is no int.
+        ValueError: one is below ``least``, or their number is wrong.
+    """
+    values = entries_of(value, n)
+    if len(values) != n:
+        raise ValueError(f'{op}: {name} as an int or {n} ints expected, came {value!r}')
+    try:
+        numbers = tuple([operator.index(v) for v in values])
+    except TypeError:
+        raise TypeError(f'{op}: {name} as an int or {n} ints expected, came {value!r}') from None
+    if any(v < least for v in numbers):
+        raise ValueError(f'{op}: {name} of at least {least} expected, came {value!r}')
+    return numbers
+
+
 def checked_axis(axis: Any, ndim: int, op: str, name: str = 'axis') -> int:
     """One axis as a non-negative int.
 

@@ -21,7 +21,10 @@ def number_like(value: Any, x: Any) -> Any:
         known = _known[dtype] = {}
     constant = known.get(value) if value else None  # 0.0 and -0.0 are equal, and not the same
     if constant is None:
-        constant = numpy.array(value, dtype)
+        try:
+            constant = numpy.array(value, dtype)
+        except OverflowError:
+            raise OverflowError(f"the number {value} is out of the range of {dtype}, the array's dtype") from None
         constant.flags.writeable = False
         if value and type(value) in (int, float) and len(known) < _LIMIT:
             known[value] = constant

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_flag, invalid
 from minichainer.functions._define import Rule, linear
 from minichainer.variable import as_variable
 
@@ -82,6 +82,8 @@ def reduction(
             if axis is not None:
                 x = as_variable(x)
                 axis = normalize_axis(axis, x.ndim, public or body.__name__)
+            if keepdims is not False and keepdims is not True:
+                check_flag(keepdims, public or body.__name__, 'keepdims')
             return op(x, axis, keepdims)
 
         call.__name__ = call.__qualname__ = body.__name__

@@ -10,11 +10,13 @@ import numpy
 from minichainer import ops
 from minichainer._checks import array_types
 from minichainer.function_node import FunctionNode, check_arrays
+from minichainer.functions._checks import invalid
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable, as_variable
 
 _NUMERIC = 'fiub'
+_SIGNED = 'fiu'  # NumPy has no difference of bools
 
 
 @elementwise(
@@ -27,7 +29,7 @@ def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy: gy, lambda m, gy: -gy,
-    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_NUMERIC, on_numpy='subtract'
+    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_SIGNED, on_numpy='subtract'
 )  # fmt: skip
 def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.subtract(lhs, rhs)
@@ -53,7 +55,7 @@ def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one(rhs)),
     lambda m, gy, lhs, rhs, y: gy * m.log_of_base(lhs, y) * y,
-    mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _', kinds=_NUMERIC,
+    mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _',
 )  # fmt: skip
 def power_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.power(lhs, rhs)
@@ -65,7 +67,7 @@ def add_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy: -gy, name='SubFromConstant', label=lambda value, shown: f'{_shown(shown)} - _', kinds=_NUMERIC
+    lambda m, gy: -gy, name='SubFromConstant', label=lambda value, shown: f'{_shown(shown)} - _', kinds=_SIGNED
 )
 def subtract_from_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.subtract(value, x)
@@ -103,10 +105,25 @@ def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.power(value, x)
 
 
-@elementwise(lambda m, gy: -gy, name='Neg', label='__neg__', kinds=_NUMERIC, on_numpy='negative')
+@elementwise(lambda m, gy: -gy, name='Neg', label='__neg__', kinds=_SIGNED, on_numpy='negative')
 def negative(xp: Any, x: Any) -> Any:
     """Elementwise negation, :math:`y = -x`."""
     return xp.negative(x)
+
+
+def _bools_are_type_errors(spec: Any) -> None:
+    """Makes bools a TypeError, which NumPy's is in Chainer; of other kinds it is an InvalidType."""
+    wrong_kind = spec.wrong_kind
+
+    def error(dtype: Any, static: tuple[Any, ...]) -> Exception:
+        found: Exception = wrong_kind(dtype, static)
+        return TypeError(str(found)) if dtype.kind == 'b' else found
+
+    spec.wrong_kind = error
+
+
+for _op in (subtract_arrays, subtract_from_constant, negative):
+    _bools_are_type_errors(_op.node_class.spec)  # type: ignore[attr-defined]
 
 
 @elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', on_numpy='absolute')
@@ -222,15 +239,34 @@ _subtract_mixed = _mixed(
     lambda x, value: _add_number(x, -value),
     lambda x, value: subtract_from_constant(x, number_like(value, x), value),
 )
+
+
+def _divide_by_number(x: Variable, value: Any) -> Variable:
+    if not value:
+        raise ZeroDivisionError(f'_ / _: an array of shape {x.shape} is divided by the number {value}')
+    return _multiply_number(x, 1.0 / value)
+
+
 _divide_mixed = _mixed(
     divide_arrays,
-    lambda x, value: _multiply_number(x, 1.0 / value),
+    _divide_by_number,
     lambda x, value: divide_constant(x, number_like(value, x), value),
 )
+
+
+def _power_with_number(op: Any, x: Variable, value: Any) -> Variable:
+    try:
+        constant = number_like(value, x)
+    except OverflowError:
+        raise op.node_class.spec.wrong_kind(x.dtype, (value, value)) from None
+    result: Variable = op(x, constant, value)
+    return result
+
+
 _power_mixed = _mixed(
     power_arrays,
-    lambda x, value: power_constant(x, number_like(value, x), value),
-    lambda x, value: constant_power(x, number_like(value, x), value),
+    lambda x, value: _power_with_number(power_constant, x, value),
+    lambda x, value: _power_with_number(constant_power, x, value),
 )
 
 
@@ -284,14 +320,25 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
     for operand in (lhs, rhs):
         if isinstance(operand, Variable):
             check_arrays((operand.array,), '_ // _')
+            if operand.dtype.kind == 'c':
+                raise TypeError(f'_ // _: real numbers expected, came {operand.dtype}')
     if _is_number(rhs):
         quotient = as_variable(lhs).array // number_like(rhs, lhs)
     elif _is_number(lhs):
         quotient = number_like(lhs, rhs) // rhs.array
     else:
         left, right = _pair(lhs, rhs)
-        quotient = left.array // right.array
+        quotient = _quotient(left.array, right.array)
     return Variable(numpy.asarray(quotient) if isinstance(quotient, numpy.generic) else quotient, requires_grad=False)
+
+
+def _quotient(lhs: Any, rhs: Any) -> Any:
+    try:
+        numpy.broadcast_shapes(lhs.shape, rhs.shape)
+    except ValueError:
+        where = 'Invalid operation is performed in: _ // _ (Forward)'
+        raise invalid('shapes that can be broadcast together', f'{lhs.shape} and {rhs.shape}', where) from None
+    return lhs // rhs
 
 
 def _power_raw(xp: Any, x: Any, exponent: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 
@@ -30,13 +30,23 @@ class Geometry(NamedTuple):
     def span(self) -> tuple[int, ...]:
         """From the first element of the first window to the last element of the last one."""
         axes = zip(self.out_size, self.stride, self.ksize, self.dilate, strict=True)
-        return tuple([(o - 1) * s + (k - 1) * d + 1 for o, s, k, d in axes])
+        return tuple([max((o - 1) * s + (k - 1) * d + 1, 0) for o, s, k, d in axes])
 
-    def taps(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    def taps(self) -> tuple[tuple[tuple[int, ...], tuple[slice, ...]], ...]:
         """For each element of a window its place, and the slices of the span that it meets over all windows."""
-        for place in itertools.product(*map(range, self.ksize)):
-            axes = zip(place, self.dilate, self.stride, self.out_size, strict=True)
-            yield place, tuple([slice(i * d, i * d + (o - 1) * s + 1, s) for i, d, s, o in axes])
+        return _taps(self.ksize, self.stride, self.dilate, self.out_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _taps(
+    ksize: tuple[int, ...], stride: tuple[int, ...], dilate: tuple[int, ...], out_size: tuple[int, ...]
+) -> tuple[tuple[tuple[int, ...], tuple[slice, ...]], ...]:
+    """Kept, because a layer asks for the same ones in each block of each step."""
+    found = []
+    for place in itertools.product(*map(range, ksize)):
+        axes = zip(place, dilate, stride, out_size, strict=True)
+        found.append((place, tuple([slice(i * d, i * d + (o - 1) * s + 1, s) for i, d, s, o in axes])))
+    return tuple(found)
 
 
 def overlap(geometry: Geometry) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

@@ -1,7 +1,7 @@
 """Attention of queries to keys and values, and its gradients: arrays in, arrays out.
 
 Weights are never kept: they are computed a block at a time, which stays in the cache, and again in the gradient,
-from the largest score and the sum of each row. So memory grows with the length, not with its square.
+from two numbers of each row. So memory grows with the length, not with its square.
 
 All arrays have four axes: (batch, heads, length, features), or (batch, heads, queries, keys) for the weights.
 Sums of float16 are computed in float32 (the callers pass it). ``_reference`` is in
@@ -17,6 +17,10 @@ import numpy
 
 _BLOCK_BYTES = 1 << 18
 _BLOCK_BYTES_ON_GPU = 1 << 28
+#: Exponentials of scores up to this are not made relative to the largest: they lie between 1e-7 and 1e7.
+_SMALL = 16.0
+#: Number of queries from which on a copy of the transposed keys pays.
+_COPY_FROM = 16
 
 
 class Weighting(NamedTuple):
@@ -37,7 +41,7 @@ class Weighting(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What the gradient needs: the largest score of each row, and the sum of exponentials relative to it."""
+    """What the gradient needs of each row: what was subtracted from its scores, and the sum of their exponentials."""
 
     top: Any
     total: Any
@@ -61,17 +65,18 @@ def attend(xp: Any, q: Any, k: Any, v: Any, weighting: Weighting) -> tuple[Any, 
     if not k.shape[2]:
         y[...] = 0
     ones = xp.ones((k.shape[2], 1), q.dtype)
-    lowest = xp.asarray(numpy.finfo(q.dtype).min, q.dtype)
     for keys, rows, both in _blocks(xp, q, k, weighting.causal):
-        scores = _scores(xp, q[rows] * q.dtype.type(weighting.scale), k[keys], weighting, both)
-        largest = xp.maximum(scores.max(axis=-1, keepdims=True), lowest)  # finite where all is masked
-        scores -= largest
+        scores = _by_transposed(xp, q[rows] * q.dtype.type(weighting.scale), k[keys])
+        small = xp is numpy and not _adds(weighting.mask) and _are_small(scores)
+        _mask(xp, scores, weighting, both)
+        top[rows] = 0 if small else _subtract_largest(xp, scores)
         xp.exp(scores, out=scores)
-        top[rows] = largest
-        total[rows] = xp.maximum(xp.matmul(scores, ones[keys[2]]), ones[:1])  # 1 at least, where any is not masked
+        sums = xp.matmul(scores, ones[keys[2]])
+        sums += sums == 0  # where all is masked
+        total[rows] = sums
         if weighting.drop is not None:
             scores *= weighting.drop[both]
-        y[rows] = xp.matmul(scores, v[keys]) / total[rows]
+        y[rows] = xp.matmul(scores, v[keys]) / sums
     return y, Saved(top, total)
 
 
@@ -101,11 +106,13 @@ def attend_gradients(
         gq[...] = 0
     for keys, rows, both in _blocks(xp, q, k, weighting.causal):
         scaled = q[rows] * scale
-        e = _scores(xp, scaled, k[keys], weighting, both)
-        e -= saved.top[rows]
+        e = _by_transposed(xp, scaled, k[keys])
+        _mask(xp, e, weighting, both)
+        if xp is not numpy or saved.top[rows].any():
+            e -= saved.top[rows]
         xp.exp(e, out=e)  # the weights times their total; the gradient is divided by it instead
         g = gy[rows] / saved.total[rows]
-        ge = xp.matmul(g, v[keys].swapaxes(-1, -2))
+        ge = _by_transposed(xp, g, v[keys])
         if weighting.drop is None:
             gv[keys] += xp.matmul(e.swapaxes(-1, -2), g)
         else:
@@ -144,8 +151,31 @@ def _ranges(size: int, step: int) -> list[slice]:
     return [slice(i, min(i + step, size)) for i in range(0, size, step)]
 
 
-def _scores(xp: Any, scaled: Any, k: Any, weighting: Weighting, place: _Place) -> Any:
-    scores = xp.matmul(scaled, k.swapaxes(-1, -2))
+def _by_transposed(xp: Any, a: Any, b: Any) -> Any:
+    """``a`` times ``b`` transposed; small products in BLAS gain more from its copy than that costs."""
+    b = b.swapaxes(-1, -2)
+    return xp.matmul(a, numpy.ascontiguousarray(b) if xp is numpy and a.shape[-2] >= _COPY_FROM else b)
+
+
+def _adds(mask: Any) -> bool:
+    return mask is not None and mask.dtype.kind != 'b'
+
+
+def _are_small(scores: Any) -> bool:
+    """Whether exponentials of the scores are safe as they are: finding the largest of each row takes longer."""
+    return bool(scores.size) and scores.min() >= -_SMALL and scores.max() <= _SMALL
+
+
+def _subtract_largest(xp: Any, scores: Any) -> Any:
+    """Subtracts from each row its largest score, in place, and returns it; finite where all is masked."""
+    largest = scores.max(axis=-1, keepdims=True)
+    largest = xp.maximum(largest, xp.asarray(numpy.finfo(scores.dtype).min, scores.dtype))
+    scores -= largest
+    return largest
+
+
+def _mask(xp: Any, scores: Any, weighting: Weighting, place: _Place) -> None:
+    """Adds to scores, in place, minus infinity where a query does not take part, or the additive mask."""
     mask, dtype = weighting.mask, scores.dtype
     minus_infinity = dtype.type(-numpy.inf)
     if weighting.causal:
@@ -155,4 +185,3 @@ def _scores(xp: Any, scaled: Any, k: Any, weighting: Weighting, place: _Place) -
     if mask is not None:
         part = mask[tuple([slice(None) if n == 1 else s for n, s in zip(mask.shape, place, strict=True)])]
         scores += xp.where(part, dtype.type(0), minus_infinity) if part.dtype.kind == 'b' else part
-    return scores

@@ -1,7 +1,7 @@
-"""Elementwise functions of several steps on NumPy arrays, in blocks whose temporaries stay in the cache.
+"""Elementwise functions of many steps on NumPy arrays, in blocks whose temporaries stay in the cache.
 
-A step on a million elements of float32 takes 0.1 to 0.4 ms, as its result goes through the memory; on blocks of
-32768 elements 0.05 ms.
+It is for functions of a dozen steps in float64: with few steps, the calls cost more for each block than what is
+gained. The error function of a million float32 takes 4.4 ms so, and 8.3 in one piece.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy
 
 from minichainer.kernels.rectifier import in_memory_order
 
-_BLOCK = 1 << 15
+#: No power of two: temporaries would lie 16 bytes apart modulo a page, a slow case of some processors.
+_BLOCK = 120000
 
 
 def in_blocks(body: Callable[..., Any], x: Any, *others: Any) -> Any:

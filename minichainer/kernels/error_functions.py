@@ -98,8 +98,9 @@ def _erfinv(x: Any) -> Any:
         numpy.negative(w, out=w)
         y = _ratio(_ERFINV, _ERFINV_BELOW, w)
         y *= wide
-        if numpy.isinf(w.max(initial=0)):
-            numpy.copyto(y, x * numpy.inf, where=numpy.isinf(w))
+        ends = numpy.isinf(w)
+        if ends.any():
+            numpy.copyto(y, x * numpy.inf, where=ends)
     return y
 
 

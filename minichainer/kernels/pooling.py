@@ -1,7 +1,8 @@
 """Maxima and means of windows, over any number of axes: arrays in, arrays out.
 
 Each kernel goes through the elements of a window and treats all windows at once, by slices: as many passes over the
-result as a window has elements, and no copy of the windows. Results lie in memory as their input does.
+result as a window has elements, and no copy of the windows. Maxima of large windows are taken along one axis after
+the other, which takes fewer passes. Results lie in memory as their input does.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy
 from minichainer.kernels._windows import Geometry, empty_like_layout, fit, unfit
 
 _EVERY: Any = (slice(None), slice(None))
+#: Up to how many elements of a window its maximum is taken at once: for 2x2 there are as many passes either way.
+_FEW_TAPS = 4
 
 
 def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
@@ -29,7 +32,18 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
         Array (N, C, *out_size).
     """
     padded = fit(xp, x, geometry, -math.inf)
-    taps = [padded[_EVERY + slices] for _, slices in geometry.taps()]
+    if math.prod(geometry.ksize) <= _FEW_TAPS:
+        return _largest(xp, [padded[_EVERY + slices] for _, slices in geometry.taps()])
+    axes = zip(geometry.ksize, geometry.stride, geometry.dilate, geometry.out_size, strict=True)
+    for axis, (size, stride, dilate, count) in enumerate(axes, 2):
+        lead = (slice(None),) * axis
+        slices = [slice(i * dilate, i * dilate + (count - 1) * stride + 1, stride) for i in range(size)]
+        padded = _largest(xp, [padded[lead + (part,)] for part in slices])
+    return padded
+
+
+def _largest(xp: Any, taps: list[Any]) -> Any:
+    """The elementwise maximum of arrays, a new array."""
     if len(taps) == 1:
         return taps[0].copy()
     y = xp.maximum(taps[0], taps[1])
@@ -61,7 +75,7 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
         before &= tap != y
         if has_nan:
             before &= tap == tap
-        places += before
+        places += before.view('B')
     return places
 
 
@@ -77,7 +91,7 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, C, *in_size).
     """
-    wide = gy.astype('f') if gy.dtype.char == 'e' else gy
+    wide = _laid_out_like(xp, gy.astype('f') if gy.dtype.char == 'e' else gy, places)
     span = empty_like_layout(xp, wide, (*gy.shape[:2], *geometry.span))
     apart = all(s >= k for s, k in zip(geometry.stride, geometry.ksize, strict=True))
     if not apart or geometry.stride != geometry.ksize:
@@ -89,6 +103,19 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
         else:
             span[_EVERY + slices] += xp.multiply(bits, places == place).view(wide.dtype)
     return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
+
+
+def _laid_out_like(xp: Any, x: Any, other: Any) -> Any:
+    """The array, or its copy whose axes follow each other in memory as those of ``other`` of its shape do.
+
+    Arrays laid out in different ways cost several times as much to combine, and the gradient would go on in the one
+    that the layers below do not have.
+    """
+    if [step * other.itemsize for step in x.strides] == [step * x.itemsize for step in other.strides]:
+        return x
+    found = empty_like_layout(xp, other, x.shape, x.dtype)
+    found[...] = x
+    return found
 
 
 def _bits(x: Any) -> Any:

@@ -18,7 +18,7 @@ _MANY = 1 << 14
 
 def by_rows(x: Any, axis: int) -> bool:
     """Whether :func:`accumulated` and :func:`recurrence` are for that array, and faster than the plain way."""
-    return x.size >= _MANY and x.size >= _ROW * x.shape[axis]
+    return bool(x.size >= _MANY and x.size >= _ROW * x.shape[axis])
 
 
 def accumulated(ufunc: Any, x: Any, axis: int, flip: bool) -> Any:

@@ -56,17 +56,17 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
     for piece in _pieces(xp, x):
         out = y[piece]
         centre = x[piece] if mean is None else xp.subtract(x[piece], mean[piece, None], out=out)
-        var = xp.einsum('ij,ij->i', centre, centre) / size
+        var = _products_of_rows(xp, centre) / size
         if mean is not None:
             left = centre @ over
-            var = xp.maximum(var - left * left, 0)
-            if (left * left > _TINY * var).any():
+            square = left * left
+            var = xp.maximum(var - square, 0)
+            if (square > _TINY * var).any():
                 rest = xp.zeros_like(mean) if rest is None else rest
                 rest[piece] = left
                 centre -= left[:, None]
         inv_std[piece] = 1 / xp.sqrt(var + eps)
-        xp.multiply(centre, inv_std[piece, None], out=out)
-        out *= gamma
+        xp.multiply(centre, _outer(inv_std[piece], gamma), out=out)
         if beta is not None:
             out += beta
     return y, RowMoments(mean, rest, inv_std)
@@ -87,22 +87,31 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
         Gradients of x, gamma and beta, of x's dtype.
     """
     mean, rest, inv_std = moments
-    size = max(x.shape[1], 1)
-    over = xp.full(x.shape[1], 1.0 / size, x.dtype)
+    over = gamma / max(x.shape[1], 1)
     gx, ggamma = xp.empty(x.shape, x.dtype), xp.zeros(x.shape[1])
     for piece in _pieces(xp, x):
         centre = x[piece].copy() if mean is None else x[piece] - mean[piece, None]
         if rest is not None:
             centre -= rest[piece, None]
         inv = inv_std[piece]
-        out = xp.multiply(g[piece], inv[:, None], out=gx[piece])
-        ggamma += xp.einsum('ij,ij->j', out, centre)
-        out *= gamma
-        centre *= (xp.einsum('ij,ij->i', out, centre) * inv * inv / size)[:, None]
+        out = xp.multiply(g[piece], centre, out=gx[piece])
+        ggamma += inv @ out
+        centre *= ((out @ over) * inv * inv * inv)[:, None]  # in this order nothing overflows where eps is tiny
         if mean is not None:
-            centre += (out @ over)[:, None]
+            centre += (inv * (g[piece] @ over))[:, None]
+        xp.multiply(g[piece], _outer(inv, gamma), out=out)
         out -= centre
     return gx, ggamma.astype(x.dtype), xp.ones(len(x), x.dtype) @ g
+
+
+def _products_of_rows(xp: Any, x: Any) -> Any:
+    """``(x * x).sum(axis=1)``, as products of rows with themselves."""
+    return xp.matmul(x[:, None, :], x[:, :, None])[:, 0, 0]
+
+
+def _outer(a: Any, b: Any) -> Any:
+    """``a[:, None] * b``, as a product of matrices: that and one pass are faster than two with short inner loops."""
+    return a[:, None].dot(b[None, :])
 
 
 class Groups(NamedTuple):

@@ -28,8 +28,10 @@ def masked(xp: Any, x: Any, mask: Any) -> Any:
     bits = _BITS.get(x.dtype)
     if xp is not numpy or bits is None or mask.size < _MANY or not _covers(mask, x):
         return masked_reference(xp, x, mask)
-    ones = _ones_where(mask, bits)
-    return numpy.bitwise_and(ones, x.view(bits), out=ones).view(x.dtype)
+    y = numpy.empty_like(x if x.shape == mask.shape else mask, x.dtype)
+    ones = _ones_where(mask, y.view(bits))
+    numpy.bitwise_and(ones, x.view(bits), out=ones)
+    return y
 
 
 def masked_reference(xp: Any, x: Any, mask: Any) -> Any:
@@ -50,9 +52,11 @@ def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
     fits = xp is numpy and bits is not None and x.dtype == y.dtype and mask.size >= _MANY
     if not fits or not (_covers(mask, x) and _covers(mask, y)):
         return xp.where(mask, x, y)
-    ones, other = _ones_where(mask, bits), y.view(bits)
+    result = numpy.empty_like(mask, x.dtype)
+    ones, other = _ones_where(mask, result.view(bits)), y.view(bits)
     numpy.bitwise_and(ones, x.view(bits) ^ other, out=ones)
-    return numpy.bitwise_xor(ones, other, out=ones).view(x.dtype)
+    numpy.bitwise_xor(ones, other, out=ones)
+    return result
 
 
 def _covers(mask: Any, x: Any) -> bool:
@@ -62,6 +66,7 @@ def _covers(mask: Any, x: Any) -> bool:
     return x.shape == mask.shape or numpy.broadcast_shapes(x.shape, mask.shape) == mask.shape
 
 
-def _ones_where(mask: Any, bits: Any) -> Any:
-    """All bits set where the mask is true, none elsewhere."""
-    return numpy.negative(mask.view('b')).astype(bits)
+def _ones_where(mask: Any, out: Any) -> Any:
+    """Fills ``out``, an array of ints: all bits set where the mask is true, none elsewhere."""
+    out[...] = numpy.negative(mask.view('b'))
+    return out

@@ -230,9 +230,14 @@ def _dense(e: Evidence) -> Cause | None:
         return None
     a, b = e.numeric - e.numeric.mean(), e.analytic - e.analytic.mean()
     scale = float(np.sqrt((a**2).sum() * (b**2).sum()))
-    if not scale or float((a * b).sum()) < 0.3 * scale:
+    if not scale or float((a * b).sum()) < _related(a.size) * scale:
         return None
     return Cause('missing term', 'a term that depends on the data seems to be missing or wrong')
+
+
+def _related(n: int) -> float:
+    """The correlation from which on n pairs of numbers are related; unrelated ones have 1 / sqrt(n) by chance."""
+    return max(0.3, 2.0 / float(np.sqrt(n)))
 
 
 _RULES: tuple[Callable[[Evidence], Cause | None], ...] = (

@@ -17,17 +17,26 @@ def generator(seed: int) -> np.random.Generator:
 
 def signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     """Numbers of either sign, absolute values in [1/2, 1]: none hides an element, no two cancel exactly."""
-    drawn = rng.random(shape) - 0.5
-    return drawn + np.copysign(0.5, drawn)
+    drawn = rng.random(shape)
+    drawn -= 0.5
+    drawn += np.copysign(0.5, drawn)
+    return drawn
 
 
 def isotropic(rng: np.random.Generator, x: Any) -> Any:
     """A direction whose elements have the size of the root mean square of ``x`` (1 where that is 0)."""
-    return signed(rng, x.shape) * (root_mean_square(x) or 1.0)
+    drawn = signed(rng, x.shape)
+    drawn *= root_mean_square(x) or 1.0
+    return drawn
 
 
 def root_mean_square(x: Any) -> float:
     """Of the finite elements; 0 if there are none."""
+    flat = x.astype(np.float64, copy=False).ravel()
+    with np.errstate(all='ignore'):
+        square = float(flat.dot(flat))
+    if 1e-280 < square < 1e300:
+        return math.sqrt(square / flat.size)
     finite = get_array_module(x).isfinite(x)
     x = x if bool(finite.all()) else x[finite]
     return norm(x) / math.sqrt(max(x.size, 1))

@@ -19,6 +19,7 @@ from minichainer.verification.point import Point
 from minichainer.verification.report import VERDICTS, GradientReport
 from minichainer.verification.screen import Along, Screen, budget
 from minichainer.verification.subject import Subject, gradient_subject
+from minichainer.verification.together import all_agree
 from minichainer.verification.verdict import PASS
 
 
@@ -43,7 +44,8 @@ def examine(subject: Subject, given: Sequence[Any] | None, options: Options) -> 
         pass
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
     report.forward_calls, report.backward_calls = subject.calls.forward, subject.calls.backward
-    report.message = text_of(report, subject, options)
+    if options.explains_success or not report:
+        report.message = text_of(report, subject, options)
     return report
 
 
@@ -65,26 +67,26 @@ def _examine_order(point: Point) -> None:
     if not point.outputs:
         return
     screen = Screen(point, exact.first)
-    for i in point.subject.moving:
-        if any((o, i) not in point.broken for o in point.outputs):
-            _examine_leaf(screen, i)
+    leaves = [i for i in point.subject.moving if any((o, i) not in point.broken for o in point.outputs)]
+    directions = {i: screen.directions(i) for i in leaves if screen.arrays[i].size}
+    if not all_agree(screen, directions):
+        for i, drawn in directions.items():
+            _examine_leaf(screen, i, drawn)
     if not screen.native:
         compare_native(screen)
     if point.options.full_jacobian and point.report.verdict == PASS:
         full_jacobian(screen)
 
 
-def _examine_leaf(screen: Screen, i: int) -> None:
-    if not screen.arrays[i].size:
-        return
-    paths = [screen.path(i, direction) for direction in screen.directions(i)]
+def _examine_leaf(screen: Screen, i: int, directions: list[Any]) -> None:
+    paths = [screen.path(i, direction) for direction in directions]
     agree = [screen.agrees(i, path) for path in paths]
     if all(agree):
         return
     measured: list[Along] = []
     for path in paths:
-        used = sum(len(p.known) for p in paths if p is not path)
-        most = max(5, len(path.known)) if agree[len(measured)] else budget(used)
+        used = sum(p.calls for p in paths if p is not path)
+        most = max(5, path.calls) if agree[len(measured)] else budget(used)
         measured.append(screen.along(i, path.direction, most, path))
     verdicts = np.stack([screen.verdicts(along) for along in measured])
     verdicts[np.array(agree)] = PASS

@@ -11,6 +11,7 @@ import numpy as np
 from minichainer.verification.bisection import wrong_elements
 from minichainer.verification.causes import element_cause, missing_cause, same_cause, unsummed_cause
 from minichainer.verification.directions import isotropic, relative, root_mean_square
+from minichainer.verification.ladder import first_step
 from minichainer.verification.leaves import host
 from minichainer.verification.repair import Repair, Repairer
 from minichainer.verification.report import Failure
@@ -177,7 +178,8 @@ class Locator:
     def _scanned(self) -> Any:
         """Elements that two calls each have made suspicious, the worst first."""
         elements = np.arange(self.x.size)
-        along = self.screen.differences(self.i, elements, np.full(self.x.size, self._size), 1e-3)
+        step = first_step(self.screen.precision) if self.screen.is_local else 1e-3
+        along = self.screen.differences(self.i, elements, np.full(self.x.size, self._size), step)
         columns = [d * len(self.screen.outputs) + self.k for d in self.draws]
         value, analytic, error = (f.reshape(self.x.size, -1)[:, columns[0]] for f in along)
         with np.errstate(all='ignore'):

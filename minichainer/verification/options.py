@@ -46,6 +46,7 @@ class Options:
     non_contiguous: bool = False
     fixed_upstream: tuple[bool, ...] = ()
     title: str = 'check_gradients'
+    explains_success: bool = True
 
     def __post_init__(self) -> None:
         for name in ('eps', 'atol', 'rtol', 'nondet_tol'):
@@ -77,7 +78,7 @@ class Options:
         return ', '.join([*texts, f'seed={self.seed}'])
 
 
-_HIDDEN = ('seed', 'tangent', 'title', 'fixed_upstream', 'non_contiguous')
+_HIDDEN = ('seed', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success')
 
 
 def _argument(value: Any) -> str:

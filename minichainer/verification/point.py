@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -53,7 +54,7 @@ class Point:
     values: list[Any] = dataclasses.field(default_factory=list)
     broken: set[tuple[int, int]] = dataclasses.field(default_factory=set)
 
-    @property
+    @functools.cached_property
     def arrays(self) -> list[Any]:
         """The values of the leaves."""
         return [leaf.array for leaf in self.subject.leaves]
@@ -74,7 +75,8 @@ class Point:
             if self.given is not None and bool(self.given[o].any()):
                 drawn[0] = self.given[o]
             self.outputs.append(o)
-            self.upstream[o] = [times(v, _scale(y)) for v in drawn]
+            scale = _scale(y)
+            self.upstream[o] = [times(v, scale) for v in drawn]
 
     def _matching(self) -> list[Any] | None:
         """The given upstream gradients, if they match the outputs."""

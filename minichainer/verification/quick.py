@@ -14,31 +14,36 @@ _RATIO = 4.0
 _RUNGS = 3
 #: A second difference shrinks by 4 from rung to rung where the function is smooth, and stays at a kink.
 _SHRINKS = 0.4
+#: How exactly it shrinks by 4 where not even a kink that is small against the bend of the rest may hide.
+_EXACTLY = 1e-3
 _SHARP = 1e-4
 
 
 def agrees(
-    curve: Callable[[float], tuple[Any, Any]],
+    curve: Callable[[float], Any],
     analytic: Sequence[float],
     noise: Sequence[float],
     slack: Sequence[float],
     size: Sequence[float],
     precision: float,
     start: float,
+    strict: bool = False,
 ) -> bool:
     """Whether the slopes at 0 of m functions that vanish there are ``analytic``.
 
     Args:
-        curve: Takes ``t`` to the m values, and something else.
+        curve: Takes ``t`` to the m values.
         analytic: The slopes that backward gives.
         noise: Rounding errors of single values.
         slack: Differences of slopes that count as agreement.
         size: What slopes are large; where rounding errors are not far below it, agreement proves nothing.
         precision: Machine epsilon, for the rounding errors of large changes.
         start: The largest step.
+        strict: ``size`` alone says what slopes are large, and second differences must shrink exactly as those
+            of smooth functions do, for a part of the slope and of the bend that is small against the rest to be seen.
 
     >>> import numpy as np
-    >>> sine = lambda t: (np.array([np.sin(1 + t) - np.sin(1)]), None)
+    >>> sine = lambda t: np.array([np.sin(1 + t) - np.sin(1)])
     >>> agrees(sine, [np.cos(1)], [1e-16], [1e-10], [1.0], 2.0 ** -52, 1e-2)
     True
     >>> agrees(sine, [np.cos(1) + 1e-7], [1e-16], [1e-10], [1.0], 2.0 ** -52, 1e-2)
@@ -48,18 +53,24 @@ def agrees(
     bends = [float('inf')] * len(analytic)
     for rung in range(_RUNGS):
         t = start / _RATIO**rung
-        above, below = curve(t)[0].tolist(), curve(-t)[0].tolist()
+        above, below = curve(t).tolist(), curve(-t).tolist()
         good = 0
         for m, (a, b) in enumerate(zip(above, below, strict=True)):
             rounding = 8 * (noise[m] + 4 * precision * (abs(a) + abs(b))) / t
             rows[m] = _extrapolated(rows[m], (a - b) / (2 * t))
             bend, before, bends[m] = abs(a + b) / t, bends[m], abs(a + b) / t
-            smooth = bend <= rounding or (rung > 0 and bend <= _SHRINKS * before)
-            sharp = rounding <= _SHARP * max(size[m], abs(rows[m][-1]))
+            smooth = bend <= rounding or (rung > 0 and _shrinks(bend, before, rounding, strict))
+            sharp = rounding <= _SHARP * (size[m] if strict else max(size[m], abs(rows[m][-1])))
             good += sharp and smooth and abs(rows[m][-1] - analytic[m]) <= rounding + slack[m]
         if good == len(rows):
             return True
     return False
+
+
+def _shrinks(bend: float, before: float, rounding: float, strict: bool) -> bool:
+    if strict:
+        return abs(bend - before / _RATIO) <= _EXACTLY * before + rounding
+    return bend <= _SHRINKS * before
 
 
 def _extrapolated(coarser: list[float], difference: float) -> list[float]:

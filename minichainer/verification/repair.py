@@ -16,6 +16,9 @@ import numpy as np
 from minichainer.verification.leaves import host
 from minichainer.verification.screen import Along, Screen
 
+#: A repaired gradient is that many times nearer to the slopes; a factor near 1 may be nearer by chance.
+_MUST_EXPLAIN = 10.0
+
 Gradients = list[Any]
 
 
@@ -49,17 +52,22 @@ class Repairer:
         """The first candidate that agrees with what was measured."""
         if not self.directions or not all(np.isfinite(g).all() for g in self.gradients):
             return None
+        allowed = min(4.0, self._badness(self.gradients) / _MUST_EXPLAIN)
         for cause, candidate in self._candidates():
-            if self._agrees(candidate):
+            if self._badness(candidate) <= allowed:
                 return Repair(candidate, cause)
         return None
 
     def _along(self, gradients: Gradients) -> Any:
         return np.array([[float((g * d).sum()) for g in gradients] for d in self.directions])
 
-    def _agrees(self, candidate: Gradients) -> bool:
+    def _badness(self, candidate: Gradients) -> float:
+        """How far a gradient is from the slopes, in units of their errors."""
         sizes = np.array([[float(abs(g * d).sum()) for g in candidate] for d in self.directions])
-        return bool((abs(self._along(candidate) - self.values) <= 4 * self.errors + 1e-10 * sizes).all())
+        with np.errstate(all='ignore'):
+            off = abs(self._along(candidate) - self.values)
+            ratio = np.where(off == 0, 0.0, off / (self.errors + 2.5e-11 * sizes))
+        return float(np.where(np.isnan(ratio), np.inf, ratio).max())
 
     def _candidates(self) -> Iterator[tuple[str, Gradients]]:
         yield from self._scaled()
@@ -70,9 +78,16 @@ class Repairer:
     def _scaled(self) -> Iterator[tuple[str, Gradients]]:
         given = self._along(self.gradients)
         factor = _ratio(self.values, given)
-        if factor:
-            doubt = float(self.errors.max()) / (float(abs(self.values).max()) or 1.0)
-            yield factor_cause(1 / factor, self._sizes(), max(1e-6, doubt)), [factor * g for g in self.gradients]
+        if factor and abs(factor - 1) > 2 * self._doubt:
+            yield (
+                factor_cause(1 / factor, self._sizes(), max(1e-6, self._doubt)),
+                [factor * g for g in self.gradients],
+            )
+
+    @property
+    def _doubt(self) -> float:
+        """Relative error of the slopes: a factor that is no farther from 1 explains nothing."""
+        return float(self.errors.max()) / (float(abs(self.values).max()) or 1.0)
 
     def _sizes(self) -> dict[str, int]:
         """What a factor may stem from, by name."""
@@ -120,7 +135,7 @@ class Repairer:
             inside = self._along([np.where(side, g, 0) for g in self.gradients])
             outside = self._along([np.where(side, 0, g) for g in self.gradients])
             factor = _ratio(self.values - outside, inside)
-            if factor:
+            if factor and abs(factor - 1) > 4 * self._doubt:
                 text = f'wrong where {name}: there backward gives {1 / factor:.4g} times the gradient'
                 yield text, [np.where(side, factor * g, g) for g in self.gradients]
 
@@ -136,7 +151,12 @@ def factor_cause(given: float, sizes: dict[str, int], doubt: float = 1e-6) -> st
                 hint = f', {name}; a mean that is treated as a sum?'
             elif abs(abs(given) * n - 1) < doubt:
                 hint = f', one over {name}; a sum that is treated as a mean?'
-    return f'factor: backward gives {given:.6g} times the gradient{hint}'
+    return f'factor: backward gives {given:.{_digits(doubt)}g} times the gradient{hint}'
+
+
+def _digits(doubt: float) -> int:
+    """How many digits to show of a number that is known up to a relative ``doubt``, mostly far better."""
+    return int(np.clip(2 - np.log10(doubt), 3, 6))
 
 
 def _ratio(values: Any, given: Any) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from minichainer.verification.directions import isotropic, relative
 from minichainer.verification.directions import silent_norm as norm
 from minichainer.verification.ladder import Curve, Slopes, first_step, fixed_step, measured_noise, slopes
 from minichainer.verification.leaves import fresh_copy, host, is_float, largest
+from minichainer.verification.paths import Move, Path
 from minichainer.verification.point import DRAWS, Point, times
 from minichainer.verification.quick import agrees
 from minichainer.verification.subject import Evaluation
@@ -27,10 +28,8 @@ _QUANTUM_LEVELS = 22
 #: Changes of values that may be roundings, relative to the inputs and outputs; larger ones are jumps.
 _LARGEST_QUANTUM = 1e-6
 _SINGLE = 2.0**-23
-
-
-#: The position of a leaf as a function of one number.
-Move = Callable[[float], Any]
+#: Rounding errors from which on elements are measured with their own noise instead of that of the whole output.
+_LOCAL_FROM = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,19 +55,6 @@ class Along:
     length: Any
 
 
-class Path:
-    """The outputs, weighted by every upstream gradient, along a direction; remembers what it has computed."""
-
-    def __init__(self, curve: Curve, direction: Any) -> None:
-        self.curve, self.direction = curve, direction
-        self.known: dict[float, tuple[Any, Any]] = {}
-
-    def __call__(self, t: float) -> tuple[Any, Any]:
-        if t not in self.known:
-            self.known[t] = self.curve(t)
-        return self.known[t]
-
-
 class Screen:
     """The numeric side of a point: in double precision if the function takes it, else in its own dtype.
 
@@ -82,6 +68,7 @@ class Screen:
     def __init__(self, point: Point, native: Evaluation) -> None:
         self.point = point
         self.outputs = [o for o in point.outputs if o in point.gradients]
+        self._pairs = [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
@@ -93,7 +80,6 @@ class Screen:
         self._scales = np.array([float(abs(v).max()) if v.size else 1.0 for vs in self.upstream for v in vs])
         self._sizes = self._scales * np.array([norm(y) for y in self.values] * DRAWS)
         self.noise: dict[int, Any] = {}
-        self._unmoved: list[Any] | None = None
         self._bases: dict[int, Any] = {}
         self._gradient_lengths: dict[int, list[float]] = {}
 
@@ -151,8 +137,10 @@ class Screen:
 
     def _stacked(self, k: int) -> Any:
         xp = get_array_module(self.values[k])
-        rows = [self.upstream[d][k].ravel().astype(np.float64) for d in range(DRAWS)]
-        return xp.stack(rows)
+        rows = xp.empty((DRAWS, self.values[k].size))
+        for d in range(DRAWS):
+            rows[d] = self.upstream[d][k].ravel()
+        return rows
 
     # --- slopes ------------------------------------------------------------------------------------------------
     def gradient(self, d: int, k: int, i: int) -> Any:
@@ -163,35 +151,43 @@ class Screen:
 
     def path(self, i: int, direction: Any) -> Path:
         """The way that leaf ``i`` goes along a direction."""
-        return Path(self._curve(i, self._line(i, direction), self._base(i)), direction)
+        return Path(self, {i: self.line(i, direction)}, self.base(i), direction)
 
-    def _line(self, i: int, direction: Any) -> Move:
-        x, on_device = self.arrays[i], get_array_module(self.arrays[i]).asarray(direction)
-        return lambda t: x + t * on_device
+    def line(self, i: int, direction: Any) -> Move:
+        """The values of leaf ``i`` along a direction."""
+        x, xp = self.arrays[i], get_array_module(self.arrays[i])
+        on_device = xp.asarray(direction)
+        if x.dtype == on_device.dtype and x.ndim:
+            return lambda t: x + t * on_device
+        return lambda t: xp.asarray(x + t * on_device, dtype=x.dtype)
 
     def agrees(self, i: int, path: Path) -> bool:
         """Whether backward agrees with the first few differences, to ten digits; see :mod:`.quick`."""
         if self.point.options.eps is not None or i in self.noise:
             return False
-        flat = get_array_module(self.arrays[i]).asarray(path.direction).ravel()
-        gradients = [self.gradient(d, k, i).ravel() for d, k in self._pairs()]
-        analytic = [float(g @ flat) for g in gradients]
-        length = norm(flat) / max(flat.size, 1) ** 0.5
-        noise = (4 * self.precision * self._base(i)).tolist()
-        sizes = [size * length for size in self._lengths(i)]
-        slack = [(1e-10 + 16 * self.precision) * size for size in sizes]
-        return agrees(path, analytic, noise, slack, sizes, self.precision, first_step(self.precision))
+        analytic, sizes = self.expected(i, path.direction)
+        noise = (4 * self.precision * self.base(i)).tolist()
+        slack = [self.slack * size for size in sizes]
+        return agrees(path.values, analytic, noise, slack, sizes, self.precision, first_step(self.precision))
 
-    def _lengths(self, i: int) -> list[float]:
-        """Euclidean lengths of the gradients of leaf ``i``."""
+    @property
+    def slack(self) -> float:
+        """Differences of slopes that count as agreement, relative to how large slopes are."""
+        return 1e-10 + 16 * self.precision
+
+    def expected(self, i: int, direction: Any) -> tuple[list[float], list[float]]:
+        """The slopes along a direction according to backward, and how large slopes in random directions are."""
+        flat = get_array_module(self.arrays[i]).asarray(direction).ravel()
+        analytic = [float(self.gradient(d, k, i).ravel().dot(flat)) for d, k in self._pairs]
+        length = norm(flat) / max(flat.size, 1) ** 0.5
         if i not in self._gradient_lengths:
-            self._gradient_lengths[i] = [norm(self.gradient(d, k, i)) for d, k in self._pairs()]
-        return self._gradient_lengths[i]
+            self._gradient_lengths[i] = [norm(self.gradient(d, k, i)) for d, k in self._pairs]
+        return analytic, [size * length for size in self._gradient_lengths[i]]
 
     def along(self, i: int, direction: Any, max_calls: int | None = None, path: Path | None = None) -> Along:
         """Measures the slopes along a direction and puts backward's beside them."""
         on_device = get_array_module(self.arrays[i]).asarray(direction)
-        terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs()]
+        terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs]
         with np.errstate(all='ignore'):
             analytic = np.array([float(t.sum()) for t in terms])
             size = np.array([float(abs(t).sum()) for t in terms])
@@ -203,9 +199,8 @@ class Screen:
     def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
         """As :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
         scales = np.asarray(scales, np.float64)
-        moves = self._moves(i, elements, scales)
-        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs()]
-        found = self._slopes_together(i, moves, levels, start)
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        found = self._slopes_together(i, self._element_curves(i, elements, scales), levels, start)
         repeated = np.repeat(scales, len(chosen))
         analytic = np.stack(chosen, axis=1).ravel() * repeated
         return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated)
@@ -223,13 +218,33 @@ class Screen:
 
     def differences(self, i: int, elements: Any, scales: Any, step: float) -> tuple[Any, Any, Any]:
         """For each (element, draw, output) a central difference, backward's value, and the rounding error."""
-        base = self._base(i)
-        moves = self._moves(i, elements, scales)
-        curves = [self._curve(i, move, base) for move in moves]
+        curves = self._element_curves(i, elements, scales)
         slopes = np.stack([(c(step)[0] - c(-step)[0]) / (2 * step) for c in curves]) / scales[:, None]
-        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs()]
-        noise = self.noise.get(i, 4 * self.precision * base)
-        return slopes, np.stack(chosen, axis=1), 4 * noise[None] / (step * scales[:, None])
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        precision, noise = self._rounding_of(i, self.is_local)
+        noise = [4 * precision * c(step)[1] for c in curves] if noise is None else noise[None]
+        return slopes, np.stack(chosen, axis=1), 4 * np.asarray(noise) / (step * scales[:, None])
+
+    @property
+    def is_local(self) -> bool:
+        """Whether elements are measured in single or half precision, where the noise of others would hide them."""
+        return self.precision > _LOCAL_FROM
+
+    def _element_curves(self, i: int, elements: Any, scales: Any) -> list[Path]:
+        moves = self._moves(i, elements, scales)
+        if not self.is_local:
+            base = self.base(i)
+            return [Path(self, {i: move}, base) for move in moves]
+        x = host(self.arrays[i]).ravel()[elements].astype(np.float64)
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        bases = np.nan_to_num(abs(np.stack(chosen, axis=1) * x[:, None]))
+        return [Path(self, {i: move}, base, local=True) for move, base in zip(moves, bases, strict=True)]
+
+    def _rounding_of(self, i: int, local: bool) -> tuple[float, Any]:
+        """Relative precision of the values, and their rounding error where it was measured and is meant as it is."""
+        if local:
+            return max(self.precision, self._relative_noise(i) / 4), None
+        return self.precision, self.noise.get(i)
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None) -> Slopes:
         if self.point.options.eps is not None:
@@ -237,19 +252,17 @@ class Screen:
         noise = self.noise.get(i)
         return slopes(curve, self.precision, max_calls=max_calls, start=self._first_step(i), noise=noise)
 
-    def _slopes_together(self, i: int, moves: Sequence[Move], levels: int, start: float | None) -> Slopes:
-        base = self._base(i)
-        curves = [self._curve(i, move, base) for move in moves]
-
+    def _slopes_together(self, i: int, curves: Sequence[Path], levels: int, start: float | None) -> Slopes:
         def curve(t: float) -> tuple[Any, Any]:
             values, sizes = zip(*(c(t) for c in curves), strict=True)
             return np.concatenate(values), np.concatenate(sizes)
 
         if self.point.options.eps is not None:
             return fixed_step(curve, self.precision, self.point.options.eps)
-        noise = np.tile(self.noise[i], len(moves)) if i in self.noise else None
+        precision, noise = self._rounding_of(i, self.is_local)
+        noise = None if noise is None else np.tile(noise, len(curves))
         start = self._first_step(i) if start is None else start
-        return slopes(curve, self.precision, levels=levels, start=start, noise=noise)
+        return slopes(curve, precision, levels=levels, start=start, noise=noise)
 
     def _first_step(self, i: int) -> float | None:
         """The largest step that suits the measured noise."""
@@ -263,44 +276,29 @@ class Screen:
             return 0.0
         return float((self.noise[i][known] / self._sizes[known]).max())
 
-    def _base(self, i: int) -> Any:
+    def base(self, i: int) -> Any:
         """Size of what is rounded at the point itself: the outputs, and the steps of the leaf."""
         if i not in self._bases:
-            x = _finite_part(self.arrays[i])
-            moved = [norm(self.gradient(d, k, i) * x) for d, k in self._pairs()]
+            moved = [norm(self.gradient(d, k, i) * self.arrays[i]) for d, k in self._pairs]
             self._bases[i] = self._sizes + np.array(moved)
         return self._bases[i]
 
-    def _pairs(self) -> list[tuple[int, int]]:
-        return [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
+    def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
+        """The change of every weighted output, and of every output; differences first: summation loses nothing.
 
-    def _curve(self, i: int, move: Move, base: Any) -> Curve:
-        """The change of every weighted output; differences first, so that summation loses nothing."""
-        zero = np.zeros(len(base))
-        x, arrays, xp = self.arrays[i], list(self.arrays), get_array_module(self.arrays[i])
-        variables = self._variables()
+        With ``local`` the latter come with the size of what has changed at all, and so may have been rounded.
+        """
+        outputs = self.point.subject.outputs(arrays)
+        values, norms = [], []
+        for o, y, w in zip(self.outputs, self._flat, self._weights, strict=True):
+            change = outputs[o].array.astype(np.float64, copy=False).ravel() - y
+            values.append(host(w.dot(change)))
+            norms.append(norm(change) + (norm(y[change != 0]) if local else 0.0))
+        return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], norms
 
-        def curve(t: float) -> tuple[Any, Any]:
-            if not t:
-                return zero, base
-            arrays[i] = xp.asarray(move(t), dtype=x.dtype)
-            outputs = self.point.subject.reevaluate(arrays, variables).arrays
-            changes = [
-                outputs[o].astype(np.float64, copy=False).ravel() - y
-                for o, y in zip(self.outputs, self._flat, strict=True)
-            ]
-            values = [host(w @ change) for w, change in zip(self._weights, changes, strict=True)]
-            sizes = np.array([norm(change) for change in changes] * DRAWS)
-            return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], base + self._scales * sizes
-
-        return curve
-
-    def _variables(self) -> list[Any]:
-        """Variables of the unmoved leaves, made once."""
-        if self._unmoved is None:
-            pairs = zip(self.point.subject.leaves, self.arrays, strict=True)
-            self._unmoved = [leaf.variable(array) for leaf, array in pairs]
-        return self._unmoved
+    def sizes(self, base: Any, norms: list[float]) -> Any:
+        """Size of what was rounded, where the outputs have changed by so much."""
+        return base + self._scales * np.array(norms * DRAWS)
 
     # --- verdicts ----------------------------------------------------------------------------------------------
     def measure_noise(self, i: int, measured: Sequence[Along]) -> None:
@@ -313,7 +311,7 @@ class Screen:
         curve = self.path(i, along.direction)
         best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
         scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
-        plateau = np.where(along.found.noise > 8 * self.precision * self._base(i), along.found.noise, 0.0)
+        plateau = np.where(along.found.noise > 8 * self.precision * self.base(i), along.found.noise, 0.0)
         measured = [measured_noise(curve, s) for s in sorted(scales)]
         return np.max([plateau, self._quantum(i, along.direction), *measured], axis=0)
 
@@ -323,17 +321,17 @@ class Screen:
         Values that come from the difference of larger numbers are multiples of the rounding of these. The step
         grows until an element changes for the first time; jumps of the function itself are much larger.
         """
-        line, limit = self._line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
+        line, limit = self.line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
         quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
         arrays = list(self.arrays)
         for level in reversed(range(_QUANTUM_LEVELS)):
-            arrays[i] = get_array_module(self.arrays[i]).asarray(line(1e-2 / 4**level), dtype=self.arrays[i].dtype)
-            outputs = self.point.subject.reevaluate(arrays, self._variables()).arrays
+            arrays[i] = line(1e-2 / 4**level)
+            outputs = self.point.subject.outputs(arrays)
             for k, o in enumerate(self.outputs):
-                change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
+                change = abs(outputs[o].array.astype(np.float64, copy=False).ravel() - self._flat[k])
                 quanta[k] += (quanta[k] == 0) * change
         quanta = [q * (q <= limit + _LARGEST_QUANTUM * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
-        return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self._pairs()])
+        return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self._pairs])
 
     def tolerance(self, along: Along) -> Any:
         """The greatest error allowed, for each entry."""
@@ -369,7 +367,8 @@ class Screen:
         """One isotropic direction, one relative to the size of each element; of unit length with a fixed step."""
         x = host(self.arrays[i])
         drawn = [draw(self.point.rng, x) for draw in (isotropic, relative)]
-        drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
+        if not _finite(x):
+            drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
         drawn = [project(self.point, i, d) for d in drawn]
         if self.point.options.eps is None:
             return drawn
@@ -388,11 +387,6 @@ def project(point: Point, i: int, direction: Any) -> Any:
 
 def _finite(array: Any) -> bool:
     return bool(get_array_module(array).isfinite(array).all())
-
-
-def _finite_part(array: Any) -> Any:
-    xp = get_array_module(array)
-    return array if _finite(array) else xp.where(xp.isfinite(array), array, 0)
 
 
 def budget(used: int) -> int:

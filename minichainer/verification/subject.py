@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,17 +56,20 @@ class Subject:
         variables = [leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)]
         return Evaluation(self, variables, self.call(variables))
 
-    def reevaluate(self, arrays: Sequence[Any], variables: list[Variable]) -> Evaluation:
-        """The same, with those of the Variables of an earlier call that still hold their array."""
+    def outputs(self, arrays: Sequence[Any]) -> list[Any]:
+        """The outputs alone. The Variables are new each time, for a function may use their gradients."""
         self.before_call()
-        leaves = zip(self.leaves, arrays, variables, strict=True)
-        variables = [v if v.array is array else leaf.variable(array) for leaf, array, v in leaves]
-        return Evaluation(self, variables, self.call(variables))
+        return self.call([leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)])
 
-    @property
+    @functools.cached_property
     def moving(self) -> list[int]:
         """The positions of the leaves that are differentiated."""
         return [i for i, leaf in enumerate(self.leaves) if leaf.differentiable]
+
+    @functools.cached_property
+    def wanted(self) -> list[int]:
+        """The positions of the leaves that ask for a gradient."""
+        return [i for i, leaf in enumerate(self.leaves) if leaf.requires_grad]
 
 
 @dataclasses.dataclass
@@ -89,7 +93,7 @@ class Evaluation:
             on_variables: Compute them as in a pass that is itself to be differentiated.
         """
         pairs = [(y, gy) for y, gy in zip(self.outputs, upstream, strict=True) if y is not None and gy is not None]
-        wanted = [i for i, leaf in enumerate(self.subject.leaves) if leaf.requires_grad]
+        wanted = self.subject.wanted
         found: list[Any] = [None] * len(self.variables)
         if pairs and wanted:
             self.subject.calls.backward += 1

@@ -89,6 +89,16 @@ def _dropconnect(x: Any, W: Any, *rest: Any, ratio: float = 0.5, train: bool = T
 
 
 # --- the functions with draws fixed ---------------------------------------------------------------------------------
+def _given(array: Any) -> Any:
+    """What draws that array, if it has the wanted shape."""
+
+    def draw(xp: Any, shape: Any, dtype_or_ratio: Any) -> Any:
+        assert np.broadcast_shapes(array.shape, shape) == shape
+        return array if array.dtype == '?' else array.astype(dtype_or_ratio)
+
+    return draw
+
+
 def rrelu(x: Any, r: Any, **params: Any) -> Any:
     return F.rrelu(x, r=r, **params)
 
@@ -98,12 +108,12 @@ def gaussian(mean: Any, ln_var: Any, eps: Any) -> Any:
 
 
 def gumbel_softmax(log_pi: Any, noise: Any, **params: Any) -> Any:
-    with mock.patch.object(sampling_module, '_draw_gumbel', lambda xp, shape, dtype: noise.astype(dtype)):
+    with mock.patch.object(sampling_module, '_draw_gumbel', _given(noise)):
         return F.gumbel_softmax(log_pi, **params)
 
 
 def zoneout(h: Any, x: Any, mask: Any) -> Any:
-    with mock.patch.object(zoneout_module, '_draw', lambda xp, shape, ratio: mask):
+    with mock.patch.object(zoneout_module, '_draw', _given(mask)):
         return F.zoneout(h, x)
 
 

@@ -26,7 +26,7 @@ def _gelu(x: Any, approximate: str = 'none') -> Any:
 
 def _attention(q: Any, k: Any, v: Any, mask: Any = None, is_causal: bool = False, scale: Any = None,
                dropped: Any = None) -> Any:  # fmt: skip
-    scores = np.einsum('...le,...se->...ls', q, k) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
+    scores = np.einsum('...le,...se->...ls', q, k) * (1 / np.sqrt(max(1, q.shape[-1])) if scale is None else scale)
     allowed = np.tril(np.ones(scores.shape, '?')) if is_causal else np.ones(scores.shape, '?')
     if mask is not None and mask.dtype.kind == 'b':
         allowed = allowed & mask

@@ -29,6 +29,8 @@ def _spread(x: Any) -> Any:
 
 
 def _symmetric(x: Any) -> Any:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        return x  # for the function to refuse
     x = _spread(x)
     swapped = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
     return x + (np if isinstance(x, np.ndarray) else F).transpose(x, swapped)
@@ -36,8 +38,9 @@ def _symmetric(x: Any) -> Any:
 
 def _half_read(x: Any, UPLO: str) -> Any:
     """A symmetric matrix, but for what is not read of it."""
-    unread = np.triu(np.ones(x.shape, x.dtype), 1)
-    return _symmetric(x) + (unread if UPLO == 'L' else unread.T)
+    matrices = _symmetric(x)
+    unread = np.triu(np.ones(matrices.shape[-2:], x.dtype), 1)
+    return matrices + (unread if UPLO == 'L' else unread.T)
 
 
 def _sign_of_first_row(v: Any) -> Any:

@@ -82,7 +82,7 @@ LINEAR_ERRORS = (
     bad('batch axes', lambda: F.linear(X, X, n_batch_axes=0), ValueError, 'linear', 'n_batch_axes', '0'),
     bad('no features', lambda: F.linear(X, X, n_batch_axes=2), ValueError, 'linear', 'n_batch_axes', '2', '(2, 3)'),
     wrong_kind(lambda: F.linear(INTEGERS, INTEGERS), 'LinearFunction'),
-    refuses_two_dtypes(F.linear, 'LinearFunction'),
+    bad('wrong dtype', lambda: F.linear(X, X, np.ones(2, 'f')), InvalidType, 'LinearFunction', 'float32', 'float64'),
 )
 LINEAR_EXCUSES = {'zero-d': 'x needs a batch axis', 'special values': 'matmul has them'}
 

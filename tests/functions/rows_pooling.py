@@ -23,18 +23,15 @@ PICKED = {'zero-d': NO_ZERO_D, 'special values': 'elements are picked, as in get
 
 # --- unpooling -----------------------------------------------------------------------------------------------------
 def _unpooled_size(size: int, k: int, s: int, p: int, cover_all: bool) -> int:
-    """The smallest size whose pooling has so many windows."""
-    fitting = (
-        n for n in range(1, 99) if n + 2 * p >= (1 if cover_all else k) and _size(n, k, s, p, 1, cover_all) == size
-    )
-    smallest = next(fitting)
-    return smallest
+    """The smallest size whose pooling has so many windows, none of which lacks more than a step of being full."""
+    least = k - s + 1 if cover_all else k
+    return next(n for n in range(1, 99) if n + 2 * p >= least and _size(n, k, s, p, 1, cover_all) == size)
 
 
 def _unpooling_geometry(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
 ) -> Any:
-    stride = ksize if stride is None else stride
+    stride, cover_all = ksize if stride is None else stride, bool(cover_all)
     n = x.ndim - 2
     if outsize is None:
         ks, ss, ps = ([v] * n if np.isscalar(v) else v for v in (ksize, stride, pad))
@@ -115,6 +112,10 @@ def _binned(x: Any, rois: Any, images: Any, size: Any, scale: float, last: int, 
 
 def _maximum(values: Any) -> Any:
     return values.max(axis=1) if values.size else 0
+
+
+def _maximum_or_lowest(values: Any) -> Any:
+    return values.max(axis=1) if values.size else -np.inf
 
 
 def _mean(values: Any) -> Any:
@@ -502,7 +503,7 @@ ROWS = [
             ),
         ),
     ),
-    roi_row('roi_max_pooling_2d', 'ROIMaxPooling2D', binned_reference(_maximum), DISTINCT, *NO_EMPTY_BINS),
+    roi_row('roi_max_pooling_2d', 'ROIMaxPooling2D', binned_reference(_maximum_or_lowest), DISTINCT, *NO_EMPTY_BINS),
     roi_row('roi_average_pooling_2d', 'ROIAveragePooling2D', binned_reference(_mean), ANY, *BINNED),
     roi_row(
         'roi_max_align_2d',

@@ -41,6 +41,11 @@ def _average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fal
     return np.asarray(np.average(x, axis=axis, weights=weights, keepdims=keepdims))
 
 
+def _logsumexp(x: Any, axis: Any = None) -> Any:
+    # Where the axis is (), SciPy gives 0-d arrays one axis.
+    return np.reshape(scipy.special.logsumexp(x, axis), np.sum(x, axis).shape)
+
+
 def _weighted(x: Any, weights: Any, **params: Any) -> Any:
     return F.average(x, weights=weights, **params)
 
@@ -113,7 +118,7 @@ ROWS = [
     extremum('max', np.max, 'Max', INF),
     extremum('min', np.min, 'Min', -INF),
     Row(
-        'logsumexp', F.logsumexp, scipy.special.logsumexp, (ANY,),
+        'logsumexp', F.logsumexp, _logsumexp, (ANY,),
         (*grid((2, 3, 2), axis=AXES), case((3,)), case(()), case((0, 3), axis=1)), order=3, label='LogSumExp',
         special=(
             at([1000.0, 1000, -1000], [0.5, 0.5, 0], dtypes='d'),

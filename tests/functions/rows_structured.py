@@ -118,7 +118,7 @@ def _summary(y: Any, t: Any, label_num: int = 3, beta: float = 1.0, ignore_label
         right, said, real = (x.sum() for x in ((guess == c) & (label == c), guess == c, label == c))
         p, r = right / said if said else np.nan, right / real if real else np.nan
         rows.append((p, r, (1 + beta**2) * p * r / (beta**2 * p + r) if p + r > 0 else np.nan, real))
-    return np.array(rows).T
+    return np.reshape(rows, (label_num, 4)).T
 
 
 def summary(y: Any, t: Any, label_num: int = 3, **params: Any) -> Any:

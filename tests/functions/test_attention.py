@@ -97,6 +97,27 @@ def test_large_scores_do_not_overflow() -> None:
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-5 * max(1, abs(e).max()))
 
 
+@pytest.mark.parametrize('largest', [15.9, 16.1, 80.0])
+@pytest.mark.parametrize('causal', [False, True])
+@pytest.mark.parametrize('length', [6, 20])
+def test_small_and_large_scores_agree_with_the_plain_composition(length: int, causal: bool, largest: float) -> None:
+    """On both sides of where exponentials are made relative to the largest score; one sequence has small ones."""
+    arrays = qkv(2, 3, length=length, keys=20)
+    scores = np.matmul(arrays[0], arrays[1].swapaxes(-1, -2)) / 2
+    arrays[0][0] *= largest / abs(scores[0]).max()
+    found = with_gradients(lambda *xs: ATTEND(*xs, is_causal=causal), arrays)
+    expected = with_gradients(lambda *xs: attention_module._reference(*xs, None, causal), arrays)
+    for a, e in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-10, atol=1e-13)
+
+
+def test_an_added_mask_may_be_large() -> None:
+    mask = np.full((6, 7), -1000.0)
+    mask[:, 3] = 1000
+    arrays = qkv(2)
+    np.testing.assert_allclose(ATTEND(*arrays, mask).array, arrays[2][:, [3] * 6], rtol=1e-12)
+
+
 def test_float16_is_computed_in_float32() -> None:
     """4096 keys with equal weights: a sum in float16 would stop at 2048."""
     q, k, v = np.zeros((2, 4), 'e'), np.zeros((4096, 4), 'e'), np.ones((4096, 3), 'e')

@@ -165,3 +165,12 @@ def test_memory_is_neither_copied_nor_reordered() -> None:
         found = kernels.channels_of(x, axis)
         assert np.shares_memory(found.lay(x), x)
         assert found.unlay(np.empty_like(found.lay(x))).strides == x.strides
+
+
+def test_rows_that_are_constant_with_a_tiny_eps_have_finite_gradients() -> None:
+    """The inverse of the deviation is 1e15: its third power is no float32."""
+    x, g, gamma = np.ones((2, 4), 'f'), np.float32([[1, 2, 3, 4], [0, 1, 0, 1]]), np.ones(4, 'f')
+    y, moments = samples.normalize_rows(np, x, gamma, gamma, 1e-30)
+    np.testing.assert_array_equal(y, 1)
+    gx = samples.rows_gradient(np, g, x, gamma, moments)[0]
+    np.testing.assert_allclose(gx, (g - g.mean(axis=1, keepdims=True)) * 1e15, rtol=1e-6)

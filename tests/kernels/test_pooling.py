@@ -111,3 +111,15 @@ def test_float16_sums_do_not_overflow_on_the_way() -> None:
     x = np.full((1, 1, 4), 3e4, 'e')
     y = kernels.means(np, x, geometry, True)
     assert y.dtype == x.dtype and y.item() == x[0, 0, 0]
+
+
+@pytest.mark.parametrize('layout', ['C', 'channels last'])
+def test_gradients_of_maxima_lie_in_memory_as_the_input(layout: str) -> None:
+    """Whatever layout comes from above, as C order does from a layer on flat features."""
+    geometry = Geometry((4, 6), (2, 2), (2, 2), (0, 0), (1, 1), (2, 3))
+    x = drawn((2, 3, 4, 6), 'plain', layout)
+    places = kernels.places_of_maxima(np, x, kernels.maxima(np, x, geometry), geometry)
+    gy = drawn(places.shape, 'plain', 'C')
+    gx = kernels.spread(np, gy, places, geometry)
+    assert gx.strides == x.strides
+    np.testing.assert_array_equal(gx, kernels.spread(np, gy, np.ascontiguousarray(places), geometry))

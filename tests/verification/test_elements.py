@@ -111,6 +111,47 @@ def test_a_function_that_refuses_float64_is_measured_in_its_own_dtype():
     assert check_gradients(broken, uniform(3, 4, dtype='f')).verdict == 'fail'
 
 
+def single(rule):
+    """The square in single precision, and in no other."""
+
+    def forward(x):
+        if x.dtype != np.float32:
+            raise TypeError('float32 only')
+        return x * x
+
+    return node(forward, lambda xs, gy: rule(2 * xs[0] * gy).astype('f'))
+
+
+def without(g, *places):
+    g = g.copy()
+    g.flat[list(places)] = 0
+    return g
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_elements_stand_out_though_all_others_are_rounded(seed):
+    x, places = apart_from_zero(100, 100, seed=seed).astype('f'), range(3, 600, 50)
+    report = check_gradients(single(lambda g: 0.5 * (g + without(g, *places))), x, seed=seed)
+    assert {f.index for f in report.failures} == {divmod(place, 100) for place in places}, report
+    x = apart_from_zero(30, 40, seed=seed).astype('f')
+    report = check_gradients(single(lambda g: without(g, 5)), x, seed=seed)
+    assert [f.index for f in report.failures] == [(0, 5)] and report.failures[0].cause.startswith('one element: ')
+
+
+@pytest.mark.parametrize('seed', [0, 2, 5, 9])
+def test_a_factor_near_1_is_no_explanation_for_one_element(seed):
+    x = apart_from_zero(30, 40, seed=seed).astype('f')
+    report = check_gradients(single(lambda g: g + 0.1 * (g - without(g, 5))), x, seed=seed)
+    assert [f.index for f in report.failures] == [(0, 5)] and report.failures[0].cause.startswith('one element: ')
+
+
+@pytest.mark.parametrize(('factor', 'said'), [(2, 'gives 2 times'), (1.05, 'gives 1.05 times'), (-1, 'sign: ')])
+def test_factors_are_said_as_exactly_as_they_are_known(factor, said):
+    for seed, shape in enumerate([(3, 4), (30, 40)] * 3):
+        report = check_gradients(single(lambda g: factor * g), uniform(*shape, dtype='f', seed=seed), seed=seed)
+        assert said in report.failures[0].cause
+
+
 def test_rules_on_variables_are_checked_at_first_order():
     class Inconsistent(FunctionNode):
         def forward(self, inputs):

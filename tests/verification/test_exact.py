@@ -153,3 +153,16 @@ def test_huge_and_tiny_gradients_are_linear_all_the_same(dtype, scale):
     factor = np.dtype(dtype).type(scale)
     report = check_gradients(node(lambda x: x * factor, lambda xs, gy: gy * factor), X.astype(dtype))
     assert report.verdict == 'pass', report
+
+
+@pytest.mark.parametrize('x', [[-1.0, 2.0, -3.0], [0.5, -0.5, -0.5, 0.5], [-1.0, 2.0]])
+def test_a_stale_mask_is_seen_also_where_the_signs_read_the_same_backwards(x):
+    masks = {}
+
+    def forward(x):
+        masks['last'] = x > 0
+        return np.maximum(x, 0)
+
+    func = node(forward, lambda xs, gy: gy * masks['last'])
+    report = check_gradients(func, np.array(x), seed=0)
+    assert report.failures[0].cause.startswith('stale cache: ')

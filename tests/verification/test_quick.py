@@ -31,7 +31,7 @@ def ask(f, slope, noise=1e-16):
 
     def curve(t):
         calls.append(t)
-        return np.array([float(f(t))]), None
+        return np.array([float(f(t))])
 
     return agrees(curve, [slope], [noise], [1e-10], [1.0], DOUBLE, 1e-2), len(calls)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
+from minichainer import ops
 from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
@@ -11,6 +14,8 @@ from minichainer.functions.activation.parametric import per_channel
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import split_axis
+from minichainer.kernels import bounds
+from minichainer.kernels import gates as kernels
 from minichainer.variable import Variable, as_variable
 
 
@@ -54,12 +59,22 @@ def swish(x: Any, beta: Any) -> Variable:
     return gate_with_slopes(x, per_channel(beta, x, 'beta', 'Swish'))
 
 
-def _silu_gradient(m: Any, gy: Any, x: Any, y: Any) -> Any:
-    gate = m.sigmoid(x)
+def _silu_gradient(gy: Any, x: Any, y: Any) -> Any:
+    gate = sigmoid(x)
     return gy * (gate + y * (1 - gate))
 
 
-@elementwise(_silu_gradient, name='SiLU')
+def _silu_gradient_of_arrays(xp: Any, gy: Any, x: Any, y: Any) -> Any:
+    if xp is numpy and x.dtype.char in 'fd':
+        return kernels.silu_gradient(gy, x, y)
+    gate = ops.raw(xp).sigmoid(x)
+    return gy * (gate + y * (1 - gate))
+
+
+ops.register('silu_gradient', _silu_gradient, _silu_gradient_of_arrays)
+
+
+@elementwise(lambda m, gy, x, y: m.silu_gradient(gy, x, y), name='SiLU')
 def silu(xp: Any, x: Any) -> Any:
     r"""Sigmoid linear unit, :math:`y = x \, \sigma(x)`: :func:`swish` with :math:`\beta = 1`.
 
@@ -80,7 +95,7 @@ def silu(xp: Any, x: Any) -> Any:
     array([-0.2689,  0.    ,  0.7311])
     """
     wide = in_float32(x)
-    return wide * _gate(xp, wide)
+    return kernels.silu(wide) if xp is numpy else wide * _gate(xp, wide)
 
 
 def _mish_gradient(m: Any, gy: Any, x: Any) -> Any:
@@ -108,7 +123,7 @@ def mish(xp: Any, x: Any) -> Any:
     array([-0.3034,  0.    ,  0.8651])
     """
     wide = in_float32(x)
-    softplus = xp.maximum(wide, zero(xp, wide.dtype)) + xp.log1p(xp.exp(-xp.absolute(wide)))
+    softplus = bounds.above(xp, wide, zero(xp, wide.dtype)) + xp.log1p(xp.exp(-xp.absolute(wide)))
     return wide * xp.tanh(softplus)
 
 

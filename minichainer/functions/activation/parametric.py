@@ -9,6 +9,7 @@ from minichainer.backend import get_array_module
 from minichainer.configuration import config
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import elementwise
+from minichainer.kernels.selection import chosen
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_array, as_variable
 
@@ -48,7 +49,7 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
     name='PReLUFunction',
 )  # fmt: skip
 def leaky_with_slopes(xp: Any, x: Any, W: Any) -> Any:
-    return xp.where(x >= 0, x, x * W)
+    return chosen(xp, x >= 0, x, x * W)
 
 
 def prelu(x: Any, W: Any) -> Variable:

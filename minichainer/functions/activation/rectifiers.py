@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import ops
+from minichainer.functions._checks import check_number
 from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
 from minichainer.kernels import rectifier
@@ -47,10 +48,16 @@ def _leaky_factor(xp: Any, x: Any, slope: float) -> Any:
     return xp.where(x >= 0, xp.ones((), x.dtype), xp.asarray(slope, x.dtype))
 
 
+def _leaky_gradient(xp: Any, gy: Any, x: Any, slope: float) -> Any:
+    factor = _leaky_factor(xp, x, slope)
+    return xp.multiply(gy, factor, out=factor) if gy.dtype == factor.dtype and factor.ndim else gy * factor
+
+
 ops.register_constant('leaky_factor', _leaky_factor)
+ops.register('leaky_gradient', lambda gy, x, slope: gy * ops.leaky_factor(x, slope), _leaky_gradient)
 
 
-@elementwise(lambda m, gy, x, slope: gy * m.leaky_factor(x, slope), name='LeakyReLU')
+@elementwise(lambda m, gy, x, slope: m.leaky_gradient(gy, x, slope), name='LeakyReLU')
 def leaky_relu(xp: Any, x: Any, slope: float = 0.2) -> Any:
     r"""Leaky rectified linear unit, :math:`y = x` where :math:`x \ge 0`, else :math:`ax`.
 
@@ -61,8 +68,14 @@ def leaky_relu(xp: Any, x: Any, slope: float = 0.2) -> Any:
     Returns:
         Variable of the same shape and dtype.
 
+    Raises:
+        TypeError: ``slope`` is no number.
+
     >>> import numpy as np, minichainer.functions as F
     >>> F.leaky_relu(np.array([-1., 2.]), slope=0.5)
     variable([-0.5,  2. ])
     """
+    check_number(slope, 'leaky_relu', 'slope')
+    if xp is numpy and 0 <= slope <= 1:
+        return rectifier.leaky_relu(x, slope)
     return x * _leaky_factor(xp, x, slope)

@@ -41,4 +41,8 @@ def sigmoid(xp: Any, x: Any) -> Any:
     variable([0.5, 1. ])
     """
     half = xp.asarray(0.5, x.dtype)
-    return xp.tanh(x * half) * half + half
+    y = xp.asarray(x * half)
+    xp.tanh(y, y)
+    y *= half
+    y += half
+    return y

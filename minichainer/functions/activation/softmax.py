@@ -4,16 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
+import numpy
+
+from minichainer import ops
+from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import linear
+from minichainer.kernels import softmax as kernels
+from minichainer.variable import Variable
 
 
 def _in_float32(xp: Any, x: Any) -> Any:
     return x.astype('f') if x.dtype.char == 'e' else x
 
 
+def _softmax_gradient(gy: Variable, y: Variable, axis: int) -> Variable:
+    return y * (gy - ops.sum(gy * y, (axis % gy.ndim,), True))
+
+
+def _softmax_gradient_of_arrays(xp: Any, gy: Any, y: Any, axis: int) -> Any:
+    if xp is numpy and y.dtype.char in 'fd':
+        return kernels.softmax_gradient(gy, y, axis)
+    return y * (gy - _sum(gy * y, axis))
+
+
+def _log_softmax_gradient(gy: Variable, y: Variable, axis: int) -> Variable:
+    return gy - ops.exp(y) * ops.sum(gy, (axis % gy.ndim,), True)
+
+
+def _log_softmax_gradient_of_arrays(xp: Any, gy: Any, y: Any, axis: int) -> Any:
+    if xp is numpy and y.dtype.char in 'fd':
+        return kernels.log_softmax_gradient(gy, y, axis)
+    return gy - xp.exp(y) * _sum(gy, axis)
+
+
+def _sum(x: Any, axis: int) -> Any:
+    return x.sum(axis=axis, keepdims=True, dtype='f' if x.dtype.char == 'e' else None).astype(x.dtype, copy=False)
+
+
+ops.register('softmax_gradient', _softmax_gradient, _softmax_gradient_of_arrays)
+ops.register('log_softmax_gradient', _log_softmax_gradient, _log_softmax_gradient_of_arrays)
+
+
 @linear(
-    lambda m, gy, y, axis: y * (gy - m.sum(gy * y, (axis % gy.ndim,), True)), name='Softmax', kinds='f'
+    lambda m, gy, y, axis: m.softmax_gradient(gy, y, axis), name='Softmax', kinds='f'
 )  # fmt: skip
 def softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     r"""Softmax along an axis, :math:`y_i = e^{x_i} / \sum_j e^{x_j}`.
@@ -36,13 +69,15 @@ def softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     if not x.size:
         return x.copy()
     wide = _in_float32(xp, x)
+    if xp is numpy:
+        return kernels.softmax(wide, axis).astype(x.dtype, copy=False)
     y = xp.exp(wide - wide.max(axis=axis, keepdims=True))
     y /= y.sum(axis=axis, keepdims=True)
     return y.astype(x.dtype, copy=False)
 
 
 @linear(
-    lambda m, gy, y, axis: gy - m.exp(y) * m.sum(gy, (axis % gy.ndim,), True), name='LogSoftmax', kinds='f'
+    lambda m, gy, y, axis: m.log_softmax_gradient(gy, y, axis), name='LogSoftmax', kinds='f'
 )  # fmt: skip
 def log_softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     r"""Logarithm of softmax along an axis, :math:`y_i = x_i - \log \sum_j e^{x_j}`, without overflow.
@@ -65,14 +100,15 @@ def log_softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     if not x.size:
         return x.copy()
     wide = _in_float32(xp, x)
+    if xp is numpy:
+        return kernels.log_softmax(wide, axis).astype(x.dtype, copy=False)
     shifted = wide - wide.max(axis=axis, keepdims=True)
     shifted -= xp.log(xp.exp(shifted).sum(axis=axis, keepdims=True))
     return shifted.astype(x.dtype, copy=False)
 
 
 def _check_axis(op: str, x: Any, axis: int) -> None:
-    if not hasattr(axis, '__index__'):
-        raise TypeError(f'{op}: axis must be an int, came {axis!r}')
+    check_int(axis, op, 'axis')
     if not -x.ndim <= axis < x.ndim:
         raise invalid(
             f'x.ndim > {axis}', f'x.ndim = {x.ndim} (shape {x.shape})', f'Invalid operation is performed in: {op}'

@@ -12,6 +12,7 @@ from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise, linear
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import max as max_
+from minichainer.kernels import bounds, gates
 from minichainer.variable import Variable, as_variable
 
 
@@ -35,7 +36,7 @@ ops.register_constant('is_negative', _negative)
 # --- with limits ----------------------------------------------------------------------------------------------------
 @elementwise(lambda m, gy, x, z: m.masked(gy, m.inside(x, 0, z)), name='ClippedReLU')
 def relu_below(xp: Any, x: Any, z: float) -> Any:
-    return xp.minimum(xp.maximum(x, zero(xp, x.dtype)), xp.asarray(z, x.dtype))
+    return bounds.between(xp, x, zero(xp, x.dtype), xp.asarray(z, x.dtype))
 
 
 def clipped_relu(x: Any, z: float = 20.0) -> Variable:
@@ -85,7 +86,20 @@ def relu6(x: Any) -> Variable:
     return relu_below(x, 6.0)
 
 
-@elementwise(lambda m, gy, x: m.masked(gy * 0.2, m.inside(x, -2.5, 2.5)))
+def _scaled_inside(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
+    if xp is numpy and gy.dtype == x.dtype:
+        return gates.scaled_inside(gy, x, factor, low, high)
+    return xp.where(_inside(xp, x, low, high), gy * factor, zero(xp, gy.dtype))
+
+
+ops.register(
+    'scaled_inside',
+    lambda gy, x, factor, low, high: ops.masked(gy * factor, ops.inside(x, low, high)),
+    _scaled_inside,
+)
+
+
+@elementwise(lambda m, gy, x: m.scaled_inside(gy, x, 0.2, -2.5, 2.5))
 def hard_sigmoid(xp: Any, x: Any) -> Any:
     r"""Piecewise linear approximation of the sigmoid, :math:`y = \min(\max(0, 0.2 x + 0.5), 1)`.
 
@@ -102,7 +116,9 @@ def hard_sigmoid(xp: Any, x: Any) -> Any:
     >>> F.hard_sigmoid(np.array([-3., 0., 1., 3.]))
     variable([0. , 0.5, 0.7, 1. ])
     """
-    return xp.minimum(xp.maximum(x * 0.2 + 0.5, zero(xp, x.dtype)), xp.ones((), x.dtype))
+    y = xp.asarray(x * 0.2)
+    y += 0.5
+    return bounds.between(xp, y, zero(xp, x.dtype), xp.ones((), x.dtype))
 
 
 # --- exponential ----------------------------------------------------------------------------------------------------
@@ -110,7 +126,10 @@ def hard_sigmoid(xp: Any, x: Any) -> Any:
 def exp_below_zero(xp: Any, x: Any, alpha: float) -> Any:
     """alpha * exp(x) where x is not positive, else 0: the bent part of elu's derivative, and its own derivative."""
     nothing = zero(xp, x.dtype)
-    return xp.where(x > 0, nothing, xp.exp(xp.minimum(x, nothing)) * xp.asarray(alpha, x.dtype))
+    y = xp.asarray(xp.exp(bounds.below(xp, x, nothing)))
+    y -= x > nothing  # from 1
+    y *= xp.asarray(alpha, x.dtype)
+    return y
 
 
 @elementwise(
@@ -137,8 +156,11 @@ def elu(xp: Any, x: Any, alpha: float = 1.0) -> Any:
     variable([-1.,  0.,  2.])
     """
     check_number(alpha, 'elu', 'alpha')
-    bent = xp.expm1(xp.minimum(x, zero(xp, x.dtype))) * xp.asarray(alpha, x.dtype)
-    return xp.where(x >= 0, x, bent)
+    nothing = zero(xp, x.dtype)
+    y = xp.asarray(xp.expm1(bounds.below(xp, x, nothing)))
+    y *= xp.asarray(alpha, x.dtype)
+    y += bounds.above(xp, x, nothing)
+    return y
 
 
 def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> Variable:
@@ -188,7 +210,7 @@ def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
     if not beta:
         raise ZeroDivisionError('softplus: beta must not be 0')
     scaled = in_float32(x) * beta
-    return (xp.maximum(scaled, zero(xp, scaled.dtype)) + xp.log1p(xp.exp(-xp.absolute(scaled)))) * (1.0 / beta)
+    return (bounds.above(xp, scaled, zero(xp, scaled.dtype)) + xp.log1p(xp.exp(-xp.absolute(scaled)))) * (1.0 / beta)
 
 
 # --- along an axis --------------------------------------------------------------------------------------------------
@@ -204,7 +226,7 @@ def _crelu_gradient(m: Any, gy: Any, x: Any, axis: int) -> Any:
 
 @linear(_crelu_gradient, name='CReLU', kinds='f')
 def relu_of_both_signs(xp: Any, x: Any, axis: int) -> Any:
-    return xp.maximum(xp.concatenate((x, -x), axis), zero(xp, x.dtype))
+    return bounds.above(xp, xp.concatenate((x, -x), axis), zero(xp, x.dtype))
 
 
 def crelu(x: Any, axis: int = 1) -> Variable:

@@ -37,6 +37,8 @@ def cast(x: Any, typ: Any) -> Variable:
         dtype = numpy.dtype(typ)
     except TypeError:
         raise TypeError(f'cast: data type {typ!r} not understood') from None
+    if dtype.kind not in 'fiubc':
+        raise TypeError(f'cast: a dtype of numbers expected, came {typ!r}')
     return x if x.dtype == dtype else cast_to(x, dtype)
 
 

@@ -10,7 +10,12 @@ from minichainer.configuration import config
 from minichainer.functions._checks import check_int, checked_axis, checked_shape, misfit
 from minichainer.functions._define import bilinear, linear
 from minichainer.functions.array.conversion import cast
+from minichainer.kernels.scattering import scattered
 from minichainer.variable import Variable, as_array, as_variable
+
+Shape = tuple[int, ...]
+#: From how many elements on sums of rows are worth a copy.
+_MANY = 1 << 10
 
 
 @linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape))
@@ -30,15 +35,49 @@ def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     return total.reshape(shape).astype(y.dtype)
 
 
-@linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape), name='AsStrided')
-def strided(xp: Any, x: Any, index: Any) -> Any:
-    return x.reshape(-1)[xp.asarray(index)]
+@linear(
+    lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided'
+)  # fmt: skip
+def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """A view, which must not be written to: places may be there several times."""
+    view = _view_of_steps(xp, xp.ascontiguousarray(x), shape, strides, offset)
+    if xp is numpy:
+        view.flags.writeable = False
+    return view
+
+
+@linear(lambda m, gy, y_shape, strides, offset: m.strided(gy, y_shape, strides, offset))
+def strided_sum(xp: Any, y: Any, strides: Shape, offset: int, shape: Shape) -> Any:
+    """The adjoint of :func:`strided`."""
+    if _are_apart(y.shape, strides):
+        result = xp.zeros(shape, y.dtype)
+        _view_of_steps(xp, result, y.shape, strides, offset)[...] = y
+        return result
+    index = numpy.array(offset)
+    for size, stride in zip(y.shape, strides, strict=True):
+        index = index[..., None] + numpy.arange(size) * stride
+    return scatter_flat.node_class.spec.body(xp, y, index, shape)
+
+
+def _view_of_steps(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    steps = [stride * x.itemsize for stride in strides]
+    return xp.lib.stride_tricks.as_strided(x.reshape(-1)[offset:], shape, steps)
+
+
+def _are_apart(shape: Shape, strides: Shape) -> bool:
+    """Whether every step is longer than what the shorter ones reach over, so that no place is there twice."""
+    reach = 0
+    for step, size in sorted((abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size > 1):
+        if step <= reach:
+            return False
+        reach += step * (size - 1)
+    return True
 
 
 def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> Variable:
     r"""Picks elements at regular steps: :math:`y_{i, j, \dots} = x_{o + i s_0 + j s_1 + \dots}`.
 
-    The elements of ``x`` are numbered in C order, whatever its layout in memory is. The result is a copy.
+    The elements of ``x`` are numbered in C order, whatever its layout in memory is.
 
     Args:
         x: Variable or array.
@@ -47,7 +86,8 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
         storage_offset: number :math:`o` of the first element; 0 by default.
 
     Returns:
-        Variable. The gradient of an element picked several times is the sum.
+        Variable; its array is a read-only view where ``x`` lies in C order. The gradient of an element picked
+        several times is the sum.
 
     Raises:
         ValueError: there are not as many strides as axes, or they lead out of the array.
@@ -62,15 +102,18 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
     shape, strides = checked_shape(shape, 'as_strided'), checked_shape(strides, 'as_strided', 'strides')
     if len(shape) != len(strides):
         raise ValueError(f'as_strided: as many strides as axes expected, came shape {shape} and strides {strides}')
-    index = numpy.array(storage_offset or 0)
-    for size, stride in zip(shape, strides, strict=True):
-        index = index[..., None] + numpy.arange(size) * stride
-    if index.size and not (index.min() >= 0 and index.max() < x.size):
+    if any(size < 0 for size in shape):
+        raise ValueError(f'as_strided: a shape without negative numbers expected, came {shape}')
+    offset = 0 if storage_offset is None else storage_offset
+    check_int(offset, 'as_strided', 'storage_offset')
+    reaches = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    low, high = offset + sum(min(r, 0) for r in reaches), offset + sum(max(r, 0) for r in reaches)
+    if 0 not in shape and not (low >= 0 and high < x.size):
         raise ValueError(
             f'as_strided: elements 0 to {x.size - 1} exist, but shape {shape}, strides {strides} and offset '
-            f'{storage_offset or 0} lead from {index.min()} to {index.max()}'
+            f'{offset} lead from {low} to {high}'
         )
-    return strided(x, index)
+    return strided(x, shape, strides, offset if 0 not in shape else 0)
 
 
 @linear(
@@ -164,9 +207,17 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
     return permutated(x, (*(slice(None),) * axis, order.argsort() if inv else order))
 
 
-@linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape), name='SelectItem')
+@linear(lambda m, gy, x_shape, index: m.placed(gy, index, x_shape), name='SelectItem')
 def selected(xp: Any, x: Any, index: Any) -> Any:
     return x.reshape(-1)[index]
+
+
+@linear(lambda m, gy, index: m.selected(gy, index))
+def placed(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros with elements at places of which none is named twice."""
+    result = xp.zeros(shape, y.dtype)
+    result.reshape(-1)[index] = y
+    return result
 
 
 def select_item(x: Any, t: Any) -> Variable:
@@ -205,6 +256,8 @@ def select_item(x: Any, t: Any) -> Variable:
     lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices), name='ScatterAdd', kinds='fiubc'
 )  # fmt: skip
 def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
+    if xp is numpy and b.size >= _MANY:
+        return a + scattered(b, slices, a.shape)
     result = a.copy()
     xp.add.at(result, slices, b)
     return result

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
-from minichainer.functions._checks import misfit
+from minichainer.functions._checks import misfit, positive_tuple
 from minichainer.functions._define import linear
 from minichainer.functions.array._checks import check_floats
 from minichainer.kernels import patches as kernels
@@ -62,8 +61,8 @@ def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = 
 
 
 def _geometry(size: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any) -> Geometry:
-    ksize, stride, dilate = _pair('ksize', ksize), _pair('stride', stride), _pair('dilate', dilate)
-    pad = _pair('pad', pad, least=0)
+    ksize, stride = positive_tuple('im2col', 'ksize', ksize, 2), positive_tuple('im2col', 'stride', stride, 2)
+    dilate, pad = positive_tuple('im2col', 'dilate', dilate, 2), positive_tuple('im2col', 'pad', pad, 2, least=0)
     axes = zip(size, ksize, stride, pad, dilate, strict=True)
     out = tuple([get_conv_outsize(i, k, s, p, cover_all, d) for i, k, s, p, d in axes])
     if any(o <= 0 for o in out):
@@ -73,16 +72,3 @@ def _geometry(size: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dil
             'positive'
         )
     return Geometry(size, ksize, stride, pad, dilate, out)
-
-
-def _pair(what: str, value: Any, least: int = 1) -> tuple[int, ...]:
-    pair = tuple(value) if hasattr(value, '__len__') else (value, value)
-    try:
-        numbers = tuple([operator.index(v) for v in pair])
-    except TypeError:
-        raise TypeError(f'im2col: {what} as an int or a pair of ints expected, came {value!r}') from None
-    if len(numbers) != 2:
-        raise ValueError(f'im2col: {what} as an int or a pair of ints expected, came {value!r}')
-    if min(numbers) < least:
-        raise ValueError(f'im2col: {what} of at least {least} expected, came {value!r}')
-    return numbers

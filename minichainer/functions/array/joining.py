@@ -209,6 +209,7 @@ def stack(xs: Any, axis: int = 0) -> Variable:
         if x.dtype != xs[0].dtype:
             raise _misfit('Stack', f'dtype {xs[0].dtype} of all arrays', f'{x.dtype} of array {i}')
     ndim = xs[0].ndim + 1
+    check_int(axis, 'stack', 'axis')
     if not -ndim <= axis < ndim:
         raise _misfit('Stack', f'{-ndim} <= axis < {ndim}', f'axis = {axis}')
     return Stack(axis % ndim).apply(xs)[0]

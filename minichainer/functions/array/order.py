@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import checked_axis, misfit
+from minichainer.functions._checks import check_int, checked_axis, misfit
 from minichainer.functions._define import linear
 from minichainer.functions.array._checks import check_floats
 from minichainer.variable import Variable, as_variable
@@ -171,7 +171,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
     """
     x = as_variable(x)
     axis = checked_axis(axis, x.ndim, 'Rollaxis')
-    if start != x.ndim or not isinstance(start, int):
+    if not isinstance(start, int) or start != x.ndim:
         start = checked_axis(start, x.ndim, 'Rollaxis', 'start')
     order = [i for i in range(x.ndim) if i != axis]
     order.insert(start - (axis < start), axis)
@@ -281,6 +281,7 @@ def _images(x: Any, r: int, op: str) -> Variable:
     check_floats(x, op)
     if x.ndim != 4:
         raise misfit(op, 'X.ndim == 4', f'X.ndim = {x.ndim}')
+    check_int(r, op, 'r')
     if r < 1:
         raise ValueError(f'{op}: a positive int expected as r, came {r}')
     return x

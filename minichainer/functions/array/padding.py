@@ -6,13 +6,23 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import check_int
+from minichainer.functions._checks import check_int, check_number
 from minichainer.functions._define import linear
 from minichainer.functions.array._checks import check_floats
 from minichainer.variable import Variable, as_variable
 
 _PICKING = ('edge', 'reflect', 'symmetric', 'wrap')
 _EXTREMA = {'maximum': 'argmax', 'minimum': 'argmin'}
+#: The keywords that a mode takes; the others take none.
+_KEYWORDS = {
+    'constant': ('constant_values',),
+    'linear_ramp': ('end_values',),
+    'reflect': ('reflect_type',),
+    'symmetric': ('reflect_type',),
+    'maximum': ('stat_length',),
+    'minimum': ('stat_length',),
+    'mean': ('stat_length',),
+}
 _MODES = ('constant', 'empty', *_PICKING, *_EXTREMA, 'mean', 'linear_ramp')
 
 
@@ -46,7 +56,8 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
 
     Raises:
         InvalidType: ``x`` is no float array.
-        ValueError: the mode is not one of these, a width is negative, or the widths do not fit the axes.
+        ValueError: the mode is not one of these or does not take a keyword, a width is negative, or the widths do not
+            fit the axes.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.pad(np.array([1., 2., 3.]), (1, 2), 'constant')
@@ -56,8 +67,9 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     """
     x = as_variable(x)
     check_floats(x, 'Pad')
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f'pad: mode {mode!r} is not supported; there are: {", ".join(_MODES)}')
+    _check_keywords(mode, keywords, x.ndim)
     widths = _pairs(pad_width, x.ndim, 'pad_width')
     for width in [n for pair in widths for n in pair]:
         check_int(width, 'pad', 'pad_width')
@@ -67,6 +79,28 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     if empty and mode not in ('constant', 'empty'):
         raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')
     return padded(x, widths, mode, keywords, _gradient_of(x.array, x.xp, widths, mode, keywords))
+
+
+def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:
+    known = _KEYWORDS.get(mode, ())
+    unknown = sorted(set(keywords) - set(known))
+    if unknown:
+        there_are = f'takes {", ".join(known)}' if known else 'takes none'
+        raise ValueError(f'pad: mode {mode!r} {there_are}, came the keywords {", ".join(unknown)}')
+    for name, value in keywords.items():
+        if name == 'reflect_type':
+            if not isinstance(value, str) or value not in ('even', 'odd'):
+                raise ValueError(f"pad: reflect_type 'even' or 'odd' expected, came {value!r}")
+        elif value is not None or name != 'stat_length':
+            _check_numbers(_pairs(value, ndim, name), name, value)
+
+
+def _check_numbers(pairs: tuple[tuple[Any, Any], ...], name: str, value: Any) -> None:
+    numbers = [n for pair in pairs for n in pair]
+    for n in numbers:
+        (check_int if name == 'stat_length' else check_number)(n, 'pad', name)
+    if name == 'stat_length' and any(n < 1 for n in numbers):
+        raise ValueError(f'pad: stat_length of one or more expected, came {value}')
 
 
 def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
@@ -80,7 +114,7 @@ def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
 
 def _gradient_of(x: Any, xp: Any, widths: Any, mode: str, keywords: dict[str, Any]) -> Any:
     """The rule ``(m, gy, x_shape) -> gx`` of a mode."""
-    if mode in ('constant', 'empty'):
+    if mode in ('constant', 'empty') or not x.ndim:
         inner = tuple([slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)])
         return lambda m, gy, x_shape: m.take(gy, inner)
     if mode in _EXTREMA:

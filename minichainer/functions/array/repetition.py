@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import misfit
+import numpy
+
+from minichainer.functions._checks import check_int, misfit
 from minichainer.functions._define import linear
 from minichainer.functions.array.shape import flatten
+from minichainer.kernels.reductions import reduced
 from minichainer.variable import Variable, as_variable
 
 
@@ -21,6 +24,8 @@ def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, 
     wide = 'f' if y.dtype.char == 'e' else None
     if len(repeats) == 1:
         blocks = y.reshape(*shape[: axis + 1], repeats[0], *shape[axis + 1 :])
+        if xp is numpy and not wide:
+            return reduced(numpy.add, blocks, (axis + 1,), False).astype(y.dtype, copy=False)
         return blocks.sum(axis=axis + 1, dtype=wide).astype(y.dtype, copy=False)
     result = xp.zeros(shape, y.dtype)
     lead, start = (slice(None),) * axis, 0
@@ -52,8 +57,8 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
     variable([[1., 1., 2.]])
     """
     counts = _counts(repeats, 'repeat', 'repeats')
-    if axis is not None and not isinstance(axis, int):
-        raise TypeError(f'repeat: int or None expected as axis, came {axis!r}')
+    if axis is not None:
+        check_int(axis, 'repeat', 'axis')
     x = as_variable(x)
     if axis is None or x.ndim == 0 and axis in (0, -1):  # NumPy gives a 0-d array one axis
         x, axis = flatten(x), 0
@@ -71,7 +76,7 @@ def _counts(value: Any, op: str, name: str) -> tuple[int, ...]:
         raise TypeError(f'{op}: int or tuple of ints expected as {name}, came {value!r}')
     if any(count < 0 for count in counts):
         raise ValueError(f'{op}: all elements in {name} must be zero or larger, came {value}')
-    return counts
+    return tuple([int(count) for count in counts])
 
 
 def _sum_of_tiles(m: Any, gy: Any, x_shape: tuple[int, ...], reps: tuple[int, ...]) -> Any:

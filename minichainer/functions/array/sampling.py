@@ -7,13 +7,10 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import checked_shape, misfit
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import linear
 from minichainer.functions.array._checks import check_floats
 from minichainer.functions.array.conversion import cast
-from minichainer.functions.array.gathering import gather_flat
-from minichainer.functions.array.joining import stack
-from minichainer.functions.array.selection import masked
-from minichainer.functions.array.shape import reshape
+from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.stacking import separate
 from minichainer.utils import argument
 from minichainer.variable import Variable, as_variable
@@ -87,6 +84,8 @@ def _pair(shape: Any, op: str) -> tuple[int, ...]:
     height_and_width = checked_shape(shape, op, 'output_shape')
     if len(height_and_width) != 2:
         raise ValueError(f'{op}: height and width expected as output_shape, came {shape}')
+    if min(height_and_width) < 0:
+        raise ValueError(f'{op}: output_shape without negative numbers expected, came {shape}')
     return height_and_width
 
 
@@ -170,19 +169,10 @@ def _refuse_use_cudnn(kwargs: dict[str, Any]) -> None:
     argument.assert_kwargs_empty(kwargs)
 
 
-@bilinear(
-    lambda m, gy, weights, values_shape: _one_corner(m, gy, values_shape) * weights,
-    lambda m, gy, values: _one_corner(m, gy, values.shape) * values,
-    name='SpatialTransformerSampler',
-)  # fmt: skip
-def weighted_corners(xp: Any, values: Any, weights: Any, shape: tuple[int, ...]) -> Any:
-    """Sums values (B, C, 4, P) of four pixels with weights (B, 1, 4, P)."""
-    return (values * weights).sum(axis=2).reshape(shape)
-
-
-def _one_corner(m: Any, gy: Any, values_shape: tuple[int, ...]) -> Any:
-    batch, channels, _, points = values_shape
-    return m.reshape(gy, (batch, channels, 1, points))
+@linear(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
+def channels_first(xp: Any, y: Any) -> Any:
+    """Makes (B, C, H, W) of (B, H, W, C)."""
+    return y.transpose(0, 3, 1, 2)
 
 
 def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
@@ -214,10 +204,9 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
     across, down = separate(grid, 1)
     columns, column_weights = _neighbours(across, x.shape[3])
     rows, row_weights = _neighbours(down, x.shape[2])
-    values = _pixels(x, [(row, column) for row in rows for column in columns])
-    weights = stack([v * u for v in row_weights for u in column_weights], 1)
-    weights = reshape(weights, (len(x), 1, *values.shape[2:]))
-    return weighted_corners(values, weights, (*x.shape[:2], *grid.shape[2:]))
+    corners = [(row, column) for row in rows for column in columns]
+    y = weighted_pixels(x, corners, [v * u for v in row_weights for u in column_weights])
+    return channels_first(y)
 
 
 def _check_sampled(x: Variable, grid: Variable) -> None:
@@ -236,16 +225,3 @@ def _neighbours(coordinate: Variable, size: int) -> tuple[list[Any], list[Variab
     lower = place.xp.floor(place.array)
     fraction = place - lower
     return [lower, lower + 1], [1 - fraction, fraction]
-
-
-def _pixels(x: Variable, corners: list[tuple[Any, Any]]) -> Variable:
-    """Values (B, C, 4, P) of pixels at (row, column), 0 outside of the image."""
-    batch, channels, height, width = x.shape
-    xp = x.xp
-    shape = batch, 1, len(corners), corners[0][0].shape[1] * corners[0][0].shape[2]
-    rows, columns = (xp.stack([corner[i] for corner in corners], 1).reshape(shape) for i in range(2))
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)  # false where they are NaN
-    numbers = xp.where(inside, rows, 0).astype(int) * width + xp.where(inside, columns, 0).astype(int)
-    images = xp.arange(batch * channels).reshape(batch, channels, 1, 1) * (height * width)
-    values = gather_flat(x, images + numbers)
-    return masked(values, xp.broadcast_to(inside, values.shape))

@@ -9,6 +9,7 @@ import numpy
 from minichainer import ops
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import elementwise, linear
+from minichainer.kernels import scattering
 from minichainer.kernels import selection as kernels
 from minichainer.variable import Variable, as_array, as_variable
 
@@ -21,11 +22,11 @@ def take(xp: Any, x: Any, slices: Any) -> Any:
 @linear(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
 def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
     """Puts the elements of ``x`` at the places that ``slices`` picks from zeros; what meets there adds up."""
+    if xp is numpy and any(isinstance(s, (list, numpy.ndarray)) for s in slices):
+        return scattering.scattered(x, slices, shape)
     result = xp.zeros(shape, x.dtype)
     if all(not isinstance(s, (list, xp.ndarray)) for s in slices):
         result[slices] = x  # every place once
-    elif xp is numpy:
-        numpy.add.at(result, slices, x)
     else:
         xp.add.at(result, slices, x)
     return result
@@ -125,4 +126,4 @@ def _choose(xp: Any, x: Any, y: Any, mask: Any) -> Any:
     return kernels.chosen(xp, mask, x, y)
 
 
-ops.register('where', where, lambda xp, condition, x, y: xp.where(condition, x, y))
+ops.register('where', where, kernels.chosen)

@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import misfit
+from minichainer.functions._checks import check_int, check_number, misfit
 from minichainer.functions.array._checks import check_one_dtype
 from minichainer.variable import Variable, as_variable
 
@@ -93,6 +93,9 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
     """
     xs = [as_variable(x) for x in xs]
     _check(xs, 'PadSequence')
+    check_number(padding, 'pad_sequence', 'padding')
+    if length is not None:
+        check_int(length, 'pad_sequence', 'length')
     longest = max(x.shape[0] for x in xs)
     if length is not None and longest > length:
         raise misfit('PadSequence', f'sequences of length <= {length}', f'one of length {longest}')
@@ -126,6 +129,17 @@ class TransposeSequence(_Sequences):
         self.shapes, self.dtype_of_outputs = [(length, *tail) for length in self.lengths], dtype
         return tuple([step[:length] for step, length in zip(steps, self.lengths, strict=True)])
 
+    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
+        xp = get_array_module(*[g for g in grad_outputs if g is not None])
+        tail = self.shapes[0][1:]
+        found = [xp.zeros((self._applied_edges()[i].shape[0], *tail), self.dtype_of_outputs) for i in indexes]
+        for step, gradient in enumerate(grad_outputs):
+            if gradient is not None:
+                for place, i in enumerate(indexes):
+                    if i < len(gradient):
+                        found[place][step] = gradient[i]
+        return found
+
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
         parts = TransposeSequence(self.lengths_of_inputs()).apply(self.filled(grad_outputs))
         return tuple([parts[i] for i in target_input_indexes])
@@ -158,4 +172,10 @@ def transpose_sequence(xs: Any) -> tuple[Variable, ...]:
         raise misfit('TransposeSequence', 'sequences in order of decreasing length', f'lengths {lengths}')
     if lengths[0] == 0:
         return ()
-    return TransposeSequence([sum(n > step for n in lengths) for step in range(lengths[0])]).apply(xs)
+    return TransposeSequence(_lengths_transposed(lengths)).apply(xs)
+
+
+def _lengths_transposed(lengths: list[int]) -> list[int]:
+    """For each step, how many of the sequences (of decreasing lengths) are longer."""
+    ends = [*lengths, 0]
+    return [i for i in range(len(lengths), 0, -1) for _ in range(ends[i], ends[i - 1])]

@@ -107,12 +107,20 @@ def transpose(x: Any, axes: Any = None) -> Variable:
     x = as_variable(x)
     if axes is not None:
         axes = axes if type(axes) is tuple else checked_shape(axes, 'transpose', 'axes')
-        if sorted(a % x.ndim if -x.ndim <= a < x.ndim else -1 for a in axes) != list(range(x.ndim)):
+        if not _is_permutation(axes, x.ndim):
             raise invalid(
                 f'a permutation of {x.ndim} axes', f'axes = {axes}',
                 'Invalid operation is performed in: Transpose (Forward)',
             )  # fmt: skip
     return permute(x, axes)
+
+
+def _is_permutation(axes: tuple[int, ...], ndim: int) -> bool:
+    try:
+        return sorted([a % ndim if -ndim <= a < ndim else -1 for a in axes]) == list(range(ndim))
+    except TypeError:
+        checked_shape(axes, 'transpose', 'axes')
+        raise
 
 
 ops.register('transpose', transpose, lambda xp, x, axes=None: x.transpose(axes))
@@ -145,7 +153,7 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
     shape = checked_shape(shape, 'broadcast_to')
     if x.shape == shape:
         return x
-    if not reaches(x.shape, shape):
+    if not reaches(x.shape, shape) or (shape and min(shape) < 0):
         raise invalid(
             f'a shape that can be broadcast to {shape}', f'{x.shape}',
             'Invalid operation is performed in: BroadcastTo (Forward)',

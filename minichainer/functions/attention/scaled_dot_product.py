@@ -10,7 +10,7 @@ import numpy
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions.activation.softmax import softmax
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.selection import masked
@@ -176,6 +176,9 @@ def scaled_dot_product_attention(
     True
     """
     dropout_mask, return_mask = parse_kwargs(kwargs, ('dropout_mask', None), ('return_mask', False))
+    check_number(dropout_p, 'scaled_dot_product_attention', 'dropout_p')
+    if scale is not None:
+        check_number(scale, 'scaled_dot_product_attention', 'scale')
     if not 0.0 <= dropout_p < 1.0:
         raise ValueError(f'scaled_dot_product_attention: dropout_p must be in the range [0, 1), came {dropout_p}')
     q, k, v = as_variable(query), as_variable(key), as_variable(value)
@@ -210,6 +213,10 @@ def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Varia
     """The mask as a Variable that is added to the scores, or as a bool array."""
     if mask is None:
         return None, None
+    if not hasattr(mask, 'dtype'):
+        raise TypeError(
+            f'scaled_dot_product_attention: array or Variable expected as attn_mask, came {type(mask).__name__}'
+        )
     if mask.dtype.kind not in 'bf':
         raise _misfit('attn_mask of bool or float', f'{mask.dtype}; bool: True where a query takes part in a key')
     if len(mask.shape) > len(shape) or numpy.broadcast_shapes(*_lenient(mask.shape, shape)) != shape:

@@ -18,25 +18,6 @@ def invalid_in(name: str, expected: str, actual: str) -> InvalidType:
     return invalid(expected, actual, f'Invalid operation is performed in: {name} (Forward)')
 
 
-def positive_tuple(name: str, what: str, value: Any, n: int, least: int = 1) -> tuple[int, ...]:
-    """An int, or one int per axis, as a tuple.
-
-    Raises:
-        TypeError: one is no int.
-        ValueError: one is below ``least``, or their number is wrong.
-    """
-    values = tuple(value) if hasattr(value, '__len__') else (value,) * n
-    if len(values) != n:
-        raise ValueError(f'{name}: {what} as an int or {n} ints expected, came {value!r}')
-    try:
-        numbers = tuple([operator.index(v) for v in values])
-    except TypeError:
-        raise TypeError(f'{name}: {what} as an int or {n} ints expected, came {value!r}') from None
-    if any(v < least for v in numbers):
-        raise ValueError(f'{name}: {what} of at least {least} expected, came {value!r}')
-    return numbers
-
-
 def check_images(name: str, x: Variable, W: Variable, planar: bool) -> None:
     """Raises InvalidType where images and filters differ in their number of axes, or are no floats."""
     if planar and (x.ndim != 4 or W.ndim != 4):

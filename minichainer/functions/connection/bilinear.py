@@ -40,7 +40,7 @@ def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = 
         raise ValueError('bilinear: V1, V2 and b must be given together, or be None together')
     variables = [as_variable(x) for x in (e1, e2, W, *[x for x in terms if x is not None])]
     _check(variables)
-    left, right = (reshape(x, (len(x), -1)) if x.ndim != 2 else x for x in variables[:2])
+    left, right = (reshape(x, (len(x), size)) for x, size in zip(variables[:2], variables[2].shape[:2], strict=True))
     y = _product(left, right, variables[2])
     if all(given):
         v1, v2, bias = variables[3:]

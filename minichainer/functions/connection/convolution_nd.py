@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minichainer.functions._checks import positive_tuple
 from minichainer.functions._define import bilinear, linear
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape, transpose
@@ -16,7 +17,6 @@ from minichainer.functions.connection._geometry import (
     check_channels,
     check_images,
     checked_groups,
-    positive_tuple,
     same_dtype,
 )
 from minichainer.kernels import convolution as kernels

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.functions._checks import positive_tuple
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.connection._geometry import (
     check_bias,
     check_images,
     checked_groups,
     invalid_in,
-    positive_tuple,
     same_dtype,
 )
 from minichainer.functions.connection.convolution_nd import ND, PLANAR, Names, deconvolve, deconvolve_with_bias

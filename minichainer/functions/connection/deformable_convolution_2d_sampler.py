@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
+from minichainer.functions._checks import positive_tuple
 from minichainer.functions.array.conversion import cast
-from minichainer.functions.array.gathering import gather_flat
-from minichainer.functions.array.joining import stack
-from minichainer.functions.array.sampling import weighted_corners
-from minichainer.functions.array.selection import masked
+from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.array.stacking import separate
-from minichainer.functions.connection._geometry import check_bias, check_images, invalid_in, positive_tuple
+from minichainer.functions.connection._geometry import check_bias, check_images, invalid_in
 from minichainer.functions.math.tensordot import tensordot
 from minichainer.utils.conv import get_conv_outsize
 from minichainer.variable import Variable, as_variable
@@ -33,13 +33,13 @@ def deformable_convolution_2d_sampler(
         x: images, Variable or float array :math:`(N, C, h, w)`.
         offset: Variable or array :math:`(N, 2 k_h k_w, h', w')` of the same dtype: in pixels, to the right for each
             element of the filters, then downwards for each.
-        W: filters :math:`(O, C, k_h, k_w)`.
-        b: bias :math:`(O,)`, or None.
+        W: filters :math:`(O, C, k_h, k_w)`, of any float dtype.
+        b: bias :math:`(O,)` of the wider dtype of ``x`` and ``W``, or None.
         stride: step of the filters, an int or a pair.
         pad: rows and columns of zeros on each side, an int or a pair.
 
     Returns:
-        Variable :math:`(N, O, h', w')`.
+        Variable :math:`(N, O, h', w')` of the wider dtype of ``x`` and ``W``.
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
@@ -60,10 +60,11 @@ def deformable_convolution_2d_sampler(
     b = None if b is None else as_variable(b)
     stride, pad = positive_tuple(_NAME, 'stride', stride, 2), positive_tuple(_NAME, 'pad', pad, 2, least=0)
     _check(x, offset, W, b, stride, pad)
-    if x.dtype.char == 'e':
-        x, offset, W, b = (None if v is None else cast(v, 'f') for v in (x, offset, W, b))
-        return cast(_convolution(x, offset, W, b, stride, pad), 'e')
-    return _convolution(x, offset, W, b, stride, pad)
+    dtype = numpy.promote_types(x.dtype, W.dtype)
+    if x.dtype != dtype or dtype.char == 'e':
+        wide = numpy.promote_types(dtype, 'f')
+        x, offset, W, b = (None if v is None else cast(v, wide) for v in (x, offset, W, b))
+    return cast(_convolution(x, offset, cast(W, x.dtype), b, stride, pad), dtype)
 
 
 def _convolution(x: Any, offset: Any, W: Any, b: Any, stride: Any, pad: Any) -> Variable:
@@ -75,14 +76,16 @@ def _convolution(x: Any, offset: Any, W: Any, b: Any, stride: Any, pad: Any) -> 
 
 def _check(x: Variable, offset: Variable, W: Variable, b: Any, stride: Any, pad: Any) -> None:
     check_images(_NAME, x, W, True)
-    dtypes = {f'{v.dtype}' for v in (x, offset, W, b) if v is not None}
-    if len(dtypes) > 1:
-        raise invalid_in(_NAME, 'x, offset, W and b of one dtype', ' and '.join(sorted(dtypes)))
+    if offset.dtype != x.dtype:
+        raise invalid_in(_NAME, 'x and offset of one dtype', f'{x.dtype} and {offset.dtype}')
+    dtype = numpy.promote_types(x.dtype, W.dtype)
+    if b is not None and b.dtype != dtype:
+        raise invalid_in(_NAME, f'b.dtype == {dtype}, the wider one of x and W', f'{b.dtype}')
     if 0 in W.shape or 0 in x.shape[1:]:
         raise invalid_in(_NAME, 'filters and images with elements', f'W.shape = {W.shape} and x.shape = {x.shape}')
     if x.shape[1] != W.shape[1]:
         raise invalid_in(_NAME, f'x.shape[1] == W.shape[1] = {W.shape[1]}', f'x.shape = {x.shape}')
-    check_bias(_NAME, x, b, len(W), True)
+    check_bias(_NAME, x, b, len(W), False)
     elements = W.shape[2] * W.shape[3]
     if offset.ndim != 4 or offset.shape[1] != 2 * elements:
         raise ValueError(
@@ -105,10 +108,8 @@ def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -
     rows = _neighbours(down + (element // width + lines[:, None]).astype(x.dtype))
     columns = _neighbours(across + (element % width + pixels).astype(x.dtype))
     corners = [(row, column) for row, _ in rows for column, _ in columns]
-    weights = stack([v * u for _, v in rows for _, u in columns], 1)
-    points = height * width * size[0] * size[1]
-    values = _pixels(x, corners, (len(x), 1, 4, points))
-    return weighted_corners(values, reshape(weights, (len(x), 1, 4, points)), (*x.shape[:2], height * width, *size))
+    weights = [v * u for _, v in rows for _, u in columns]
+    return transpose(weighted_pixels(x, corners, weights), (0, 4, 1, 2, 3))
 
 
 def _neighbours(place: Variable) -> list[tuple[Any, Variable]]:
@@ -116,14 +117,3 @@ def _neighbours(place: Variable) -> list[tuple[Any, Variable]]:
     lower = place.xp.floor(place.array)
     fraction = place - lower
     return [(lower, 1 - fraction), (lower + 1, fraction)]
-
-
-def _pixels(x: Variable, corners: list[tuple[Any, Any]], shape: tuple[int, ...]) -> Any:
-    """Values (N, C, 4, points) of pixels at (row, column), 0 outside of the images."""
-    xp, (batch, channels, height, width) = x.xp, x.shape
-    rows, columns = (xp.stack([corner[i] for corner in corners], 1).reshape(shape) for i in range(2))
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)  # false where they are NaN
-    numbers = xp.where(inside, rows, 0).astype(int) * width + xp.where(inside, columns, 0).astype(int)
-    images = xp.arange(batch * channels).reshape(batch, channels, 1, 1) * (height * width)
-    values = gather_flat(x, images + numbers)
-    return masked(values, xp.broadcast_to(inside, values.shape))

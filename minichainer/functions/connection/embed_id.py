@@ -8,8 +8,9 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import linear
+from minichainer.kernels.scattering import sums_of_rows
 from minichainer.variable import Variable, as_array, as_variable
 
 _LABEL = 'EmbedIDFunction'
@@ -30,11 +31,15 @@ def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
 @linear(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
 def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int, ...]) -> Any:
     """The matrix of this shape to whose row i all rows with number i are added."""
-    matrix = xp.zeros(shape, 'f' if rows.dtype.char == 'e' else rows.dtype)
+    dtype = rows.dtype
     if ignored is not None:
         ids, rows = ids[~ignored], rows[~ignored]
-    (numpy if xp is numpy else xp).add.at(matrix, ids, rows.astype(matrix.dtype, copy=False))
-    return matrix.astype(rows.dtype, copy=False)
+    rows = rows.reshape(ids.size, shape[1]).astype('f' if dtype.char == 'e' else dtype, copy=False)
+    if xp is numpy:
+        return sums_of_rows(rows, ids.reshape(-1), shape[0]).astype(dtype, copy=False)
+    matrix = xp.zeros(shape, rows.dtype)
+    xp.add.at(matrix, ids.reshape(-1), rows)
+    return matrix.astype(dtype, copy=False)
 
 
 def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
@@ -63,6 +68,8 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
         expected = 'int x of shape (B, ...) and float W of shape (V, D)'
         came = f'{ids.dtype} {ids.shape} and {W.dtype} {W.shape}'
         raise invalid(expected, came, f'Invalid operation is performed in: {_LABEL} (Forward)')
+    if ignore_label is not None:
+        check_number(ignore_label, 'embed_id', 'ignore_label')
     ignored = None if ignore_label is None else ids == ignore_label
     if get_array_module(ids) is numpy:
         _check_range(ids, ignored, len(W))

@@ -9,10 +9,12 @@ import numpy
 from minichainer import configuration
 from minichainer.backprop import Node, deposit
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, invalid
+from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.matmul import matrix_product
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.kernels.affine import affine
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
@@ -55,14 +57,6 @@ class LinearFunction(FunctionNode):
         return tuple([gradients[i]() for i in target_input_indexes])
 
 
-def affine(x: Any, W: Any, b: Any = None) -> Any:
-    """The product with the transposed weights, plus the bias, on raw matrices."""
-    y = x.dot(W.T)
-    if b is not None:
-        y += b
-    return y
-
-
 #: Rows of ones by dtype and length.
 _ones: dict[Any, dict[int, Any]] = {_float32: {}, _float64: {}}
 
@@ -90,12 +84,12 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     Args:
         x: Variable or float array :math:`(s_1, \dots, s_n, \dots)`; the axes after the first ``n_batch_axes`` are
             taken together as one of size :math:`N`.
-        W: weights :math:`(M, N)`, same dtype.
-        b: bias :math:`(M,)`, or None.
+        W: weights :math:`(M, N)`, of any float dtype.
+        b: bias :math:`(M,)` of ``x``'s dtype, or None.
         n_batch_axes: number of batch axes, at least 1.
 
     Returns:
-        Variable :math:`(s_1, \dots, s_n, M)`.
+        Variable :math:`(s_1, \dots, s_n, M)` of ``x``'s dtype.
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
@@ -106,6 +100,8 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     (2, 4)
     """
     if n_batch_axes == 1 and not configuration.nondefault:
+        if type(x) is _ndarray:
+            x = as_variable(x)
         y = _on_plain_matrices(x, W, b)
         if y is not None:
             return y
@@ -114,8 +110,18 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
         return _on_rows(x, W, b, n_batch_axes)
     W.ndim  # noqa: B018  (an uninitialized Parameter raises its own error)
     variables = (x, W) if b is None else (x, W, as_variable(b))
-    _check([v._data for v in variables])
+    arrays = [v._data for v in variables]
+    _check(arrays)
+    if arrays[0].dtype is not arrays[1].dtype and arrays[0].dtype != arrays[1].dtype:
+        return _of_two_dtypes(variables)
     return LinearFunction().apply(variables)[0]
+
+
+def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
+    """In the wider dtype of x and W; the result is one of x's."""
+    dtype = variables[0].dtype
+    wide = numpy.promote_types(dtype, variables[1].dtype)
+    return cast(LinearFunction().apply([cast(v, wide) for v in variables])[0], dtype)
 
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
@@ -130,15 +136,14 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
         return None
     if dtype is not weights.dtype or (dtype is not _float32 and dtype is not _float64):
         return None
-    y = array.dot(weights.T)
+    if b is not None and (type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,)):
+        return None
+    y = affine(array, weights, bias)
     source, target = x._node or x.edge, W._node or W.edge
     level = source.level if source.level > target.level else target.level
     needed = source.requires_grad or target.requires_grad
-    edges = (source, target)
+    edges: tuple[Any, ...] = (source, target)
     if b is not None:
-        if type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,):
-            return None
-        y += bias
         edge = b._node or b.edge
         edges = (source, target, edge)
         level = edge.level if edge.level > level else level
@@ -158,6 +163,7 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:
+    check_int(n_batch_axes, 'linear', 'n_batch_axes')
     if n_batch_axes < 1:
         raise ValueError(f'linear: n_batch_axes must be at least 1, came {n_batch_axes}')
     if x.ndim <= n_batch_axes:
@@ -177,8 +183,8 @@ def _check(arrays: list[Any]) -> None:
     if W.ndim != 2 or x.shape[1] != W.shape[1]:
         raise _misfit('x of shape (batch, N) and W of shape (M, N)', f'{x.shape} and {W.shape}')
     dtype = x.dtype
-    if W.dtype is not dtype and W.dtype != dtype or dtype.kind != 'f':
-        raise _misfit('float x and W of the same dtype', f'{dtype} and {W.dtype}')
+    if dtype.kind != 'f' or W.dtype.kind != 'f':
+        raise _misfit('float x and W', f'{dtype} and {W.dtype}')
     if len(arrays) == 3:
         b = arrays[2]
         if b is None or b.ndim != 1 or len(b) != len(W) or (b.dtype is not dtype and b.dtype != dtype):

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.functions._checks import positive_tuple
 from minichainer.functions._define import bilinear
 from minichainer.functions.array.conversion import cast
-from minichainer.functions.connection._geometry import invalid_in, positive_tuple, same_dtype
+from minichainer.functions.connection._geometry import invalid_in, same_dtype
 from minichainer.kernels import patches as kernels
 from minichainer.kernels._windows import Geometry
 from minichainer.variable import Variable, as_variable

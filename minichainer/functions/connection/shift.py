@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.functions._checks import positive_tuple
 from minichainer.functions._define import linear
-from minichainer.functions.connection._geometry import invalid_in, positive_tuple
+from minichainer.functions.connection._geometry import invalid_in
 from minichainer.variable import Variable, as_variable
 
 #: Channels (first, behind the last), and how far rows and columns move.

@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.variable import Variable, as_variable
 
 
@@ -19,7 +19,7 @@ class Accuracy(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         y, t = inputs
         xp = get_array_module(*inputs)
-        right = y.argmax(axis=1).reshape(t.shape) == t
+        right = (y.argmax(axis=1).reshape(t.shape) if t.size else t) == t
         if self.ignore_label is None:
             share = right.mean() if right.size else xp.nan
         else:
@@ -49,8 +49,9 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
     """
     y, t = as_variable(y), as_variable(t)
     _check(y, t)
-    node = Accuracy(ignore_label)
-    return node.apply((y, t))[0]
+    if ignore_label is not None:
+        check_number(ignore_label, 'accuracy', 'ignore_label')
+    return Accuracy(ignore_label).apply((y, t))[0]
 
 
 def _check(y: Variable, t: Variable) -> None:

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, check_number, invalid
 from minichainer.variable import Variable, as_variable
 
 
@@ -30,7 +30,7 @@ class ClassificationSummary(FunctionNode):
                 f'classification_summary: labels must not be negative, but for ignore_label = {self.ignore_label}; '
                 f'came {t[counted].min()}'
             )
-        predictions, labels = y.argmax(axis=1)[counted], t[counted]
+        predictions, labels = (y.argmax(axis=1) if t.size else t)[counted], t[counted]
         support = _histogram(xp, labels, count)
         predicted = _histogram(xp, predictions, count)
         right = _histogram(xp, labels[predictions == labels], count)
@@ -69,7 +69,9 @@ def classification_summary(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        ValueError: there is no label to find the number of classes from, or a negative one.
+        ValueError: there is no label to find the number of classes from, or a negative one; or ``label_num`` is
+            negative.
+        TypeError: ``label_num``, ``beta`` or ``ignore_label`` is no number.
 
     >>> import numpy as np, minichainer.functions as F
     >>> y = np.array([[2., 1.], [2., 1.], [0., 3.]])
@@ -87,6 +89,12 @@ def classification_summary(
         )
     if label_num is None and not t.size:
         raise ValueError('classification_summary: label_num is needed where there are no labels')
+    for name, value in (('beta', beta), ('ignore_label', ignore_label)):
+        check_number(value, 'classification_summary', name)
+    if label_num is not None:
+        check_int(label_num, 'classification_summary', 'label_num')
+        if label_num < 0:
+            raise ValueError(f'classification_summary: label_num must not be negative, came {label_num}')
     return ClassificationSummary(label_num, beta, ignore_label).apply((y, t))
 
 

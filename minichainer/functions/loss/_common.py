@@ -13,7 +13,7 @@ from minichainer.variable import Variable, as_variable
 
 def check_reduce(op: str, reduce: Any, allowed: tuple[str, ...]) -> None:
     """Raises ValueError where a loss does not know its ``reduce``."""
-    if reduce not in allowed:
+    if not isinstance(reduce, str) or reduce not in allowed:
         raise ValueError(f'{op}: reduce must be one of {", ".join(map(repr, allowed))}, came {reduce!r}')
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module
+from minichainer.functions._checks import check_int, check_number
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.selection import masked
@@ -62,6 +63,11 @@ def discriminative_margin_based_clustering_loss(
     >>> F.discriminative_margin_based_clustering_loss(x, labels, .5, 5., 2, gamma=1.)
     (variable(0.125), variable(4.), variable(5.))
     """
+    check_int(max_embedding_dim, _NAME, 'max_embedding_dim')
+    for name, value in (
+        ('delta_v', delta_v), ('delta_d', delta_d), ('alpha', alpha), ('beta', beta), ('gamma', gamma)
+    ):  # fmt: skip
+        check_number(value, _NAME, name)
     if norm not in (1, 2):
         raise ValueError(f'{_NAME}: norm must be 1 or 2, came {norm}')
     if max_embedding_dim <= 0:
@@ -69,9 +75,9 @@ def discriminative_margin_based_clustering_loss(
     x, t = as_variable(embeddings), as_array(labels)
     if x.ndim != 4 or x.dtype.kind != 'f' or t.dtype.kind not in 'iuf' or t.shape != (x.shape[0], *x.shape[2:]):
         raise misfit(_NAME, 'float embeddings of shape (B, D, H, W) and int labels of shape (B, H, W)', x, t)
-    batch, dim = x.shape[:2]
-    masks = _masks(t.reshape(batch, -1), max_embedding_dim, x.dtype)
-    x = reshape(x, (batch, dim, -1))
+    batch, dim, height, width = x.shape
+    masks = _masks(t.reshape(batch, height * width), max_embedding_dim, x.dtype)
+    x = reshape(x, (batch, dim, height * width))
     means = _means(x, masks)
     gathering = _gathering(x, means, masks, delta_v, norm)
     # Chainer's norm of the means is over the batch too, which matters for norm 2 only.

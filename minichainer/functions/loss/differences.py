@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
+from minichainer import ops
+from minichainer.functions._checks import check_number
 from minichainer.functions._define import bilinear
 from minichainer.functions.loss._common import (
     check_reduce,
@@ -13,6 +17,8 @@ from minichainer.functions.loss._common import (
     wide,
     without_axis_1,
 )
+from minichainer.kernels import bounds
+from minichainer.kernels.softmax import total
 from minichainer.variable import Variable, as_variable
 
 
@@ -106,9 +112,23 @@ def squared_error(x0: Any, x1: Any) -> Variable:
     return square_of_difference(*_pair(x0, x1, 'SquaredError'))
 
 
+def _limited_difference(xp: Any, gy: Any, x: Any, t: Any, delta: float) -> Any:
+    y = xp.asarray(x - t)
+    xp.clip(y, xp.asarray(-delta, y.dtype), xp.asarray(delta, y.dtype), y)
+    y *= gy
+    return y
+
+
+ops.register(
+    'limited_difference',
+    lambda gy, x, t, delta: gy * ops.clip_between(x - t, -delta, delta),
+    _limited_difference,
+)
+
+
 def _huber_rule(m: Any, gy: Any, x: Any, t: Any, delta: float, reduce: str) -> Any:
     shape = x.shape if reduce == 'no' else without_axis_1(x.shape)
-    return m.reshape(gy, shape) * m.clip_between(x - t, -delta, delta)
+    return m.limited_difference(m.reshape(gy, shape), x, t, delta)
 
 
 @bilinear(
@@ -117,9 +137,14 @@ def _huber_rule(m: Any, gy: Any, x: Any, t: Any, delta: float, reduce: str) -> A
     name='HuberLoss',
 )  # fmt: skip
 def huber(xp: Any, x: Any, t: Any, delta: float, reduce: str) -> Any:
-    distance = xp.absolute(wide(x) - wide(t))
-    losses = xp.where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
-    return xp.asarray(losses if reduce == 'no' else losses.sum(axis=1), x.dtype)
+    losses = xp.asarray(xp.absolute(wide(x) - wide(t)))
+    near = bounds.below(xp, losses, xp.asarray(delta, losses.dtype))
+    losses -= near * 0.5
+    losses *= near
+    if reduce == 'no':
+        return xp.asarray(losses, x.dtype)
+    sums = total(losses, 1)[:, 0] if xp is numpy else losses.sum(axis=1)
+    return xp.asarray(sums, x.dtype)
 
 
 def huber_loss(x: Any, t: Any, delta: float, reduce: str = 'sum_along_second_axis') -> Variable:
@@ -146,6 +171,7 @@ def huber_loss(x: Any, t: Any, delta: float, reduce: str = 'sum_along_second_axi
     variable([3.])
     """
     check_reduce('huber_loss', reduce, ('sum_along_second_axis', 'no'))
+    check_number(delta, 'huber_loss', 'delta')
     x, t = _pair(x, t, 'HuberLoss')
     if reduce != 'no' and x.ndim < 2:
         raise misfit('HuberLoss', 'at least two axes to sum along the second one', x, t)

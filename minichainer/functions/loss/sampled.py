@@ -156,6 +156,7 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
     xp = get_array_module(labels)
     classes = xp.concatenate((labels[:, None], samples), axis=1)
     scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))
-    log_p = log_softmax(cast(reshape(scores, classes.shape), wide(x.array).dtype))
+    # In float32 the difference 1 - p has few digits left where p is near 1.
+    log_p = log_softmax(cast(reshape(scores, classes.shape), 'd'))
     losses = -(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1))
     return cast(reduced(losses, reduce), x.dtype)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.functions._constants import zero
 from minichainer.functions._define import linear
 from minichainer.functions.loss._common import check_reduce, misfit, wide
+from minichainer.kernels import bounds
+from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_array, as_variable
 
 
@@ -17,8 +20,9 @@ def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
 def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: str) -> Any:
     """Weight times ``log(1 + e^x) - t x`` of each element, or the sum."""
     scores = wide(x)
-    losses = xp.maximum(scores, 0) - scores * labels + xp.log1p(xp.exp(-xp.absolute(scores)))
-    losses = xp.where(weights == 0, xp.zeros((), losses.dtype), losses * weights)
+    positive = bounds.above(xp, scores, zero(xp, scores.dtype))
+    losses = positive - scores * labels + xp.log1p(xp.exp(-xp.absolute(scores)))
+    losses = masked(xp, losses * weights, weights != 0)
     return xp.asarray(losses if reduce == 'no' else losses.sum(), x.dtype)
 
 

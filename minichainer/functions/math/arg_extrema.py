@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, invalid
 from minichainer.variable import Variable, as_variable
 
 
@@ -85,8 +85,8 @@ def argmin(x: Any, axis: int | None = None) -> Variable:
 def _place(cls: type[_Place], x: Any, axis: int | None) -> Variable:
     x = as_variable(x)
     where = f'Invalid operation is performed in: {cls.__name__} (Forward)'
-    if axis is not None and not isinstance(axis, int):
-        raise TypeError(f'{cls.method}: None or int are required for axis, came {axis!r}')
+    if axis is not None:
+        check_int(axis, cls.method, 'axis')
     if x.dtype.kind != 'f':
         raise invalid('x.dtype of kind float', f'{x.dtype}', where)
     if axis is not None and not -x.ndim <= axis < x.ndim:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from minichainer import ops
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_flag, invalid
 from minichainer.functions._define import bilinear, linear
 from minichainer.functions._reduce import kept_shape, normalize_axis
 from minichainer.functions.array.shape import flatten
+from minichainer.kernels import running as kernels
 from minichainer.variable import Variable, as_variable
 
 
@@ -32,6 +35,8 @@ def _wide(x: Any) -> Any:
 @linear(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
 def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Sums of the elements up to each one, or from each one on where ``flip``."""
+    if xp is numpy:
+        return kernels.accumulated(numpy.add, _wide(x), axis, flip).astype(x.dtype, copy=False)
     y = xp.cumsum(_flipped(_wide(x), axis, flip), axis=axis)
     return _flipped(y, axis, flip).astype(x.dtype, copy=False)
 
@@ -62,6 +67,8 @@ def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
 
     Spans of 1, 2, 4, ... elements are joined: log n steps on whole arrays.
     """
+    if xp is numpy and kernels.by_rows(g, axis):
+        return kernels.recurrence(_wide(g), _wide(a), axis, flip).astype(g.dtype, copy=False)
     s, factor = (_flipped(_wide(x), axis, flip).copy() for x in (g, a))
     step = 1
     while step < s.shape[axis]:
@@ -94,6 +101,8 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
 )  # fmt: skip
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Products of the elements up to each one, or from each one on where ``flip``."""
+    if xp is numpy:
+        return kernels.accumulated(numpy.multiply, _wide(x), axis, flip).astype(x.dtype, copy=False)
     y = xp.cumprod(_flipped(_wide(x), axis, flip), axis=axis)
     return _flipped(y, axis, flip).astype(x.dtype, copy=False)
 
@@ -156,6 +165,15 @@ def _line(x: Any, axis: int | None, name: str) -> tuple[Variable, int]:
     return x, axis % x.ndim
 
 
+def _product_of_others_of_arrays(xp: Any, x: Any, y: Any, axis: Any) -> Any:
+    """The quotient of the product and each factor, if nothing is 0, infinite or too small to be precise."""
+    if xp is numpy and y.dtype.char in 'fd' and x.size:
+        size, limits = numpy.absolute(y), numpy.finfo(y.dtype)
+        if limits.tiny / limits.eps <= size.min() and size.max() <= limits.max and x.all():
+            return y.reshape(kept_shape(x.shape, axis)) / x
+    return _product_of_others(ops.raw(xp), x, axis)
+
+
 def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
     """For each element the product of those that it is multiplied with."""
     reduced = tuple(range(x.ndim)) if axis is None else axis
@@ -168,8 +186,11 @@ def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
     return m.transpose(m.reshape(before * after, moved.shape), tuple(back))
 
 
+ops.register('product_of_others', lambda x, y, axis: _product_of_others(ops, x, axis), _product_of_others_of_arrays)
+
+
 @linear(
-    lambda m, gy, x, axis: m.reshape(gy, kept_shape(x.shape, axis)) * _product_of_others(m, x, axis),
+    lambda m, gy, x, y, axis: m.reshape(gy, kept_shape(x.shape, axis)) * m.product_of_others(x, y, axis),
     name='Prod', kinds='f',
 )  # fmt: skip
 def product_over(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -197,4 +218,5 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     variable([3., 8.])
     """
     x = as_variable(x)
+    check_flag(keepdims, 'prod', 'keepdims')
     return product_over(x, normalize_axis(axis, x.ndim, 'prod'), keepdims)

@@ -26,7 +26,9 @@ class FFT(FunctionNode):
         self.like = real.dtype, real.shape
         transform = xp.fft.ifft if self.inverse else xp.fft.fft
         wide = 'F' if real.dtype.itemsize <= 4 else 'D'
-        y = transform(xp.asarray(real, wide) + xp.asarray(1j * imag, wide))
+        z = xp.empty(real.shape, wide)
+        z.real, z.imag = real, imag
+        y = transform(z)
         return y.real.astype(real.dtype), y.imag.astype(real.dtype)
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
@@ -49,7 +51,7 @@ def fft(x: Any) -> tuple[Variable, Variable]:
 
     Raises:
         InvalidType: shapes or dtypes differ, or are 0-dimensional or no floats.
-        ValueError: ``x`` is no pair.
+        ValueError: ``x`` is no pair, or has no elements along the axis.
 
     >>> import numpy as np, minichainer.functions as F
     >>> real, imag = F.fft((np.array([1., 1.]), np.array([0., 0.])))
@@ -70,7 +72,7 @@ def ifft(x: Any) -> tuple[Variable, Variable]:
 
     Raises:
         InvalidType: shapes or dtypes differ, or are 0-dimensional or no floats.
-        ValueError: ``x`` is no pair.
+        ValueError: ``x`` is no pair, or has no elements along the axis.
 
     >>> import numpy as np, minichainer.functions as F
     >>> real, imag = F.ifft((np.array([2., 0.]), np.array([0., 0.])))
@@ -90,5 +92,8 @@ def _transformed(x: Any, inverse: bool) -> tuple[Variable, Variable]:
         raise invalid('real and imag of one float dtype', f'{real.dtype} and {imag.dtype}', where)
     if real.ndim == 0 or real.shape != imag.shape:
         raise invalid('real and imag of one shape, with an axis', f'{real.shape} and {imag.shape}', where)
+    if not real.shape[-1]:
+        name = 'ifft' if inverse else 'fft'
+        raise ValueError(f'{name}: at least one element along the last axis expected, came shape {real.shape}')
     found = FFT(inverse).apply((real, imag))
     return found[0], found[1]

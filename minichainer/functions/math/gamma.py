@@ -11,7 +11,11 @@ from minichainer.functions._checks import invalid
 from minichainer.functions._define import elementwise
 from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math._scipy import special
+from minichainer.kernels import gamma as kernels
 from minichainer.variable import Variable, as_array, as_variable
+
+#: The order of the trigamma function.
+_ONE = 1
 
 
 @elementwise(lambda m, gy, x: gy * m.digamma(x), name='LGamma', label='lgamma')
@@ -31,7 +35,7 @@ def lgamma(xp: Any, x: Any) -> Any:
     return special(xp).gammaln(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.polygamma_of(x, 1), name='DiGamma', label='digamma')
+@elementwise(lambda m, gy, x: gy * m.polygamma_of(x, _ONE), name='DiGamma', label='digamma')
 def digamma(xp: Any, x: Any) -> Any:
     r"""Elementwise digamma function, :math:`y = \Gamma'(x) / \Gamma(x)`.
 
@@ -50,6 +54,8 @@ def digamma(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x, n: gy * m.polygamma_of(x, n + 1), name='PolyGamma', label='polygamma')
 def polygamma_of(xp: Any, x: Any, n: Any) -> Any:
+    if (n is _ONE or numpy.ndim(n) and (n == 1).all()) and kernels.takes(xp, x):
+        return kernels.trigamma(x)
     return special(xp).polygamma(n, x.astype('f') if x.dtype.char == 'e' else x)
 
 

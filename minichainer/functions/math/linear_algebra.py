@@ -10,6 +10,7 @@ from minichainer import ops
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import linear
 from minichainer.functions.array.shape import expand_dims, reshape
+from minichainer.kernels import triangular as kernels
 from minichainer.variable import Variable, as_variable
 
 
@@ -64,10 +65,17 @@ def _swapped(ndim: int) -> tuple[int, ...]:
     return (*range(ndim - 2), ndim - 1, ndim - 2)
 
 
+def _lower_inverse_of_array(xp: Any, a: Any) -> Any:
+    return kernels.lower_inverse(a) if xp is numpy and a.dtype.char in 'fd' else _inverted(xp, a)
+
+
+ops.register('lower_inverse', inverse, _lower_inverse_of_array)
+
+
 def _cholesky_rule(m: Any, gy: Any, y: Any) -> Any:
     r""":math:`L^{-T} P(L^T G) L^{-1}`, symmetric; P halves the diagonal and drops what is above it."""
     inner = m.matrix_product(y, gy, True, False) * m.half_triangle(y)
-    inverted = m.inverse(y)
+    inverted = m.lower_inverse(y)
     gx = m.matrix_product(m.matrix_product(inverted, inner, True, False), inverted, False, False)
     return (gx + m.matrix_transpose(gx)) * 0.5
 

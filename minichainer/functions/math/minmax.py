@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
+from minichainer.functions._checks import check_number
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable
 
@@ -94,8 +95,8 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
     variable([-1. ,  0.5,  1. ])
     """
     for name, value in (('x_min', x_min), ('x_max', x_max)):
-        if value is not None and not hasattr(value, '__float__'):
-            raise TypeError(f'clip: {name} must be a number or None, came {value!r}')
+        if value is not None:
+            check_number(value, 'clip', name)
     if x_min is None and x_max is None:
         raise ValueError('clip: at least one of x_min and x_max must be given')
     low = -float('inf') if x_min is None else x_min

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_flag, check_number, invalid
 from minichainer.functions._define import linear
 from minichainer.functions._reduce import kept_shape, normalize_axis
 from minichainer.functions.arithmetic import absolute
@@ -77,7 +77,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     x = as_variable(x)
     if x.dtype.kind != 'f':
         raise invalid('x.dtype of kind float', f'{x.dtype}', 'Invalid operation is performed in: norm (Forward)')
-    axes, keepdims = normalize_axis(axis, x.ndim, 'norm'), bool(keepdims)
+    axes = normalize_axis(axis, x.ndim, 'norm')
+    check_flag(keepdims, 'norm', 'keepdims')
     if axes is None and ord is None:
         return power_norm(x, 2, None, keepdims)
     axes = tuple(range(x.ndim)) if axes is None else axes
@@ -91,6 +92,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
 def _vector_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool) -> Variable:
     if isinstance(order, str):
         raise ValueError(f'norm: the order of vectors must be a number, came {order!r}')
+    check_number(order, 'norm', 'ord')
     if order == _INF:
         return max_(absolute(x), axes, keepdims)
     if order == -_INF:
@@ -102,6 +104,8 @@ def _vector_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool)
 
 
 def _matrix_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool) -> Variable:
+    if not isinstance(order, str):
+        check_number(order, 'norm', 'ord')
     if order == 'fro':
         return power_norm(x, 2, axes, keepdims)
     matrices = moveaxis(x, axes, (-2, -1))

@@ -7,9 +7,10 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_flag, invalid
 from minichainer.functions._define import linear
 from minichainer.functions._reduce import kept_shape, normalize_axis, reduction
+from minichainer.kernels.reductions import reduced
 from minichainer.variable import Variable, as_variable
 
 
@@ -58,6 +59,8 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     if axis is not None:
         x = as_variable(x)
         axis = normalize_axis(axis, x.ndim, 'sum')
+    if keepdims is not False and keepdims is not True:
+        check_flag(keepdims, 'sum', 'keepdims')
     return sum_over(x, axis, keepdims)
 
 
@@ -86,7 +89,7 @@ def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     variable([3., 4.])
     """
     _check_not_empty('max', x, axis)
-    return x.max(axis=axis, keepdims=keepdims)
+    return reduced(numpy.maximum, x, axis, keepdims) if xp is numpy else x.max(axis=axis, keepdims=keepdims)
 
 
 @reduction(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Min')
@@ -111,7 +114,7 @@ def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     variable([1., 2.])
     """
     _check_not_empty('min', x, axis)
-    return x.min(axis=axis, keepdims=keepdims)
+    return reduced(numpy.minimum, x, axis, keepdims) if xp is numpy else x.min(axis=axis, keepdims=keepdims)
 
 
 def _check_not_empty(op: str, x: Any, axis: Any) -> None:
@@ -198,6 +201,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     """
     x = as_variable(x)
     axis = normalize_axis(axis, x.ndim, 'average')
+    check_flag(keepdims, 'average', 'keepdims')
     if weights is None:
         return mean_over(x, axis, keepdims)
     if axis is not None and len(axis) > 1:
@@ -236,7 +240,7 @@ def mean_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:
     if weights.shape == x.shape:
         return weights
-    if axis is not None and weights.shape == (x.shape[axis[0]],):
+    if axis and weights.shape == (x.shape[axis[0]],):
         shape = [1] * x.ndim
         shape[axis[0]] = -1
         return ops.broadcast_to(ops.reshape(weights, tuple(shape)), x.shape)

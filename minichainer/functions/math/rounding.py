@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer import ops
 from minichainer.backend import get_array_module
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import elementwise
+from minichainer.kernels import bounds
 from minichainer.variable import Variable, as_array
 
 
@@ -89,7 +92,7 @@ ops.register_constant('whole_quotient', lambda xp, x, divisor: xp.trunc(x / divi
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod', on_numpy='fmod'
+    lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod', on_numpy=bounds.fmod
 )  # fmt: skip
 def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     r"""Elementwise remainder with the sign of the dividend, :math:`y = x - d \operatorname{fix}(x / d)`.
@@ -108,4 +111,4 @@ def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     >>> F.fmod(np.array([5., -5.]), np.array([3., 3.]))
     variable([ 2., -2.])
     """
-    return xp.fmod(x, divisor)
+    return bounds.fmod(x, divisor) if xp is numpy else xp.fmod(x, divisor)

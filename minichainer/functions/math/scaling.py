@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import elementwise, linear
 from minichainer.functions.array.shape import broadcast_to, reshape
 from minichainer.variable import Variable, as_variable
@@ -58,6 +58,7 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
 
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
     y = as_variable(y)
+    check_int(axis, name, 'axis')
     if y.ndim and (axis < 0 or x.shape[axis : axis + y.ndim] != y.shape):
         raise invalid(
             f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0',

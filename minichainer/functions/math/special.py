@@ -7,6 +7,7 @@ from typing import Any
 
 from minichainer.functions._define import elementwise
 from minichainer.functions.math._scipy import special
+from minichainer.kernels import error_functions as kernels
 
 _ROOT_PI = math.sqrt(math.pi)
 _ROOT_2_PI = math.sqrt(2 * math.pi)
@@ -26,7 +27,7 @@ def erf(xp: Any, x: Any) -> Any:
     >>> F.erf(np.array([0., 1.])).array.round(4)
     array([0.    , 0.8427])
     """
-    return special(xp).erf(x)
+    return (kernels if kernels.takes(xp, x) else special(xp)).erf(x)
 
 
 @elementwise(lambda m, gy, x: gy * (-2 / _ROOT_PI) * m.exp(-x * x), label='erfc')
@@ -43,7 +44,7 @@ def erfc(xp: Any, x: Any) -> Any:
     >>> F.erfc(np.array([0., 1.])).array.round(4)
     array([1.    , 0.1573])
     """
-    return special(xp).erfc(x)
+    return (kernels if kernels.takes(xp, x) else special(xp)).erfc(x)
 
 
 @elementwise(lambda m, gy, x, y: gy * (2 * x * y - 2 / _ROOT_PI), label='erfcx')
@@ -77,7 +78,7 @@ def erfinv(xp: Any, x: Any) -> Any:
     >>> F.erfinv(np.array([0., 0.5])).array.round(4)
     array([0.    , 0.4769])
     """
-    return special(xp).erfinv(x)
+    return (kernels if kernels.takes(xp, x) else special(xp)).erfinv(x)
 
 
 @elementwise(lambda m, gy, y: gy * (-_ROOT_PI / 2) * m.exp(y * y), name='ErfcInv', label='erfcinv')
@@ -113,7 +114,7 @@ def ndtr(xp: Any, x: Any) -> Any:
     >>> F.ndtr(np.array([0., 1.])).array.round(4)
     array([0.5   , 0.8413])
     """
-    return special(xp).ndtr(x)
+    return (kernels if kernels.takes(xp, x) else special(xp)).ndtr(x)
 
 
 @elementwise(

@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import linear
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import as_variable
@@ -44,6 +44,8 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         ('return_mask', False),
         train='train argument is not supported anymore. Use chainer.using_config',
     )
+    if type(ratio) is not float:
+        check_number(ratio, 'dropout', 'ratio')
     if not 0.0 <= ratio < 1.0:
         raise ValueError(f'dropout: ratio must be in the range [0, 1), came {ratio}')
     x = as_variable(x)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, check_number, invalid
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.softmax import softmax
 from minichainer.utils.argument import parse_kwargs
@@ -99,6 +99,8 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     >>> y.array.sum(axis=1).round(6)
     array([1.])
     """
+    check_number(tau, 'gumbel_softmax', 'tau')
+    check_int(axis, 'gumbel_softmax', 'axis')
     if not tau:
         raise ZeroDivisionError('gumbel_softmax: tau must not be 0')
     log_pi = as_variable(log_pi)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.functions.math.reductions import sum as sum_
@@ -26,7 +26,8 @@ def check_float(label: str, **xs: Any) -> None:
 
 
 def check_eps(label: str, eps: float) -> None:
-    """Raises ValueError where ``eps`` would make a variance negative."""
+    """Raises TypeError where ``eps`` is no number, ValueError where it would make a variance negative."""
+    check_number(eps, label, 'eps')
     if not eps >= 0:
         raise ValueError(f'{label}: eps is added to a variance\nExpect: eps >= 0\nActual: eps = {eps}')
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import bilinear, linear
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape, transpose
@@ -161,6 +161,7 @@ def _check(label: str, x: Variable, groups: int) -> None:
     check_float(label, x=x)
     if x.ndim < 2:
         raise invalid('x.ndim >= 2', f'x.ndim = {x.ndim} (shape {x.shape})', where(label))
+    check_int(groups, label, 'groups')
     if groups < 1 or x.shape[1] % groups:
         raise invalid(
             'groups >= 1 and x.shape[1] % groups == 0', f'x of shape {x.shape}, groups = {groups}', where(label)

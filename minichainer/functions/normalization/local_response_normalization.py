@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import linear
 from minichainer.functions.normalization._common import where
 from minichainer.variable import Variable, as_variable
@@ -66,7 +66,7 @@ def local_response_normalization(
 
     Raises:
         InvalidType: ``x`` has less than two axes, or is no float array.
-        TypeError: ``n`` is no int.
+        TypeError: ``n`` is no int, or another number none.
         ValueError: ``n`` is negative.
 
     Source: Krizhevsky, Sutskever and Hinton, ImageNet Classification with Deep Convolutional Neural Networks, 2012.
@@ -82,5 +82,7 @@ def local_response_normalization(
         raise TypeError(f'local_response_normalization: n must be an int, came {type(n).__name__}')
     if n < 0:
         raise ValueError(f'local_response_normalization: n must be at least 0, came {n}')
+    for name, value in (('k', k), ('alpha', alpha), ('beta', beta)):
+        check_number(value, 'local_response_normalization', name)
     y: Variable = normalized_by_neighbours(x, n, k, alpha, beta)
     return y

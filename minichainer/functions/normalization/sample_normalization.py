@@ -130,7 +130,7 @@ def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float =
             f'group_normalization: groups must be a divisor of the number of channels\nExpect: groups >= 1 and '
             f'{x.shape[1]} % groups == 0\nActual: groups = {groups}, x of shape {x.shape}'
         )
-    return GroupNormalization(label, groups, eps).apply((x, gamma, beta))[0]
+    return GroupNormalization(label, int(groups), eps).apply((x, gamma, beta))[0]
 
 
 def instance_normalization(x: Any, gamma: Any = None, beta: Any = None, eps: float = 1e-5) -> Variable:

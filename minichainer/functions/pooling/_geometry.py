@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import invalid, positive_tuple
 from minichainer.kernels._windows import Geometry
 from minichainer.utils.conv import get_conv_outsize, get_deconv_outsize
 from minichainer.variable import Variable
@@ -65,7 +64,7 @@ def unpooling_geometry(
     else:
         if not hasattr(outsize, '__len__'):
             raise TypeError(f'{name}: outsize as a tuple of {len(size)} ints expected, came {outsize!r}')
-        out = _numbers(name, 'outsize', outsize, len(size))
+        out = positive_tuple(name, 'outsize', outsize, len(size))
     if any(o <= 0 for o in out):
         raise AssertionError(
             f'{name}: a padding that leaves something of the result expected, came pad = {pad} for an input of size '
@@ -86,19 +85,6 @@ def _window_arguments(name: str, x: Variable, ksize: Any, stride: Any, pad: Any)
         raise ValueError(f'{name}: x with at least one axis of space (3 in all) expected, came x.shape = {x.shape}')
     if x.dtype.kind != 'f':
         raise invalid('x of a float dtype', f'{x.dtype}', f'Invalid operation is performed in: {name} (Forward)')
-    ksize = _numbers(name, 'ksize', ksize, n)
-    stride = ksize if stride is None else _numbers(name, 'stride', stride, n)
-    return ksize, stride, _numbers(name, 'pad', pad, n, least=0)
-
-
-def _numbers(name: str, what: str, value: Any, n: int, least: int = 1) -> tuple[int, ...]:
-    values = tuple(value) if hasattr(value, '__len__') else (value,) * n
-    if len(values) != n:
-        raise ValueError(f'{name}: {what} as an int or {n} ints expected, came {value!r}')
-    try:
-        numbers = tuple([operator.index(v) for v in values])
-    except TypeError:
-        raise TypeError(f'{name}: {what} as an int or {n} ints expected, came {value!r}') from None
-    if any(v < least for v in numbers):
-        raise ValueError(f'{name}: {what} of at least {least} expected, came {value!r}')
-    return numbers
+    ksize = positive_tuple(name, 'ksize', ksize, n)
+    stride = ksize if stride is None else positive_tuple(name, 'stride', stride, n)
+    return ksize, stride, positive_tuple(name, 'pad', pad, n, least=0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
 import numpy
 
+from minichainer.backend import get_array_module
 from minichainer.backends import cuda
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import entries_of, invalid
 from minichainer.functions._define import linear
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable, as_array, as_variable
@@ -71,13 +73,18 @@ def checked_regions(name: str, x: Any, rois: Any, roi_indices: Any) -> tuple[Var
 
 
 def check_images_and_regions(name: str, x: Variable, rois: Any, width: int) -> None:
-    """Raises InvalidType where images are no (N, C, H, W) of floats, or regions no (R, width) of their dtype."""
+    """Raises InvalidType where images are no (N, C, H, W) of floats, or regions no (R, width) of floats.
+
+    Regions that are not finite are a ValueError.
+    """
     if x.dtype.kind != 'f' or rois.dtype.kind != 'f':
         raise _misfit(name, 'x and rois of a float dtype', f'{x.dtype} and {rois.dtype}')
     if x.ndim != 4 or 0 in x.shape[2:]:
         raise _misfit(name, 'images x of shape (N, C, H, W) with pixels', f'x.shape = {x.shape}')
     if rois.ndim != 2 or rois.shape[1] != width:
         raise _misfit(name, f'rois of shape (R, {width})', f'rois.shape = {rois.shape}')
+    if not get_array_module(rois).isfinite(rois).all():
+        raise ValueError(f'{name}: rois of finite numbers expected, came infinity or NaN')
 
 
 def check_image_numbers(name: str, images: Any, count: int) -> None:
@@ -89,7 +96,7 @@ def check_image_numbers(name: str, images: Any, count: int) -> None:
 
 def checked_outsize(name: str, outsize: Any) -> tuple[int, int]:
     """Height and width of the result; TypeError where it is neither a positive int nor a pair of them."""
-    pair = tuple(outsize) if hasattr(outsize, '__len__') else (outsize, outsize)
+    pair = entries_of(outsize, 2)
     if len(pair) != 2 or not all(_is_positive_int(n) for n in pair):
         raise TypeError(f'{name}: a positive int or a pair of them expected as outsize, came {outsize!r}')
     return int(pair[0]), int(pair[1])
@@ -97,15 +104,15 @@ def checked_outsize(name: str, outsize: Any) -> tuple[int, int]:
 
 def checked_scale(name: str, spatial_scale: Any) -> float:
     """The scale of the regions; TypeError where it is no positive number."""
-    if not isinstance(spatial_scale, numbers.Real) or isinstance(spatial_scale, bool) or not float(spatial_scale) > 0:
+    is_number = isinstance(spatial_scale, numbers.Real) and not isinstance(spatial_scale, bool)
+    if not is_number or not 0 < float(spatial_scale) < math.inf:
         raise TypeError(f'{name}: a positive number expected as spatial_scale, came {spatial_scale!r}')
     return float(spatial_scale)
 
 
 def checked_ratio(name: str, sampling_ratio: Any) -> tuple[int | None, int | None]:
     """Points along both axes; TypeError where they are neither None nor a positive int, nor a pair of these."""
-    is_pair = hasattr(sampling_ratio, '__len__')
-    pair = tuple(sampling_ratio) if is_pair else (sampling_ratio, sampling_ratio)
+    pair = entries_of(sampling_ratio, 2)
     if len(pair) != 2 or not all(n is None or _is_positive_int(n) for n in pair):
         expected = 'None, a positive int, or a pair of these'
         raise TypeError(f'{name}: {expected} expected as sampling_ratio, came {sampling_ratio!r}')

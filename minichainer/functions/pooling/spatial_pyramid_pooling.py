@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._checks import check_int, entries_of, invalid
 from minichainer.functions._define import linear
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import reshape
@@ -39,7 +38,8 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None 
     name = 'spatial_pyramid_pooling_2d'
     if pooling != 'max':
         raise ValueError(f"{name}: pooling 'max' expected, came {pooling!r}")
-    if operator.index(pyramid_height) < 1:
+    check_int(pyramid_height, name, 'pyramid_height')
+    if pyramid_height < 1:
         raise ValueError(f'{name}: pyramid_height of at least 1 expected, came {pyramid_height}')
     x = as_variable(x)
     if x.ndim != 4:
@@ -102,7 +102,7 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
 
 
 def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
-    pair = tuple(outsize) if hasattr(outsize, '__len__') else (outsize, outsize)
+    pair = entries_of(outsize, 2)
     if len(pair) != 2 or any(n is not None and not isinstance(n, (int, numpy.integer)) for n in pair):
         raise TypeError(f'adaptive_average_pooling_2d: outsize as an int, None, or a pair expected, came {outsize!r}')
     sizes = tuple([old if n is None else int(n) for n, old in zip(pair, size, strict=True)])

@@ -1,0 +1,43 @@
+"""All leaves moved at once: the first and cheapest question, whose only answers are "right" and "ask again".
+
+Where backward agrees with the slopes of the whole, measured to the tenth digit of the *smallest* part, it is right
+for every leaf, because independent random directions let no errors of two leaves cancel. Anything else proves
+nothing, and every leaf is then measured alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minichainer.verification.ladder import first_step
+from minichainer.verification.paths import Path
+from minichainer.verification.quick import agrees
+from minichainer.verification.screen import Screen
+
+
+def all_agree(screen: Screen, directions: Mapping[int, Sequence[Any]]) -> bool:
+    """Whether backward agrees for all leaves at once.
+
+    Args:
+        screen: The numeric side.
+        directions: Those of each leaf; the first ones make up one direction of all of them, and so on.
+    """
+    possible = len(directions) > 1 and not screen.is_local and screen.point.options.eps is None
+    if not possible or screen.point.broken:
+        return False
+    rows = zip(*directions.values(), strict=True)
+    return all(_agree(screen, dict(zip(directions, row, strict=True))) for row in rows)
+
+
+def _agree(screen: Screen, row: Mapping[int, Any]) -> bool:
+    found = [screen.expected(i, direction) for i, direction in row.items()]
+    analytic = [sum(slopes) for slopes in zip(*(f[0] for f in found), strict=True)]
+    sizes = [min(size) for size in zip(*(f[1] for f in found), strict=True)]
+    if not all(sizes):
+        return False
+    base = sum(screen.base(i) for i in row)
+    path = Path(screen, {i: screen.line(i, direction) for i, direction in row.items()}, base)
+    noise = (4 * screen.precision * base).tolist()
+    slack = [screen.slack * size for size in sizes]
+    return agrees(path.values, analytic, noise, slack, sizes, screen.precision, first_step(screen.precision), True)
