@@ -35,8 +35,7 @@ def check_int(value: Any, op: str, name: str) -> None:
     if type(value) is int:
         return
     try:
-        operator.index(value)
-        is_int = not isinstance(value, (bool, numpy.bool_))
+        is_int = not isinstance(value, (bool, numpy.bool_)) and operator.index(value) is not None
     except TypeError:
         is_int = False
     if not is_int:

@@ -21,14 +21,18 @@ def number_like(value: Any, x: Any) -> Any:
         known = _known[dtype] = {}
     constant = known.get(value) if value else None  # 0.0 and -0.0 are equal, and not the same
     if constant is None:
-        try:
-            constant = numpy.array(value, dtype)
-        except OverflowError:
-            raise OverflowError(f"the number {value} is out of the range of {dtype}, the array's dtype") from None
+        if dtype.kind in 'iu' and type(value) is int and not _fits(value, dtype):
+            raise OverflowError(f"the number {value} is out of the range of {dtype}, the array's dtype")
+        constant = numpy.array(value, dtype)
         constant.flags.writeable = False
         if value and type(value) in (int, float) and len(known) < _LIMIT:
             known[value] = constant
     return constant
+
+
+def _fits(value: int, dtype: Any) -> bool:
+    limits = numpy.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
 
 
 _zeros: dict[Any, Any] = {}

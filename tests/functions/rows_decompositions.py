@@ -118,9 +118,17 @@ def norm(variant: str, domain: Domain, *cases: Any, **changes: Any) -> Row:
 
 SYMMETRIC_CASES = (case((3, 3)), case((1, 1)), case((2, 3, 3)), case((0, 0)), case((0, 2, 2)))
 
+
+def _solved(a: Any, b: Any) -> Any:
+    """NumPy 1 takes matrices with fewer axes than ``a`` for vectors."""
+    if b.ndim == 1:
+        return np.linalg.solve(regular(a), np.broadcast_to(b[:, None], (*a.shape[:-2], len(b), 1)))[..., 0]
+    return np.linalg.solve(regular(a), b.reshape((1,) * (a.ndim - b.ndim) + b.shape))
+
+
 ROWS = [
     Row(
-        'solve', lambda a, b: F.solve(regular(a), b), lambda a, b: np.linalg.solve(regular(a), b), (SMALL, ANY),
+        'solve', lambda a, b: F.solve(regular(a), b), _solved, (SMALL, ANY),
         (
             case((3, 3), (3,)), case((3, 3), (3, 2)), case((2, 3, 3), (2, 3, 2)), case((2, 1, 2, 2), (3, 2, 1)),
             case((2, 2), (2, 2, 2)), case((2, 3, 3), (3,)), case((1, 1), (1,)), case((0, 0), (0, 2)),
