@@ -92,6 +92,22 @@ def bilinear(
         kinds: dtype kinds that it takes.
 
     The arrays must agree in dtype; their shapes are the op's own matter.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> from minichainer.functions import bilinear_map
+    >>> @bilinear_map(lambda m, gy, x, w: m.outer(gy, w), lambda m, gy, x, w: m.matmul(gy, x))
+    ... def weigh(xp, x, w):
+    ...     return x @ w
+    >>> @bilinear_map(lambda m, gy, a, b: m.weigh(gy, b), lambda m, gy, a, b: m.matmul(a, gy))
+    ... def outer(xp, a, b):
+    ...     return a[:, None] * b
+    >>> x, w = chainer.Variable(np.array([[1., 2.], [3., 4.]])), chainer.Variable(np.array([1., -1.]))
+    >>> y = weigh(x, w)
+    >>> y.grad = np.array([1., 10.])
+    >>> y.backward()
+    >>> x.grad, w.grad
+    (array([[  1.,  -1.],
+           [ 10., -10.]]), array([31., 42.]))
     """
     return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=False))
 
