@@ -226,7 +226,7 @@ _references = getattr(sys, 'getrefcount', lambda _: sys.maxsize)
 
 
 def _references_of_a_local(table: dict[int, Any]) -> int:
-    gradient = table.pop(0)
+    _, gradient = table.popitem()
     references: int = _references(gradient)
     return references
 
@@ -245,14 +245,17 @@ def take_own(table: dict[Node, Any], node: Node) -> Any:
 
 
 def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
-    """Ends an ordinary pass: adds what has reached the leaves to their ``.grad``."""
+    """Ends an ordinary pass: adds what has reached the leaves to their ``.grad``; uses the table up."""
     with _commit_lock:
-        for leaf in list(table):
-            gradient = take_own(table, leaf)
-            if gradient is not None:
-                present = leaf.grad_value
-                leaf.grad_value = gradient if present is None else _added(as_raw(present), gradient)
-                leaf.loss_scale = loss_scale
+        while table:  # once per parameter of every model: take_own, written out
+            leaf, gradient = table.popitem()
+            if gradient is None:
+                continue
+            if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
+                gradient = gradient.copy(order='C')
+            present = leaf.grad_value
+            leaf.grad_value = gradient if present is None else _added(as_raw(present), gradient)
+            leaf.loss_scale = loss_scale
 
 
 def _added(present: Any, gradient: Any) -> Any:
