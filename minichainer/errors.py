@@ -36,9 +36,3 @@ def describe(array: Any) -> str:
     """Dtype and shape of an array in words; the type's name of anything else."""
     dtype, shape = getattr(array, 'dtype', None), getattr(array, 'shape', None)
     return type(array).__name__ if dtype is None or shape is None else f'{dtype} {tuple(shape)}'
-
-
-def expectation(op: str, expected: str, actual: str, remedy: str = '') -> str:
-    """The text of an error: op, what was expected, what came, what to do."""
-    text = f'{op}\nExpect: {expected}\nActual: {actual}'
-    return f'{text}\n{remedy}' if remedy else text

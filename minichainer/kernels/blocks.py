@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy
 
-from minichainer.kernels.rectifier import in_memory_order
-
 #: No power of two: temporaries would lie 16 bytes apart modulo a page, a slow case of some processors.
 _BLOCK = 120000
 
@@ -45,3 +43,8 @@ def in_blocks(body: Callable[..., Any], x: Any, *others: Any) -> Any:
 
 def _lies_like(other: Any, x: Any) -> bool:
     return numpy.ndim(other) == 0 or (other.shape == x.shape and other.strides == x.strides)
+
+
+def in_memory_order(x: Any) -> Any:
+    """A view whose axes go from the largest stride to the smallest."""
+    return x if x.flags.c_contiguous else x.transpose(sorted(range(x.ndim), key=x.strides.__getitem__, reverse=True))

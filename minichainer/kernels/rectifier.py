@@ -29,11 +29,6 @@ def relu_reference(x: Any) -> Any:
     return numpy.maximum(x, numpy.zeros((), x.dtype))
 
 
-def in_memory_order(x: Any) -> Any:
-    """A view whose axes go from the largest stride to the smallest."""
-    return x if x.flags.c_contiguous else x.transpose(sorted(range(x.ndim), key=x.strides.__getitem__, reverse=True))
-
-
 def step(x: Any) -> Any:
     """A factor that is 1 where ``x`` is positive, else 0, also where it is NaN. Its ``_reference`` is ``x > 0``."""
     if x.size < _SMALL:
