@@ -521,6 +521,8 @@ def test_check_sparse_nnz():
 def test_warnings():
     with pytest.warns(UserWarning, match='nothing to check'):
         assert check_gradients(lambda i: Variable(i.array * 1.0), np.arange(3))
+    with pytest.warns(UserWarning, match='nothing to check, no output of the function'):
+        assert check_gradients(F.argmax, X)
     with pytest.warns(UserWarning, match='all upstream gradients given are zero'):
         assert not check_gradients(WRONG, X, grad_outputs=0 * X)
 
