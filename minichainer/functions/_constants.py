@@ -21,7 +21,7 @@ def number_like(value: Any, x: Any) -> Any:
         known = _known[dtype] = {}
     constant = known.get(value) if value else None  # 0.0 and -0.0 are equal, and not the same
     if constant is None:
-        if dtype.kind in 'iu' and type(value) is int and not _fits(value, dtype):
+        if dtype.kind in 'iu' and type(value) in (int, float) and not _fits(value, dtype):
             raise OverflowError(f"the number {value} is out of the range of {dtype}, the array's dtype")
         constant = numpy.array(value, dtype)
         constant.flags.writeable = False
@@ -30,9 +30,10 @@ def number_like(value: Any, x: Any) -> Any:
     return constant
 
 
-def _fits(value: int, dtype: Any) -> bool:
+def _fits(value: float, dtype: Any) -> bool:
+    """Whether an integer dtype has the number, cut off to an integer."""
     limits = numpy.iinfo(dtype)
-    return bool(limits.min <= value <= limits.max)
+    return bool(limits.min - 1 < value < limits.max + 1)
 
 
 _zeros: dict[Any, Any] = {}

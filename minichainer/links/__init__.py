@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minichainer.links.activation.prelu import PReLU
+from minichainer.links.connection.bilinear import Bilinear
 from minichainer.links.connection.convolution import (
     Convolution1D,
     Convolution2D,
@@ -14,6 +15,7 @@ from minichainer.links.connection.convolution import (
     DeconvolutionND,
 )
 from minichainer.links.connection.embed_id import EmbedID
+from minichainer.links.connection.inception import Inception
 from minichainer.links.connection.linear import Linear
 from minichainer.links.model.classifier import Classifier
 from minichainer.links.normalization.batch_normalization import BatchNormalization, BatchRenormalization
@@ -38,6 +40,7 @@ from minichainer.links.rnn.tree_lstm import ChildSumTreeLSTM, NaryTreeLSTM
 __all__ = [
     'BatchNormalization',
     'BatchRenormalization',
+    'Bilinear',
     'ChildSumTreeLSTM',
     'Classifier',
     'Convolution1D',
@@ -52,6 +55,7 @@ __all__ = [
     'EmbedID',
     'GRU',
     'GroupNormalization',
+    'Inception',
     'LSTM',
     'LayerNormalization',
     'Linear',

@@ -80,6 +80,8 @@ REFUSED: list[tuple[str, Callable[[], Any], type[Exception], tuple[str, ...]]] =
     ('power of ints', lambda: V(ODD) ** V(ODD), InvalidType, ('_ ** _', 'float', 'uint8')),
     ('power beyond dtype', lambda: V(ODD) ** -1.5, InvalidType, ('_ ** (-1.5)', 'float', 'uint8')),
     ('number beyond dtype', lambda: V(ODD) + 300, OverflowError, ('300', 'uint8')),
+    ('float beyond dtype', lambda: V(ODD) * -1.5, OverflowError, ('-1.5', 'uint8')),
+    ('NaN for an int', lambda: V(ODD) * float('nan'), OverflowError, ('nan', 'uint8')),
     ('divided by 0', lambda: V(X) / 0, ZeroDivisionError, ('_ / _', '(2, 3)', '0')),
     ('floor of complex', lambda: V(np.ones(2, 'F')) // 2, TypeError, ('_ // _', 'real', 'complex64')),
     ('floor shapes', lambda: V(X) // V(X[0, :2]), InvalidType, ('_ // _', 'broadcast', '(2, 3)', '(2,)')),
