@@ -445,3 +445,12 @@ def test_values_and_gradients_are_those_of_torch(name: str) -> None:
     again = chainer.grad([F.sum(g * g) for g in found[:2]], variables[:2])
     for a, e in zip(again, second, strict=True):
         np.testing.assert_allclose(a.array, e.numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_a_singular_covariance_without_eps_gives_no_foreign_error():
+    x = chainer.Variable(np.arange(6.0).reshape(2, 3))
+    with np.errstate(all='ignore'):
+        y = F.decorrelated_batch_normalization(x, groups=1, eps=0)
+        y.grad = np.ones_like(y.array)
+        y.backward()
+    assert not np.isfinite(x.grad).all()

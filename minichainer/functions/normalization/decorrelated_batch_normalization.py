@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer.backend import get_array_module
 from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import bilinear, linear
@@ -41,7 +43,7 @@ def inverse_square_roots(xp: Any, a: Any) -> Any:
     From :math:`P^2 = A^{-1}` follows :math:`P\,dP + dP\,P = -P^2\,dA\,P^2`; the map from dA to dP is self-adjoint, so
     that it is the gradient too.
     """
-    values, vectors = xp.linalg.eigh(a)
+    values, vectors = _eigenvalues(xp, a)
     return (vectors * values[..., None, :] ** -0.5) @ vectors.swapaxes(-1, -2)
 
 
@@ -50,10 +52,18 @@ def _of_factor(m: Any, g: Any, p: Any, y: Any) -> Any:
     return -(m.matmul(h, _turned(m, y)) + m.matmul(_turned(m, y), h))
 
 
+def _eigenvalues(xp: Any, a: Any) -> Any:
+    """Eigenvalues and eigenvectors; NaN where ``a`` is not finite, as after a singular covariance with ``eps=0``."""
+    try:
+        return xp.linalg.eigh(a)
+    except numpy.linalg.LinAlgError:
+        return xp.full(a.shape[:-1], numpy.nan, a.dtype), xp.full(a.shape, numpy.nan, a.dtype)
+
+
 @bilinear(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g), name='SolveLyapunov')
 def solve_lyapunov(xp: Any, p: Any, g: Any) -> Any:
     """The matrices X with P X + X P = G, for symmetric positive P."""
-    values, vectors = xp.linalg.eigh(p)
+    values, vectors = _eigenvalues(xp, p)
     turned = vectors.swapaxes(-1, -2)
     x = turned @ g @ vectors / (values[..., :, None] + values[..., None, :])
     return vectors @ x @ turned
