@@ -58,7 +58,8 @@ def filter_gradient(images: Any, rows: Any, geometry: Geometry) -> Any:
         block = slice(start, start + _IMAGES)
         lines = _Lines(images[block], geometry)
         products = numpy.einsum(lines.view, lines.axes, lines.row(rows[block]), lines.out_axes, lines.tap_axes)
-        total += products.reshape(*geometry.ksize, -1, filters).sum(axis=-2)
+        width = geometry.out_size[-1] if lines.together else 1
+        total += products.reshape(*geometry.ksize, width, filters).sum(axis=-2)
     return numpy.moveaxis(total, -1, 0)[:, None]
 
 

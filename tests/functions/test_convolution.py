@@ -263,3 +263,12 @@ def test_pooling_is_that_of_torch(chosen: dict[str, Any], kind: str) -> None:
     }
     ours, theirs = pairs[kind]
     _agree(_differentiated(ours, [x]), _differentiated_by_torch(torch, theirs, [x]))
+
+
+def test_a_depthwise_deconvolution_from_no_channels_has_gradients_without_elements() -> None:
+    variables = [chainer.Variable(np.ones(shape, 'f')) for shape in ((2, 0, 3), (0, 1, 2), (2,))]
+    y = F.deconvolution_1d(*variables, stride=3, pad=1, dilate=2, groups=2, outsize=(8,))
+    y.grad = np.ones_like(y.array)
+    y.backward()
+    assert [v.grad.shape for v in variables] == [(2, 0, 3), (0, 1, 2), (2,)]
+    np.testing.assert_array_equal(variables[2].grad, [16, 16])
