@@ -72,12 +72,12 @@ def positive_tuple(op: str, name: str, value: Any, n: int, least: int = 1) -> tu
     if len(values) != n:
         raise ValueError(f'{op}: {name} as an int or {n} ints expected, came {value!r}')
     try:
-        numbers = tuple([operator.index(v) for v in values])
+        ints = tuple([operator.index(v) for v in values])
     except TypeError:
         raise TypeError(f'{op}: {name} as an int or {n} ints expected, came {value!r}') from None
-    if any(v < least for v in numbers):
+    if any(v < least for v in ints):
         raise ValueError(f'{op}: {name} of at least {least} expected, came {value!r}')
-    return numbers
+    return ints
 
 
 def checked_axis(axis: Any, ndim: int, op: str, name: str = 'axis') -> int:
@@ -88,10 +88,10 @@ def checked_axis(axis: Any, ndim: int, op: str, name: str = 'axis') -> int:
         InvalidType: it is out of range.
     """
     if not isinstance(axis, int):
-        raise TypeError(f'{op}: int expected as {name}, came {axis!r}')
+        check_int(axis, op, name)
     if not -ndim <= axis < ndim:
         raise misfit(op, f'-{ndim} <= {name} < {ndim}', f'{name} = {axis}')
-    return axis % ndim
+    return operator.index(axis) % ndim
 
 
 def checked_shape(shape: Any, op: str, name: str = 'shape') -> tuple[int, ...]:

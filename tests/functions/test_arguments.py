@@ -227,3 +227,18 @@ def test_black_out_keeps_its_digits_where_a_sample_is_almost_certain() -> None:
     exact = F.black_out(x, t, W, samples)
     narrow = F.black_out(x.astype('f'), t, W.astype('f'), samples)
     np.testing.assert_allclose(narrow.array, exact.array, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda axis: F.separate(X, axis)[0],
+        lambda axis: F.swapaxes(X, axis, 0),
+        lambda axis: F.permutate(X, np.arange(X.shape[1], dtype='i'), axis),
+        lambda axis: F.softmax(X, axis),
+    ],
+    ids=['separate', 'swapaxes', 'permutate', 'softmax'],
+)
+def test_an_axis_may_be_an_int_of_numpy(call: Any) -> None:
+    """As in Chainer, which looks for an int at fewer of its functions."""
+    np.testing.assert_array_equal(call(np.int64(1)).array, call(1).array)

@@ -39,16 +39,10 @@ class LinearFunction(FunctionNode):
         edges: Any = self.edges
         edge = edges[0]
         if edge in table:
-            if table[edge] is None:
-                table[edge] = gradient.dot(W)
-            else:
-                deposit(gradient.dot(W), edge, table, owned)
+            deposit(gradient.dot(W), edge, table, owned)
         edge = edges[1]
         if edge in table:
-            if table[edge] is None:
-                table[edge] = gradient.T.dot(x)
-            else:
-                deposit(gradient.T.dot(x), edge, table, owned)
+            deposit(gradient.T.dot(x), edge, table, owned)
         if len(edges) == 3 and edges[2] in table:
             deposit(sum_of_rows(gradient), edges[2], table, owned)
 
