@@ -15,6 +15,7 @@ several threads, and an exception leaves every ``.grad`` as it was: leaves are w
 
 from __future__ import annotations
 
+import bisect
 import sys
 import threading
 from collections.abc import Iterable
@@ -117,20 +118,30 @@ def deposit(gradient: Any, node: Node, table: dict[Node, Any], owned: set[Node])
         owned.add(node)
 
 
-def reachable(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Any]]:
-    """Everything that gradients of ``roots`` can reach.
+def reachable(roots: Iterable[Node], ends: Iterable[Node] = ()) -> tuple[list[Node], dict[Node, Any]]:
+    """Everything that gradients of ``roots`` can reach, in time proportional to it.
+
+    Args:
+        roots: where gradients begin.
+        ends: places beyond which they do not go, as if those were leaves.
 
     Returns:
         The nodes with edges, those to go through first at the end; and the table, all of its values None.
     """
-    table: dict[Node, Any] = dict.fromkeys(roots)
-    levels: list[list[Node]] = [[] for _ in range(1 + max((node.level for node in table), default=0))]
+    table: dict[Node, Any] = dict.fromkeys(ends)
+    # Only levels that occur: those of a graph whose beginning unchain has cut off are high, and get ever higher.
+    levels: dict[int, list[Node]] = {}
+    waiting: list[int] = []  # the keys not gone through yet, in ascending order
     outputs: dict[int, list[Node]] = {}
-    for node in list(table):
-        if node.edges is not None:
-            _enter(node, table, levels, outputs)
+    for node in roots:
+        if node not in table:
+            table[node] = None
+            if node.edges is not None:
+                _enter(node, table, levels, waiting, outputs)
     nodes: list[Node] = []
-    for level in reversed(levels):
+    while waiting:
+        number = waiting.pop()
+        level = levels[number]
         for node in level:
             for edge in node.edges:  # type: ignore[union-attr]
                 if edge in table:
@@ -138,20 +149,23 @@ def reachable(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Any]]:
                 if edge.edges is None:
                     if edge.requires_grad:
                         table[edge] = None
-                elif edge.__class__ is OutputNode:
-                    table[edge] = None
-                    _enter(edge, table, levels, outputs)
-                else:
-                    table[edge] = None
+                    continue
+                table[edge] = None
+                if edge.level in levels and edge.__class__ is not OutputNode:
                     levels[edge.level].append(edge)
-    for number, level in enumerate(levels):
-        nodes += reversed(level)
+                else:
+                    _enter(edge, table, levels, waiting, outputs)
         if number in outputs:
-            nodes += outputs[number]
+            nodes += reversed(outputs[number])
+        nodes += level
+    nodes.reverse()
     return nodes, table
 
 
-def _enter(node: Node, table: dict[Node, Any], levels: list[list[Node]], outputs: dict[int, list[Node]]) -> None:
+def _enter(
+    node: Node, table: dict[Node, Any], levels: dict[int, list[Node]], waiting: list[int],
+    outputs: dict[int, list[Node]],
+) -> None:  # fmt: skip
     """Puts a node on its level; for one of several outputs its function, after all outputs of the level."""
     if node.__class__ is OutputNode:
         outputs.setdefault(node.level, []).append(node)
@@ -159,7 +173,15 @@ def _enter(node: Node, table: dict[Node, Any], levels: list[list[Node]], outputs
         if node in table:
             return
         table[node] = None
-    levels[node.level].append(node)
+    number = node.level
+    if number in levels:
+        levels[number].append(node)
+        return
+    levels[number] = [node]
+    if waiting and waiting[-1] > number:
+        bisect.insort(waiting, number)
+    else:
+        waiting.append(number)
 
 
 def leading_to(
