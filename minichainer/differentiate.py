@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from minichainer import backprop
@@ -98,7 +99,7 @@ def grad(
     if not enable_double_backprop:
         roots = [(node, as_raw(gradient)) for node, gradient in roots]
     targets = [x.edge for x in inputs]
-    found = _gradients_of(targets, roots, retain_grad, enable_double_backprop)
+    found = gradients_of(targets, roots, retain_grad, enable_double_backprop)
     results = [None if g is None else g if isinstance(g, Variable) else Variable(g) for g in found]
     if set_grad:
         for x, gx in zip(inputs, results, strict=True):
@@ -106,10 +107,26 @@ def grad(
     return results
 
 
-def _gradients_of(
-    targets: list[Node], roots: list[tuple[Node, Any]], retain_grad: bool, variables: bool
+def gradients_of(
+    targets: list[Node],
+    roots: list[tuple[Node, Any]],
+    retain_grad: bool,
+    variables: bool,
+    ends: Iterable[Node] = (),
 ) -> list[Any]:
-    nodes, table = backprop.leading_to(targets, *backprop.reachable([node for node, _ in roots]))
+    """What :func:`grad` computes, on nodes.
+
+    Args:
+        targets: the nodes whose gradients are wanted.
+        roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
+        retain_grad: store the gradients of what lies between.
+        variables: make the pass differentiable.
+        ends: places beyond which no gradient goes.
+
+    Returns:
+        An array or Variable for each target; None where there is no way to it.
+    """
+    nodes, table = backprop.leading_to(targets, *backprop.reachable([node for node, _ in roots], ends))
     backprop.seed(roots, table)
     kept = backprop.run_watched(nodes, table, variables, all if retain_grad else set(targets), observers())
     if retain_grad:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -62,6 +63,8 @@ class FunctionNode(Node):
     is_elementwise = False
     lazy_grad_sum = False
 
+    #: Variables beside the inputs to which gradients flow: what forward has found the outputs to depend on.
+    closed_over: Sequence[Variable] = ()
     _inputs_to_retain: tuple[int, ...] | None = None
     _outputs_to_retain: tuple[int, ...] | None = None
     _retained_inputs: tuple[Any, ...] = ()
@@ -274,6 +277,7 @@ class FunctionNode(Node):
         if config.type_check:
             self._check_types(arrays)
         outputs = self._watched_forward(arrays) if configuration.nondefault else self._checked_forward(arrays)
+        variables += self.closed_over
         needs_grad = any(x.requires_grad for x in variables)
         if needs_grad and config.enable_backprop:
             return self._join_graph(variables, arrays, outputs)

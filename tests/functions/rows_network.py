@@ -296,7 +296,7 @@ ROWS = [
     Row(
         'forget', lambda x, y: F.forget(lambda a, b: F.tanh(a * b) * a, x, y), lambda x, y: np.tanh(x * y) * x,
         (ANY, ANY),
-        (case((3, 4), (3, 4)), case((3, 1), (1, 4)), case((), ()), case((0, 3), (0, 3))), order=1, label='Forget',
+        (case((3, 4), (3, 4)), case((3, 1), (1, 4)), case((), ()), case((0, 3), (0, 3))), label='Forget',
         errors=(
             bad('no Variable', lambda: F.forget(lambda x: 1, V(X)), RuntimeError, 'forget', 'Variable', 'int'),
             refuses_two_dtypes(lambda x, y: F.forget(lambda a, b: V(a.array) + b, x, y), '_ + _'),
@@ -305,7 +305,7 @@ ROWS = [
     ),
     Row(
         'forget', lambda x: F.forget(lambda a: (F.sin(a), a * a), x), lambda x: (np.sin(x), x * x), (ANY,), SHAPES,
-        variant='two results', order=1, label='Forget',
+        variant='two results', label='Forget',
         except_from={'wrong kind': 'up to the function', 'special values': 'up to the function inside'},
     ),
 ]  # fmt: skip
