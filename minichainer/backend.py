@@ -17,6 +17,7 @@ __all__ = [
     'CpuDevice',
     'Device',
     'GpuDevice',
+    'copied',
     'copyto',
     'get_array_module',
     'get_array_types',
@@ -120,6 +121,14 @@ def using_device(device_spec: Any) -> contextlib.AbstractContextManager[Any]:
     ...     x = chainer.get_device('@numpy').xp.zeros(3)
     """
     return get_device(device_spec).create_context()
+
+
+def copied(array: Any) -> Any:
+    """A C-contiguous copy on the array's own device, whatever the current one is."""
+    if isinstance(array, numpy.ndarray):
+        return array.copy(order='C')
+    with array.device:
+        return array.copy(order='C')
 
 
 def copyto(dst: Any, src: Any) -> None:

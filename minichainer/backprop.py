@@ -25,6 +25,8 @@ import numpy
 
 from minichainer._checks import as_raw
 from minichainer._observers import observers
+from minichainer.backend import copied
+from minichainer.backends import cuda
 
 _commit_lock = threading.Lock()
 
@@ -108,7 +110,15 @@ def deposit(gradient: Any, node: Node, table: dict[Node, Any], owned: set[Node])
     present = table[node]
     if present is None:
         table[node] = gradient
-    elif node in owned:
+    elif cuda.available:
+        with cuda.get_device_from_array(gradient):
+            _add(gradient, present, node, table, owned)
+    else:
+        _add(gradient, present, node, table, owned)
+
+
+def _add(gradient: Any, present: Any, node: Node, table: dict[Node, Any], owned: set[Node]) -> None:
+    if node in owned:
         present += gradient
     else:
         total = present + gradient
@@ -199,6 +209,9 @@ def leading_to(
 
 def run(nodes: list[Node], table: dict[Node, Any]) -> None:
     """An ordinary pass: raw arrays, nothing watched. Leaves alone remain in the table; ``nodes`` is used up."""
+    if cuda.available:
+        run_watched(nodes, table, False, None, [])
+        return
     owned: set[Node] = set()
     while nodes:
         node = nodes.pop()
@@ -210,7 +223,9 @@ def run(nodes: list[Node], table: dict[Node, Any]) -> None:
 def run_watched(
     nodes: list[Node], table: dict[Node, Any], variables: bool, keep: Any, watchers: list[Any]
 ) -> dict[Node, Any]:
-    """A pass with anything beyond :func:`run`: Variables as gradients, gradients kept, hooks, debug mode.
+    """A pass with anything beyond :func:`run`: Variables as gradients, gradients kept, hooks, debug mode, devices.
+
+    A node and its watchers run on the device of its gradient.
 
     Args:
         nodes: as from :func:`reachable`; used up.
@@ -232,13 +247,14 @@ def run_watched(
             continue
         if keep is all or (keep is not None and node in keep):
             kept[node] = gradient
-        after = [watcher(node, gradient, table) for watcher in watchers]
-        if variables:
-            node.receive_variable(gradient, table)
-        else:
-            node.receive(gradient, table, owned)
-        for done in filter(None, after):
-            done()
+        with cuda.get_device_from_array(*(gradient if type(gradient) is list else (gradient,))):
+            after = [watcher(node, gradient, table) for watcher in watchers]
+            if variables:
+                node.receive_variable(gradient, table)
+            else:
+                node.receive(gradient, table, owned)
+            for done in filter(None, after):
+                done()
     return kept
 
 
@@ -262,7 +278,7 @@ def take_own(table: dict[Node, Any], node: Node) -> Any:
     if gradient is None or type(gradient) is list:
         return gradient
     if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
-        return gradient.copy(order='C')
+        return copied(gradient)
     return gradient
 
 
@@ -274,14 +290,15 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
             if gradient is None:
                 continue
             if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
-                gradient = gradient.copy(order='C')
+                gradient = copied(gradient)
             present = leaf.grad_value
             leaf.grad_value = gradient if present is None else _added(as_raw(present), gradient)
             leaf.loss_scale = loss_scale
 
 
 def _added(present: Any, gradient: Any) -> Any:
-    gradient += present  # the gradient is the pass's own by now, the present one may be the user's
+    with cuda.get_device_from_array(gradient):
+        gradient += present  # the gradient is the pass's own by now, the present one may be the user's
     return gradient
 
 
@@ -325,7 +342,8 @@ def seed(roots: list[tuple[Node, Any]], table: dict[Node, Any]) -> None:
     for node, gradient in roots:
         if node in table and gradient is not None:
             present = table[node]
-            table[node] = gradient if present is None else present + gradient
+            with cuda.get_device_from_array(gradient):
+                table[node] = gradient if present is None else present + gradient
 
 
 def keep(gradients: dict[Node, Any]) -> None:

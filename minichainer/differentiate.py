@@ -8,6 +8,7 @@ from typing import Any
 from minichainer import backprop
 from minichainer._checks import as_raw
 from minichainer._observers import observers
+from minichainer.backends import cuda
 from minichainer.backprop import Node
 from minichainer.variable import Variable
 
@@ -140,9 +141,10 @@ def gradients_of(
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
     if gy is not None:
         return gy
-    ones = y.xp.ones_like(y.array)
-    if loss_scale is not None:
-        ones *= y.dtype.type(loss_scale)
+    with cuda.get_device_from_array(y.array):
+        ones = y.xp.ones_like(y.array)
+        if loss_scale is not None:
+            ones *= y.dtype.type(loss_scale)
     return Variable(ones, requires_grad=False)
 
 

@@ -12,6 +12,7 @@ import numpy
 from minichainer import configuration
 from minichainer._checks import array_types
 from minichainer._observers import hooks_of, is_nan, nan_error
+from minichainer.backend import copied
 from minichainer.backends import cuda
 from minichainer.backprop import Node, OutputNode, deposit
 from minichainer.configuration import config, count_nondefault, using_config
@@ -276,13 +277,20 @@ class FunctionNode(Node):
             arrays = tuple([_contiguous(x) for x in arrays])
         if config.type_check:
             self._check_types(arrays)
-        outputs = self._watched_forward(arrays) if configuration.nondefault else self._checked_forward(arrays)
+        if cuda.available:
+            with cuda.get_device_from_array(*arrays):
+                outputs = self._outputs(arrays)
+        else:
+            outputs = self._outputs(arrays)
         variables += self.closed_over
         needs_grad = any(x.requires_grad for x in variables)
         if needs_grad and config.enable_backprop:
             return self._join_graph(variables, arrays, outputs)
         self._release()
         return tuple(Variable(y, requires_grad=needs_grad) for y in outputs)
+
+    def _outputs(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self._watched_forward(arrays) if configuration.nondefault else self._checked_forward(arrays)
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
         if type(self).check_type_forward is FunctionNode.check_type_forward:
@@ -443,7 +451,7 @@ class _LocalHooks(dict):  # type: ignore[type-arg]
 
 
 def _contiguous(array: Any) -> Any:
-    return array if array.flags.c_contiguous else array.copy(order='C')
+    return array if array.flags.c_contiguous else copied(array)
 
 
 def _contiguous_variable(x: Variable) -> Variable:

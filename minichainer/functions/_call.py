@@ -13,6 +13,7 @@ import numpy
 
 from minichainer import configuration, ops
 from minichainer.backend import get_array_module
+from minichainer.backends import cuda
 from minichainer.backprop import Node, deposit
 from minichainer.configuration import config
 from minichainer.function_hook import get_function_hooks
@@ -41,7 +42,12 @@ def _apply(spec: Spec, cls: type[DefinedNode], inputs: tuple[Any, ...], static: 
     if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks()):
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, spec.label(static))
-        return _without_graph(spec.compute(arrays, static), any([x.requires_grad for x in variables]))
+        if cuda.available:
+            with cuda.get_device_from_array(*arrays):
+                y = spec.compute(arrays, static)
+        else:
+            y = spec.compute(arrays, static)
+        return _without_graph(y, any([x.requires_grad for x in variables]))
     node = _new(cls)
     if static:
         node.static = static

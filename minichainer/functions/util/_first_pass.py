@@ -178,11 +178,11 @@ class _WrittenArrays:
 
     def keep(self, array: Any) -> None:
         if id(array) not in self._kept:
-            self._kept[id(array)] = (array, _copied(array))
+            self._kept[id(array)] = (array, backend.copied(array))
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        now = [(array, _copied(array)) for array, _ in self._kept.values()]
+        now = [(array, backend.copied(array)) for array, _ in self._kept.values()]
         try:
             for array, values in self._kept.values():
                 backend.copyto(array, values)
@@ -265,7 +265,7 @@ def _state(value: Any) -> Any:
     if isinstance(value, Parameter):
         return value if value.is_initialized else _NotInitialized(value)
     if isinstance(value, array_types()):
-        return _copied(value)
+        return backend.copied(value)
     return copy.copy(value) if isinstance(value, (list, dict, set)) else value
 
 
@@ -277,7 +277,3 @@ def _as_found(value: Any, parameters: dict[int, Any]) -> Any:
         return parameter
     return parameters.setdefault(id(parameter), _InitializedAgain(parameter))
 
-
-def _copied(array: Any) -> Any:
-    with cuda.get_device_from_array(array):
-        return array.copy()
