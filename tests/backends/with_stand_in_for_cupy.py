@@ -277,7 +277,12 @@ def check_graph() -> None:
     scalar = chainer.Variable(there(2.0))
     (scalar * scalar).backward(loss_scale=2.0)
     assert scalar.grad.device.id == 1 and scalar.grad.values == 8
-    assert Device().id == 0
+    a, b = (chainer.Variable(there([1.0, 2.0])) for _ in range(2))
+    total = a + b  # one gradient for both
+    chainer.backward([total, total], [chainer.Variable(there([1.0, 1.0]))] * 2)
+    for grad in (a.grad, b.grad):
+        assert grad.device.id == 1 and grad.values.tolist() == [2, 2]
+    assert a.grad is not b.grad and Device().id == 0
 
 
 def check_graph_over_two_devices() -> None:
@@ -285,7 +290,7 @@ def check_graph_over_two_devices() -> None:
     import minichainer.functions as F
 
     for current in (0, 1):
-        with Device(current):
+        with Device(current), chainer.DebugMode(bool(current)):
             x = chainer.Variable(chainer.get_device('@cupy:0').send(np.array([1.0, 2.0])))
             ys = [F.copy(x, 1), x * x, F.copy(x, 1), F.copy(x * x, -1)]
             assert [y.device.name for y in ys] == ['@cupy:1', '@cupy:0', '@cupy:1', '@numpy']
@@ -321,6 +326,16 @@ def check_gradients_of_parameters() -> None:
                 for array in (a.w.array, a.mean):
                     assert chainer.backend.get_device_from_array(array) == chainer.get_device(mine)
                 _check_moves(chainer, a.w, other)
+
+
+def check_addgrad_to_a_gradient_elsewhere() -> None:
+    import minichainer as chainer
+
+    first, second = (chainer.get_device(i) for i in range(2))
+    a, b = (chainer.Variable(second.send(np.ones(2))) for _ in range(2))
+    a.grad, b.grad = first.send(np.ones(2)), first.send(np.ones(2))
+    a.addgrad(b)
+    assert a.grad.device.id == 1 and a.grad.values.tolist() == [2, 2]
 
 
 def _check_moves(chainer: Any, w: Any, device: str) -> None:
@@ -398,6 +413,7 @@ def main() -> None:
     check_graph()
     check_graph_over_two_devices()
     check_gradients_of_parameters()
+    check_addgrad_to_a_gradient_elsewhere()
     check_forget()
     print('all right')
 
