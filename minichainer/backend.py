@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
@@ -25,6 +26,7 @@ __all__ = [
     'get_device',
     'get_device_from_array',
     'is_arrays_compatible',
+    'on_device_of_arguments',
     'using_device',
 ]
 
@@ -172,6 +174,22 @@ def get_array_types() -> tuple[type, ...]:
 def get_cpu_array_types() -> tuple[type, ...]:
     """The array classes of the CPU."""
     return (numpy.ndarray,)
+
+
+def on_device_of_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a function that makes arrays, such as random masks, outside of any node of the graph.
+
+    A node runs on the device of its inputs by itself; what such a function makes must lie there as well.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not cuda.available:
+            return function(*args, **kwargs)
+        with cuda.get_device_from_array(*args, *kwargs.values()):
+            return function(*args, **kwargs)
+
+    return call
 
 
 def is_arrays_compatible(arrays: Iterable[Any]) -> bool:

@@ -283,6 +283,11 @@ def check_graph() -> None:
     for grad in (a.grad, b.grad):
         assert grad.device.id == 1 and grad.values.tolist() == [2, 2]
     assert a.grad is not b.grad and Device().id == 0
+    x = chainer.Variable(there(np.ones(50)))
+    y = F.dropout(x)  # its mask is made outside of any node
+    y.grad = there(np.ones(50))
+    y.backward()
+    np.testing.assert_array_equal(x.grad.values, y.array.values)
 
 
 def check_graph_over_two_devices() -> None:
