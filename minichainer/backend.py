@@ -182,10 +182,11 @@ def on_device_of_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     A node runs on the device of its inputs by itself; what such a function makes must lie there as well.
     """
 
+    if not cuda.available:
+        return function
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not cuda.available:
-            return function(*args, **kwargs)
         with cuda.get_device_from_array(*args, *kwargs.values()):
             return function(*args, **kwargs)
 

@@ -247,15 +247,24 @@ def run_watched(
             continue
         if keep is all or (keep is not None and node in keep):
             kept[node] = gradient
-        with cuda.get_device_from_array(*(gradient if type(gradient) is list else (gradient,))):
-            after = [watcher(node, gradient, table) for watcher in watchers]
-            if variables:
-                node.receive_variable(gradient, table)
-            else:
-                node.receive(gradient, table, owned)
-            for done in filter(None, after):
-                done()
+        if cuda.available:
+            with cuda.get_device_from_array(*(gradient if type(gradient) is list else (gradient,))):
+                _step(node, gradient, table, owned, variables, watchers)
+        else:
+            _step(node, gradient, table, owned, variables, watchers)
     return kept
+
+
+def _step(
+    node: Node, gradient: Any, table: dict[Node, Any], owned: set[Node], variables: bool, watchers: list[Any]
+) -> None:
+    after = [watcher(node, gradient, table) for watcher in watchers]
+    if variables:
+        node.receive_variable(gradient, table)
+    else:
+        node.receive(gradient, table, owned)
+    for done in filter(None, after):
+        done()
 
 
 # A gradient that nothing else refers to may become a leaf's own without a copy. How many references the
