@@ -95,7 +95,8 @@ def _in_place(function: Any) -> Any:
     return changed
 
 
-for _name, _function in {'add': np.add, 'mul': np.multiply, 'sub': np.subtract, 'ge': np.greater_equal, 'ne': np.not_equal}.items():
+_OPERATORS = {'add': np.add, 'mul': np.multiply, 'sub': np.subtract, 'ge': np.greater_equal, 'ne': np.not_equal}
+for _name, _function in _OPERATORS.items():
     setattr(GpuArray, f'__{_name}__', on_current_device(_function))
     setattr(GpuArray, f'__r{_name}__', on_current_device(lambda x, y, _function=_function: _function(y, x)))
     setattr(GpuArray, f'__i{_name}__', _in_place(_function))
@@ -122,7 +123,8 @@ class RandomState:
 
 def _random() -> Any:
     random: Any = types.ModuleType('cupy.random')
-    random.RandomState, random.get_random_state, random.set_random_state = RandomState, RandomState.get, RandomState.set
+    random.RandomState = RandomState
+    random.get_random_state, random.set_random_state = RandomState.get, RandomState.set
     random.rand = lambda *shape: GpuArray(RandomState.get().numbers.rand(*shape))
     random.randint = lambda high: RandomState.get().numbers.randint(high)
     return random

@@ -75,7 +75,10 @@ CASES = {
     'dropout': (lambda: F.dropout, ONCE),
     'two draws': (lambda: lambda x: F.zoneout(x, F.dropout(x), 0.3) + F.gumbel_softmax(x, 0.7), ONCE),
     'batch normalization': (lambda: L.BatchNormalization(3), twice),
-    'finetuning': (lambda: L.BatchNormalization(3), lambda link: lambda x, call: call(lambda v: link(v, finetune=True), x)),
+    'finetuning': (
+        lambda: L.BatchNormalization(3),
+        lambda link: lambda x, call: call(lambda v: link(v, finetune=True), x),
+    ),
     'size from data': (lambda: L.BatchNormalization(axis=0), twice),
     'batch renormalization': (renormalization, twice),
     'decorrelated': (lambda: L.DecorrelatedBatchNormalization(3, groups=1, eps=0.1, dtype='d'), twice),
@@ -94,7 +97,10 @@ CASES = {
     'nested': (nested, twice),
     'result is an input': (lambda: lambda x: (x, x * x), lambda f: lambda x, call: sum(call(f, x))),
     'an input twice': (lambda: lambda x, y: x * F.exp(y), lambda f: lambda x, call: call(f, x, x)),
-    'no_backprop_mode inside': (lambda: chainer.no_backprop_mode()(F.tanh), lambda f: lambda x, call: call(lambda v: f(v) * v, x)),
+    'no_backprop_mode inside': (
+        lambda: chainer.no_backprop_mode()(F.tanh),
+        lambda f: lambda x, call: call(lambda v: f(v) * v, x),
+    ),
     'settings': (
         lambda: F.dropout,
         lambda f: chainer.using_config('train', False)(lambda x, call: call(f, x)),

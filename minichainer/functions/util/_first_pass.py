@@ -56,7 +56,7 @@ class FirstPass:
         return [(link, name) for link, name, y in held if creator_of(y.edge) in self._functions.seen]
 
     def places_outside(self, outputs: Sequence[Variable], inputs: Sequence[Variable]) -> list[Variable]:
-        """Where gradients of ``outputs`` leave the functions of the pass, except for ``inputs``; ends the watching."""
+        """Where gradients of ``outputs`` leave the functions of the pass, apart from ``inputs``."""
         inside, known = self._functions.seen, {x.edge for x in inputs}
         del self._functions
         found: dict[Any, Variable] = {}

@@ -89,8 +89,8 @@ class Forget(FunctionNode):
     def _check_count(self, outputs: list[Variable]) -> None:
         if len(outputs) != self.output_count:
             raise RuntimeError(
-                f'forget: func must do the same at each call\nExpect: {self.output_count} outputs and states of links, '
-                f'as in the first pass\nActual: {len(outputs)} in backward'
+                f'forget: func must do the same at each call\nExpect: {self.output_count} outputs and states of '
+                f'links, as in the first pass\nActual: {len(outputs)} in backward'
             )
 
 
