@@ -15,7 +15,7 @@ from minichainer.variable import Variable, as_variable
 _REDUCES = ('sum', 'mean', 'no')
 
 
-@elementwise(lambda m, gy, y_: -gy * y_, lambda m, gy, x, y_: gy * (m.sigmoid(y_) - x), name='BernoulliNLL')
+@elementwise(lambda m, gy, y_: -gy * y_, lambda m, gy, x, y_: gy * (m.sigmoid_by_x(y_) - x), name='BernoulliNLL')
 def bernoulli_loss(xp: Any, x: Any, y_: Any) -> Any:
     scores = wide(y_)
     positive = bounds.above(xp, scores, zero(xp, scores.dtype))

@@ -13,7 +13,7 @@ from minichainer.variable import Variable, as_array, as_variable
 
 
 def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
-    return m.masked(m.broadcast_to(gy, x.shape) * weights * (m.sigmoid(x) - labels), weights != 0)
+    return m.masked(m.broadcast_to(gy, x.shape) * weights * (m.sigmoid_by_x(x) - labels), weights != 0)
 
 
 @linear(_rule, name='SigmoidCrossEntropy', kinds='f')
