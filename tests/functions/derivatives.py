@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 PATH = Path(__file__).with_name('derivatives.json')
-_SIZES = [1e-30, 1e-12, 1e-3, 0.1, 0.3, 0.7, 0.99, 1.3, 2, 3.1, 4.2, 5.4, 6.7, 8, 9.5, 12, 16, 22, 37, 60, 85, 300, 700, 1e4, 1e8]
+_SIZES = [
+    1e-30, 1e-12, 1e-3, 0.1, 0.3, 0.7, 0.99, 1.3, 2, 3.1, 4.2, 5.4, 6.7, 8, 9.5, 12, 16, 22, 37, 60, 85, 300, 700,
+    1e4, 1e8,
+]  # fmt: skip
 _DOMAINS = {
     'log': (0, 1e9), 'sqrt': (0, 1e9), 'rsqrt': (0, 1e9), 'log2': (0, 1e9), 'log10': (0, 1e9), 'log1p': (-1, 1e9),
     'arctanh': (-1, 1), 'arcsin': (-1, 1), 'arccos': (-1, 1), 'digamma': (0, 1e9), 'lgamma': (0, 1e9),

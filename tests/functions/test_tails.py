@@ -76,3 +76,11 @@ def test_the_table_has_every_smooth_function_of_one_array() -> None:
     specs = {name: node.spec for name, node in defined.items() if hasattr(node, 'spec')}
     unary = {name for name, spec in specs.items() if spec.elementwise and spec.rules[0] and len(spec.rules) == 1}
     assert unary - set(EXACT) == PIECEWISE
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('size', [3, 8192])
+@pytest.mark.parametrize('name', 'sigmoid tanh softplus silu mish gelu gelu_tanh elu log_ndtr'.split())
+def test_huge_arguments_pass_without_a_warning(name: str, size: int, dtype: str) -> None:
+    huge = 200 if dtype == 'e' else 30000
+    found(name, np.resize(np.array([-huge, 0.5, huge]), size).astype(dtype))

@@ -8,13 +8,11 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import check_int, invalid
-from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.parametric import per_channel
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import split_axis
-from minichainer.kernels import bounds
 from minichainer.kernels import gates as kernels
 from minichainer.variable import Variable, as_variable
 
@@ -92,12 +90,16 @@ def silu(xp: Any, x: Any) -> Any:
     return kernels.silu(wide) if xp is numpy else wide * ops.raw(xp).sigmoid(wide)
 
 
-def _mish_gradient(m: Any, gy: Any, x: Any) -> Any:
-    softplus = m.softplus(x)
-    return gy * (m.tanh_by_x(softplus) + x * (m.sigmoid_slope(softplus + softplus) * 4) * m.sigmoid_by_x(x))
+def _mish_gradient(gy: Variable, x: Variable) -> Variable:
+    softplus = ops.softplus(x)
+    slope = ops.sigmoid_slope(softplus + softplus) * 4
+    return gy * (ops.tanh_by_x(softplus) + x * slope * ops.sigmoid_by_x(x))
 
 
-@elementwise(_mish_gradient)
+ops.register('mish_gradient', _mish_gradient, lambda xp, gy, x: kernels.mish_gradient(xp, gy, in_float32(x)))
+
+
+@elementwise(lambda m, gy, x: m.mish_gradient(gy, x))
 def mish(xp: Any, x: Any) -> Any:
     r"""Mish, :math:`y = x \tanh(\log(1 + e^x))`.
 
@@ -116,9 +118,7 @@ def mish(xp: Any, x: Any) -> Any:
     >>> F.mish(np.array([-1., 0., 1.])).array.round(4)
     array([-0.3034,  0.    ,  0.8651])
     """
-    wide = in_float32(x)
-    softplus = bounds.above(xp, wide, zero(xp, wide.dtype)) + xp.log1p(xp.exp(-xp.absolute(wide)))
-    return wide * xp.tanh(softplus)
+    return kernels.mish(xp, in_float32(x))
 
 
 def glu(x: Any, axis: int = 1) -> Variable:

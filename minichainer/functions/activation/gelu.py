@@ -81,13 +81,17 @@ def _gradient(gy: Variable, x: Variable, y: Variable, approximate: str) -> Varia
 
 
 def _derivative(m: Any, x: Any, approximate: str) -> Any:
-    """By ``x``, in raw arrays or differentiable, as with rules."""
+    """In raw arrays or differentiable, as with rules."""
     near = m.clip_between(x, -_FAR, _FAR)
     if approximate == 'none':
         return m.ndtr(near) + near * m.exp(-0.5 * near * near) * _PEAK
     argument = 2 * _argument(near)
-    slope = m.sigmoid_slope(argument) * ((1 + 3 * _CUBIC * near * near) * (2 * _SLOPE))
-    return m.sigmoid_by_x(argument) + near * slope
+    return m.sigmoid_by_x(argument) + near * m.sigmoid_slope(argument) * _slope(near)
+
+
+def _slope(x: Any) -> Any:
+    """Twice the derivative of :func:`_argument`."""
+    return (1 + 3 * _CUBIC * x * x) * (2 * _SLOPE)
 
 
 ops.register('gelu_gradient', _gradient, _gradient_of_arrays)

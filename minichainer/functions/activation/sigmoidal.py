@@ -20,6 +20,10 @@ def _wide(x: Any) -> Any:
     return x.astype('f') if x.dtype.char == 'e' else x
 
 
+def _logistic(xp: Any, x: Any) -> Any:
+    return gates.sigmoid(x) if xp is numpy else 1 / (1 + xp.exp(-_wide(x)))
+
+
 @elementwise(lambda m, gy, y: gy - gy * y * y, on_numpy='tanh')
 def tanh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic tangent, :math:`y = \tanh x`.
@@ -37,7 +41,7 @@ def tanh(xp: Any, x: Any) -> Any:
     return xp.tanh(x)
 
 
-@elementwise(lambda m, gy, y: gy * (y - y * y))
+@elementwise(lambda m, gy, y: gy * (y - y * y), on_numpy=gates.sigmoid)
 def sigmoid(xp: Any, x: Any) -> Any:
     r"""Elementwise logistic sigmoid, :math:`y = 1 / (1 + e^{-x})`.
 
@@ -54,21 +58,14 @@ def sigmoid(xp: Any, x: Any) -> Any:
     return _logistic(xp, x)
 
 
-def _logistic(xp: Any, x: Any) -> Any:
-    wide = _wide(x)
-    return gates.sigmoid(wide) if xp is numpy else 1 / (1 + xp.exp(-wide))
-
-
-@elementwise(lambda m, gy, x: gy * m.sigmoid_slope(x), name='Sigmoid')
+@elementwise(lambda m, gy, x: gy * m.sigmoid_slope(x), name='Sigmoid', on_numpy=gates.sigmoid)
 def sigmoid_by_x(xp: Any, x: Any) -> Any:
     return _logistic(xp, x)
 
 
 @elementwise(lambda m, gy, x, y: -gy * y * m.tanh_by_x(x * 0.5), name='SigmoidGrad')
 def sigmoid_slope(xp: Any, x: Any) -> Any:
-    r""":math:`\sigma(x) \sigma(-x)`, the derivative of the sigmoid."""
-    y = xp.exp(-xp.absolute(_wide(x)))
-    return y / xp.square(1 + y)
+    return gates.sigmoid_slope(xp, _wide(x))
 
 
 @elementwise(lambda m, gy, x: gy * m.sigmoid_slope(x + x) * 4, name='Tanh')

@@ -51,7 +51,7 @@ def erfc(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x, n, y: gy * y * (m.tail_ratio(x, n + 1) - y))
 def tail_ratio(xp: Any, x: Any, n: int) -> Any:
-    r""":math:`n I_n(x) / I_{n-1}(x)`, where :math:`I_0 = \Phi` and each :math:`I_n` is the integral of the one before.
+    r""":math:`n I_n(x) / I_{n-1}(x)`, where :math:`I_0 = \Phi` and each other one is the integral of the last.
 
     With :math:`h = \Phi' / \Phi`, the derivative of :func:`log_ndtr`, the first one is :math:`h + x`: what the rules
     below would lose all digits of if they took that sum of x far below 0.
