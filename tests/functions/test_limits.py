@@ -1,0 +1,80 @@
+"""Values and derivatives at the ends and at corners: infinite scores, powers and products at 0, singular matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minichainer as chainer
+import minichainer.functions as F
+
+V = chainer.Variable
+
+
+def derivatives(function: Callable[[Any], Any], point: Any, order: int) -> list[np.ndarray]:
+    """The value, and derivatives of the sum up to an order, by the same or by plain backward for the last one."""
+    x = V(np.asarray(point))
+    found = [function(x)]
+    for _ in range(order):
+        (gx,) = chainer.grad([found[-1]], [x], enable_double_backprop=True)
+        found.append(V(np.zeros_like(x.array)) if gx is None else gx)
+    (plain,) = chainer.grad([found[-2]], [x]) if found[-2].requires_grad else (found[-1],)
+    np.testing.assert_allclose(plain.array, found[-1].array)
+    return [y.array for y in found]
+
+
+# --- losses of infinite scores: as good as very large ones ----------------------------------------------------------
+def _labels(x: Any, first: int) -> Any:
+    return np.resize([0, 1, first], x.shape)
+
+
+def _hinge(x: Any, norm: str) -> Any:
+    rows = F.reshape(x, (-1, 2))
+    return F.hinge(rows, np.resize([0, 1, 1], len(rows)), norm, reduce='no')
+
+
+LOSSES: dict[str, Callable[[Any], Any]] = {
+    'sigmoid_cross_entropy': lambda x: F.sigmoid_cross_entropy(x, _labels(x, -1), reduce='no'),
+    'bernoulli_nll': lambda x: F.bernoulli_nll(_labels(x, 0) * 1.0, x, reduce='no'),
+    'bernoulli_nll[shares]': lambda x: F.bernoulli_nll(np.full(x.shape, 0.25), x, reduce='no'),
+    'softplus': F.softplus,
+    'huber_loss': lambda x: F.huber_loss(x, np.zeros_like(x.array), 1.0, reduce='no'),
+    'absolute_error': lambda x: F.absolute_error(x, np.zeros_like(x.array)),
+    'hinge': lambda x: _hinge(x, 'L1'),
+    'hinge[L2]': lambda x: _hinge(x, 'L2'),
+}
+
+
+@pytest.mark.parametrize('name', LOSSES)
+@pytest.mark.parametrize('dtype', 'fd')
+@pytest.mark.parametrize('size', [6, 6000])
+def test_losses_of_infinite_scores_are_those_of_large_ones(name: str, dtype: str, size: int) -> None:
+    signs = np.resize([1, 1, 1, -1, -1, -1], size).astype(dtype)
+    infinite = derivatives(LOSSES[name], np.copysign(np.inf, signs), 2)
+    large = derivatives(LOSSES[name], signs * np.asarray(1e6, dtype), 2)
+    for actual, near in zip(infinite, large, strict=True):
+        np.testing.assert_allclose(actual, np.where(np.abs(near) > 1e5, np.copysign(np.inf, near), near))
+
+
+def test_the_mean_loss_of_an_infinite_score() -> None:
+    x, t = V(np.array([[np.inf, -np.inf]])), np.array([[0, 1]])
+    assert float(F.sigmoid_cross_entropy(x, t).array) == np.inf
+    assert float(F.sigmoid_cross_entropy(x, 1 - t).array) == 0
+
+
+@pytest.mark.parametrize('name', ['sigmoid_cross_entropy', 'bernoulli_nll'])
+@pytest.mark.parametrize('dtype', 'fd')
+def test_gradients_of_scores_far_on_the_right_side_are_precise(name: str, dtype: str) -> None:
+    points = np.array([-60, -30, 5, 20, 30, 60], dtype)
+    labels = (points > 0).astype('i')
+    x = V(points)
+    loss = (
+        F.sigmoid_cross_entropy(x, labels, reduce='no') if name[0] == 's' else F.bernoulli_nll(labels * 1.0, x, 'no')
+    )
+    (gx,) = chainer.grad([loss], [x])
+    sizes = np.abs(points.astype('d'))
+    expected = -np.sign(points) * np.exp(-sizes) / (1 + np.exp(-sizes))
+    np.testing.assert_allclose(gx.array, expected, rtol=8 * np.finfo(dtype).eps)
