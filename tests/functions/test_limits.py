@@ -78,3 +78,51 @@ def test_gradients_of_scores_far_on_the_right_side_are_precise(name: str, dtype:
     sizes = np.abs(points.astype('d'))
     expected = -np.sign(points) * np.exp(-sizes) / (1 + np.exp(-sizes))
     np.testing.assert_allclose(gx.array, expected, rtol=8 * np.finfo(dtype).eps)
+
+
+# --- powers and products at 0 ---------------------------------------------------------------------------------------
+BASES = np.array([0.0, -1.5, 2.0])
+
+
+def _power_derivatives(bases: Any, exponent: int, order: int) -> list[Any]:
+    found, factor = [bases.astype('d') ** exponent], 1.0
+    for k in range(order):
+        factor *= exponent - k
+        found.append(factor * bases ** max(exponent - k - 1, 0))
+    return found
+
+
+@pytest.mark.parametrize('dtype', 'fd')
+@pytest.mark.parametrize('exponent', [0, 1, 2, 3, 0.0, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize('kind', ['number', 'Variable', 'array', '0-d Variable'])
+def test_whole_powers_have_all_derivatives_at_0_and_below(kind: str, exponent: float, dtype: str) -> None:
+    exponents: dict[str, Any] = {
+        'number': exponent, 'Variable': V(np.full(3, exponent, dtype)), 'array': np.full(3, exponent, dtype),
+        '0-d Variable': V(np.array(exponent, dtype)),
+    }  # fmt: skip
+    found = derivatives(lambda x: x ** exponents[kind], BASES.astype(dtype), 4)
+    for actual, wanted in zip(found, _power_derivatives(BASES, int(exponent), 4), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize('kind', ['number', 'Variable'])
+def test_powers_of_0_do_not_change_with_a_positive_exponent(kind: str) -> None:
+    base: Any = 0.0 if kind == 'number' else V(np.zeros(3))
+    for k, actual in enumerate(derivatives(lambda x: base**x, np.array([0.5, 1.0, 2.0]), 3)):
+        np.testing.assert_array_equal(actual, [0, 0, 0], f'derivative {k}')
+
+
+def test_the_mixed_derivative_of_a_power_where_the_exponent_is_0() -> None:
+    x, y = V(np.array([2.0, 4.0])), V(np.zeros(2))
+    (gx,) = chainer.grad([x**y], [x], enable_double_backprop=True)
+    (gxy,) = chainer.grad([gx], [y])
+    np.testing.assert_array_equal(gx.array, [0, 0])
+    np.testing.assert_array_equal(gxy.array, [0.5, 0.25])
+
+
+@pytest.mark.parametrize('scale', [1e-30, 1.0, 1e30])
+def test_arctan2_of_arguments_whose_squares_are_beyond_the_dtype(scale: float) -> None:
+    x1, x2 = (V(np.array(values, 'f') * np.float32(scale)) for values in ([3.0, -4.0], [4.0, 3.0]))
+    g1, g2 = chainer.grad([F.arctan2(x1, x2)], [x1, x2], enable_double_backprop=True)
+    np.testing.assert_allclose(g1.array, np.array([0.16, 0.12]) / scale, rtol=1e-6)
+    np.testing.assert_allclose(g2.array, np.array([-0.12, 0.16]) / scale, rtol=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer import ops
 from minichainer.functions._define import elementwise
 
 
@@ -109,8 +110,22 @@ def arctan(xp: Any, x: Any) -> Any:
     return xp.arctan(x)
 
 
+def _larger(xp: Any, x1: Any, x2: Any) -> Any:
+    return xp.maximum(xp.absolute(x1), xp.absolute(x2))
+
+
+ops.register_constant('larger', _larger)
+
+
+def _angle_gradient(m: Any, gy: Any, x: Any, other: Any) -> Any:
+    """The gradient of ``x``. Both are scaled, for their squares may be beyond the dtype; the scale cancels out."""
+    scale = m.larger(x, other)
+    x, other = x / scale, other / scale
+    return gy * (other / (x * x + other * other)) / scale
+
+
 @elementwise(
-    lambda m, gy, x1, x2: gy * x2 / (x1 * x1 + x2 * x2), lambda m, gy, x1, x2: -gy * x1 / (x1 * x1 + x2 * x2),
+    lambda m, gy, x1, x2: _angle_gradient(m, gy, x1, x2), lambda m, gy, x1, x2: _angle_gradient(m, -gy, x2, x1),
     label='arctan2', on_numpy='arctan2',
 )  # fmt: skip
 def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
