@@ -120,9 +120,88 @@ def test_the_mixed_derivative_of_a_power_where_the_exponent_is_0() -> None:
     np.testing.assert_array_equal(gxy.array, [0.5, 0.25])
 
 
+@pytest.mark.parametrize('double', [False, True])
 @pytest.mark.parametrize('scale', [1e-30, 1.0, 1e30])
-def test_arctan2_of_arguments_whose_squares_are_beyond_the_dtype(scale: float) -> None:
+def test_arctan2_of_arguments_whose_squares_are_beyond_the_dtype(scale: float, double: bool) -> None:
     x1, x2 = (V(np.array(values, 'f') * np.float32(scale)) for values in ([3.0, -4.0], [4.0, 3.0]))
-    g1, g2 = chainer.grad([F.arctan2(x1, x2)], [x1, x2], enable_double_backprop=True)
+    g1, g2 = chainer.grad([F.arctan2(x1, x2)], [x1, x2], enable_double_backprop=double)
     np.testing.assert_allclose(g1.array, np.array([0.16, 0.12]) / scale, rtol=1e-6)
     np.testing.assert_allclose(g2.array, np.array([-0.12, 0.16]) / scale, rtol=1e-6)
+
+
+# --- determinants of any rank ---------------------------------------------------------------------------------------
+def _minor(a: Any, rows: set[int], columns: set[int]) -> float:
+    return (
+        float(np.linalg.det(np.delete(np.delete(a, list(rows), 0), list(columns), 1))) if len(a) > len(rows) else 1.0
+    )
+
+
+def _cofactors(a: Any) -> Any:
+    n = range(len(a))
+    return np.array([[(-1) ** (i + j) * _minor(a, {i}, {j}) for j in n] for i in n])
+
+
+def _change_of_cofactors(a: Any, step: Any) -> Any:
+    """By minors without two rows and columns."""
+    change = np.zeros_like(a)
+    for i, j, k, m in np.ndindex(*a.shape, *a.shape):
+        if i != k and j != m:
+            sign = (-1) ** (i + j + k + m) * (1 if (k > i) == (m > j) else -1)
+            change[i, j] += sign * _minor(a, {i, k}, {j, m}) * step[k, m]
+    return change
+
+
+def _of_rank(n: int, rank: int, seed: int) -> Any:
+    random = np.random.RandomState(seed)
+    return random.uniform(-1, 1, (n, rank)) @ random.uniform(-1, 1, (rank, n))
+
+
+SINGULAR = {
+    **{f'{n}x{n} of rank {rank}': _of_rank(n, rank, n)[None] for n in (1, 2, 3, 4) for rank in range(n + 1)},
+    'rows alike': np.array([[[1.0, 2.0], [1.0, 2.0]]]),
+    'a batch with some': np.stack([_of_rank(3, rank, rank) for rank in (3, 2, 1, 0, 3)]),
+    'nearly': _of_rank(3, 2, 5)[None] + 1e-9 * np.eye(3),
+    'reflection': np.array([[[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]),
+}
+
+
+@pytest.mark.parametrize('dtype', 'fd')
+@pytest.mark.parametrize('name', SINGULAR)
+def test_derivatives_of_determinants_of_any_rank(name: str, dtype: str) -> None:
+    matrices = SINGULAR[name].astype(dtype)
+    wide, step = matrices.astype('d'), np.random.RandomState(0).uniform(-1, 1, matrices.shape)
+    x, weights = V(matrices), V(np.arange(1.0, 1 + len(matrices)).astype(dtype))
+    (gx,) = chainer.grad([F.batch_det(x)], [x], [weights], enable_double_backprop=True)
+    (ggx,) = chainer.grad([gx], [x], [V(step.astype(dtype))])
+    tolerance = 50 * np.finfo(dtype).eps
+    scale = weights.array[:, None, None]
+    np.testing.assert_allclose(gx.array, scale * [_cofactors(a) for a in wide], atol=tolerance)
+    changes = [_change_of_cofactors(a, s) for a, s in zip(wide, step, strict=True)]
+    np.testing.assert_allclose(ggx.array, scale * changes, atol=tolerance)
+    y = F.batch_det(V(matrices))
+    y.grad = weights.array
+    y.backward()
+
+
+def test_the_determinant_of_a_singular_matrix_has_a_gradient() -> None:
+    x = V(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    F.det(x).backward()
+    np.testing.assert_allclose(x.grad, [[4, -2], [-2, 1]])
+
+
+def test_third_derivatives_of_determinants() -> None:
+    a = V(_of_rank(4, 4, 0))
+    steps = [np.random.RandomState(seed).uniform(-1, 1, (4, 4)) for seed in range(3)]
+    found = F.det(a)
+    for step in steps:
+        (gx,) = chainer.grad([found], [a], enable_double_backprop=True)
+        found = F.sum(gx * step)
+    expected = sum(
+        sign * np.linalg.det(a.array + sum(s * step for s, step in zip(signs, steps, strict=True)))
+        for signs in np.ndindex(2, 2, 2) for sign in [(-1) ** (3 - sum(signs))]
+    )  # fmt: skip
+    fourth = chainer.grad([found], [a])[0]
+    assert np.isfinite(fourth.array).all()
+    # The mixed difference of a polynomial of degree 4, less what is of degree 4 in the three steps.
+    rest = sum(float(np.vdot(fourth.array, step)) for step in steps) / 2
+    np.testing.assert_allclose(found.array, expected - rest, rtol=1e-9)

@@ -6,6 +6,7 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._define import elementwise
+from minichainer.variable import Variable
 
 
 @elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', on_numpy='sin')
@@ -117,15 +118,23 @@ def _larger(xp: Any, x1: Any, x2: Any) -> Any:
 ops.register_constant('larger', _larger)
 
 
-def _angle_gradient(m: Any, gy: Any, x: Any, other: Any) -> Any:
+def _angle_gradient(gy: Variable, x: Variable, other: Variable) -> Variable:
     """The gradient of ``x``. Both are scaled, for their squares may be beyond the dtype; the scale cancels out."""
-    scale = m.larger(x, other)
+    scale = ops.larger(x, other)
     x, other = x / scale, other / scale
     return gy * (other / (x * x + other * other)) / scale
 
 
+def _angle_gradient_of_arrays(xp: Any, gy: Any, x: Any, other: Any) -> Any:
+    distance = xp.hypot(x, other)
+    return gy * (other / distance / distance)
+
+
+ops.register('angle_gradient', _angle_gradient, _angle_gradient_of_arrays)
+
+
 @elementwise(
-    lambda m, gy, x1, x2: _angle_gradient(m, gy, x1, x2), lambda m, gy, x1, x2: _angle_gradient(m, -gy, x2, x1),
+    lambda m, gy, x1, x2: m.angle_gradient(gy, x1, x2), lambda m, gy, x1, x2: m.angle_gradient(-gy, x2, x1),
     label='arctan2', on_numpy='arctan2',
 )  # fmt: skip
 def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
