@@ -121,9 +121,9 @@ def test_the_mixed_derivative_of_a_power_where_the_exponent_is_0() -> None:
 
 
 @pytest.mark.parametrize('double', [False, True])
-@pytest.mark.parametrize('scale', [1e-30, 1.0, 1e30])
-def test_arctan2_of_arguments_whose_squares_are_beyond_the_dtype(scale: float, double: bool) -> None:
-    x1, x2 = (V(np.array(values, 'f') * np.float32(scale)) for values in ([3.0, -4.0], [4.0, 3.0]))
+@pytest.mark.parametrize(('scale', 'dtype'), [(1e-30, 'f'), (1.0, 'f'), (1e30, 'f'), (1e-200, 'd'), (1e200, 'd')])
+def test_arctan2_of_arguments_whose_squares_are_beyond_the_dtype(scale: float, dtype: str, double: bool) -> None:
+    x1, x2 = (V(np.array(values, dtype) * np.array(scale, dtype)) for values in ([3.0, -4.0], [4.0, 3.0]))
     g1, g2 = chainer.grad([F.arctan2(x1, x2)], [x1, x2], enable_double_backprop=double)
     np.testing.assert_allclose(g1.array, np.array([0.16, 0.12]) / scale, rtol=1e-6)
     np.testing.assert_allclose(g2.array, np.array([-0.12, 0.16]) / scale, rtol=1e-6)

@@ -6,7 +6,6 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._define import elementwise
-from minichainer.variable import Variable
 
 
 @elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', on_numpy='sin')
@@ -118,19 +117,21 @@ def _larger(xp: Any, x1: Any, x2: Any) -> Any:
 ops.register_constant('larger', _larger)
 
 
-def _angle_gradient(gy: Variable, x: Variable, other: Variable) -> Variable:
+def _angle_gradient(m: Any, gy: Any, x: Any, other: Any) -> Any:
     """The gradient of ``x``. Both are scaled, for their squares may be beyond the dtype; the scale cancels out."""
-    scale = ops.larger(x, other)
+    scale = m.larger(x, other)
     x, other = x / scale, other / scale
     return gy * (other / (x * x + other * other)) / scale
 
 
 def _angle_gradient_of_arrays(xp: Any, gy: Any, x: Any, other: Any) -> Any:
-    distance = xp.hypot(x, other)
-    return gy * (other / distance / distance)
+    if x.dtype.char == 'd':
+        return _angle_gradient(ops.raw(xp), gy, x, other)
+    x, other = x.astype('d'), other.astype('d')  # which has the squares of all float32
+    return gy * (other / (x * x + other * other)).astype(gy.dtype)
 
 
-ops.register('angle_gradient', _angle_gradient, _angle_gradient_of_arrays)
+ops.register('angle_gradient', lambda gy, x, other: _angle_gradient(ops, gy, x, other), _angle_gradient_of_arrays)
 
 
 @elementwise(
