@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer import ops
 from minichainer.functions._define import elementwise
 
@@ -125,10 +127,13 @@ def _angle_gradient(m: Any, gy: Any, x: Any, other: Any) -> Any:
 
 
 def _angle_gradient_of_arrays(xp: Any, gy: Any, x: Any, other: Any) -> Any:
-    if x.dtype.char == 'd':
-        return _angle_gradient(ops.raw(xp), gy, x, other)
-    x, other = x.astype('d'), other.astype('d')  # which has the squares of all float32
-    return gy * (other / (x * x + other * other)).astype(gy.dtype)
+    if xp is numpy and x.size:
+        with numpy.errstate(over='ignore', under='ignore'):
+            squares = numpy.asarray(x * x + other * other)
+        limits = numpy.finfo(squares.dtype)
+        if limits.tiny / limits.eps <= squares.min() and squares.max() <= limits.max:
+            return gy * other / squares
+    return _angle_gradient(ops.raw(xp), gy, x, other)
 
 
 ops.register('angle_gradient', lambda gy, x, other: _angle_gradient(ops, gy, x, other), _angle_gradient_of_arrays)
