@@ -120,13 +120,17 @@ def test_the_mixed_derivative_of_a_power_where_the_exponent_is_0() -> None:
     np.testing.assert_array_equal(gxy.array, [0.5, 0.25])
 
 
+@pytest.mark.parametrize('times', [1, 1000])
 @pytest.mark.parametrize('double', [False, True])
 @pytest.mark.parametrize(('scale', 'dtype'), [(1e-30, 'f'), (1.0, 'f'), (1e30, 'f'), (1e-200, 'd'), (1e200, 'd')])
-def test_arctan2_of_arguments_whose_squares_are_beyond_the_dtype(scale: float, dtype: str, double: bool) -> None:
-    x1, x2 = (V(np.array(values, dtype) * np.array(scale, dtype)) for values in ([3.0, -4.0], [4.0, 3.0]))
+def test_arctan2_of_arguments_whose_squares_are_beyond_the_dtype(
+    scale: float, dtype: str, double: bool, times: int
+) -> None:
+    points = np.tile(np.array([[3.0, -4.0], [4.0, 3.0]], dtype), times) * np.array(scale, dtype)
+    x1, x2 = map(V, points)
     g1, g2 = chainer.grad([F.arctan2(x1, x2)], [x1, x2], enable_double_backprop=double)
-    np.testing.assert_allclose(g1.array, np.array([0.16, 0.12]) / scale, rtol=1e-6)
-    np.testing.assert_allclose(g2.array, np.array([-0.12, 0.16]) / scale, rtol=1e-6)
+    np.testing.assert_allclose(g1.array, np.tile([0.16, 0.12], times) / scale, rtol=1e-6)
+    np.testing.assert_allclose(g2.array, np.tile([-0.12, 0.16], times) / scale, rtol=1e-6)
 
 
 # --- determinants of any rank ---------------------------------------------------------------------------------------

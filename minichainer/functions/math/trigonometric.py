@@ -8,6 +8,10 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._define import elementwise
+from minichainer.variable import Variable
+
+#: From how many elements on it pays to look whether plain squares will do; NumPy's hypotenuse is slow.
+_MANY = 1024
 
 
 @elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', on_numpy='sin')
@@ -119,24 +123,25 @@ def _larger(xp: Any, x1: Any, x2: Any) -> Any:
 ops.register_constant('larger', _larger)
 
 
-def _angle_gradient(m: Any, gy: Any, x: Any, other: Any) -> Any:
+def _angle_gradient(gy: Variable, x: Variable, other: Variable) -> Variable:
     """The gradient of ``x``. Both are scaled, for their squares may be beyond the dtype; the scale cancels out."""
-    scale = m.larger(x, other)
+    scale = ops.larger(x, other)
     x, other = x / scale, other / scale
     return gy * (other / (x * x + other * other)) / scale
 
 
 def _angle_gradient_of_arrays(xp: Any, gy: Any, x: Any, other: Any) -> Any:
-    if xp is numpy and x.size:
+    if xp is numpy and x.size >= _MANY:
         with numpy.errstate(over='ignore', under='ignore'):
             squares = numpy.asarray(x * x + other * other)
         limits = numpy.finfo(squares.dtype)
         if limits.tiny / limits.eps <= squares.min() and squares.max() <= limits.max:
             return gy * other / squares
-    return _angle_gradient(ops.raw(xp), gy, x, other)
+    distance = xp.hypot(x, other)
+    return gy * (other / distance / distance)
 
 
-ops.register('angle_gradient', lambda gy, x, other: _angle_gradient(ops, gy, x, other), _angle_gradient_of_arrays)
+ops.register('angle_gradient', _angle_gradient, _angle_gradient_of_arrays)
 
 
 @elementwise(
