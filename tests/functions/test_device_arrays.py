@@ -1,6 +1,6 @@
 """What works on NumPy only, found by reading the source: devices are rare where tests run.
 
-CuPy's ufuncs have no ``reduce``, ``accumulate`` or ``outer`` that can be relied on, and ``at`` for few of them; an array
+CuPy has ``reduce``, ``accumulate`` and ``outer`` of few ufuncs, and ``at`` of few others; an array
 that NumPy makes of a number lies on the host, and meets those on a device in an error.
 """
 
@@ -29,9 +29,9 @@ def methods_of_ufuncs(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in ('reduce', 'accumulate', 'outer', 'reduceat', 'at'):
             ufunc = node.value
-            if isinstance(ufunc, ast.Attribute) and _is_array_module(ufunc.value):
-                if node.attr != 'at' or ufunc.attr not in HAVE_AT:
-                    yield node.lineno, f'{ufunc.attr}.{node.attr}'
+            of_module = isinstance(ufunc, ast.Attribute) and _is_array_module(ufunc.value)
+            if of_module and (node.attr != 'at' or ufunc.attr not in HAVE_AT):
+                yield node.lineno, f'{ufunc.attr}.{node.attr}'
 
 
 def host_variables(tree: ast.AST) -> Iterator[tuple[int, str]]:
