@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from minichainer import configuration, ops
+from minichainer import configuration
 from minichainer.backend import get_array_module
 from minichainer.backends import cuda
 from minichainer.backprop import Node, deposit
@@ -37,7 +37,9 @@ def caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
 
 
 def _apply(spec: Spec, cls: type[DefinedNode], inputs: tuple[Any, ...], static: tuple[Any, ...]) -> Variable:
-    """The full way: hooks, debug mode, GPU arrays; and no graph where ``enable_backprop`` is off."""
+    """The full way: first time, hooks, debug mode, GPU arrays; and no graph where ``enable_backprop`` is off."""
+    if spec.is_new:
+        spec.check_names()
     variables = [as_variable(x) for x in inputs]
     if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks()):
         arrays = tuple([x._data for x in variables])
@@ -70,7 +72,7 @@ def _general_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
             args = spec.arrays_of(args, kwargs)
         static = spec.static_values(args[count:], kwargs)
         variables = [x if type(x) is Variable else as_variable(x) for x in args[:count]]
-        if configuration.nondefault:
+        if configuration.nondefault or spec.is_new:
             return _apply(spec, cls, tuple(variables), static)
         arrays = [x._data for x in variables]
         for array in arrays:
@@ -112,7 +114,7 @@ def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
         if x.__class__ is not Variable:
             x = as_variable(x)
         array = x._data
-        if configuration.nondefault or type(array) is not _ndarray:
+        if configuration.nondefault or spec.is_new or type(array) is not _ndarray:
             return _apply(spec, cls, (x,), ())
         dtype = array.dtype
         if dtype is not _float32 and dtype is not _float64 and dtype.kind not in kinds:
@@ -153,7 +155,7 @@ def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., An
         if type(x) is not Variable:
             x = as_variable(x)
         array = x._data
-        if configuration.nondefault or type(array) is not _ndarray:
+        if configuration.nondefault or spec.is_new or type(array) is not _ndarray:
             return _apply(spec, cls, (x,), static)
         dtype = array.dtype
         if dtype is not _float32 and dtype is not _float64 and dtype.kind not in kinds:
@@ -194,7 +196,7 @@ def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
                 return mixed(x0, x1)
             x0, x1 = as_variable(x0), as_variable(x1)
         array0, array1 = x0._data, x1._data
-        if configuration.nondefault or type(array0) is not _ndarray or type(array1) is not _ndarray:
+        if configuration.nondefault or spec.is_new or type(array0) is not _ndarray or type(array1) is not _ndarray:
             return _apply(spec, cls, (x0, x1), ())
         dtype = array0.dtype
         if dtype is not array1.dtype or (dtype is not _float32 and dtype is not _float64):
@@ -232,10 +234,11 @@ def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
 def unary_receive(spec: Spec) -> Callable[..., None]:
     """Ordinary backward of an op with one array, whose rule takes what is saved and nothing else."""
     rule: Any = spec.rules[0]
-    on_numpy, reshapes, saves_one = ops.on_numpy, not spec.elementwise, len(spec.kept) == 1
+    evaluators, reshapes, saves_one = spec.evaluators[0], not spec.elementwise, len(spec.kept) == 1
+    on_numpy = evaluators.on_numpy
 
     def receive(self: Any, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        m = on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
+        m = on_numpy if type(gradient) is _ndarray else evaluators.on(get_array_module(gradient))
         saved = self.saved
         gx = rule(m, gradient, saved[0]) if saves_one else rule(m, gradient, *saved)
         (edge,) = self.edges
@@ -252,14 +255,15 @@ def unary_receive(spec: Spec) -> Callable[..., None]:
 def binary_receive(spec: Spec) -> Callable[..., None]:
     """Ordinary backward of an op with two arrays, whose rules take what is saved and nothing else."""
     rule0, rule1 = (_on_saved(spec, index) for index in range(2))
-    on_numpy = ops.on_numpy
+    evaluators0, evaluators1 = spec.evaluators
+    on_numpy0, on_numpy1 = evaluators0.on_numpy, evaluators1.on_numpy
 
     def receive(self: Any, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        m = on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
+        xp = None if type(gradient) is _ndarray else get_array_module(gradient)
         edge0, edge1 = self.edges
         saved, broadcasts = self.saved, self.broadcasts
         if edge0 in table:
-            gx = rule0(m, gradient, *saved)
+            gx = rule0(on_numpy0 if xp is None else evaluators0.on(xp), gradient, *saved)
             if broadcasts or type(gx) is not _ndarray or gx.dtype is not edge0.dtype:
                 gx = conform(gx, edge0, self)
             if table[edge0] is None:
@@ -267,7 +271,7 @@ def binary_receive(spec: Spec) -> Callable[..., None]:
             else:
                 deposit(gx, edge0, table, owned)
         if edge1 in table:
-            gx = rule1(m, gradient, *saved)
+            gx = rule1(on_numpy1 if xp is None else evaluators1.on(xp), gradient, *saved)
             if broadcasts or type(gx) is not _ndarray or gx.dtype is not edge1.dtype:
                 gx = conform(gx, edge1, self)
             if table[edge1] is None:

@@ -4,7 +4,7 @@ A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. In ordinary
 raw arrays, with ``m`` the ops' forward bodies; under double backprop on Variables, with ``m`` the differentiable
 ops. So the same line is first and second (and any) order. The rule's parameter names say what it needs: the op's
 own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays
-that no rule names are not kept.
+that no rule names are not kept. What the names after ``m.`` mean: :mod:`minichainer.functions._scope`.
 
 There are four decorators: :func:`elementwise`, :func:`linear`, :func:`bilinear`, and
 :func:`~minichainer.functions._reduce.reduction`.
@@ -16,9 +16,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from minichainer import ops
 from minichainer.functions._call import binary_receive, caller, unary_receive
 from minichainer.functions._node import DefinedNode, Rule, Spec
+from minichainer.functions._scope import publish
 
 Body = Callable[..., Any]
 
@@ -127,12 +127,12 @@ def _op(spec: Spec) -> Body:
 
 
 def _published(spec: Spec, cls: type[DefinedNode], call: Body) -> Body:
-    """Gives the op its public face, and puts it into the registry."""
+    """Gives the op its public face, and makes it known to rules."""
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):
         setattr(call, attribute, getattr(body, attribute))
     signature = inspect.Signature([p.replace(annotation=p.empty) for p in spec.parameters])
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.node_class = cls  # type: ignore[attr-defined]
-    ops.register(body.__name__, call, body)
+    spec.op = publish(call, body)
     return call

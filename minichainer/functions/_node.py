@@ -6,6 +6,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy
@@ -16,6 +17,7 @@ from minichainer.backend import get_array_module
 from minichainer.backprop import Node, deposit
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import invalid
+from minichainer.functions._scope import evaluators_of
 from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable, variable_on
 
@@ -64,7 +66,8 @@ class DefinedNode(FunctionNode):
         if rule is None:
             return None
         edge = self._applied_edges()[index]
-        gx = rule(ops, gy, *[get(self) for get in self.spec.variable_getters[index]])
+        m = self.spec.evaluators[index].on_variables
+        gx = rule(m, gy, *[get(self) for get in self.spec.variable_getters[index]])
         if not isinstance(gx, (Variable, *_arrays)):
             raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: a Variable')
         gx = as_variable(gx)
@@ -76,12 +79,12 @@ class DefinedNode(FunctionNode):
         return gx if gx.dtype == edge.dtype else ops.cast(gx, edge.dtype)
 
     def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        m = ops.on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
+        xp = get_array_module(gradient)
         spec = self.spec
         for index, edge in enumerate(self._applied_edges()):
             rule = spec.rules[index]
             if rule is not None and edge in table:
-                gx = rule(m, gradient, *[get(self) for get in spec.getters[index]])
+                gx = rule(spec.evaluators[index].on(xp), gradient, *[get(self) for get in spec.getters[index]])
                 deposit(conform(gx, edge, self), edge, table, owned)
 
 
@@ -116,6 +119,8 @@ _KINDS = {'f': 'float', 'i': 'int', 'u': 'unsigned int', 'b': 'bool', 'c': 'comp
 class Spec:
     """What a decorator knows of its op.
 
+    It does not know the names that rules call before the op is first applied: see :mod:`~._scope`.
+
     Args:
         body: ``body(xp, *arrays, *static)`` on raw arrays.
         rules: a derivative rule, or None, for each array argument.
@@ -126,6 +131,9 @@ class Spec:
         mixed: called with the arguments of a binary op where one is no Variable.
         on_numpy: what the body is on NumPy arrays: a function, or the name of one of NumPy's.
     """
+
+    #: The op itself.
+    op: ops.Op
 
     def __init__(
         self,
@@ -143,6 +151,10 @@ class Spec:
             raise TypeError(f'{body.__name__}: {len(rules)} rules for {len(parameters)} arguments after xp')
         self.body = body
         self.rules = rules
+        #: What each rule gets as ``m``.
+        self.evaluators = [evaluators_of(rule, lambda: self.op) for rule in rules]
+        #: Whether the names in the rules are still to be looked up.
+        self.is_new = any(evaluators is not ops.built_in for evaluators in self.evaluators)
         self.kinds = kinds
         self.elementwise = elementwise
         self.mixed = mixed
@@ -167,6 +179,12 @@ class Spec:
         self.takes_saved = [names == self.kept for names in wanted]
         #: For each rule, whether it needs nothing but what is saved.
         self.needs_saved_only = [set(names) <= set(self.kept) for names in wanted]
+
+    def check_names(self) -> None:
+        """Raises AttributeError where a rule names an op that there is not."""
+        for evaluators in self.evaluators:
+            evaluators.check()
+        self.is_new = False
 
     def label(self, static: tuple[Any, ...]) -> str:
         """What graphs, hooks and errors show."""
@@ -293,6 +311,6 @@ def rule_names(rule: Rule | None) -> list[str]:
     """What a rule needs: its parameters after ``m`` and ``gy``."""
     if rule is None:
         return []
-    if not hasattr(rule, '__signature__') and hasattr(rule, '__code__') and not rule.__code__.co_kwonlyargcount:
+    if type(rule) is FunctionType and not rule.__dict__ and not rule.__code__.co_kwonlyargcount:
         return list(rule.__code__.co_varnames[2 : rule.__code__.co_argcount])  # 20 times cheaper, at import
     return list(inspect.signature(rule).parameters)[2:]

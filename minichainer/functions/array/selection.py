@@ -7,8 +7,11 @@ from typing import Any
 import numpy
 
 from minichainer import ops
+from minichainer.backend import get_array_module
 from minichainer.functions._checks import invalid
+from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise, linear
+from minichainer.functions.array._indexing import index_of, is_basic
 from minichainer.kernels import scattering
 from minichainer.kernels import selection as kernels
 from minichainer.variable import Variable, as_array, as_variable
@@ -22,13 +25,14 @@ def take(xp: Any, x: Any, slices: Any) -> Any:
 @linear(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
 def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
     """Puts the elements of ``x`` at the places that ``slices`` picks from zeros; what meets there adds up."""
-    if xp is numpy and any(isinstance(s, (list, numpy.ndarray)) for s in slices):
+    if all(map(is_basic, slices)):
+        result = xp.zeros(shape, x.dtype)
+        result[slices] = x
+        return result
+    if xp is numpy:
         return scattering.scattered(x, slices, shape)
     result = xp.zeros(shape, x.dtype)
-    if all(not isinstance(s, (list, xp.ndarray)) for s in slices):
-        result[slices] = x  # every place once
-    else:
-        xp.add.at(result, slices, x)
+    xp.add.at(result, slices, x)
     return result
 
 
@@ -37,7 +41,8 @@ def get_item(x: Any, slices: Any) -> Variable:
 
     Args:
         x: Variable or array.
-        slices: int, slice, Ellipsis, None, int or bool array or list, or a tuple of these.
+        slices: int, slice, Ellipsis, None, int or bool array or list, or a tuple of these; a list of anything else
+            is taken for such a tuple.
 
     Returns:
         Variable, a view where NumPy makes one. The gradient of a place picked several times is the sum.
@@ -50,24 +55,17 @@ def get_item(x: Any, slices: Any) -> Variable:
     >>> F.get_item(np.arange(4.), [1, 1, 3])
     variable([1., 1., 3.])
     """
-    if isinstance(slices, list) and any(s is None or s is Ellipsis or isinstance(s, slice) for s in slices):
-        slices = tuple(slices)  # what NumPy did before 1.23
-    slices = tuple(map(_plain_index, slices)) if isinstance(slices, tuple) else (_plain_index(slices),)
-    if sum(s is Ellipsis for s in slices) > 1:
+    x = as_variable(x)
+    index = index_of(slices, x.xp, 'get_item')
+    if sum(s is Ellipsis for s in index) > 1:
         raise ValueError('get_item: only one Ellipsis is allowed in an index')
     try:
-        return take(x, slices)
+        return take(x, index)
     except IndexError as error:
         raise IndexError(f'get_item: {error}; x has shape {x.shape}') from None
 
 
-def _plain_index(index: Any) -> Any:
-    if isinstance(index, Variable):
-        raise TypeError('get_item: a Variable cannot be an index; use its array, x[i.array]')
-    return index
-
-
-ops.register('get_item', get_item, lambda xp, x, slices: x[slices])
+ops.register('get_item', get_item, lambda xp, x, slices: x[index_of(slices, xp, 'get_item')])
 
 
 @linear(lambda m, gy, mask: m.masked(gy, mask), name='Where')
@@ -91,6 +89,7 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
 
     Raises:
         InvalidType: dtypes differ, or the shapes cannot be broadcast together.
+        OverflowError: a number is out of the range of the array's integer dtype.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.where(np.array([True, False]), np.array([1., 2.]), np.array([3., 4.]))
@@ -98,7 +97,7 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
     """
     mask = as_array(condition)
     _check_condition(mask)
-    x, y = _same_kind(x, y)
+    x, y = _as_variables(x, y, get_array_module(mask))
     _choose.node_class.spec.check_shapes((mask, x.array, y.array), ())
     return _choose(x, y, mask)
 
@@ -111,12 +110,15 @@ def _check_condition(mask: Any) -> None:
         )  # fmt: skip
 
 
-def _same_kind(x: Any, y: Any) -> tuple[Variable, Variable]:
-    if numpy.isscalar(x) and not numpy.isscalar(y):
-        x = numpy.asarray(x, as_array(y).dtype)
-    elif numpy.isscalar(y):
-        y = numpy.asarray(y, as_array(x).dtype if not numpy.isscalar(x) else None)
-    return as_variable(numpy.asarray(x) if numpy.isscalar(x) else x), as_variable(y)
+def _as_variables(x: Any, y: Any, xp: Any) -> tuple[Variable, Variable]:
+    """Both as Variables on the device of the others; a number beside an array gets its dtype."""
+    if numpy.isscalar(x) and numpy.isscalar(y):
+        return as_variable(xp.asarray(x)), as_variable(xp.asarray(y))
+    if numpy.isscalar(x):
+        y = as_variable(y)
+        return as_variable(y.xp.asarray(number_like(x, y))), y
+    x = as_variable(x)
+    return x, as_variable(x.xp.asarray(number_like(y, x)) if numpy.isscalar(y) else y)
 
 
 @elementwise(
