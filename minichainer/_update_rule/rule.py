@@ -110,6 +110,7 @@ class UpdateRule:
             loss_scale = getattr(param, '_loss_scale', None)
             if loss_scale is not None and target.grad is not None:
                 target.grad /= loss_scale
+                target._loss_scale = None
         self._call_hooks('pre', target)
         self.update_core(target)
         self._call_hooks('post', target)
