@@ -177,6 +177,7 @@ class Optimizer(LossScaling):
             return
         serializer('t', self.t)
         serializer('epoch', self.epoch)
+        self._serialize_loss_scale(serializer)
         for name, _, rule in self._rules():
             rule.serialize(serializer[name])
 
@@ -186,8 +187,8 @@ class Optimizer(LossScaling):
 
     def _load(self, serializer: Deserializer) -> None:
         rules = self._rules()
-        counts = (self.t, self.epoch)
-        before = [(rule, rule.t, rule.state, _copies(rule.state)) for _, _, rule in rules]
+        counts = (self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever)
+        before = [(rule, rule.t, rule.state, _copies(rule.state), rule._fp32_param) for _, _, rule in rules]
         problems: list[str] = []
         try:
             self._try_load(serializer, rules, problems)
@@ -196,9 +197,9 @@ class Optimizer(LossScaling):
             raise
         finally:
             if problems:
-                self.t, self.epoch = counts
-                for rule, t, state, values in before:
-                    rule.t, rule._state = t, _restored(state, values)
+                self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever = counts
+                for rule, t, state, values, twin in before:
+                    rule.t, rule._state, rule._fp32_param = t, _restored(state, values), twin
         if problems:
             raise SnapshotError(
                 f'the snapshot does not fit the {type(self).__name__} and its target, which stay as they were:\n  '
@@ -220,6 +221,7 @@ class Optimizer(LossScaling):
     def _load_counts(self, serializer: Deserializer) -> None:
         t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)
         self.t, self.epoch = int(t), int(epoch)
+        self._serialize_loss_scale(serializer)
 
 
 def _copies(state: dict[str, Any] | None) -> dict[str, Any] | None:

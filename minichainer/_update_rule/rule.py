@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -121,7 +122,9 @@ class UpdateRule:
     def _single_precision_twin(self, param: Parameter) -> Parameter:
         """Return the float32 copy that float16 parameters are updated through, brought up to date."""
         twin = self._fp32_param
-        if twin is None:
+        if twin is not None:
+            twin.to_device(param.device)
+        if twin is None or twin.shape != param.shape:
             twin = self._fp32_param = Parameter(param.array.astype(np.float32), name=param.name)
         elif not (twin.array.astype(np.float16) == param.array).all():
             # Somebody wrote into the parameter since (a snapshot was loaded, say): that is the truth.
@@ -179,6 +182,8 @@ class UpdateRule:
         serializer('t', self.t)
         for name in self._state or ():
             self._state[name] = serializer(name, self._state[name])
+        if self._use_fp32_update and self._fp32_param is not None:
+            serializer('fp32_param', self._fp32_param.array)
 
     def _load(self, serializer: Deserializer) -> None:
         t = serializer('t', self.t)
@@ -195,6 +200,15 @@ class UpdateRule:
             else:
                 loaded[name] = value.copy()  # a dict that is loaded from may hold another optimizer's state
         self._state = None if any(value is None for value in loaded.values()) else loaded
+        if self._use_fp32_update:
+            self._load_twin(serializer)
+
+    def _load_twin(self, serializer: Deserializer) -> None:
+        # Chainer's snapshots lack it; then it is made of the parameter, as is one that does not round to it.
+        with contextlib.suppress(KeyError):
+            array = serializer('fp32_param', None)
+            if array is not None:
+                self._fp32_param = Parameter(array.astype(np.float32))
 
     def _state_names(self) -> tuple[str, ...]:
         if self._state:
