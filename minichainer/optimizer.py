@@ -188,7 +188,7 @@ class Optimizer(LossScaling):
     def _load(self, serializer: Deserializer) -> None:
         rules = self._rules()
         counts = (self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever)
-        before = [(rule, rule.t, rule.state, _copies(rule.state), rule._fp32_param) for _, _, rule in rules]
+        before = [(rule, rule.t, rule.state, _copies(rule.state)) for _, _, rule in rules]
         problems: list[str] = []
         try:
             self._try_load(serializer, rules, problems)
@@ -198,8 +198,8 @@ class Optimizer(LossScaling):
         finally:
             if problems:
                 self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever = counts
-                for rule, t, state, values, twin in before:
-                    rule.t, rule._state, rule._fp32_param = t, _restored(state, values), twin
+                for rule, t, state, values in before:
+                    rule.t, rule._state = t, _restored(state, values)
         if problems:
             raise SnapshotError(
                 f'the snapshot does not fit the {type(self).__name__} and its target, which stay as they were:\n  '

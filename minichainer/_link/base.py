@@ -329,12 +329,20 @@ class Link(DeviceResident):
             raise ValueError(
                 f"The 'mode' argument should be either 'init', 'copy', or 'share'. But {mode} was given."
             )
-        clone = self._copied_sharing() if mode == 'share' else copy.deepcopy(self)
+        if mode == 'share':
+            clone = self._copied_sharing()
+        else:
+            clone = copy.deepcopy(self)
+            for link in clone.links():
+                link._number_copied_children()
         if mode == 'init':
             for param in clone.params(include_uninit=False):
                 initialize_again(param)
         clone.name = None
         return clone
+
+    def _number_copied_children(self) -> None:
+        """Number the children as those of a new link; only in Sequential this depends on what was done to it."""
 
     def _copied_sharing(self) -> Any:
         clone = copy.copy(self)

@@ -182,8 +182,6 @@ class UpdateRule:
         serializer('t', self.t)
         for name in self._state or ():
             self._state[name] = serializer(name, self._state[name])
-        if self._use_fp32_update and self._fp32_param is not None:
-            serializer('fp32_param', self._fp32_param.array)
 
     def _load(self, serializer: Deserializer) -> None:
         t = serializer('t', self.t)
@@ -200,15 +198,6 @@ class UpdateRule:
             else:
                 loaded[name] = value.copy()  # a dict that is loaded from may hold another optimizer's state
         self._state = None if any(value is None for value in loaded.values()) else loaded
-        if self._use_fp32_update:
-            self._load_twin(serializer)
-
-    def _load_twin(self, serializer: Deserializer) -> None:
-        # Chainer's snapshots lack it; then it is made of the parameter, as is one that does not round to it.
-        with contextlib.suppress(KeyError):
-            array = serializer('fp32_param', None)
-            if array is not None:
-                self._fp32_param = Parameter(array.astype(np.float32))
 
     def _state_names(self) -> tuple[str, ...]:
         if self._state:
@@ -225,3 +214,22 @@ class UpdateRule:
     def use_fp32_update(self, flag: bool = True) -> None:
         """Update a float16 parameter through a float32 copy of it (mixed precision), or stop doing so."""
         self._use_fp32_update = flag
+
+
+def serialize_single_precision(serializer: Any, link: Any) -> None:
+    """Save or load the float32 copies that float16 parameters of a link are updated through.
+
+    They are no part of an optimizer's snapshot, which has Chainer's entries. Where a snapshot lacks one, or
+    has one that does not round to the parameter, it is made of the parameter.
+    """
+    for path, param in link.namedparams():
+        rule = param.update_rule
+        if not getattr(rule, '_use_fp32_update', False):
+            continue
+        if not isinstance(serializer, Deserializer):
+            if rule._fp32_param is not None:
+                serializer(path, rule._fp32_param.array)
+            continue
+        with contextlib.suppress(KeyError):
+            array = serializer(path, None)
+            rule._fp32_param = None if array is None else Parameter(array.astype(np.float32))

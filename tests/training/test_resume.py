@@ -161,7 +161,7 @@ def test_half_precision_resumes(make_trainer: Any, tmp_path: Path, at: int) -> N
     rest.run()
     names = [name for name in everything(whole) if name.startswith('updater/')]
     assert {name: everything(rest)[name] for name in names} == {name: everything(whole)[name] for name in names}
-    assert {'updater/optimizer:main/loss_scale', 'updater/optimizer:main/predictor/l1/W/fp32_param'} < set(names)
+    assert {'updater/optimizer:main/loss_scale', 'updater/single precision:main/predictor/l1/W'} < set(names)
 
 
 def check_that_resuming_changes_nothing(
