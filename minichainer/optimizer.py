@@ -16,7 +16,7 @@ from minichainer._update_rule.grouped import GroupedUpdate
 from minichainer._update_rule.hooks import HookSet
 from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer._update_rule.loss_scaling import LossScaling
-from minichainer._update_rule.rule import UpdateRule
+from minichainer._update_rule.rule import UpdateRule, expect_like
 from minichainer.errors import NotSetUpError
 from minichainer.link import Link
 from minichainer.serializer import Deserializer, SnapshotError
@@ -208,6 +208,8 @@ class Optimizer(LossScaling):
 
     def _try_load(self, serializer: Deserializer, rules: list[Any], problems: list[str]) -> None:
         """Load as much as there is, and note what is missing or does not fit."""
+        for _, param, rule in rules:
+            expect_like(serializer, param, len(rule._state_names()))
         loads: list[tuple[str, Any, Callable[[Any], None]]] = [('', None, self._load_counts)]
         loads += [(name, param, rule.serialize) for name, param, rule in rules]
         for name, param, load in loads:

@@ -441,8 +441,7 @@ class Link(DeviceResident):
             param = self.__dict__[name]
             data = serializer(name, param.array)
             if param.array is None and data is not None:
-                param.initialize(data.shape)
-                backend.copyto(param.array, data)
+                param._begin_with(param.device.send(data).astype(param.dtype))
         for name in sorted(self._persistent):
             self.__dict__[name] = serializer(name, getattr(self, name))
 

@@ -13,6 +13,7 @@ from minichainer._update_rule.hooks import HookSet
 from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer.backend import get_device_from_array, using_device
 from minichainer.serializer import Deserializer
+from minichainer.serializers._entries import EntryDeserializer
 from minichainer.variable import Parameter
 
 
@@ -216,6 +217,12 @@ class UpdateRule:
         self._use_fp32_update = flag
 
 
+def expect_like(serializer: Any, param: Any, count: int) -> None:
+    """Tell a deserializer of files that arrays as large as a parameter will come, however well compressed."""
+    if isinstance(serializer, EntryDeserializer) and param.array is not None:
+        serializer.expect(count * param.array.size * max(param.dtype.itemsize, 4))
+
+
 def serialize_single_precision(serializer: Any, link: Any) -> None:
     """Save or load the float32 copies that float16 parameters of a link are updated through.
 
@@ -230,6 +237,7 @@ def serialize_single_precision(serializer: Any, link: Any) -> None:
             if rule._fp32_param is not None:
                 serializer(path, rule._fp32_param.array)
             continue
+        expect_like(serializer, param, 1)
         with contextlib.suppress(KeyError):
             array = serializer(path, None)
             rule._fp32_param = None if array is None else Parameter(array.astype(np.float32))
