@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
-from minichainer.kernels._windows import Geometry, empty_like_layout, fit, unfit
+from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
 
 _EVERY: Any = (slice(None), slice(None))
 #: Up to how many elements of a window its maximum is taken at once: for 2x2 there are as many passes either way.
@@ -55,6 +56,8 @@ def _largest(xp: Any, taps: list[Any]) -> Any:
 def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     """Which element of its window each maximum is: the first one, counted along the window in C order.
 
+    It is never one of the padding, also where all elements are minus infinity; 0 where there is only padding.
+
     Args:
         xp: numpy or cupy.
         x: as in :func:`maxima`.
@@ -76,7 +79,27 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
         if has_nan:
             before &= tap == tap
         places += before.view('B')
+    if not fits(geometry):
+        lowest = y == -math.inf  # all of the window is, and so is the padding before it
+        if lowest.any():
+            xp.copyto(places, xp.asarray(_first_inside(geometry), places.dtype), where=lowest)
     return places
+
+
+def _first_inside(geometry: Geometry) -> Any:
+    """Which element of each window is the first on the array, NumPy array (*out_size); 0 where there is none."""
+    places, some = numpy.zeros((), int), numpy.ones((), bool)
+    for k, inside in zip(geometry.ksize, _inside(geometry), strict=True):
+        places = places[..., None] * k + inside.argmax(axis=1)
+        some = some[..., None] & inside.any(axis=1)
+    return places * some
+
+
+def _inside(geometry: Geometry) -> Iterator[Any]:
+    """For each axis, which elements of each window are on the array: NumPy arrays (windows, elements)."""
+    for size, k, s, p, d, o in zip(*geometry[:6], strict=True):
+        at = numpy.arange(o)[:, None] * s + numpy.arange(k) * d - p
+        yield (at >= 0) & (at < size)
 
 
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
@@ -227,9 +250,8 @@ def _weights(xp: Any, geometry: Geometry, dtype: Any, count_padding: bool) -> An
     if count_padding:
         return xp.asarray(1.0 / math.prod(geometry.ksize), dtype)
     counts = numpy.ones(())
-    for size, k, s, p, d, o in zip(*geometry[:6], strict=True):
-        at = numpy.arange(o)[:, None] * s + numpy.arange(k) * d - p
-        counts = counts[..., None] * ((at >= 0) & (at < size)).sum(axis=1)
+    for inside in _inside(geometry):
+        counts = counts[..., None] * inside.sum(axis=1)
     return xp.asarray(1.0 / numpy.maximum(counts, 1), dtype)
 
 
@@ -254,7 +276,10 @@ def maxima_reference(x: Any, geometry: Geometry) -> Any:
 
 def places_of_maxima_reference(x: Any, geometry: Geometry) -> Any:
     """:func:`places_of_maxima` as its definition says."""
-    return windows_reference(x, geometry, -math.inf).argmax(axis=-1)
+    windows = windows_reference(x, geometry, -math.inf)
+    inside = windows_reference(numpy.ones_like(x), geometry, 0) == 1
+    largest = (windows == windows.max(axis=-1, keepdims=True)) | numpy.isnan(windows)
+    return (largest & inside).argmax(axis=-1)
 
 
 def pick_reference(x: Any, places: Any, geometry: Geometry) -> Any:

@@ -25,6 +25,42 @@ def gradient_of(y: chainer.Variable, x: chainer.Variable, gy: Any = None) -> np.
     return x.grad
 
 
+# --- maxima --------------------------------------------------------------------------------------------------------
+BEYOND = np.array([[-2.5, -2.5, 5.5, 5.5], [0, 0, 2, 3], [2, 2, 9, 9]], 'f')  # the first point is outside
+MAXIMA: dict[str, Callable[..., Any]] = {
+    'max_pooling_1d': lambda x: F.max_pooling_1d(x.reshape(2, 3, 16), 3, 2, 2),
+    'max_pooling_2d': lambda x: F.max_pooling_2d(x, 2, 2, 1),
+    'max_pooling_2d, large windows': lambda x: F.max_pooling_2d(x, (3, 4), 1, 2, cover_all=False),
+    'max_pooling_2d, windows of padding alone': lambda x: F.max_pooling_2d(x, 2, 1, 3),
+    'max_pooling_3d': lambda x: F.max_pooling_3d(x.reshape(2, 3, 4, 2, 2), 2, 2, 1),
+    'spatial_pyramid_pooling_2d': lambda x: F.spatial_pyramid_pooling_2d(x[:, :, :3, :], 3, 'max'),
+    'roi_pooling_2d': lambda x: F.roi_pooling_2d(x, np.pad(BEYOND, ((0, 0), (1, 0))), 2, 2, 1.0),
+    'roi_max_pooling_2d': lambda x: F.roi_max_pooling_2d(x, BEYOND, np.array([0, 1, 1]), 2, 1.0),
+    'roi_max_align_2d': lambda x: F.roi_max_align_2d(x, BEYOND, np.array([0, 1, 1]), 1, 1.0, 4),
+}
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('value', [-np.inf, np.inf, np.nan, 'lowest'])
+@pytest.mark.parametrize('name', MAXIMA)
+def test_of_equal_elements_the_same_gets_the_gradient_whatever_they_are(name: str, value: Any, dtype: str) -> None:
+    """The padding is minus infinity too, and never gets what belongs to an element."""
+
+    def gradient(filling: float) -> np.ndarray:
+        x = chainer.Variable(np.full((2, 3, 4, 4), filling, dtype))
+        y = MAXIMA[name](x)
+        return gradient_of(y, x, np.arange(y.size, dtype=dtype).reshape(y.shape))
+
+    value = -np.ldexp(1.0, np.finfo(dtype).maxexp - 1) if value == 'lowest' else value
+    np.testing.assert_array_equal(gradient(value), gradient(0))
+
+
+def test_indices_of_maxima_are_never_those_of_the_padding() -> None:
+    y, indices = F.max_pooling_1d(np.array([[[-np.inf, 0]]]), 2, 2, 1, return_indices=True)
+    np.testing.assert_array_equal(y.array, [[[-np.inf, 0]]])
+    np.testing.assert_array_equal(indices, [[[1, 0]]])
+
+
 # --- regions -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize('function', [F.roi_max_pooling_2d, F.roi_max_align_2d])
 def test_a_bin_outside_of_the_image_is_minus_infinity_and_has_no_gradient(function: Callable[..., Any]) -> None:
