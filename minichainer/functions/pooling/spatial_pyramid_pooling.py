@@ -43,7 +43,7 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None 
         raise ValueError(f'{name}: pyramid_height of at least 1 expected, came {pyramid_height}')
     x = as_variable(x)
     if x.ndim != 4 or not x.size:
-        raise misfit(name, 'x with 4 axes and elements', f'x.shape = {x.shape}')
+        raise misfit(name, 'x with 4 axes and x.size > 0', f'x.shape = {x.shape}')
     return concat([_level(x, 2**level) for level in range(pyramid_height)], axis=1)
 
 
