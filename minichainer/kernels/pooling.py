@@ -116,7 +116,8 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     """
     wide = _laid_out_like(xp, gy.astype('f') if gy.dtype.char == 'e' else gy, places)
     span = empty_like_layout(xp, wide, (*gy.shape[:2], *geometry.span))
-    apart = all(s >= k for s, k in zip(geometry.stride, geometry.ksize, strict=True))
+    axes = zip(geometry.stride, geometry.ksize, geometry.dilate, strict=True)
+    apart = all(s > (k - 1) * d for s, k, d in axes)
     if not apart or geometry.stride != geometry.ksize:
         span[...] = 0
     bits, of_span = _bits(wide), _bits(span)
