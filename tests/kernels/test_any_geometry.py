@@ -7,122 +7,43 @@ drawn too, so that small arrays reach each of them on both sides.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minichainer.kernels import convolution, depthwise, patches, pooling, winograd
-from minichainer.kernels._windows import Geometry
-
-EXAMPLES = {'few': 60, 'many': 3000}
-PRECISION = {'e': 4e-3, 'f': 5e-6, 'd': 1e-12}
-#: Values that thresholds between ways are given: those that exclude a way, those that always take it, and their own.
-THRESHOLDS: dict[tuple[Any, str], list[float]] = {
-    (convolution, '_BLOCK_BYTES'): [1, 3000, convolution._BLOCK_BYTES],
-    (convolution, '_FEW_CHANNELS'): [0, convolution._FEW_CHANNELS, 99],
-    (convolution, '_FLIP_UP_TO'): [0, convolution._FLIP_UP_TO, 1e9],
-    (winograd, '_BLOCK_BYTES'): [1, 1 << 12, winograd._BLOCK_BYTES],
-    (winograd, '_LEAST_CHANNELS'): [1, winograd._LEAST_CHANNELS],
-    (winograd, '_LEAST_ELEMENTS'): [1, winograd._LEAST_ELEMENTS],
-    (depthwise, '_IMAGES'): [1, 2, depthwise._IMAGES],
-    (pooling, '_FEW_TAPS'): [0, pooling._FEW_TAPS, 99],
-}
-SPECIAL = [-np.inf, np.inf, np.nan, 0.0, 1.0, -1.0]
-
-
-def profiles(test: Callable[..., None]) -> Callable[..., None]:
-    """Runs a test with few examples, and with many where slow tests are asked for."""
-    return pytest.mark.parametrize('profile', ['few', pytest.param('many', marks=pytest.mark.slow)])(test)
-
-
-def examples(profile: str, strategy: Any, check: Callable[[Any], None]) -> None:
-    """Gives ``check`` as many draws as the profile has."""
-    run = given(strategy)(check)
-    settings(
-        max_examples=EXAMPLES[profile], deadline=None, database=None, derandomize=profile == 'few',
-        suppress_health_check=list(HealthCheck),
-    )(run)()  # fmt: skip
-
-
-@contextmanager
-def thresholds(values: tuple[float, ...]) -> Iterator[None]:
-    """Sets all thresholds for a while."""
-    with pytest.MonkeyPatch.context() as patch:
-        for (module, name), value in zip(THRESHOLDS, values, strict=True):
-            patch.setattr(module, name, value)
-        yield
-
-
-WAYS = st.tuples(*[st.sampled_from(values) for values in THRESHOLDS.values()])
-
-
-def laid_out(x: np.ndarray, layout: str) -> np.ndarray:
-    """The same array, otherwise in memory; ``broadcast`` makes all images the first one."""
-    if layout == 'channels last':
-        return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)
-    if layout == 'Fortran':
-        return np.asfortranarray(x)
-    if layout == 'reversed':
-        return np.flip(np.flip(x).copy())
-    if layout == 'strided':
-        return np.repeat(np.repeat(x, 2, axis=-1), 3, axis=0)[tuple([slice(1, None, 3), ...])][..., ::2]
-    if layout == 'broadcast':
-        return np.broadcast_to(x[:1], x.shape)
-    return np.ascontiguousarray(x)
-
-
-LAYOUTS = st.sampled_from(['C', 'channels last', 'Fortran', 'reversed', 'strided', 'broadcast'])
-
-
-@st.composite
-def geometries(draw: Any, dilated: bool = True, axes: tuple[int, int] = (1, 3)) -> Geometry:
-    """Any windows; often the square ones of step 1 that Winograd's way is for."""
-    if dilated and draw(st.booleans()):
-        n, k, s, d = 2, (3, 3), (1, 1), (1, 1)
-    else:
-        n = draw(st.integers(*axes))
-        k, s, d = (draw(st.tuples(*[st.integers(1, most)] * n)) for most in (4, 4, 3 if dilated else 1))
-    most = 12 if n < 3 else 5
-    size = draw(st.tuples(*[st.integers(0, most)] * n))
-    out = draw(st.tuples(*[st.integers(0, most)] * n))
-    pad = draw(st.tuples(*[st.integers(-4, 9)] * n))
-    return Geometry(size, k, s, pad, d, out)
-
-
-CHANNELS = st.sampled_from([1, 2, 3, 4, 5, 31, 32, 33])
-BATCHES = st.integers(0, 3)
-
-
-def draw_array(rng: Any, shape: tuple[int, ...], layout: str, dtype: str) -> np.ndarray:
-    return laid_out(rng.uniform(-1, 1, shape).astype(dtype), layout)
-
-
-def close(actual: Any, expected: Any, dtype: str, terms: int = 1) -> None:
-    assert actual.shape == expected.shape and actual.dtype == dtype
-    tolerance = PRECISION[dtype]
-    size = max(np.abs(expected[np.isfinite(expected)]).max(initial=0), terms**0.5)
-    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * size)
+from minichainer.kernels import convolution, patches, pooling, winograd
+from tests.kernels.windows import (
+    BATCHES,
+    LAYOUTS,
+    LEAST,
+    PRECISION,
+    SPECIAL,
+    WAYS,
+    close,
+    draw_array,
+    examples,
+    geometries,
+    groups_and_channels,
+    kinds,
+    laid_out,
+    profiles,
+    thresholds,
+    values,
+)
 
 
 # --- convolution ---------------------------------------------------------------------------------------------------
 @st.composite
-def convolutions(draw: Any) -> tuple[Any, ...]:
-    geometry = draw(geometries())
-    groups = draw(st.sampled_from([1, 1, 1, 2, 3, 5]))
-    c, o = (1, draw(st.integers(1, 2))) if groups > 1 and draw(st.booleans()) else (draw(CHANNELS), draw(CHANNELS))
-    if groups > 1:
-        c, o = min(c, 4), min(o, 4)
-    n, dtype = draw(BATCHES), draw(st.sampled_from('ddffe'))
-    return geometry._replace(groups=groups), n, c, o, dtype, draw(LAYOUTS), draw(LAYOUTS), draw(WAYS)
+def convolutions(draw: Any, kind: str) -> tuple[Any, ...]:
+    groups, c, o = draw(groups_and_channels(kind))
+    geometry = draw(geometries(kind))._replace(groups=groups)
+    rest = st.tuples(BATCHES, st.sampled_from('dfe'), LAYOUTS, LAYOUTS, LEAST if kind == 'squares' else WAYS)
+    return geometry, c, o, *draw(rest)
 
 
 def check_convolutions(drawing: tuple[Any, ...]) -> None:
-    geometry, n, c, o, dtype, of_x, of_gy, ways = drawing
+    geometry, c, o, n, dtype, of_x, of_gy, ways = drawing
     rng, groups = np.random.RandomState(0), geometry.groups
     x = draw_array(rng, (n, c * groups, *geometry.in_size), of_x, dtype)
     gy = draw_array(rng, (n, o * groups, *geometry.out_size), of_gy, dtype)
@@ -142,20 +63,20 @@ def check_convolutions(drawing: tuple[Any, ...]) -> None:
 
 
 @profiles
-def test_convolutions(profile: str) -> None:
-    examples(profile, convolutions(), check_convolutions)
+@kinds
+def test_convolutions(kind: str, profile: str) -> None:
+    examples(profile, convolutions(kind), check_convolutions)
 
 
 def check_special_values(drawing: tuple[Any, ...]) -> None:
     """What is not finite stays in the windows that meet it, and by Winograd's way in their neighbours."""
-    geometry, n, c, o, _, of_x, _, ways = drawing
-    geometry, n = geometry._replace(groups=1), max(n, 1)
-    rng = np.random.RandomState(0)
-    x = rng.uniform(-1, 1, (n, c, *geometry.in_size))
+    geometry, c, o, n, _, of_x, _, ways = drawing
+    n, groups, rng = max(n, 1), geometry.groups, np.random.RandomState(0)
+    x = rng.uniform(-1, 1, (n, c * groups, *geometry.in_size))
     if not x.size or 0 in geometry.out_size:
         return
     x.flat[rng.randint(x.size)] = SPECIAL[rng.randint(3)]
-    W = rng.uniform(0.5, 1, (o, c, *geometry.ksize))
+    W = rng.uniform(0.5, 1, (o * groups, c, *geometry.ksize))
     x = laid_out(x, of_x)
     with thresholds(ways), np.errstate(all='ignore'):
         y = convolution.convolve(np, x, W, None, geometry)
@@ -175,8 +96,9 @@ def check_special_values(drawing: tuple[Any, ...]) -> None:
 
 
 @profiles
-def test_convolutions_of_what_is_not_finite(profile: str) -> None:
-    examples(profile, convolutions(), check_special_values)
+@kinds
+def test_convolutions_of_what_is_not_finite(kind: str, profile: str) -> None:
+    examples(profile, convolutions(kind), check_special_values)
 
 
 # --- pooling -------------------------------------------------------------------------------------------------------
@@ -185,15 +107,6 @@ def poolings(draw: Any) -> tuple[Any, ...]:
     kind = draw(st.sampled_from(['plain', 'ties', 'special', 'lowest']))
     arguments = st.tuples(BATCHES, st.integers(0, 3), st.sampled_from('efd'), LAYOUTS, LAYOUTS, WAYS)
     return draw(geometries(dilated=draw(st.booleans()))), kind, *draw(arguments)
-
-
-def values(rng: Any, shape: tuple[int, ...], kind: str, dtype: str) -> np.ndarray:
-    if kind == 'special':
-        return rng.choice(SPECIAL, shape).astype(dtype)
-    if kind == 'lowest':
-        return rng.choice([-np.inf, np.finfo(dtype).min], shape).astype(dtype)
-    x = rng.uniform(-2, 2, shape)
-    return (x.round() if kind == 'ties' else x).astype(dtype)
 
 
 def check_maxima(drawing: tuple[Any, ...]) -> None:
