@@ -72,17 +72,16 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     places = empty_like_layout(xp, y, y.shape, 'B' if small else 'I')
     places[...] = 0
     before = xp.ones_like(places, dtype='?')  # the maximum has not come yet
-    has_nan = bool(xp.isnan(y).any())
+    least = float(y.min()) if y.size else 0.0
+    has_nan = math.isnan(least)
     for _, slices in itertools.islice(geometry.taps(), math.prod(geometry.ksize) - 1):
         tap = padded[_EVERY + slices]
         before &= tap != y
         if has_nan:
             before &= tap == tap
         places += before.view('B')
-    if not fits(geometry):
-        lowest = y == -math.inf  # all of the window is, and so is the padding before it
-        if lowest.any():
-            xp.copyto(places, xp.asarray(_first_inside(geometry), places.dtype), where=lowest)
+    if not (fits(geometry) or math.isfinite(least)):  # where a maximum is -inf the whole window is, like the padding
+        xp.copyto(places, xp.asarray(_first_inside(geometry), places.dtype), where=y == -math.inf)
     return places
 
 
