@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from minichainer.kernels import convolution, depthwise, pooling, winograd
 from minichainer.kernels._windows import Geometry
 
-EXAMPLES = {'few': 20, 'many': 3000}
+EXAMPLES = {'few': 20, 'many': 500}
 PRECISION = {'e': 4e-3, 'f': 5e-6, 'd': 1e-12}
 #: Values that thresholds between ways are given: those that exclude a way, those that always take it, and their own.
 THRESHOLDS: dict[tuple[Any, str], list[float]] = {
