@@ -10,7 +10,7 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.backends import cuda
-from minichainer.functions._checks import check_size, entries_of, invalid
+from minichainer.functions._checks import MOST, check_size, entries_of, invalid
 from minichainer.functions._define import linear
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable, as_array, as_variable
@@ -123,7 +123,7 @@ def checked_ratio(name: str, sampling_ratio: Any) -> tuple[int | None, int | Non
 
 
 def _is_positive_int(value: Any) -> bool:
-    return isinstance(value, (int, numpy.integer)) and not isinstance(value, bool) and int(value) > 0
+    return isinstance(value, (int, numpy.integer)) and not isinstance(value, bool) and 0 < int(value) <= MOST
 
 
 def _misfit(name: str, expected: str, actual: str) -> Exception:
