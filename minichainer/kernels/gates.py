@@ -17,6 +17,8 @@ _tops: dict[Any, Any] = {numpy.dtype(char): numpy.asarray(40, char) for char in 
 
 #: The gate of mish is 1 beyond, and its slope nothing beside it; the exponential's square is far from an overflow.
 _MISH_TOP = 40
+#: Below minus that the exponential is 0 in every dtype: 0 times infinity would be NaN.
+_MISH_BOTTOM = 1000
 
 
 def sigmoid(x: Any) -> Any:
@@ -110,7 +112,7 @@ def mish_gradient(xp: Any, gy: Any, x: Any) -> Any:
     other /= below
     slope /= below
     slope *= other
-    slope *= x
+    slope *= bounds.between(xp, x, xp.asarray(-_MISH_BOTTOM, x.dtype), xp.asarray(_MISH_TOP, x.dtype))
     slope *= 4
     gate += slope
     gate *= gy

@@ -247,7 +247,7 @@ ROWS = [
     unary(
         'silu', lambda x: x * scipy.special.expit(x), 'SiLU', at([NAN, INF, 0, 1000, -1000], [NAN, NAN, 0.5, 1, 0])
     ),
-    unary('mish', lambda x: x * np.tanh(_softplus(x)), 'Mish', at([NAN, INF, 0, 1000, -1000], [NAN, NAN, 0.6, 1, 0])),
+    unary('mish', lambda x: x * np.tanh(_softplus(x)), 'Mish', at([NAN, INF, 0, 1000, -1000], [NAN, 1, 0.6, 1, 0])),
     Row(
         'crelu', F.crelu, _crelu, (AWAY_FROM_0,),
         (
