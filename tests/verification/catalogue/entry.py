@@ -98,6 +98,7 @@ class Correct:
         rounding: absolute error that the proof accepts, where the gradient itself is a difference that cancels.
         alone, order: as in :class:`Planted`.
         native: refuses float64, and is proved in its own dtype.
+        stretches: it is differentiable, and proved to the same accuracy, also where all rows are the same.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Correct:
     order: int = 1
     native: bool = False
     rounding: float = 0.0
+    stretches: bool = True
 
     def fits(self, shape: Shape, dtype: str) -> bool:
         """Whether it can be built with this shape and dtype."""

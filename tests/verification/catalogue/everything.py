@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.verification.catalogue import (
     correct,
+    correct_conditions,
     correct_conduct,
     mutations,
     networks,
@@ -27,4 +28,4 @@ PLANTED = [
 ]
 #: Blind spots: measured apart.
 BEYOND = [*planted_linearity.BEYOND, *planted_behaviour.BEYOND]
-CORRECT = [*correct.ENTRIES, *correct_conduct.ENTRIES]
+CORRECT = [*correct.ENTRIES, *correct_conduct.ENTRIES, *correct_conditions.ENTRIES]
