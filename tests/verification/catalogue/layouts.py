@@ -1,4 +1,4 @@
-"""How an array may lie in memory: each gives an array of the same shape and dtype, and all but one the same values."""
+"""How an array may lie in memory: each gives one of the same shape and dtype, and all but one the same values."""
 
 from __future__ import annotations
 

@@ -4,101 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from minichainer.link import Link
-from minichainer.variable import Parameter
-from tests.verification.catalogue import bases as b
-from tests.verification.catalogue.bases import Base
-from tests.verification.catalogue.entry import Case, Planted, as_dtype, generator, raw, twice
-from tests.verification.catalogue.situations import ORDINARY, Situation, differs
+from tests.verification.catalogue.conditional import conditional, of_second_order, second_order_of_sine, turns
+from tests.verification.catalogue.situations import Situation
 
-
-class WithWeights(Link):
-    """``op(x, k)``, of which ``k`` is a parameter."""
-
-    def __init__(self, op, weights):
-        super().__init__()
-        self.op = op
-        with self.init_scope():
-            self.k = Parameter(weights)
-
-    def forward(self, x):
-        return self.op(x, self.k)
-
-
-def of_link(base, make):
-    """A builder of Cases of a Link: the last input of the base becomes its parameter."""
-
-    def build(inputs, vjp):
-        *xs, k = inputs
-        func, right = (WithWeights(make(base.forward, rule), k.copy()) for rule in (vjp, base.vjp))
-        return Case(func, tuple(xs), right, options={'params': 'all'})
-
-    return build
-
-
-def of_function(base, make):
-    """A builder of Cases of a function."""
-
-    def build(inputs, vjp):
-        return Case(make(base.forward, vjp), inputs, raw(base.forward, base.vjp), base.forward)
-
-    return build
-
-
-def conditional(name, family, base, wrong, situation, cases=of_function, make=raw, verdicts=('fail',), **more):
-    """``base`` with the gradients ``wrong(g, xs, gys)``; they differ from the right ones, g, in a situation only."""
-
-    def build(shape, dtype, seed):
-        inputs = as_dtype(base.draw(shape, generator(name, seed)), dtype)
-        return cases(base, make)(inputs, lambda xs, gys: wrong(base.vjp(xs, gys), xs, gys))
-
-    return _planted(name, family, build, situation, 1, verdicts, more)
-
-
-def of_second_order(name, family, wrong, situation, verdicts=('fail',), **more):
-    """The sine whose second order is ``wrong(g, x, gy, ggx)``."""
-
-    def vjp2(xs, gys, ggxs):
-        return wrong(_second(xs, gys, ggxs), xs[0], gys[0], ggxs[0])
-
-    def build(shape, dtype, seed):
-        inputs = as_dtype(b.SINE.draw(shape, generator(name, seed)), dtype)
-        right = twice(b.SINE.forward, b.SINE.vjp, _second)
-        return Case(twice(b.SINE.forward, b.SINE.vjp, vjp2), inputs, right, b.SINE.forward)
-
-    return _planted(name, family, build, situation, 2, verdicts, more)
-
-
-def _second(xs, gys, ggxs):
-    """The right second order of the sine: of ``2 cos(2x) gy``."""
-    x, gy, ggx = xs[0], gys[0], ggxs[0]
-    return [-4 * np.sin(2 * x) * gy * ggx, 2 * np.cos(2 * x) * ggx]
-
-
-def _planted(name, family, build, situation, order, verdicts, more):
-    def misbehaves(case):
-        return not differs(case, ORDINARY, order) and differs(case, situation, order)
-
-    more.setdefault('dtypes', 'd')
-    return Planted(
-        name, family, build, at=None, order=order, verdicts=verdicts, where='any', proof=misbehaves, alone=True, **more
-    )  # fmt: skip
-
-
-# --- thresholds -----------------------------------------------------------------------------------------------------
-#: One function after another takes its turn.
-TURNS = [
-    ('tanh', b.TANH, of_function),
-    ('matrix product', b.MATMUL, of_function),
-    ('filter link', b.WINDOWS, of_link),
-    ('normalised rows', b.NORMALISE, of_function),
-    ('x*y', b.PRODUCT, of_function),
-]
-
-
-def turns(count, start=0):
-    """So many of the functions."""
-    return [TURNS[(start + i) % len(TURNS)] for i in range(count)]
+# --- thresholds ----------------------------------------------------------------------------------------------------
 
 
 def scaled(factor):
@@ -136,17 +45,49 @@ def nan_above(limit):
 LIMITS = (3e3, 1e4, 1e5, 1e6, 1e8, 1e10, 1e12)
 SMALL = (1e-5, 1e-6, 1e-8, 1e-10, 1e-12)
 THRESHOLDS = [
-    *[e for i, t in enumerate(LIMITS) for e in of_upstream(f'gy clipped at {t:g}', clipped(t), scaled(100 * t), turns(2, i))],
-    *[e for i, t in enumerate(SMALL) for e in of_upstream(f'gy below {t:g} dropped', without_small(t), scaled(t / 100), turns(2, i + 1))],
-    *[e for i, t in enumerate((1e5, 1e9)) for e in of_upstream(f'norm of gy at most {t:g}', norm_clipped(t), scaled(100 * t), turns(2, i))],
+    *[
+        e
+        for i, t in enumerate(LIMITS)
+        for e in of_upstream(f'gy clipped at {t:g}', clipped(t), scaled(100 * t), turns(2, i))
+    ],
+    *[
+        e
+        for i, t in enumerate(SMALL)
+        for e in of_upstream(f'gy below {t:g} dropped', without_small(t), scaled(t / 100), turns(2, i + 1))
+    ],
+    *[
+        e
+        for i, t in enumerate((1e5, 1e9))
+        for e in of_upstream(f'norm of gy at most {t:g}', norm_clipped(t), scaled(100 * t), turns(2, i))
+    ],
     *of_upstream('gy above 65504 is NaN', nan_above(65504), scaled(1e6), turns(2, 2)),
-    *of_upstream('largest gy above 1e6 is halved', lambda gy: np.where((abs(gy) > 1e6) & (gy == gy.max()), gy / 2, gy), scaled(1e9), turns(2, 3)),
+    *of_upstream(
+        'largest gy above 1e6 is halved',
+        lambda gy: np.where((abs(gy) > 1e6) & (gy == gy.max()), gy / 2, gy),
+        scaled(1e9),
+        turns(2, 3),
+    ),
     *of_upstream('negative gy below -1e6 clipped', lambda gy: np.maximum(gy, -1e6), scaled(1e8), turns(2, 4)),
     *of_upstream('positive gy above 1e6 clipped', lambda gy: np.minimum(gy, 1e6), scaled(1e8), turns(2)),
-    of_second_order('ggx clipped at 1e5', 'condition', lambda g, x, gy, ggx: _second([x], [gy], [clipped(1e5)(ggx)]), scaled(1e7)),
-    of_second_order('ggx clipped at 1e10', 'condition', lambda g, x, gy, ggx: _second([x], [gy], [clipped(1e10)(ggx)]), scaled(1e12)),
-    of_second_order('ggx below 1e-6 dropped', 'condition', lambda g, x, gy, ggx: _second([x], [gy], [without_small(1e-6)(ggx)]), scaled(1e-8)),
-]  # fmt: skip
+    of_second_order(
+        'ggx clipped at 1e5',
+        'condition',
+        lambda g, x, gy, ggx: second_order_of_sine([x], [gy], [clipped(1e5)(ggx)]),
+        scaled(1e7),
+    ),
+    of_second_order(
+        'ggx clipped at 1e10',
+        'condition',
+        lambda g, x, gy, ggx: second_order_of_sine([x], [gy], [clipped(1e10)(ggx)]),
+        scaled(1e12),
+    ),
+    of_second_order(
+        'ggx below 1e-6 dropped',
+        'condition',
+        lambda g, x, gy, ggx: second_order_of_sine([x], [gy], [without_small(1e-6)(ggx)]),
+        scaled(1e-8),
+    ),
+]
 
 
 # --- patterns -------------------------------------------------------------------------------------------------------
@@ -194,21 +135,61 @@ def without_zero_rows(gy):
 
 
 PATTERNS = [
-    *of_upstream('doubled where all gy are equal', whole_if(lambda gy: gy.size > 1 and bool((gy == gy.flat[0]).all())), set_to(np.ones_like), turns(3)),
-    *of_upstream('doubled where all gy are positive', whole_if(lambda gy: bool((gy > 0).all())), set_to(abs), turns(3, 1)),
-    *of_upstream('doubled where all gy are negative', whole_if(lambda gy: bool((gy < 0).all())), set_to(lambda gy: -abs(gy)), turns(3, 2)),
-    *of_upstream('zero where a single gy is not', whole_if(lambda gy: np.count_nonzero(gy) == 1, 0.0), set_to(one_hot), turns(3, 3)),
-    *of_upstream('doubled where some gy are zero', whole_if(lambda gy: bool((gy == 0).any() and gy.any())), set_to(half_zero), turns(3, 4)),
+    *of_upstream(
+        'doubled where all gy are equal',
+        whole_if(lambda gy: gy.size > 1 and bool((gy == gy.flat[0]).all())),
+        set_to(np.ones_like),
+        turns(3),
+    ),
+    *of_upstream(
+        'doubled where all gy are positive', whole_if(lambda gy: bool((gy > 0).all())), set_to(abs), turns(3, 1)
+    ),
+    *of_upstream(
+        'doubled where all gy are negative',
+        whole_if(lambda gy: bool((gy < 0).all())),
+        set_to(lambda gy: -abs(gy)),
+        turns(3, 2),
+    ),
+    *of_upstream(
+        'zero where a single gy is not',
+        whole_if(lambda gy: np.count_nonzero(gy) == 1, 0.0),
+        set_to(one_hot),
+        turns(3, 3),
+    ),
+    *of_upstream(
+        'doubled where some gy are zero',
+        whole_if(lambda gy: bool((gy == 0).any() and gy.any())),
+        set_to(half_zero),
+        turns(3, 4),
+    ),
     *of_upstream('rows with a zero in gy dropped', without_zero_rows, set_to(half_zero), turns(3)),
-    *of_upstream('doubled where a row of gy is zero', whole_if(lambda gy: bool(gy.any() and not gy.any(-1).all())), set_to(row_of_zeros), turns(2, 1)),
+    *of_upstream(
+        'doubled where a row of gy is zero',
+        whole_if(lambda gy: bool(gy.any() and not gy.any(-1).all())),
+        set_to(row_of_zeros),
+        turns(2, 1),
+    ),
     *of_upstream('equal gy counted once', first_of_equals, set_to(np.ones_like), turns(3, 2)),
     *of_upstream('doubled where two gy are equal', whole_if(has_equal), set_to(np.ones_like), turns(2, 3)),
-    *of_upstream('gy of integers halved', whole_if(lambda gy: bool((gy == np.round(gy)).all() and gy.any()), 0.5), set_to(np.ones_like), turns(2)),
-    of_second_order('second order doubled where all ggx are equal', 'condition',
-        lambda g, x, gy, ggx: [2 * g[0], g[1]] if (ggx == ggx.flat[0]).all() else g, set_to(np.ones_like)),
-    of_second_order('second order: rows with a zero in ggx dropped', 'condition',
-        lambda g, x, gy, ggx: _second([x], [gy], [without_zero_rows(ggx)]), set_to(half_zero)),
-]  # fmt: skip
+    *of_upstream(
+        'gy of integers halved',
+        whole_if(lambda gy: bool((gy == np.round(gy)).all() and gy.any()), 0.5),
+        set_to(np.ones_like),
+        turns(2),
+    ),
+    of_second_order(
+        'second order doubled where all ggx are equal',
+        'condition',
+        lambda g, x, gy, ggx: [2 * g[0], g[1]] if (ggx == ggx.flat[0]).all() else g,
+        set_to(np.ones_like),
+    ),
+    of_second_order(
+        'second order: rows with a zero in ggx dropped',
+        'condition',
+        lambda g, x, gy, ggx: second_order_of_sine([x], [gy], [without_zero_rows(ggx)]),
+        set_to(half_zero),
+    ),
+]
 
 ENTRIES = THRESHOLDS + PATTERNS
 #: Limits that lie beyond what a check feeds: measured apart.

@@ -54,18 +54,25 @@ class Situation:
         """The gradients of that order, with upstream gradients that are the same each time."""
         rng = np.random.RandomState(11)
         self.before(func, case)
-        moved = dataclasses.replace(case, inputs=tuple(self.inputs(x) for x in case.inputs))
-        sources, results = self.forward(lambda: truth.apply(func, moved))
+        sources = [Variable(self.inputs(x)) for x in case.inputs]
+        results = _outputs(self.forward(lambda: func(*sources)))
+        sources += [p for _, p in truth.parameters(func, case)]
         for _ in range(order - 1):
             gys = [Variable(_drawn(y, rng)) for y in results]
             found = grad(results, sources, gys, enable_double_backprop=True)
             sources, results = sources + gys, [g for g in found if g is not None and g.requires_grad]
         self.between(func, case)
-        upstream = [None if a is None else Variable(a) for a in self.upstream([_drawn(y, rng) for y in results])]
+        drawn = self.upstream([_drawn(y, rng) for y in results])
+        pairs = [(y, Variable(gy)) for y, gy in zip(results, drawn, strict=True) if gy is not None]
+        outputs, upstream = zip(*pairs, strict=True)
         asked = sources if self.alone is None else [sources[self.alone]]
         for _ in range(self.passes):
-            found = self.backward(lambda: grad(results, asked, upstream))
+            found = self.backward(lambda: grad(outputs, asked, upstream))
         return [None if g is None else g.array for g in found]
+
+
+def _outputs(ys: Any) -> list[Variable]:
+    return list(ys) if isinstance(ys, (tuple, list)) else [ys]
 
 
 def _drawn(y: Variable, rng: np.random.RandomState) -> Any:
@@ -73,8 +80,9 @@ def _drawn(y: Variable, rng: np.random.RandomState) -> Any:
     return np.asarray(rng.uniform(0.5, 1.5, y.shape) * signs, y.dtype)
 
 
-def differs(case: Case, situation: Situation, order: int) -> bool:
-    """Whether the case has another gradient than the right one in this situation."""
+def differs(build: Callable[[], Case], situation: Situation, order: int) -> bool:
+    """Whether a case, built anew, has another gradient than the right one in this situation."""
+    case = build()
     found, wanted = (situation.gradients(func, case, order) for func in (case.func, case.right))
     return any(_apart(g, w) for g, w in zip(found, wanted, strict=True))
 
