@@ -19,6 +19,7 @@ from minichainer.gradient_check import (
     gradgradcheck,
 )
 from minichainer.variable import Variable
+from minichainer.verification.report import error_of
 from tests.functions.checks import bound, outputs_of
 from tests.functions.row import Case as RowCase
 from tests.functions.row import Row
@@ -57,6 +58,12 @@ class Subject:
     stretches: bool = True
     verdicts: tuple[str, ...] = ('pass',)
 
+    @property
+    def params(self) -> tuple[Any, ...]:
+        """The parameters that are checked too, if they are given one by one."""
+        given = self.options.get('params', ())
+        return given if isinstance(given, tuple) else ()
+
 
 @dataclasses.dataclass
 class Trial:
@@ -69,37 +76,35 @@ class Trial:
     way: str
     verdict: str = ''
     refused: bool = False
+    unresolved: bool = False
     said: str = ''
 
-    @property
-    def unresolved(self) -> bool:
-        """The checker could not decide."""
-        return self.verdict == 'unresolved' and not self.refused
+
+def plan(seed: int) -> tuple[Trial, Subject, Any]:
+    """What the run of a seed is to be: its names, the function with its inputs laid out, and further draws."""
+    rng = np.random.RandomState(seed)
+    subject, dtype = _subject(rng, seed)
+    of_inputs, of_upstream = (str(name) for name in rng.choice(list(LAYOUTS), 2))
+    if of_inputs == TIES and not subject.stretches:
+        of_inputs = 'C'
+    _lay_out(subject, LAYOUTS[of_inputs])
+    return Trial(seed, subject.name, dtype, (of_inputs, of_upstream), str(rng.choice(_ways(subject)))), subject, rng
 
 
 def trial(seed: int) -> Trial:
     """The run that belongs to a seed."""
-    rng = np.random.RandomState(seed)
-    subject, dtype = _subject(rng, seed)
-    layouts = tuple(str(name) for name in rng.choice(list(LAYOUTS), 2))
-    if layouts[0] == TIES and not subject.stretches:
-        layouts = 'C', layouts[1]
-    way = str(rng.choice(_ways(subject)))
-    made = Trial(seed, subject.name, dtype, layouts, way)  # type: ignore[arg-type]
-    _lay_out(subject, layouts[0], rng)
+    made, subject, rng = plan(seed)
     try:
         with warnings.catch_warnings(), np.errstate(all='ignore'):
             warnings.simplefilter('ignore')
-            WAYS[way](subject, LAYOUTS[layouts[1]], rng, seed)
+            WAYS[made.way](subject, LAYOUTS[made.layouts[1]], rng, seed)
         made.verdict = 'pass'
     except GradcheckError as error:
         made.verdict, made.said = _read(error)
     except Exception as error:
         made.verdict, made.said = f'error: {type(error).__name__}', str(error)
-    accepted = {*subject.verdicts, 'unresolved'}
-    made.refused = made.verdict not in accepted
-    if subject.verdicts == ('pass', 'unresolved') and made.verdict == 'unresolved':
-        made.verdict = 'pass'
+    made.refused = made.verdict not in ('pass', 'unresolved', *subject.verdicts)
+    made.unresolved = made.verdict == 'unresolved' and 'unresolved' not in subject.verdicts
     return made
 
 
@@ -153,10 +158,10 @@ def _of_link(rng: Any, seed: int) -> tuple[Subject, str]:
     return Subject(name, func, inputs, link.order, {'params': params}), 'f'
 
 
-def _lay_out(subject: Subject, layout: str, rng: Any) -> None:
-    subject.inputs = _mapped(subject.inputs, LAYOUTS[layout])
-    for p in subject.options.get('params', ()) if isinstance(subject.options.get('params'), tuple) else ():
-        p.array = LAYOUTS[layout](p.array)
+def _lay_out(subject: Subject, layout: Any) -> None:
+    subject.inputs = _mapped(subject.inputs, layout)
+    for p in subject.params:
+        p.array = layout(p.array)
 
 
 def _mapped(value: Any, change: Any) -> Any:
@@ -172,16 +177,11 @@ def _mapped(value: Any, change: Any) -> Any:
 # --- ways to ask ----------------------------------------------------------------------------------------------------
 
 
-def _raise(report: Any) -> None:
-    from minichainer.verification.report import error_of
-
-    if not report:
-        raise error_of(report)
-
-
 def _in_general(order: int) -> Any:
     def ask(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
-        _raise(check_gradients(subject.func, subject.inputs, order=order, seed=seed, **subject.options))
+        report = check_gradients(subject.func, subject.inputs, order=order, seed=seed, **subject.options)
+        if not report:
+            raise error_of(report)
 
     return ask
 
@@ -189,11 +189,12 @@ def _in_general(order: int) -> Any:
 def _as_torch(second: bool) -> Any:
     def ask(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
         more: dict[str, Any] = {'fast_mode': bool(rng.randint(2)), 'seed': seed}
-        params = subject.options.get('params', ())
         if second:
-            gradgradcheck(subject.func, subject.inputs, gen_non_contig_grad_outputs=True, params=params, **more)
+            gradgradcheck(
+                subject.func, subject.inputs, gen_non_contig_grad_outputs=True, params=subject.params, **more
+            )
         else:
-            gradcheck(subject.func, subject.inputs, params=params, **more)
+            gradcheck(subject.func, subject.inputs, params=subject.params, **more)
 
     return ask
 
@@ -201,15 +202,14 @@ def _as_torch(second: bool) -> Any:
 def _as_chainer(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
     dtype = 'd' if subject.wide and rng.randint(2) else None
     gys = _upstream(_values(subject), layout, rng)
-    check_backward(subject.func, subject.inputs, gys, subject.options.get('params', ()), dtype=dtype)
+    check_backward(subject.func, subject.inputs, gys, subject.params, dtype=dtype)
 
 
 def _as_chainer_twice(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
-    params = subject.options.get('params', ())
     gys = _upstream(_values(subject), layout, rng)
     ggxs = _upstream(subject.inputs, layout, rng)
-    ggparams = _upstream([p.array for p in params], layout, rng)
-    check_double_backward(subject.func, subject.inputs, gys, ggxs, params, ggparams)
+    ggparams = _upstream([p.array for p in subject.params], layout, rng)
+    check_double_backward(subject.func, subject.inputs, gys, ggxs, subject.params, ggparams)
 
 
 WAYS = {
@@ -223,7 +223,7 @@ WAYS = {
 
 
 def _ways(subject: Subject) -> list[str]:
-    ways = ['check_gradients', 'gradcheck'] if 'params' not in subject.options else ['check_gradients']
+    ways = ['check_gradients', *['gradcheck'] * ('params' not in subject.options or bool(subject.params))]
     if subject.plain:
         ways += ['check_backward'] * 2
     if subject.order >= 2:
