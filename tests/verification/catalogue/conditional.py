@@ -56,13 +56,15 @@ def conditional(name, family, base, wrong, situation, cases=of_function, make=ra
     return planted(name, family, build, situation, 1, verdicts, more)
 
 
-def of_second_order(name, family, wrong, situation, node=Plan, verdicts=('fail',), **more):
-    """The sine whose second order is ``wrong(g, x, gy, ggx)``."""
-
-    def vjp2(xs, gys, ggxs):
-        return wrong(second_order_of_sine(xs, gys, ggxs), xs[0], gys[0], ggxs[0])
+def of_second_order(name, family, wrong, situation, node=Plan, verdicts=('fail',), remembers=False, **more):
+    """The sine whose second order is ``wrong(g, x, gy, ggx)``; if it remembers, ``wrong()`` gives that anew."""
 
     def build(shape, dtype, seed):
+        rule = wrong() if remembers else wrong
+
+        def vjp2(xs, gys, ggxs):
+            return rule(second_order_of_sine(xs, gys, ggxs), xs[0], gys[0], ggxs[0])
+
         inputs = as_dtype(b.SINE.draw(shape, generator(name, seed)), dtype)
         right = twice(b.SINE.forward, b.SINE.vjp, second_order_of_sine)
         return Case(twice(b.SINE.forward, b.SINE.vjp, vjp2, node), inputs, right, b.SINE.forward)

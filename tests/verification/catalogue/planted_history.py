@@ -10,7 +10,7 @@ import numpy as np
 from minichainer.configuration import config, using_config
 from minichainer.variable import Variable
 from tests.verification.catalogue import bases as b
-from tests.verification.catalogue.conditional import planted, turns
+from tests.verification.catalogue.conditional import of_second_order, planted, turns
 from tests.verification.catalogue.entry import Case, Plan, as_dtype, generator, raw
 from tests.verification.catalogue.situations import ORDINARY, Situation, in_a_thread
 
@@ -304,7 +304,55 @@ ASKED = [
     asked('gradient of z alone that of x', b.THREE, lambda g, i: [g[0], g[1], g[0]] if i == (2,) else g, 2),
 ]
 
-ENTRIES = COUNTS + ORDER + SURROUNDINGS + ASKED
+# --- the same at second order ---------------------------------------------------------------------------------------
+
+
+def wrong_second_order(is_wrong):
+    """Wrong at the calls of the second order whose number, from 1, is of a kind."""
+
+    def fresh():
+        calls = []
+
+        def rule(g, x, gy, ggx):
+            calls.append(None)
+            return [1.5 * g[0], g[1]] if is_wrong(len(calls)) else g
+
+        return rule
+
+    return fresh
+
+
+def wrong_second_order_elsewhere(g, x, gy, ggx):
+    return g if threading.current_thread() is threading.main_thread() else [g[0], 0 * g[1]]
+
+
+SECOND = [
+    of_second_order(
+        'second order: all but the first pass wrong',
+        'history',
+        wrong_second_order(lambda n: n > 1),
+        passes(2),
+        verdicts=EITHER,
+        remembers=True,
+    ),
+    of_second_order(
+        'second order: third pass on wrong',
+        'history',
+        wrong_second_order(lambda n: n > 2),
+        passes(3),
+        verdicts=EITHER,
+        remembers=True,
+    ),
+    of_second_order(
+        'second order: wrong in another thread',
+        'surroundings',
+        wrong_second_order_elsewhere,
+        Situation(backward=in_a_thread),
+        verdicts=EITHER,
+    ),
+]
+
+ENTRIES = COUNTS + ORDER + SURROUNDINGS + ASKED + SECOND
 #: Further passes than a check makes.
 BEYOND = [
     *with_state('hundredth backward pass on wrong', wrong_backward(lambda n: n > 99), passes(100), turns(1)),
