@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.verification.additivity import AdditivityChecks
 from minichainer.verification.directions import generator
 from minichainer.verification.exact import ExactChecks, Stop
 from minichainer.verification.jacobian import full_jacobian
 from minichainer.verification.leaves import spread
+from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.locate import Locator
 from minichainer.verification.message import text_of
 from minichainer.verification.native import compare_native
@@ -70,6 +72,7 @@ def _examine_order(point: Point) -> None:
     if not point.outputs:
         return
     screen = Screen(point, exact.first)
+    LinearityChecks(screen, exact.second if screen.native else screen.evaluation).run()
     leaves = [i for i in point.subject.moving if any((o, i) not in point.broken for o in point.outputs)]
     directions = {i: screen.directions(i) for i in leaves if screen.arrays[i].size}
     if not all_agree(screen, directions):
@@ -77,6 +80,8 @@ def _examine_order(point: Point) -> None:
             _examine_leaf(screen, i, drawn)
     if not screen.native:
         compare_native(screen)
+    if point.report.verdict == PASS:
+        AdditivityChecks(screen).run()
     if point.options.full_jacobian and point.report.verdict == PASS:
         full_jacobian(screen)
 

@@ -126,11 +126,23 @@ def spread(array: Any) -> Any:
     return copy
 
 
+def relaid(array: Any) -> Any:
+    """A copy in another layout: Fortran order where that is another one, else gaps between the elements."""
+    if array.ndim > 1 and array.flags.c_contiguous and not array.flags.f_contiguous:
+        return array.copy(order='F')
+    return spread(array) if array.flags.c_contiguous else array.copy(order='C')
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two arrays hold the same values, NaN and NaN included."""
     if type(a) is type(b) is np.ndarray and a.nbytes <= _SMALL and a.dtype == b.dtype and a.tobytes() == b.tobytes():
         return True
     return bool((a == b).all()) or bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def full(gradient: Any, x: Any) -> Any:
+    """The gradient of ``x``, or the zeros that None stands for."""
+    return get_array_module(x).zeros_like(x) if gradient is None else gradient
 
 
 def host(array: Any) -> Any:

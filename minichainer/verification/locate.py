@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minichainer.verification.bisection import wrong_elements
-from minichainer.verification.causes import element_cause, missing_cause, same_cause, unsummed_cause
+from minichainer.verification.causes import cause_of_second, element_cause, missing_cause, same_cause, unsummed_cause
 from minichainer.verification.directions import isotropic, relative, root_mean_square
 from minichainer.verification.ladder import first_step
 from minichainer.verification.leaves import host
@@ -281,9 +281,10 @@ class Locator:
 
     def _cause(self, found: Measured, cause: str | None) -> str:
         arguments = (self.screen, self.i, self.k, self.draws[0])
-        cause = missing_cause(*arguments) or cause or same_cause(*arguments) or unsummed_cause(*arguments)
+        other = cause_of_second(*arguments[:3]) if 0 not in self.draws else None
+        cause = other or missing_cause(*arguments) or cause or same_cause(*arguments) or unsummed_cause(*arguments)
         cause = cause or element_cause(*arguments, self._evidence(found))
-        if 0 not in self.draws:
+        if 0 not in self.draws and not other:
             cause += ' (only in the backward pass that can itself be differentiated)'
         return cause if self.point.order == 1 else f'second order only, {cause}'
 

@@ -13,6 +13,7 @@ import numpy as np
 from minichainer.backend import get_array_module
 from minichainer.verification.differences import check_pairs, describe_arrays
 from minichainer.verification.directions import signed
+from minichainer.verification.leaves import fresh_copy
 from minichainer.verification.options import Options
 from minichainer.verification.report import Failure, GradientReport
 from minichainer.verification.subject import Evaluation, Subject, flat_arrays
@@ -101,9 +102,9 @@ class Point:
         gys: list[Any] = [None] * len(self.values)
         for k in self.outputs:
             if k != o and others == 'zeros':
-                gys[k] = get_array_module(v).zeros_like(self.values[k])
+                gys[k] = times(self.upstream[k][0], 0)
             elif k != o and others == 'drawn':
-                gys[k] = self.upstream[k][0].copy()
+                gys[k] = fresh_copy(self.upstream[k][0])
         gys[o] = v
         return gys
 
@@ -120,8 +121,10 @@ class Point:
 
 
 def times(array: Any, factor: float) -> Any:
-    """A new array of the same dtype, also where NumPy would make a scalar."""
-    return get_array_module(array).asarray(array * array.dtype.type(factor))
+    """A new array of the same dtype and layout."""
+    copy = fresh_copy(array)
+    copy *= array.dtype.type(factor)
+    return copy
 
 
 def _scale(y: Any) -> float:

@@ -17,6 +17,7 @@ from minichainer.verification.leaves import fresh_copy, host, is_float, largest
 from minichainer.verification.paths import Move, Path
 from minichainer.verification.point import DRAWS, Point, times
 from minichainer.verification.quick import agrees
+from minichainer.verification.rounding import SINGLE, backward_noise
 from minichainer.verification.subject import Evaluation
 from minichainer.verification.verdict import judge
 
@@ -27,7 +28,8 @@ _SHARP, _BLURRED = 1e-4, 1e-1
 _QUANTUM_LEVELS = 22
 #: Changes of values that may be roundings, relative to the inputs and outputs; larger ones are jumps.
 _LARGEST_QUANTUM = 1e-6
-_SINGLE = 2.0**-23
+#: Size of the second upstream gradient, to find thresholds below which it is dropped; and gradients too small for it.
+_SMALL, _LEAST = 2.0**-50, 1e-250
 #: Rounding errors from which on elements are measured with their own noise instead of that of the whole output.
 _LOCAL_FROM = 1e-12
 
@@ -72,7 +74,8 @@ class Screen:
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
-        self.gradients = [[self._gradients(d, k, o) for k, o in enumerate(self.outputs)] for d in range(DRAWS)]
+        first = [self._first(k, o) for k, o in enumerate(self.outputs)]
+        self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
         self.values = [self.evaluation.arrays[o] for o in self.outputs]
         self.precision = max((float(np.finfo(y.dtype).eps) for y in self.values), default=2.0**-52)
         self._flat = [y.astype(np.float64, copy=False).ravel() for y in self.values]
@@ -81,6 +84,7 @@ class Screen:
         self._sizes = self._scales * np.array([norm(y) for y in self.values] * DRAWS)
         self.noise: dict[int, Any] = {}
         self._bases: dict[int, Any] = {}
+        self._backward_noise: dict[int, list[Any]] = {}
         self._gradient_lengths: dict[int, list[float]] = {}
 
     def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
@@ -109,31 +113,49 @@ class Screen:
         return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
 
     def _cast_upstream(self, o: int, d: int) -> Any:
-        v = self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype)
-        # The second one is small, to find thresholds of the upstream gradient.
-        return times(v, 2.0**-11) if d == 1 and v.dtype.itemsize >= 8 else v
+        return self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
 
-    def _gradients(self, d: int, k: int, o: int) -> list[Any]:
-        if d == 0 and self.native:
-            found = self.point.gradients[o]
-        else:
-            others = 'none' if self.point.options.check_undefined_grad else 'zeros'
-            gys = [None] * len(self.evaluation.outputs)
-            if others == 'zeros':
-                for other in self.outputs:
-                    gys[other] = times(self._cast_upstream(other, 0), 0)
-            gys[o] = self.upstream[d][k].copy()
-            found = self._vjp(gys, d == 1)
-        return found
+    def _first(self, k: int, o: int) -> list[Any]:
+        if self.native:
+            return self.point.gradients[o]
+        return self.evaluation.vjp(self.only(k, self.upstream[0][k]))
 
-    def _vjp(self, gys: list[Any], on_variables: bool) -> list[Any]:
-        """The second draw goes through the rules on Variables, if there are such."""
+    def _second(self, k: int, first: list[Any]) -> list[Any]:
+        """The gradients for the second draw, made small on the way, and by rules on Variables, if there are such."""
+        v = self.upstream[1][k]
+        if self._leaves_room([g for g in first if g is not None], v):
+            try:
+                with np.errstate(over='raise', under='raise'):
+                    found = self._on_variables(self.only(k, times(v, _SMALL)))
+                return [None if g is None else times(g, 1 / _SMALL) for g in found]
+            except FloatingPointError:
+                pass  # numbers on the way are too small already
+        return self._on_variables(self.only(k, v))
+
+    def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
+        """Whether gradients may be made small: in double precision, and where no absolute error is allowed."""
+        if self.point.options.nondet_tol or self.point.options.extra[0]:
+            return False
+        if any(a.dtype.itemsize < 8 for a in [v, *gradients]):
+            return False
+        return all(largest(g) > _LEAST or not g.any() for g in gradients)
+
+    def _on_variables(self, gys: list[Any]) -> list[Any]:
         try:
-            return self.evaluation.vjp(gys, on_variables)
+            return self.evaluation.vjp(gys, on_variables=True)
+        except FloatingPointError:
+            raise
         except Exception:
-            if not on_variables:
-                raise
-        return self.evaluation.vjp(gys)
+            return self.evaluation.vjp(gys)
+
+    def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
+        """Upstream gradients: ``v`` for one output; for the others zeros, or nothing where that is allowed."""
+        gys: list[Any] = [None] * len(self.evaluation.outputs)
+        if zeros or not self.point.options.check_undefined_grad:
+            for other, u in zip(self.outputs, self.upstream[0], strict=True):
+                gys[other] = times(u, 0)
+        gys[self.outputs[k]] = fresh_copy(v)
+        return gys
 
     def _stacked(self, k: int) -> Any:
         xp = get_array_module(self.values[k])
@@ -348,11 +370,25 @@ class Screen:
         return judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
 
     def _rounding(self, along: Along) -> Any:
-        return 16 * self._effective_precision(along.leaf) * along.spread
+        rounding = 16 * self._effective_precision(along.leaf) * along.spread
+        return np.maximum(rounding, self._backward_noise_along(along)) if along.leaf in self.noise else rounding
+
+    def _backward_noise_along(self, along: Along) -> Any:
+        """The rounding errors of the backward pass itself, which may be all that is left where its terms cancel."""
+        i = along.leaf
+        if i not in self._backward_noise:
+            gys = [self.only(k, self.upstream[d][k]) for d, k in self._pairs]
+            noise = [backward_noise(self.evaluation, g, i, self.point.rng, self.precision) for g in gys]
+            self._backward_noise[i] = [n.astype(np.float64, copy=False) for n in noise]
+        direction = np.asarray(along.direction)
+        if direction.shape != self.arrays[i].shape:
+            return 0.0  # elements one by one
+        direction = get_array_module(self.arrays[i]).asarray(direction)
+        return np.array([norm(n * direction) for n in self._backward_noise[i]])
 
     def _effective_precision(self, i: int) -> float:
         """Single precision at worst: functions may compute in float32 on the way, and so does their backward."""
-        return max(self.precision, min(self._relative_noise(i) / 4, _SINGLE))
+        return max(self.precision, min(self._relative_noise(i) / 4, SINGLE))
 
     def _widened(self, along: Along) -> tuple[Any, float]:
         """The user's tolerances of single elements, for sums of them whose errors have random signs."""
