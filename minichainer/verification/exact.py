@@ -47,7 +47,7 @@ class ExactChecks:
     # --- in place ----------------------------------------------------------------------------------------------
     def _unmodified(self, where: str) -> None:
         for i, (old, new) in enumerate(zip(self.point.arrays, self.arrays, strict=True)):
-            if not same(old, new):
+            if not self.point.subject.leaves[i].hidden and not same(old, new):
                 self._modified(i, f'modified in place: {where} changes {self.point.subject.leaves[i].label}')
 
     def _modified(self, i: int, cause: str, output: int = 0) -> None:

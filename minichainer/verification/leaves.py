@@ -28,6 +28,7 @@ class Leaf:
         must_be_none: Whether backward has to give None for it (``no_grads``).
         requires_grad: Whether the function gets a Variable that asks for a gradient.
         parameter: The Variable whose array this is, for parameters.
+        hidden: Whether the function uses it and the user has not passed it: it changes its dtype only.
     """
 
     name: int | str
@@ -37,6 +38,7 @@ class Leaf:
     must_be_none: bool = False
     requires_grad: bool = True
     parameter: Variable | None = None
+    hidden: bool = False
 
     def variable(self, array: Any) -> Variable:
         """The Variable that the function gets when this leaf has the value ``array``."""
@@ -110,6 +112,12 @@ def parameter_leaves(params: Sequence[Any], names: dict[int, str]) -> list[Leaf]
             raise ValueError(f'{label} is not initialized: call the link once, or initialize it, before the check')
         leaves.append(Leaf(name, label, p.array, is_float(p.array) and p.requires_grad, parameter=p))
     return leaves
+
+
+def hidden_leaves(params: Sequence[Any], dtype: Any) -> list[Leaf]:
+    """Parameters that are there to follow the inputs into another dtype: those that do not have it already."""
+    others = [p for p in params if is_float(p.array) and p.array.dtype != dtype]
+    return [Leaf('', '', p.array, False, requires_grad=False, parameter=p, hidden=True) for p in others]
 
 
 def fresh_copy(array: Any) -> Any:

@@ -94,19 +94,22 @@ class Screen:
         if all(a.dtype == x.dtype for a, x in zip(arrays, self.point.arrays, strict=True)):
             return self.point.arrays, native
         try:
-            with np.errstate(all='ignore'):
-                evaluation = self.point.subject.evaluate([fresh_copy(x) for x in arrays])
+            evaluation = self._evaluated(arrays)
         except Exception:
-            if dtype is not None:
-                raise
-            return self.point.arrays, self._again()
+            if dtype is None:
+                return self.point.arrays, self._again()
+            self.point.subject.type_check = False  # that dtype is what the user wants, whatever the function says
+            evaluation = self._evaluated(arrays)
         if self._comparable(evaluation):
             return arrays, evaluation
         return self.point.arrays, self._again()
 
+    def _evaluated(self, arrays: list[Any]) -> Evaluation:
+        return self.point.subject.evaluate([fresh_copy(x) for x in arrays])
+
     def _again(self) -> Evaluation:
         self.point.report.notes.append('The function does not take float64: measured in the dtype of the inputs.')
-        return self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
+        return self._evaluated(self.point.arrays)
 
     def _comparable(self, evaluation: Evaluation) -> bool:
         pairs = [(self.point.values[o], evaluation.arrays[o]) for o in self.outputs]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minichainer.backend import get_array_types
+from minichainer.configuration import using_config
 from minichainer.differentiate import grad
 from minichainer.functions.array.conversion import cast
 from minichainer.variable import Variable
@@ -42,6 +43,7 @@ class Subject:
             differentiate.
         calls: The counters.
         before_call: Called before each call, to set back what the last one may have left behind.
+        type_check: Whether functions may check the dtypes of their inputs.
     """
 
     name: str
@@ -49,17 +51,24 @@ class Subject:
     call: Callable[[list[Variable]], list[Variable | None]]
     calls: Calls
     before_call: Callable[[], None] = lambda: None
+    type_check: bool = True
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
         """Calls the function on these arrays, one per leaf."""
         self.before_call()
         variables = [leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)]
-        return Evaluation(self, variables, self.call(variables))
+        return Evaluation(self, variables, self._called(variables))
 
     def outputs(self, arrays: Sequence[Any]) -> list[Any]:
         """The outputs alone. The Variables are new each time, for a function may use their gradients."""
         self.before_call()
-        return self.call([leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)])
+        return self._called([leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)])
+
+    def _called(self, variables: list[Variable]) -> list[Variable | None]:
+        if self.type_check:
+            return self.call(variables)
+        with using_config('type_check', False):
+            return self.call(variables)
 
     @functools.cached_property
     def moving(self) -> list[int]:
@@ -189,7 +198,7 @@ def _upstream_leaf(base: Subject, output: int, array: Any) -> Leaf:
 
 
 def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[Variable]) -> Any:
-    """Differentiable gradients, one per leaf; zero where nothing depends on it."""
+    """Differentiable gradients, one per leaf that is not hidden; zero where nothing depends on it."""
     moving = base.moving
     found: list[Any] = [None] * len(moving)
     if pairs:
@@ -200,4 +209,4 @@ def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variab
     gradients: list[Any] = [None] * len(variables)
     for i, gx in zip(moving, found, strict=True):
         gradients[i] = Variable(variables[i].xp.zeros_like(variables[i].array)) if gx is None else gx
-    return gradients
+    return [gx for gx, leaf in zip(gradients, base.leaves, strict=True) if not leaf.hidden]
