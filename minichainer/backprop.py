@@ -110,11 +110,14 @@ def deposit(gradient: Any, node: Node, table: dict[Node, Any], owned: set[Node])
     elif node in owned:
         present += gradient
     else:
-        total = present + gradient
-        if not total.shape:  # NumPy gives scalars for 0-d arrays
-            total = numpy.asarray(total) if isinstance(total, numpy.generic) else total
-        table[node] = total
+        table[node] = total(present, gradient)
         owned.add(node)
+
+
+def total(present: Any, gradient: Any) -> Any:
+    """The sum of two gradients, arrays or Variables; an array also where NumPy makes a scalar of two without axes."""
+    added = present + gradient
+    return numpy.asarray(added) if isinstance(added, numpy.generic) else added
 
 
 def reachable(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Any]]:
@@ -303,7 +306,7 @@ def seed(roots: list[tuple[Node, Any]], table: dict[Node, Any]) -> None:
     for node, gradient in roots:
         if node in table and gradient is not None:
             present = table[node]
-            table[node] = gradient if present is None else present + gradient
+            table[node] = gradient if present is None else total(present, gradient)
 
 
 def keep(gradients: dict[Node, Any]) -> None:

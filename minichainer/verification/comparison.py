@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.directions import root_mean_square
 from minichainer.verification.leaves import largest
-from minichainer.verification.rounding import ROUNDINGS, SINGLE, backward_noise
+from minichainer.verification.rounding import ROUNDINGS, SINGLE
 from minichainer.verification.screen import Screen
 
 
@@ -30,17 +29,9 @@ def differ(screen: Screen, gys: Sequence[Any], i: int, found: Any, expected: Any
         if bool((off <= ROUNDINGS * screen.precision * scale).all()):
             return None
         atol, rtol = screen.point.options.extra
-        allowed = ROUNDINGS * (max(screen.precision, SINGLE) * scale + screen.precision * _on_the_way(screen, i))
+        allowed = ROUNDINGS * (max(screen.precision, SINGLE) * scale + screen.precision * screen.on_the_way(i))
         allowed = allowed + atol + screen.point.options.nondet_tol + rtol * abs(expected)
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
         if bool(bad.any()):
-            noise = backward_noise(screen.evaluation, gys, i, screen.point.rng, screen.precision)
-            bad &= off > allowed + 4 * largest(noise)
+            bad &= off > allowed + 4 * largest(screen.noise_of(gys, i))
     return bad if bool(bad.any()) else None
-
-
-def _on_the_way(screen: Screen, i: int) -> float:
-    """How large the numbers are that may cancel in a gradient: upstream gradients, and outputs per input."""
-    x = root_mean_square(screen.arrays[i]) or 1.0
-    pairs = zip(screen.upstream[0], screen.values, strict=True)
-    return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)

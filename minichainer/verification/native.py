@@ -54,9 +54,9 @@ def _rounding(screen: Screen, k: int, i: int) -> Any:
     """How much the gradient changes when everything is rounded to the narrow dtype: in the wide one, where that is
     measured for each element, and in the narrow one, where terms that cancel leave nothing but their rounding."""
     point, epsilon = screen.point, _epsilon(screen, k, i)
-    wide = jitter(point, screen.arrays, screen.only(k, screen.upstream[0][k]), i, epsilon)
+    wide = jitter(point, screen.arrays, screen.only(k, screen.upstream[0][k]), i, epsilon, epsilon)
     o = screen.outputs[k]
-    narrow = jitter(point, point.arrays, point.only(o, point.upstream[o][0]), i, epsilon)
+    narrow = jitter(point, point.arrays, point.only(o, point.upstream[o][0]), i, epsilon, epsilon)
     return wide + 4 * largest(narrow.astype(np.float64))
 
 

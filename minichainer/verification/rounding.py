@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.verification.directions import generator
 from minichainer.verification.leaves import fresh_copy, full
 from minichainer.verification.point import Point
-from minichainer.verification.subject import Evaluation
 
 #: Rounding errors of a backward pass, in units of the dtype's epsilon and of the largest element.
 ROUNDINGS = 64.0
@@ -19,29 +19,39 @@ SINGLE = 2.0**-23
 _TRIALS = 3
 
 
-def backward_noise(
-    evaluation: Evaluation, gys: Sequence[Any], i: int, rng: np.random.Generator, epsilon: float
+def jitter(
+    point: Point,
+    arrays: Sequence[Any],
+    gys: Sequence[Any],
+    i: int,
+    epsilon: float,
+    upstream_epsilon: float,
+    on_variables: bool = False,
 ) -> Any:
-    """How much the gradient of leaf ``i`` changes when the upstream gradients do by a few roundings.
+    """How much the gradient of leaf ``i`` changes when all that it depends on does by a few roundings.
 
-    The backward pass is linear in them, so this is the rounding of its terms, also where these cancel.
+    The backward pass is linear in the upstream gradients, so with these alone it is the rounding of its terms, also
+    where they cancel.
+
+    Args:
+        point: Where the function is checked.
+        arrays: The leaves.
+        gys: Upstream gradients.
+        i: Position of the leaf.
+        epsilon: Of the leaves, 0 to leave them as they are.
+        upstream_epsilon: Of the upstream gradients.
+        on_variables: Whether the rules on Variables are asked.
     """
-    x = evaluation.variables[i].array
-    center, change = full(evaluation.vjp(gys)[i], x), 0.0
-    for _ in range(_TRIALS):
-        change = change + abs(full(evaluation.vjp([_shaken(rng, gy, epsilon) for gy in gys])[i], x) - center)
-    return 4 * change
+    subject, rng, x = point.subject, generator(0), arrays[i]
 
+    def gradient(epsilon: float, upstream_epsilon: float) -> Any:
+        moved = [_shaken(rng, x, epsilon if j in subject.moving else 0.0) for j, x in enumerate(arrays)]
+        evaluation = subject.evaluate(moved)
+        vjp = evaluation.vjp_of_variables if on_variables else evaluation.vjp
+        return full(vjp([_shaken(rng, gy, upstream_epsilon) for gy in gys])[i], x)
 
-def jitter(point: Point, arrays: Sequence[Any], gys: Sequence[Any], i: int, epsilon: float) -> Any:
-    """How much the gradient of leaf ``i`` changes when everything that it depends on does by a few roundings."""
-    subject, rng = point.subject, point.rng
-    center, change = full(subject.evaluate([fresh_copy(x) for x in arrays]).vjp(gys)[i], arrays[i]), 0.0
-    for _ in range(_TRIALS):
-        moving = [_shaken(rng, x, epsilon if j in subject.moving else 0.0) for j, x in enumerate(arrays)]
-        found = subject.evaluate(moving).vjp([_shaken(rng, gy, epsilon) for gy in gys])[i]
-        change = change + abs(full(found, center) - center)
-    return 4 * change
+    center = gradient(0.0, 0.0)
+    return 4 * sum(abs(gradient(epsilon, upstream_epsilon) - center) for _ in range(_TRIALS))
 
 
 def _shaken(rng: np.random.Generator, array: Any, epsilon: float) -> Any:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.directions import isotropic, relative
+from minichainer.verification.directions import isotropic, relative, root_mean_square
 from minichainer.verification.directions import silent_norm as norm
 from minichainer.verification.ladder import Curve, Slopes, first_step, fixed_step, measured_noise, slopes
 from minichainer.verification.leaves import fresh_copy, host, is_float, largest
 from minichainer.verification.paths import Move, Path
 from minichainer.verification.point import DRAWS, Point, times
 from minichainer.verification.quick import agrees
-from minichainer.verification.rounding import SINGLE, backward_noise
+from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.subject import Evaluation
 from minichainer.verification.verdict import judge
 
@@ -30,6 +30,9 @@ _QUANTUM_LEVELS = 22
 _LARGEST_QUANTUM = 1e-6
 #: Size of the second upstream gradient, to find thresholds below which it is dropped; and gradients too small for it.
 _SMALL, _LEAST = 2.0**-50, 1e-250
+#: How much a gradient changes, relative to the numbers on the way, if it is for roundings of the inputs alone; where
+#: it does more, it depends on which of them are equal, or the like.
+_NO_MORE_THAN_ROUNDING = 1e-9
 #: Rounding errors from which on elements are measured with their own noise instead of that of the whole output.
 _LOCAL_FROM = 1e-12
 
@@ -46,6 +49,7 @@ class Along:
         spread: Root of the sum of squares of the terms that were summed up to ``analytic``.
         size: Sum of their absolute values.
         length: By what a tolerance of single elements is multiplied.
+        noise: Rounding errors of ``analytic``, once they have been measured.
     """
 
     leaf: int
@@ -55,6 +59,7 @@ class Along:
     spread: Any
     size: Any
     length: Any
+    noise: Any = 0.0
 
 
 class Screen:
@@ -129,11 +134,11 @@ class Screen:
         if self._leaves_room([g for g in first if g is not None], v):
             try:
                 with np.errstate(over='raise', under='raise'):
-                    found = self._on_variables(self.only(k, times(v, _SMALL)))
+                    found = self.evaluation.vjp_of_variables(self.only(k, times(v, _SMALL)))
                 return [None if g is None else times(g, 1 / _SMALL) for g in found]
             except FloatingPointError:
                 pass  # numbers on the way are too small already
-        return self._on_variables(self.only(k, v))
+        return self.evaluation.vjp_of_variables(self.only(k, v))
 
     def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
         """Whether gradients may be made small: in double precision, and where no absolute error is allowed."""
@@ -142,14 +147,6 @@ class Screen:
         if any(a.dtype.itemsize < 8 for a in [v, *gradients]):
             return False
         return all(largest(g) > _LEAST or not g.any() for g in gradients)
-
-    def _on_variables(self, gys: list[Any]) -> list[Any]:
-        try:
-            return self.evaluation.vjp(gys, on_variables=True)
-        except FloatingPointError:
-            raise
-        except Exception:
-            return self.evaluation.vjp(gys)
 
     def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
         """Upstream gradients: ``v`` for one output; for the others zeros, or nothing where that is allowed."""
@@ -209,7 +206,22 @@ class Screen:
             self._gradient_lengths[i] = [norm(self.gradient(d, k, i)) for d, k in self._pairs]
         return analytic, [size * length for size in self._gradient_lengths[i]]
 
-    def along(self, i: int, direction: Any, max_calls: int | None = None, path: Path | None = None) -> Along:
+    def local_start(self, i: int, k: int, direction: Any) -> float:
+        """The largest step at which values change by a small part of their size, if backward is right."""
+        on_device = get_array_module(self.arrays[i]).asarray(direction)
+        steepest = max(norm(self.gradient(d, k, i) * on_device) for d in range(DRAWS))
+        usual = self._first_step(i) or first_step(self.precision)
+        size = norm(self.values[k]) * max(self._scales)
+        return min(usual, usual * size / steepest) if steepest and size else usual
+
+    def along(
+        self,
+        i: int,
+        direction: Any,
+        max_calls: int | None = None,
+        path: Path | None = None,
+        start: float | None = None,
+    ) -> Along:
         """Measures the slopes along a direction and puts backward's beside them."""
         on_device = get_array_module(self.arrays[i]).asarray(direction)
         terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs]
@@ -217,9 +229,11 @@ class Screen:
             analytic = np.array([float(t.sum()) for t in terms])
             size = np.array([float(abs(t).sum()) for t in terms])
             spread = np.array([norm(t) for t in terms])
-        found = self._slopes(i, path or self.path(i, direction), max_calls)
+        found = self._slopes(i, path or self.path(i, direction), max_calls, start)
         several = 1 if np.count_nonzero(direction) == 1 else 4
-        return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)))
+        known = self.backward_noise(i) if i in self.noise else []
+        noise = np.array([norm(n * on_device) for n in known]) if known else 0.0
+        return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)), noise)
 
     def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
         """As :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
@@ -228,7 +242,9 @@ class Screen:
         found = self._slopes_together(i, self._element_curves(i, elements, scales), levels, start)
         repeated = np.repeat(scales, len(chosen))
         analytic = np.stack(chosen, axis=1).ravel() * repeated
-        return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated)
+        known = self.backward_noise(i) if i in self.noise else []
+        noise = np.stack([host(n).ravel()[elements] for n in known], axis=1).ravel() * repeated if known else 0.0
+        return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated, noise)
 
     def _moves(self, i: int, elements: Any, scales: Any) -> list[Move]:
         x, xp = self.arrays[i], get_array_module(self.arrays[i])
@@ -271,11 +287,12 @@ class Screen:
             return max(self.precision, self._relative_noise(i) / 4), None
         return self.precision, self.noise.get(i)
 
-    def _slopes(self, i: int, curve: Curve, max_calls: int | None) -> Slopes:
+    def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
         if self.point.options.eps is not None:
             return fixed_step(curve, self.precision, self.point.options.eps)
         noise = self.noise.get(i)
-        return slopes(curve, self.precision, max_calls=max_calls, start=self._first_step(i), noise=noise)
+        start = self._first_step(i) if start is None else start
+        return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
 
     def _slopes_together(self, i: int, curves: Sequence[Path], levels: int, start: float | None) -> Slopes:
         def curve(t: float) -> tuple[Any, Any]:
@@ -326,19 +343,26 @@ class Screen:
         return base + self._scales * np.array(norms * DRAWS)
 
     # --- verdicts ----------------------------------------------------------------------------------------------
-    def measure_noise(self, i: int, measured: Sequence[Along]) -> None:
-        """From now on counts with the rounding errors that leaf ``i`` really meets inside the function."""
+    def measure_noise(self, i: int, measured: Sequence[Along], nearby: bool = False) -> None:
+        """From now on counts with the rounding errors that leaf ``i`` really meets inside the function.
+
+        Args:
+            i: Position of the leaf.
+            measured: Slopes, with the steps that count.
+            nearby: Whether these steps are much smaller than usual, and the usual ones say nothing about the point.
+        """
         if i in self.noise:
             return
-        self.noise[i] = np.max([self._noise_along(i, a) for a in measured], axis=0)
+        self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
 
-    def _noise_along(self, i: int, along: Along) -> Any:
+    def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
         curve = self.path(i, along.direction)
         best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
         scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
         plateau = np.where(along.found.noise > 8 * self.precision * self.base(i), along.found.noise, 0.0)
         measured = [measured_noise(curve, s) for s in sorted(scales)]
-        return np.max([plateau, self._quantum(i, along.direction), *measured], axis=0)
+        quantum = np.zeros_like(plateau) if nearby else self._quantum(i, along.direction)
+        return np.max([plateau, quantum, *measured], axis=0)
 
     def _quantum(self, i: int, direction: Any) -> Any:
         """Rounding errors from the smallest change that each element of the outputs is capable of.
@@ -374,20 +398,30 @@ class Screen:
 
     def _rounding(self, along: Along) -> Any:
         rounding = 16 * self._effective_precision(along.leaf) * along.spread
-        return np.maximum(rounding, self._backward_noise_along(along)) if along.leaf in self.noise else rounding
+        return np.maximum(rounding, along.noise)
 
-    def _backward_noise_along(self, along: Along) -> Any:
+    def backward_noise(self, i: int) -> list[Any]:
         """The rounding errors of the backward pass itself, which may be all that is left where its terms cancel."""
-        i = along.leaf
         if i not in self._backward_noise:
             gys = [self.only(k, self.upstream[d][k]) for d, k in self._pairs]
-            noise = [backward_noise(self.evaluation, g, i, self.point.rng, self.precision) for g in gys]
-            self._backward_noise[i] = [n.astype(np.float64, copy=False) for n in noise]
-        direction = np.asarray(along.direction)
-        if direction.shape != self.arrays[i].shape:
-            return 0.0  # elements one by one
-        direction = get_array_module(self.arrays[i]).asarray(direction)
-        return np.array([norm(n * direction) for n in self._backward_noise[i]])
+            self._backward_noise[i] = [
+                self.noise_of(g, i, d == 1) for g, (d, _) in zip(gys, self._pairs, strict=True)
+            ]
+        return self._backward_noise[i]
+
+    def noise_of(self, gys: list[Any], i: int, on_variables: bool = False) -> Any:
+        """The rounding errors of one backward pass, element by element."""
+        noise = jitter(self.point, self.arrays, gys, i, 0.0, self.precision, on_variables)
+        all_of_it = jitter(self.point, self.arrays, gys, i, self.precision, self.precision, on_variables)
+        if largest(all_of_it) <= _NO_MORE_THAN_ROUNDING * self.on_the_way(i):
+            noise = noise + all_of_it
+        return noise.astype(np.float64, copy=False)
+
+    def on_the_way(self, i: int) -> float:
+        """How large the numbers are that may cancel in a gradient: upstream gradients, and outputs per input."""
+        x = root_mean_square(self.arrays[i]) or 1.0
+        pairs = zip(self.upstream[0], self.values, strict=True)
+        return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)
 
     def _effective_precision(self, i: int) -> float:
         """Single precision at worst: functions may compute in float32 on the way, and so does their backward."""

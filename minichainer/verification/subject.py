@@ -117,6 +117,15 @@ class Evaluation:
                 found[i] = None if gradient is None else gradient.array
         return found
 
+    def vjp_of_variables(self, upstream: Sequence[Any]) -> list[Any]:
+        """The same by the rules on Variables, if there are such."""
+        try:
+            return self.vjp(upstream, on_variables=True)
+        except FloatingPointError:
+            raise
+        except Exception:
+            return self.vjp(upstream)
+
 
 def subject_of(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dict[str, Any]) -> Subject:
     """The user's function: ``leaves`` are those of ``inputs``, then the parameters."""
