@@ -18,7 +18,10 @@ def cause_of_second(screen: Screen, i: int, k: int) -> str | None:
     found, x = screen.gradient(1, k, i), screen.arrays[i]
     gys = screen.only(k, screen.upstream[1][k])
     large, plain = (full(screen.evaluation.vjp(gys, on)[i], x) for on in (True, False))
-    if differ(screen, gys, i, found, large, largest(large)) is not None:
+    other = full(screen.elsewhere.vjp_of_variables(gys)[i], x)
+    if differ(screen, gys, i, other, large, largest(large)) is not None:
+        return 'depends on layout: wrong where the inputs are not contiguous in C order'
+    if differ(screen, gys, i, found, other, largest(other)) is not None:
         return 'not linear in the upstream gradient: wrong where the upstream gradient is tiny, as small as 2**-50'
     if differ(screen, gys, i, found, plain, largest(plain)) is not None:
         return None

@@ -13,7 +13,9 @@ from minichainer.verification.rounding import ROUNDINGS, SINGLE
 from minichainer.verification.screen import Screen
 
 
-def differ(screen: Screen, gys: Sequence[Any], i: int, found: Any, expected: Any, scale: float) -> Any:
+def differ(
+    screen: Screen, gys: Sequence[Any], i: int, found: Any, expected: Any, scale: float, exact: bool = False
+) -> Any:
     """Where two gradients of leaf ``i`` differ by more than rounding; None where they do not.
 
     Args:
@@ -23,13 +25,16 @@ def differ(screen: Screen, gys: Sequence[Any], i: int, found: Any, expected: Any
         found: One gradient.
         expected: The other one, put together from parts.
         scale: The largest element of the parts.
+        exact: Whether nothing is computed in single precision on the way.
     """
     with np.errstate(all='ignore'):
         off = abs(found - expected)
         if bool((off <= ROUNDINGS * screen.precision * scale).all()):
             return None
         atol, rtol = screen.point.options.extra
-        allowed = ROUNDINGS * (max(screen.precision, SINGLE) * scale + screen.precision * screen.on_the_way(i))
+        allowed = ROUNDINGS * (
+            max(screen.precision, 0.0 if exact else SINGLE) * scale + screen.precision * screen.on_the_way(gys, i)
+        )
         allowed = allowed + atol + screen.point.options.nondet_tol + rtol * abs(expected)
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
         if bool(bad.any()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.configuration import config, using_config
 from minichainer.verification.leaves import fresh_copy, full, largest, same
-from minichainer.verification.point import Point, times
+from minichainer.verification.point import SMALL, Point, times
+from minichainer.verification.rounding import ROUNDINGS
 from minichainer.verification.subject import Evaluation
+from minichainer.verification.threads import in_another_thread
 
 #: How the graph's own checks of a user's backward begin.
 _STRUCTURE = re.compile(r'backward of .* returned a wrong (number of gradients|gradient for input)')
@@ -140,17 +144,57 @@ class ExactChecks:
 
     # --- the same again ----------------------------------------------------------------------------------------
     def _stale_or_random(self) -> None:
-        self._call_on_other_data()
-        for o in self.point.gradients:
-            again = self._again(self.first, o)
+        other = self._call_on_other_data()
+        found = in_another_thread(self._all_again, train=not config.train)
+        if found is None or self._unequal(found):
+            here = self._all_again()
+            if found is not None and not self._unequal(here) and not self._unequal(self._all_again()):
+                self._surroundings()
+            found = here if found is None or self._unequal(here) else found
+        for o, again in found.items():
             for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
                 index = self.differ(g, h)
                 if index is not None:
                     self._not_repeated(o, i, index, again)
+        if other is not None:
+            self._backward_on_other_data(other)
 
     def _again(self, evaluation: Evaluation, o: int) -> list[Any]:
         others = 'none' if self.point.options.check_undefined_grad else 'zeros'
         return self._vjp(evaluation, self.point.only(o, fresh_copy(self.point.upstream[o][0]), others), o)
+
+    def _all_again(self) -> dict[int, list[Any]]:
+        return {o: self._again(self.first, o) for o in self.point.gradients}
+
+    def _unequal(self, found: dict[int, list[Any]]) -> tuple[int, int, Any] | None:
+        """Output, leaf and index of a gradient that is not the first one, by more than rounding."""
+        for o, again in found.items():
+            for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
+                index = self.differ(g, h)
+                if index is not None and not self._is_rounding(g, h):
+                    return o, i, index
+        return None
+
+    def _is_rounding(self, g: Any, h: Any) -> bool:
+        if g is None or h is None:
+            return False
+        with np.errstate(all='ignore'):
+            return bool((abs(g - h) <= ROUNDINGS * np.finfo(g.dtype).eps * largest(g)).all())
+
+    def _surroundings(self) -> None:
+        """After a difference in another thread alone: is it the thread, or is it ``config.train``?"""
+        cause = 'depends on thread: backward gives another result in another thread than that of the forward pass'
+        found = in_another_thread(self._all_again)
+        if found is None or not self._unequal(found):
+            cause = 'depends on config: backward looks at config.train, which may have changed since the forward pass'
+            with using_config('train', not config.train):
+                found = self._all_again()
+        place = self._unequal(found)
+        if place is not None:
+            o, i, index = place
+            values = {'numeric': at(self.point.gradients[o][i], index), 'analytic': at(found[o][i], index)}
+            self.point.fail(o, i, cause, index=index, **values)
+            raise Stop
 
     def _not_repeated(self, o: int, i: int, index: Any, again: list[Any]) -> None:
         point = self.point
@@ -166,16 +210,24 @@ class ExactChecks:
             point.fail(o, i, cause + '; keep what it needs per call, not in a shared place', **values)
         raise Stop
 
-    def _call_on_other_data(self) -> None:
+    def _backward_on_other_data(self, evaluation: Evaluation) -> None:
+        """A backward that remembers results by their upstream gradients will take these for those of the point."""
+        for o in self.point.gradients:
+            v = self.point.upstream[o][1]
+            with contextlib.suppress(Exception):
+                evaluation.vjp(self.point.only(o, times(v, SMALL if v.dtype.itemsize >= 8 else 1.0)))
+
+    def _call_on_other_data(self) -> Evaluation | None:
         others = [_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array) for leaf in self._leaves]
         try:
             with np.errstate(all='ignore'):
-                self.point.subject.evaluate(others)
+                evaluation = self.point.subject.evaluate(others)
         except Exception:
-            pass  # other data may be refused; what is being asked is what the call leaves behind
+            evaluation = None  # other data may be refused; what is being asked is what the call leaves behind
         for leaf, array in zip(self._leaves, self.arrays, strict=True):
             if leaf.parameter is not None:
                 leaf.parameter.array = array
+        return evaluation
 
     @property
     def _leaves(self) -> list[Any]:

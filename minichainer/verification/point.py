@@ -21,6 +21,9 @@ from minichainer.verification.subject import Evaluation, Subject, flat_arrays
 #: Upstream gradients per output.
 DRAWS = 2
 
+#: Size of the second one, to find thresholds below which upstream gradients are dropped.
+SMALL = 2.0**-50
+
 #: Given in place of upstream gradients: the function has to be a loss, a single output of shape ``()``.
 LOSS = object()
 

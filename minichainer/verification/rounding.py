@@ -11,12 +11,13 @@ from minichainer.backend import get_array_module
 from minichainer.verification.directions import generator
 from minichainer.verification.leaves import fresh_copy, full
 from minichainer.verification.point import Point
+from minichainer.verification.subject import Evaluation
 
 #: Rounding errors of a backward pass, in units of the dtype's epsilon and of the largest element.
 ROUNDINGS = 64.0
 #: The precision that a function may compute in on the way, whatever the dtypes of its inputs and outputs are.
 SINGLE = 2.0**-23
-_TRIALS = 3
+_TRIALS = 4
 
 
 def jitter(
@@ -44,14 +45,19 @@ def jitter(
     """
     subject, rng, x = point.subject, generator(0), arrays[i]
 
-    def gradient(epsilon: float, upstream_epsilon: float) -> Any:
-        moved = [_shaken(rng, x, epsilon if j in subject.moving else 0.0) for j, x in enumerate(arrays)]
-        evaluation = subject.evaluate(moved)
+    def evaluated(epsilon: float) -> Evaluation:
+        return subject.evaluate(
+            [_shaken(rng, x, epsilon if j in subject.moving else 0.0) for j, x in enumerate(arrays)]
+        )
+
+    def gradient(evaluation: Evaluation, upstream_epsilon: float) -> Any:
         vjp = evaluation.vjp_of_variables if on_variables else evaluation.vjp
         return full(vjp([_shaken(rng, gy, upstream_epsilon) for gy in gys])[i], x)
 
-    center = gradient(0.0, 0.0)
-    return 4 * sum(abs(gradient(epsilon, upstream_epsilon) - center) for _ in range(_TRIALS))
+    fixed = evaluated(0.0)
+    center = gradient(fixed, 0.0)
+    moved = (evaluated(epsilon) if epsilon else fixed for _ in range(_TRIALS))
+    return 4 * sum(abs(gradient(evaluation, upstream_epsilon) - center) for evaluation in moved)
 
 
 def _shaken(rng: np.random.Generator, array: Any, epsilon: float) -> Any:
@@ -60,6 +66,6 @@ def _shaken(rng: np.random.Generator, array: Any, epsilon: float) -> Any:
         return None
     copy = fresh_copy(array)
     if epsilon:
-        signs = get_array_module(array).asarray(rng.choice([-1.0, 1.0], array.shape))
-        copy *= (1 + 4 * epsilon * signs).astype(array.dtype)
+        off = get_array_module(array).asarray(rng.uniform(-4 * epsilon, 4 * epsilon, array.shape))
+        copy[...] = copy * (1 + off)
     return copy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from minichainer.backend import get_array_module
 from minichainer.verification.directions import isotropic, relative, root_mean_square
 from minichainer.verification.directions import silent_norm as norm
 from minichainer.verification.ladder import Curve, Slopes, first_step, fixed_step, measured_noise, slopes
-from minichainer.verification.leaves import fresh_copy, host, is_float, largest
+from minichainer.verification.leaves import fresh_copy, host, is_float, largest, relaid
 from minichainer.verification.paths import Move, Path
-from minichainer.verification.point import DRAWS, Point, times
+from minichainer.verification.point import DRAWS, SMALL, Point, times
 from minichainer.verification.quick import agrees
 from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.subject import Evaluation
@@ -28,8 +28,8 @@ _SHARP, _BLURRED = 1e-4, 1e-1
 _QUANTUM_LEVELS = 22
 #: Changes of values that may be roundings, relative to the inputs and outputs; larger ones are jumps.
 _LARGEST_QUANTUM = 1e-6
-#: Size of the second upstream gradient, to find thresholds below which it is dropped; and gradients too small for it.
-_SMALL, _LEAST = 2.0**-50, 1e-250
+#: Gradients that are too small to be made still smaller.
+_LEAST = 1e-250
 #: How much a gradient changes, relative to the numbers on the way, if it is for roundings of the inputs alone; where
 #: it does more, it depends on which of them are equal, or the like.
 _NO_MORE_THAN_ROUNDING = 1e-9
@@ -79,6 +79,7 @@ class Screen:
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
+        self.elsewhere = self.laid_out(relaid)
         first = [self._first(k, o) for k, o in enumerate(self.outputs)]
         self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
         self.values = [self.evaluation.arrays[o] for o in self.outputs]
@@ -123,22 +124,48 @@ class Screen:
     def _cast_upstream(self, o: int, d: int) -> Any:
         return self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
 
+    def laid_out(self, layout: Callable[[Any], Any]) -> Evaluation:
+        """A call of the function on inputs in another layout; the usual one where it takes none, or gives others."""
+        leaves = self.point.subject.leaves
+        arrays = [
+            layout(x) if is_float(x) and x.size > 1 and leaf.parameter is None else fresh_copy(x)
+            for leaf, x in zip(leaves, self.arrays, strict=True)
+        ]
+        if all(x.size < 2 for x, leaf in zip(arrays, leaves, strict=True) if leaf.parameter is None):
+            return self.evaluation
+        try:
+            evaluation = self.point.subject.evaluate(arrays)
+        except Exception:
+            return self.evaluation
+        pairs = [(evaluation.arrays[o], self.evaluation.arrays[o]) for o in self.outputs]
+        return evaluation if all(_nearly(y, z) for y, z in pairs) else self.evaluation
+
     def _first(self, k: int, o: int) -> list[Any]:
         if self.native:
             return self.point.gradients[o]
         return self.evaluation.vjp(self.only(k, self.upstream[0][k]))
 
     def _second(self, k: int, first: list[Any]) -> list[Any]:
-        """The gradients for the second draw, made small on the way, and by rules on Variables, if there are such."""
+        """The gradients for the second draw: by rules on Variables, for inputs in another layout, made small."""
+        try:
+            return self._made_small(k, first)
+        except Exception:
+            if self.elsewhere is self.evaluation:
+                raise
+        self.elsewhere = self.evaluation  # backward may refuse a layout
+        return self._made_small(k, first)
+
+    def _made_small(self, k: int, first: list[Any]) -> list[Any]:
+        """The gradients for the second draw, from a small multiple of it where numbers leave room for that."""
         v = self.upstream[1][k]
         if self._leaves_room([g for g in first if g is not None], v):
             try:
                 with np.errstate(over='raise', under='raise'):
-                    found = self.evaluation.vjp_of_variables(self.only(k, times(v, _SMALL)))
-                return [None if g is None else times(g, 1 / _SMALL) for g in found]
+                    found = self.elsewhere.vjp_of_variables(self.only(k, times(v, SMALL)))
+                return [None if g is None else times(g, 1 / SMALL) for g in found]
             except FloatingPointError:
                 pass  # numbers on the way are too small already
-        return self.evaluation.vjp_of_variables(self.only(k, v))
+        return self.elsewhere.vjp_of_variables(self.only(k, v))
 
     def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
         """Whether gradients may be made small: in double precision, and where no absolute error is allowed."""
@@ -413,14 +440,14 @@ class Screen:
         """The rounding errors of one backward pass, element by element."""
         noise = jitter(self.point, self.arrays, gys, i, 0.0, self.precision, on_variables)
         all_of_it = jitter(self.point, self.arrays, gys, i, self.precision, self.precision, on_variables)
-        if largest(all_of_it) <= _NO_MORE_THAN_ROUNDING * self.on_the_way(i):
+        if largest(all_of_it) <= _NO_MORE_THAN_ROUNDING * self.on_the_way(gys, i):
             noise = noise + all_of_it
         return noise.astype(np.float64, copy=False)
 
-    def on_the_way(self, i: int) -> float:
+    def on_the_way(self, gys: list[Any], i: int) -> float:
         """How large the numbers are that may cancel in a gradient: upstream gradients, and outputs per input."""
         x = root_mean_square(self.arrays[i]) or 1.0
-        pairs = zip(self.upstream[0], self.values, strict=True)
+        pairs = [(gys[o], y) for o, y in zip(self.outputs, self.values, strict=True) if gys[o] is not None]
         return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)
 
     def _effective_precision(self, i: int) -> float:
@@ -456,6 +483,12 @@ def project(point: Point, i: int, direction: Any) -> Any:
     if tangent is None or point.subject.leaves[i].parameter is not None:
         return direction
     return np.asarray(tangent(direction), np.float64)
+
+
+def _nearly(y: Any, z: Any) -> bool:
+    if y is None or y.shape != z.shape:
+        return False
+    return y is z or bool((abs(y - z) <= 1e-9 * largest(z)).all())
 
 
 def _finite(array: Any) -> bool:

@@ -94,15 +94,18 @@ class Evaluation:
         """The arrays of the outputs."""
         return [None if y is None else y.array for y in self.outputs]
 
-    def vjp(self, upstream: Sequence[Any], on_variables: bool = False) -> list[Any]:
+    def vjp(
+        self, upstream: Sequence[Any], on_variables: bool = False, wanted: Sequence[int] | None = None
+    ) -> list[Any]:
         """The gradients of all leaves (None where there is none), for upstream gradients of some outputs.
 
         Args:
             upstream: One per output, or None.
             on_variables: Compute them as in a pass that is itself to be differentiated.
+            wanted: Positions of the leaves whose gradients are asked for; all that have some by default.
         """
         pairs = [(y, gy) for y, gy in zip(self.outputs, upstream, strict=True) if y is not None and gy is not None]
-        wanted = self.subject.wanted
+        wanted = self.subject.wanted if wanted is None else wanted
         found: list[Any] = [None] * len(self.variables)
         if pairs and wanted:
             self.subject.calls.backward += 1

@@ -26,7 +26,7 @@ SNAPSHOTS = {
         lambda: check_gradients(F.tanh, X, seed=1),
         """
         check_gradients passed for tanh: the gradients are right.
-        # calls of the function, 8 backward passes; seed 1
+        # calls of the function, 10 backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(tanh, inputs, seed=1)
         """,
     ),
