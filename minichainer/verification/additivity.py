@@ -59,9 +59,9 @@ class AdditivityChecks:
         """Adds what is wrong to the report."""
         screen = self.screen
         alone = [[full(g, x) for g, x in zip(gs, screen.arrays, strict=True)] for gs in screen.gradients[0]]
-        if len(alone) > 1 and self._outputs_together(alone):
-            return
         together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
+        if len(alone) > 1 and self._outputs_together(together, alone):
+            return
         if self._leaves_alone(together):
             return
         parts, evaluation = self._parts(), screen.laid_out(backwards)
@@ -70,11 +70,13 @@ class AdditivityChecks:
         if len(known) == len(parts) and self._off(together, known):
             self._explain(parts, known, evaluation)
 
-    def _outputs_together(self, alone: Sequence[Gradients]) -> bool:
+    def _outputs_together(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
         """All outputs, also with upstream gradients of very different size, and all but one of a few."""
+        if self._add(self._off(together, alone), together, alone, _TOGETHER):
+            return True
         count = len(alone)
-        scales = [[1.0] * count]
-        if self._is_exact(alone):
+        scales = []
+        if self._is_exact(together, alone):
             scales += [[_FAR] + [1.0] * (count - 1), [1.0] + [_FAR] * (count - 1)]
         if 2 < count <= _FEW:
             scales += [[float(k != missing) for k in range(count)] for missing in range(count)]
@@ -82,19 +84,18 @@ class AdditivityChecks:
             upstream = [times(v, s) if s else None for v, s in zip(self.drawn, row, strict=True)]
             parts = [[s * g for g in gs] for s, gs in zip(row, alone, strict=True)]
             found = self._vjp(upstream)
-            cause = _TOGETHER if len(set(row)) == 1 else _SIZES if all(row) else _SOME
+            cause = _SIZES if all(row) else _SOME
             if self._add(self._off(found, parts, upstream=upstream if _FAR in row else None), found, parts, cause):
                 return True
         return False
 
-    def _is_exact(self, alone: Sequence[Gradients]) -> bool:
+    def _is_exact(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
         """Whether sums are off by no more than double precision explains: nothing is computed in single precision."""
         if self.screen.precision > _DOUBLE:
             return False
-        found = self._vjp(self.drawn)
         for i in self.moving:
             scale = sum(largest(part[i]) for part in alone)
-            off = abs(found[i] - sum(part[i] for part in alone))
+            off = abs(together[i] - sum(part[i] for part in alone))
             if not bool((off <= ROUNDINGS * self.screen.precision * scale).all()):
                 return False
         return True

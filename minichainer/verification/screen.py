@@ -28,8 +28,8 @@ _SHARP, _BLURRED = 1e-4, 1e-1
 _QUANTUM_LEVELS = 22
 #: Changes of values that may be roundings, relative to the inputs and outputs; larger ones are jumps.
 _LARGEST_QUANTUM = 1e-6
-#: Gradients that are too small to be made still smaller.
-_LEAST = 1e-250
+#: Smaller numbers lose digits; gradients that are too small to be made still smaller.
+_TINIEST, _LEAST = 16 * float(np.finfo(np.float64).tiny), 1e-250
 #: How much a gradient changes, relative to the numbers on the way, if it is for roundings of the inputs alone; where
 #: it does more, it depends on which of them are equal, or the like.
 _NO_MORE_THAN_ROUNDING = 1e-9
@@ -424,8 +424,8 @@ class Screen:
         return judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
 
     def _rounding(self, along: Along) -> Any:
-        rounding = 16 * self._effective_precision(along.leaf) * along.spread
-        return np.maximum(rounding, along.noise)
+        rounding = np.maximum(16 * self._effective_precision(along.leaf) * along.spread, along.noise)
+        return rounding + _TINIEST * along.length
 
     def backward_noise(self, i: int) -> list[Any]:
         """The rounding errors of the backward pass itself, which may be all that is left where its terms cancel."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ Result = TypeVar('Result')
 
 
 def in_another_thread(call: Callable[[], Result], **settings: Any) -> Result | None:
-    """What ``call`` gives in a new thread with the settings of this one; None where it raises or waits in vain.
+    """What ``call`` gives in a thread of its own with the settings of this one; None where it raises, or waits.
 
     Args:
         call: Takes nothing.
@@ -35,7 +36,47 @@ def in_another_thread(call: Callable[[], Result], **settings: Any) -> Result | N
                     stack.enter_context(using_config(name, value))
             found.append(call())
 
-    thread = threading.Thread(target=run, name='gradient check', daemon=True)
-    thread.start()
-    thread.join(_PATIENCE)
+    worker = _idle_worker()
+    if worker.finishes(run):
+        _idle.append(worker)
     return found[0] if found else None
+
+
+class _Worker:
+    """A thread that does one thing after the other, for starting one takes as long as a small check."""
+
+    def __init__(self) -> None:
+        self._given: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name='gradient check', daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            self._given.get()()
+            self._done.put(True)
+
+    def is_alive(self) -> bool:
+        """False in a process that was forked off: threads stay behind."""
+        return self._thread.is_alive()
+
+    def finishes(self, run: Callable[[], None]) -> bool:
+        """Runs it; False if it takes too long, and then this worker must not be asked again."""
+        self._given.put(run)
+        try:
+            return self._done.get(timeout=_PATIENCE)
+        except queue.Empty:
+            return False
+
+
+_idle: list[_Worker] = []
+
+
+def _idle_worker() -> _Worker:
+    while True:
+        try:
+            worker = _idle.pop()
+        except IndexError:
+            return _Worker()
+        if worker.is_alive():
+            return worker
