@@ -43,7 +43,6 @@ CONDITIONAL = [
 PLANTED = PLAIN + CONDITIONAL
 #: Blind spots: measured apart.
 BEYOND = [
-    *planted_linearity.BEYOND,
     *planted_behaviour.BEYOND,
     *planted_conditions.BEYOND,
     *planted_elsewhere.BEYOND,
