@@ -12,7 +12,7 @@ from minichainer.verification.additivity import AdditivityChecks
 from minichainer.verification.directions import generator
 from minichainer.verification.exact import ExactChecks, Stop
 from minichainer.verification.jacobian import full_jacobian
-from minichainer.verification.leaves import spread
+from minichainer.verification.leaves import is_float, spread
 from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.locate import Locator
 from minichainer.verification.message import text_of
@@ -66,7 +66,7 @@ def _upstream_of(point: Point) -> list[Any]:
 def _examine_order(point: Point) -> None:
     exact = ExactChecks(point)
     exact.run()
-    if point.subject.moving and not any(np.asarray(y).dtype.kind == 'f' for y in point.values):
+    if point.subject.moving and not any(is_float(y) for y in point.values):
         warnings.warn('nothing to check, no output of the function is an array of floats', stacklevel=5)
     point.outputs = [o for o in point.outputs if o in point.gradients]
     if not point.outputs:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, get_device_from_array
 from minichainer.configuration import config, using_config
 from minichainer.verification.leaves import fresh_copy, full, largest, same
 from minichainer.verification.point import SMALL, Point, times
@@ -164,7 +164,8 @@ class ExactChecks:
         return self._vjp(evaluation, self.point.only(o, fresh_copy(self.point.upstream[o][0]), others), o)
 
     def _all_again(self) -> dict[int, list[Any]]:
-        return {o: self._again(self.first, o) for o in self.point.gradients}
+        with get_device_from_array(*self.arrays).create_context():  # every thread has a current device of its own
+            return {o: self._again(self.first, o) for o in self.point.gradients}
 
     def _unequal(self, found: dict[int, list[Any]]) -> tuple[int, int, Any] | None:
         """Output, leaf and index of a gradient that is not the first one, by more than rounding."""
