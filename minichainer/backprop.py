@@ -121,11 +121,14 @@ def _add(gradient: Any, present: Any, node: Node, table: dict[Node, Any], owned:
     if node in owned:
         present += gradient
     else:
-        total = present + gradient
-        if not total.shape:  # NumPy gives scalars for 0-d arrays
-            total = numpy.asarray(total) if isinstance(total, numpy.generic) else total
-        table[node] = total
+        table[node] = total(present, gradient)
         owned.add(node)
+
+
+def total(present: Any, gradient: Any) -> Any:
+    """The sum of two gradients, arrays or Variables; an array also where NumPy makes a scalar of two without axes."""
+    added = present + gradient
+    return numpy.asarray(added) if isinstance(added, numpy.generic) else added
 
 
 def reachable(roots: Iterable[Node], ends: Iterable[Node] = ()) -> tuple[list[Node], dict[Node, Any]]:
@@ -352,7 +355,7 @@ def seed(roots: list[tuple[Node, Any]], table: dict[Node, Any]) -> None:
         if node in table and gradient is not None:
             present = table[node]
             with cuda.get_device_from_array(gradient):
-                table[node] = gradient if present is None else present + gradient
+                table[node] = gradient if present is None else total(present, gradient)
 
 
 def keep(gradients: dict[Node, Any]) -> None:
