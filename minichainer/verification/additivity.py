@@ -15,7 +15,8 @@ import numpy as np
 from minichainer.backend import get_array_module
 from minichainer.verification.comparison import differ
 from minichainer.verification.directions import signed
-from minichainer.verification.leaves import backwards, full, largest, relaid
+from minichainer.verification.layouts import backwards, laid_out, relaid
+from minichainer.verification.leaves import full, largest
 from minichainer.verification.linearity import NAME, add_elements
 from minichainer.verification.point import times
 from minichainer.verification.rounding import ROUNDINGS
@@ -64,7 +65,7 @@ class AdditivityChecks:
             return
         if self._leaves_alone(together):
             return
-        parts, evaluation = self._parts(), screen.laid_out(backwards)
+        parts, evaluation = self._parts(), laid_out(screen.evaluation, screen.arrays, backwards)
         found = [self._tried(part, evaluation) for part in parts]
         known = [g for g in found if g is not None]
         if len(known) == len(parts) and self._off(together, known):
