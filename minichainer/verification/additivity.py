@@ -63,7 +63,7 @@ class AdditivityChecks:
         together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
         if len(alone) > 1 and self._outputs_together(together, alone):
             return
-        if self._leaves_alone(together):
+        if not self.point.options.conditions or self._leaves_alone(together):
             return
         parts, evaluation = self._parts(), laid_out(screen.evaluation, screen.arrays, backwards)
         found = [self._tried(part, evaluation) for part in parts]
@@ -106,7 +106,7 @@ class AdditivityChecks:
         if len(self.moving) < 2:
             return False
         for i in self.moving[:_FEW]:
-            found = [g * 0 for g in together]
+            found = list(together)
             found[i] = full(self.screen.evaluation.vjp(self._gys(self.drawn), wanted=[i])[i], self.screen.arrays[i])
             off = self._off(found, [together], [i])
             if self._add(off, found, [together], _ALONE):

@@ -80,7 +80,8 @@ class Screen:
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
-        self.elsewhere = laid_out(self.evaluation, self.arrays, relaid)
+        conditions = self.point.options.conditions
+        self.elsewhere = laid_out(self.evaluation, self.arrays, relaid) if conditions else self.evaluation
         first = [self._first(k, o) for k, o in enumerate(self.outputs)]
         self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
         self.values = [self.evaluation.arrays[o] for o in self.outputs]
