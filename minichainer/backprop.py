@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -25,6 +25,7 @@ import numpy
 from minichainer._checks import as_raw
 from minichainer._observers import observers
 
+_ndarray = numpy.ndarray
 _commit_lock = threading.Lock()
 
 
@@ -43,13 +44,34 @@ class Node:
     loss_scale: Any
     view: Any
 
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        """Passes the gradient of an ordinary (first-order) pass on to the edges."""
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+        """The gradient arrays of the edges in an ordinary (first-order) pass.
+
+        Args:
+            gradient: the upstream gradient, an array; for a function with several outputs a list of them, None for
+                an output without.
+            wanted: the nodes that need a gradient; None for all that require one.
+            table: what has reached the nodes so far, for a user's ``backward_accumulate``.
+
+        Returns:
+            One array per edge, None where there is none or none is wanted.
+        """
         raise NotImplementedError
 
-    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
-        """Passes the gradient of a differentiable pass, a Variable, on to the edges."""
+    def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+        """The same in a differentiable pass: the gradients are Variables, and how they come about is recorded."""
         raise NotImplementedError
+
+    def conform(self, gx: Any, edge: Node) -> Any:
+        """The gradient with the dtype and the shape of the place that it is for; see ``DefinedNode``."""
+        return gx
+
+
+def is_wanted(edge: Node, wanted: Container[Node] | None) -> bool:
+    """Whether a pass needs a gradient at this place."""
+    if wanted is None:
+        return edge.level > 0 or edge.requires_grad
+    return edge in wanted
 
 
 class LeafNode(Node):
@@ -87,137 +109,128 @@ class OutputNode(Node):
         self.shape, self.dtype = array.shape, array.dtype
         self.name = self.grad_value = self.loss_scale = self.view = None
 
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        self.receive_variable(gradient, table)
-
-    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
-        function: Any = self.edges[0]  # type: ignore[index]
-        if function in table:
-            if table[function] is None:
-                table[function] = [None] * function.output_count
-            table[function][self.index] = gradient
 
 
-def deposit(gradient: Any, node: Node, table: dict[Node, Any], owned: set[Node]) -> None:
-    """Adds a gradient array to what has reached ``node`` so far.
+def run(
+    roots: Iterable[tuple[Node, Any]],
+    variables: bool = False,
+    wanted: Container[Node] | None = None,
+    keep: Any = None,
+    watchers: Sequence[Any] = (),
+) -> tuple[dict[Node, Any], dict[Node, Any]]:
+    """A backward pass: the one place where gradients are handed on from node to node.
 
-    The first one may be somebody else's array and is kept by reference; the second makes a new array, which the
-    pass owns; from the third on that one is added to in place.
-    """
-    present = table[node]
-    if present is None:
-        table[node] = gradient
-    elif node in owned:
-        present += gradient
-    else:
-        total = present + gradient
-        if not total.shape:  # NumPy gives scalars for 0-d arrays
-            total = numpy.asarray(total) if isinstance(total, numpy.generic) else total
-        table[node] = total
-        owned.add(node)
-
-
-def reachable(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Any]]:
-    """Everything that gradients of ``roots`` can reach.
-
-    Returns:
-        The nodes with edges, those to go through first at the end; and the table, all of its values None.
-    """
-    table: dict[Node, Any] = dict.fromkeys(roots)
-    levels: list[list[Node]] = [[] for _ in range(1 + max((node.level for node in table), default=0))]
-    outputs: dict[int, list[Node]] = {}
-    for node in list(table):
-        if node.edges is not None:
-            _enter(node, table, levels, outputs)
-    nodes: list[Node] = []
-    for level in reversed(levels):
-        for node in level:
-            for edge in node.edges:  # type: ignore[union-attr]
-                if edge in table:
-                    continue
-                if edge.edges is None:
-                    if edge.requires_grad:
-                        table[edge] = None
-                elif edge.__class__ is OutputNode:
-                    table[edge] = None
-                    _enter(edge, table, levels, outputs)
-                else:
-                    table[edge] = None
-                    levels[edge.level].append(edge)
-    for number, level in enumerate(levels):
-        nodes += reversed(level)
-        if number in outputs:
-            nodes += outputs[number]
-    return nodes, table
-
-
-def _enter(node: Node, table: dict[Node, Any], levels: list[list[Node]], outputs: dict[int, list[Node]]) -> None:
-    """Puts a node on its level; for one of several outputs its function, after all outputs of the level."""
-    if node.__class__ is OutputNode:
-        outputs.setdefault(node.level, []).append(node)
-        node = node.edges[0]  # type: ignore[index]
-        if node in table:
-            return
-        table[node] = None
-    levels[node.level].append(node)
-
-
-def leading_to(
-    targets: Iterable[Node], nodes: list[Node], table: dict[Node, Any]
-) -> tuple[list[Node], dict[Node, Any]]:
-    """The part of :func:`reachable`'s result that lies on a way to one of ``targets``."""
-    needed = {node for node in targets if node in table}
-    on_way = []
-    for node in nodes:
-        if not needed.isdisjoint(node.edges):  # type: ignore[arg-type]
-            needed.add(node)
-            on_way.append(node)
-    return on_way, {node: None for node in table if node in needed}
-
-
-def run(nodes: list[Node], table: dict[Node, Any]) -> None:
-    """An ordinary pass: raw arrays, nothing watched. Leaves alone remain in the table; ``nodes`` is used up."""
-    owned: set[Node] = set()
-    while nodes:
-        node = nodes.pop()
-        gradient = table.pop(node)
-        if gradient is not None:
-            node.receive(gradient, table, owned)
-
-
-def run_watched(
-    nodes: list[Node], table: dict[Node, Any], variables: bool, keep: Any, watchers: list[Any]
-) -> dict[Node, Any]:
-    """A pass with anything beyond :func:`run`: Variables as gradients, gradients kept, hooks, debug mode.
+    Nodes are gone through level by level, from high to low, and within a level in the order in which gradients reached
+    them. The first gradient to reach a place may be somebody else's array and is kept by reference; the second makes a
+    new array, which the pass owns; from the third on that one is added to in place.
 
     Args:
-        nodes: as from :func:`reachable`; used up.
-        table: as from :func:`reachable`, with the roots' gradients; leaves alone remain.
-        variables: the gradients are Variables, and how they come about is recorded in the graph.
-        keep: the nodes whose gradients are wanted; ``all`` for every one, None for none.
+        roots: nodes and their gradients: arrays, or Variables in a differentiable pass; those of one node add up.
+        variables: how the gradients come about is recorded in the graph.
+        wanted: the nodes that need a gradient; None for all that require one.
+        keep: the nodes whose gradients are to be kept; ``all`` for every one, None for none.
         watchers: called as ``watcher(node, gradient, table)`` before each step; each returns None or a function
             to be called after the step.
 
     Returns:
-        The gradients of the nodes in ``keep``.
+        The gradients of the leaves, and of the nodes in ``keep``.
     """
+    table: dict[Node, Any] = {}
+    buckets: dict[int, list[Any]] = {}
     kept: dict[Node, Any] = {}
     owned: set[Node] = set()
-    while nodes:
-        node = nodes.pop()
-        gradient = table.pop(node)
-        if gradient is None:
-            continue
-        if keep is all or (keep is not None and node in keep):
-            kept[node] = gradient
-        after = [watcher(node, gradient, table) for watcher in watchers]
-        if variables:
-            node.receive_variable(gradient, table)
-        else:
-            node.receive(gradient, table, owned)
-        for done in filter(None, after):
-            done()
-    return kept
+    watched = bool(watchers) or keep is not None
+    for node, gradient in roots:
+        if node in table:
+            table[node] = _sum_of(table[node], gradient)
+        elif gradient is not None:
+            table[node] = gradient
+            if node.edges is not None:
+                _enter(node, table, buckets)
+    level = -1
+    while buckets:
+        if level not in buckets:
+            level = max(buckets)
+        for node in buckets.pop(level):
+            gradient = table.pop(node, None)
+            if gradient is None:
+                continue
+            if gradient is _AT_OUTPUTS:
+                gradient = node.take_from_outputs(table, kept, keep)
+            if watched:
+                if keep is all or (keep is not None and node in keep):
+                    kept[node] = gradient
+                after = [watcher(node, gradient, table) for watcher in watchers]
+            found = node.pullback_variables(gradient, wanted, table) if variables else node.pullback(gradient, wanted, table)
+            place = -1
+            for edge in node.edges:
+                place += 1
+                gx = found[place]
+                if gx.__class__ is not _ndarray or gx.dtype is not edge.dtype:
+                    gx = node.conform(gx, edge) if is_wanted(edge, wanted) else None
+                    if gx is None:
+                        continue
+                present = table.get(edge)
+                if present is None:
+                    table[edge] = gx
+                    if edge.edges is not None:
+                        _enter(edge, table, buckets)
+                elif edge in owned:
+                    present += gx
+                else:
+                    table[edge] = _sum_of(present, gx)
+                    if not variables:
+                        owned.add(edge)
+            if watched:
+                for done in filter(None, after):
+                    done()
+        level -= 1
+    return table, kept
+
+
+#: Stands in the table for the gradient of a function with several outputs: it is collected from these.
+_AT_OUTPUTS: Any = object()
+
+
+def _enter(node: Any, table: dict[Node, Any], buckets: dict[int, list[Any]]) -> None:
+    """Notes that a node is to be gone through, which a gradient has reached; for one of several outputs its function."""
+    if node.__class__ is OutputNode:
+        (node,) = node.edges
+        if node in table:
+            return
+        table[node] = _AT_OUTPUTS
+    level = node.level
+    if level in buckets:
+        buckets[level].append(node)
+    else:
+        buckets[level] = [node]
+
+
+def _sum_of(present: Any, gradient: Any) -> Any:
+    total = present + gradient
+    return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy makes scalars of 0-d sums
+
+
+def reachable(roots: Iterable[Node]) -> set[Node]:
+    """Everything that gradients of ``roots`` can reach, these included."""
+    reached: set[Node] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            waiting += node.edges or ()
+    return reached
+
+
+def between(outputs: Iterable[Node], inputs: Iterable[Node]) -> set[Node]:
+    """The nodes on a way from ``inputs`` to ``outputs``, both included."""
+    reached = reachable(outputs)
+    on_way = reached.intersection(inputs)
+    for node in sorted(reached, key=lambda node: (node.level, node.__class__ is OutputNode)):
+        if node.edges is not None and not on_way.isdisjoint(node.edges):
+            on_way.add(node)
+    return on_way
 
 
 # A gradient that nothing else refers to may become a leaf's own without a copy. How many references the
@@ -284,26 +297,11 @@ def propagate(
         variables: make the pass differentiable.
         loss_scale: noted in the leaves, for optimizers.
     """
-    nodes, table = reachable([node for node, _ in roots])
-    seed(roots, table)
-    watchers = observers()
-    kept: dict[Node, Any] = {}
-    if variables or retain_grad or watchers:
-        kept = run_watched(nodes, table, variables, all if retain_grad else None, watchers)
-    else:
-        run(nodes, table)
+    table, kept = run(roots, variables, None, all if retain_grad else None, observers())
     for root, _ in roots:
         root.grad_value = None
     keep(kept)
     (commit_variables if variables else commit_arrays)(table, loss_scale)
-
-
-def seed(roots: list[tuple[Node, Any]], table: dict[Node, Any]) -> None:
-    """Puts the initial gradients into the table; those of one node add up."""
-    for node, gradient in roots:
-        if node in table and gradient is not None:
-            present = table[node]
-            table[node] = gradient if present is None else present + gradient
 
 
 def keep(gradients: dict[Node, Any]) -> None:

@@ -109,9 +109,9 @@ def grad(
 def _gradients_of(
     targets: list[Node], roots: list[tuple[Node, Any]], retain_grad: bool, variables: bool
 ) -> list[Any]:
-    nodes, table = backprop.leading_to(targets, *backprop.reachable([node for node, _ in roots]))
-    backprop.seed(roots, table)
-    kept = backprop.run_watched(nodes, table, variables, all if retain_grad else set(targets), observers())
+    wanted = backprop.between([node for node, _ in roots], targets)
+    roots = [(node, gradient) for node, gradient in roots if node in wanted]
+    table, kept = backprop.run(roots, variables, wanted, all if retain_grad else set(targets), observers())
     if retain_grad:
         backprop.keep(kept)
     kept.update(table)

@@ -355,7 +355,7 @@ class Variable(Operators):
 
     def unchain_backward(self) -> None:
         """Cuts every function that it was computed from out of the graph, for truncated backpropagation in time."""
-        for node in backprop.reachable([self.edge])[0]:
+        for node in backprop.reachable([self.edge]):
             cut(node)
 
     # --- devices -----------------------------------------------------------------------------------------------

@@ -1,38 +1,116 @@
 """The ways to call an op and to go backward through it, cheapest first.
 
-Each does what ``FunctionNode.apply`` and ``DefinedNode.receive`` do, for the usual case of NumPy arrays with nothing
+Each does what ``FunctionNode.apply`` and ``DefinedNode.pullback`` do, for the usual case of NumPy arrays with nothing
 watching; for anything else it calls them. These lines run once per op of every model: they are written out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
+import types
 import numpy
 
 from minichainer import configuration, ops
 from minichainer.backend import get_array_module
-from minichainer.backprop import Node, deposit
+from minichainer.backprop import Node
 from minichainer.configuration import config
 from minichainer.function_hook import get_function_hooks
-from minichainer.function_node import check_arrays
-from minichainer.functions._node import DefinedNode, Spec, conform, rule_names
+from minichainer.functions._node import DefinedNode, Spec, rule_names
+from minichainer.recorder import check_arrays, constant, record
 from minichainer.variable import Variable, as_variable
 
-_new = object.__new__
 _missing: Any = object()
+_new = object.__new__
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
 
 def caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    """The function that applies an op."""
-    if spec.arguments == ['x']:
-        return _static_unary_caller(spec, cls) if spec.static_parameters else _unary_caller(spec, cls)
-    if len(spec.rules) == 2 and not spec.static_parameters:
-        return _binary_caller(spec, cls)
-    return _general_caller(spec, cls)
+    """The function that applies an op: the short way to a node, for NumPy arrays with nothing watching.
+
+    It does what ``FunctionNode.apply`` does then; for anything else it calls that.
+    """
+    compute, mixed, elementwise = spec.on_numpy, spec.mixed, spec.elementwise
+    count, arity = len(spec.rules), len(spec.parameters)
+    keeps_y, keeps_inputs, keeps = spec.kept == ['y'], spec.kept == spec.arguments, bool(spec.kept)
+
+    def call(*args: Any, **kwargs: Any) -> Variable:
+        if kwargs or len(args) != arity:
+            args = spec.bound(args, kwargs)
+        if count == 1:
+            x = args[0]
+            if x.__class__ is not Variable:
+                x = as_variable(x)
+            array = x._data
+            if configuration.nondefault or type(array) is not _ndarray:
+                return _apply(spec, cls, (x,), args[1:])
+            dtype = array.dtype
+            if dtype is not _float32 and dtype is not _float64:
+                spec.check((array,), args[1:])
+            y = compute(array) if arity == 1 else compute(array, *args[1:])
+            inputs: tuple[Any, ...] = (array,)
+            edges: tuple[Any, ...] = (x._node or x.edge,)
+            level = edges[0].level
+        elif count == 2:
+            x, other = args[0], args[1]
+            if x.__class__ is not Variable or other.__class__ is not Variable:
+                if mixed is not None and not (isinstance(x, Variable) and isinstance(other, Variable)):
+                    return mixed(x, other)
+                x, other = as_variable(x), as_variable(other)
+            inputs = array, operand = x._data, other._data
+            if configuration.nondefault or type(array) is not _ndarray or type(operand) is not _ndarray:
+                return _apply(spec, cls, (x, other), args[2:])
+            dtype = array.dtype
+            if dtype is not operand.dtype or (dtype is not _float32 and dtype is not _float64):
+                spec.check(inputs, args[2:])
+            elif elementwise and array.shape != operand.shape:
+                spec.check_shapes(inputs, args[2:])
+            y = compute(array, operand) if arity == 2 else compute(array, operand, *args[2:])
+            edges = (x._node or x.edge, other._node or other.edge)
+            level, level1 = edges[0].level, edges[1].level
+            if level1 > level:
+                level = level1
+        else:
+            variables = [as_variable(x) for x in args[:count]]
+            inputs = tuple([x._data for x in variables])
+            if configuration.nondefault or any([type(x) is not _ndarray for x in inputs]):
+                return _apply(spec, cls, tuple(variables), args[count:])
+            dtype = inputs[0].dtype
+            spec.check(inputs, args[count:])
+            y = compute(*inputs, *args[count:])
+            edges = tuple([x._node or x.edge for x in variables])
+            level = max([edge.level for edge in edges])
+        if type(y) is not _ndarray or y.dtype is not dtype:
+            y = spec.as_result(y, dtype)
+        if not level and not any([edge.requires_grad for edge in edges]):
+            return constant(y)
+        node = _new(cls)
+        node.edges = edges
+        node.level = level + 1
+        node.shape = y.shape
+        node.dtype = y.dtype
+        if keeps_y:
+            node.saved = (y,)
+        elif keeps_inputs:
+            node.saved = inputs
+        elif keeps:
+            node.saved = spec.keep(inputs, y, args[count:])
+        if arity > count:
+            node.static = args[count:]
+        result = _new(Variable)
+        result._data = y
+        result._node = node
+        return result
+
+    return own_copy(call)
+
+
+def own_copy(function: Any) -> Any:
+    """The function with code of its own: the interpreter adapts code to what passes through it, here to one op."""
+    code = function.__code__.replace()
+    return types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
 
 
 def _apply(spec: Spec, cls: type[DefinedNode], inputs: tuple[Any, ...], static: tuple[Any, ...]) -> Variable:
@@ -41,235 +119,48 @@ def _apply(spec: Spec, cls: type[DefinedNode], inputs: tuple[Any, ...], static: 
     if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks()):
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, spec.label(static))
-        return _without_graph(spec.compute(arrays, static), any([x.requires_grad for x in variables]))
+        return constant(spec.compute(arrays, static), any([x.requires_grad for x in variables]))
     node = _new(cls)
     if static:
         node.static = static
     return node.apply(variables)[0]
 
 
-def _without_graph(array: Any, requires_grad: bool = False) -> Variable:
-    if not requires_grad:
-        return Variable(array, requires_grad=False)
-    result = _new(Variable)
-    result._data = array
-    return result
-
-
-def _general_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    count = len(spec.rules)
-
-    def call(*args: Any, **kwargs: Any) -> Variable:
-        if len(args) < count:
-            args = spec.arrays_of(args, kwargs)
-        static = spec.static_values(args[count:], kwargs)
-        variables = [x if type(x) is Variable else as_variable(x) for x in args[:count]]
-        if configuration.nondefault:
-            return _apply(spec, cls, tuple(variables), static)
-        arrays = [x._data for x in variables]
-        for array in arrays:
-            if type(array) is not _ndarray:
-                return _apply(spec, cls, tuple(variables), static)
-        y = spec.compute(arrays, static)
-        edges = tuple([x._node or x.edge for x in variables])
-        for edge in edges:
-            if edge.requires_grad:
-                break
-        else:
-            return _without_graph(y)
-        node = _new(cls)
-        node.edges = edges
-        level = 0
-        for edge in edges:
-            if edge.level > level:
-                level = edge.level
-        node.level = level + 1
-        node.shape = y.shape
-        node.dtype = y.dtype
-        node.static = static
-        if spec.kept:
-            node.saved = spec.keep(arrays, y, static)
-        result = _new(Variable)
-        result._data = y
-        result._node = node
-        return result
-
-    return call
-
-
-def _unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    compute, kept, kinds = spec.on_numpy, spec.kept, spec.kinds
-    keeps_x = kept == spec.arguments
-    keeps_y = kept == ['y']
-
-    def call(x: Any) -> Variable:
-        if x.__class__ is not Variable:
-            x = as_variable(x)
-        array = x._data
-        if configuration.nondefault or type(array) is not _ndarray:
-            return _apply(spec, cls, (x,), ())
-        dtype = array.dtype
-        if dtype is not _float32 and dtype is not _float64 and dtype.kind not in kinds:
-            raise spec.wrong_kind(dtype, ())
-        y = compute(array)
-        if type(y) is not _ndarray or y.dtype is not dtype:
-            y = spec.as_result(y, dtype)
-        source = x._node
-        if source is None:
-            source = x.edge
-        if not source.requires_grad:
-            return _without_graph(y)
-        node = _new(cls)
-        node.edges = (source,)
-        node.level = source.level + 1
-        node.shape = y.shape
-        node.dtype = y.dtype
-        if keeps_y:
-            node.saved = (y,)
-        elif keeps_x:
-            node.saved = (array,)
-        elif kept:
-            node.saved = spec.keep((array,), y, ())
-        result = _new(Variable)
-        result._data = y
-        result._node = node
-        return result
-
-    return call
-
-
-def _static_unary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    compute, kept, kinds, count = spec.on_numpy, spec.kept, spec.kinds, len(spec.static_parameters)
-
-    def call(x: Any, *static: Any, **kwargs: Any) -> Variable:
-        if kwargs or len(static) != count:
-            static = spec.static_values(static, kwargs)
-        if type(x) is not Variable:
-            x = as_variable(x)
-        array = x._data
-        if configuration.nondefault or type(array) is not _ndarray:
-            return _apply(spec, cls, (x,), static)
-        dtype = array.dtype
-        if dtype is not _float32 and dtype is not _float64 and dtype.kind not in kinds:
-            raise spec.wrong_kind(dtype, static)
-        y = compute(array, *static)
-        if type(y) is not _ndarray or y.dtype is not dtype:
-            y = spec.as_result(y, dtype)
-        source = x._node
-        if source is None:
-            source = x.edge
-        if not source.requires_grad:
-            return _without_graph(y)
-        node = _new(cls)
-        node.edges = (source,)
-        node.level = source.level + 1
-        node.shape = y.shape
-        node.dtype = y.dtype
-        node.static = static
-        if kept:
-            node.saved = spec.keep((array,), y, static)
-        result = _new(Variable)
-        result._data = y
-        result._node = node
-        return result
-
-    return call
-
-
-def _binary_caller(spec: Spec, cls: type[DefinedNode]) -> Callable[..., Any]:
-    compute, mixed, elementwise = spec.on_numpy, spec.mixed, spec.elementwise
-    keeps, keeps_both = bool(spec.kept), spec.kept == spec.arguments
-
-    def call(x0: Any = _missing, x1: Any = _missing, **named: Any) -> Variable:
-        if x0.__class__ is not Variable or x1.__class__ is not Variable:
-            if x0 is _missing or x1 is _missing or named:
-                x0, x1 = spec.arrays_of(tuple([x for x in (x0, x1) if x is not _missing]), named)
-            if mixed is not None and not (isinstance(x0, Variable) and isinstance(x1, Variable)):
-                return mixed(x0, x1)
-            x0, x1 = as_variable(x0), as_variable(x1)
-        array0, array1 = x0._data, x1._data
-        if configuration.nondefault or type(array0) is not _ndarray or type(array1) is not _ndarray:
-            return _apply(spec, cls, (x0, x1), ())
-        dtype = array0.dtype
-        if dtype is not array1.dtype or (dtype is not _float32 and dtype is not _float64):
-            spec.check_dtypes((array0, array1), ())
-        unequal = not elementwise or array0.shape != array1.shape
-        if unequal and elementwise:
-            spec.check_shapes((array0, array1), ())
-        y = compute(array0, array1)
-        if type(y) is not _ndarray or y.dtype is not dtype:
-            y = spec.as_result(y, dtype)
-        source0 = x0._node or x0.edge
-        source1 = x1._node or x1.edge
-        if not (source0.requires_grad or source1.requires_grad):
-            return _without_graph(y)
-        node = _new(cls)
-        node.edges = (source0, source1)
-        level0, level1 = source0.level, source1.level
-        node.level = (level0 if level0 > level1 else level1) + 1
-        node.shape = y.shape
-        node.dtype = y.dtype
-        if keeps_both:
-            node.saved = (array0, array1)
-        elif keeps:
-            node.saved = spec.keep((array0, array1), y, ())
-        if unequal:
-            node.broadcasts = True
-        result = _new(Variable)
-        result._data = y
-        result._node = node
-        return result
-
-    return call
-
-
-def unary_receive(spec: Spec) -> Callable[..., None]:
+def unary_pullback(spec: Spec) -> Callable[..., Any]:
     """Ordinary backward of an op with one array, whose rule takes what is saved and nothing else."""
     rule: Any = spec.rules[0]
     on_numpy, reshapes, saves_one = ops.on_numpy, not spec.elementwise, len(spec.kept) == 1
 
-    def receive(self: Any, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
+    def pullback(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
         m = on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
         saved = self.saved
         gx = rule(m, gradient, saved[0]) if saves_one else rule(m, gradient, *saved)
-        (edge,) = self.edges
-        if type(gx) is not _ndarray or gx.dtype is not edge.dtype or (reshapes and gx.shape != edge.shape):
-            gx = conform(gx, edge, self)
-        if table[edge] is None:
-            table[edge] = gx
-        else:
-            deposit(gx, edge, table, owned)
+        return (self.conform(gx, self.edges[0]) if reshapes else gx,)
 
-    return receive
+    return own_copy(pullback)
 
 
-def binary_receive(spec: Spec) -> Callable[..., None]:
+def binary_pullback(spec: Spec) -> Callable[..., Any]:
     """Ordinary backward of an op with two arrays, whose rules take what is saved and nothing else."""
     rule0, rule1 = (_on_saved(spec, index) for index in range(2))
     on_numpy = ops.on_numpy
 
-    def receive(self: Any, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
+    def pullback(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
         m = on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
         edge0, edge1 = self.edges
-        saved, broadcasts = self.saved, self.broadcasts
-        if edge0 in table:
-            gx = rule0(m, gradient, *saved)
-            if broadcasts or type(gx) is not _ndarray or gx.dtype is not edge0.dtype:
-                gx = conform(gx, edge0, self)
-            if table[edge0] is None:
-                table[edge0] = gx
-            else:
-                deposit(gx, edge0, table, owned)
-        if edge1 in table:
-            gx = rule1(m, gradient, *saved)
-            if broadcasts or type(gx) is not _ndarray or gx.dtype is not edge1.dtype:
-                gx = conform(gx, edge1, self)
-            if table[edge1] is None:
-                table[edge1] = gx
-            else:
-                deposit(gx, edge1, table, owned)
+        saved = self.saved
+        g0 = g1 = None
+        if edge0.level or edge0.requires_grad if wanted is None else edge0 in wanted:
+            g0 = rule0(m, gradient, *saved)
+            if g0.shape != edge0.shape:
+                g0 = self.conform(g0, edge0)
+        if edge1.level or edge1.requires_grad if wanted is None else edge1 in wanted:
+            g1 = rule1(m, gradient, *saved)
+            if g1.shape != edge1.shape:
+                g1 = self.conform(g1, edge1)
+        return g0, g1
 
-    return receive
+    return own_copy(pullback)
 
 
 def _on_saved(spec: Spec, index: int) -> Any:

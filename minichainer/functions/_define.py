@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._call import binary_receive, caller, unary_receive
+from minichainer.functions._call import binary_pullback, caller, unary_pullback
 from minichainer.functions._node import DefinedNode, Rule, Spec
 
 Body = Callable[..., Any]
@@ -117,11 +117,11 @@ def _op(spec: Spec) -> Body:
         'spec': spec, 'is_elementwise': spec.elementwise, '__module__': spec.body.__module__
     }  # fmt: skip
     if len(spec.rules) == 1 and spec.rules[0] is not None and spec.takes_saved[0]:
-        attributes['receive'] = unary_receive(spec)
+        attributes['pullback'] = unary_pullback(spec)
     elif (
         len(spec.rules) == 2 and None not in spec.rules and not spec.static_parameters and all(spec.needs_saved_only)
     ):
-        attributes['receive'] = binary_receive(spec)
+        attributes['pullback'] = binary_pullback(spec)
     cls = type(spec.name, (DefinedNode,), attributes)
     return _published(spec, cls, caller(spec, cls))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy
@@ -13,7 +13,7 @@ import numpy
 from minichainer import ops
 from minichainer._checks import array_types
 from minichainer.backend import get_array_module
-from minichainer.backprop import Node, deposit
+from minichainer.backprop import Node, is_wanted
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import invalid
 from minichainer.utils.array import sum_to as sum_to_shape
@@ -29,12 +29,8 @@ class DefinedNode(FunctionNode):
 
     spec: Spec
     takes_any_layout = True
-    #: Arrays and static values that the rules need, in the order of ``spec.kept``.
-    saved: tuple[Any, ...] = ()
     #: Values of the static parameters.
     static: tuple[Any, ...] = ()
-    #: Whether an input was broadcast, so that its gradient must be summed.
-    broadcasts = False
 
     @property
     def label(self) -> str:
@@ -43,14 +39,8 @@ class DefinedNode(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return (self.spec.compute(inputs, self.static),)
 
-    def _join_graph(self, variables: Any, arrays: Any, outputs: Any) -> Any:
-        self.saved = self.spec.keep(arrays, outputs[0], self.static)
-        self.broadcasts = any(x.shape != outputs[0].shape for x in arrays)
-        return super()._join_graph(variables, arrays, outputs)
-
-    def _release(self) -> None:
-        self.saved = ()
-        super()._release()
+    def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
+        return self.spec.keep(arrays, outputs[0], self.static)
 
     def input_arrays(self) -> tuple[Any, ...]:
         kept = dict(zip(self.spec.kept, self.saved, strict=True)) if self.saved else {}
@@ -63,45 +53,40 @@ class DefinedNode(FunctionNode):
         rule = self.spec.rules[index]
         if rule is None:
             return None
-        edge = self._applied_edges()[index]
         gx = rule(ops, gy, *[get(self) for get in self.spec.variable_getters[index]])
         if not isinstance(gx, (Variable, *_arrays)):
             raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: a Variable')
-        gx = as_variable(gx)
+        return self.conform(as_variable(gx), self._applied_edges()[index])
+
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+        m = ops.on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
+        spec = self.spec
+        return [
+            rule(m, gradient, *[get(self) for get in getters]) if rule is not None and is_wanted(edge, wanted) else None
+            for edge, rule, getters in zip(self._applied_edges(), spec.rules, spec.getters, strict=True)
+        ]
+
+    def conform(self, gx: Any, edge: Node) -> Any:
+        """Gives a gradient, an array or a Variable, the dtype and the shape of the place that it is for.
+
+        Raises:
+            TypeError: a rule has returned something else.
+            ValueError: a rule has returned a shape that does not fit.
+        """
+        if isinstance(gx, numpy.generic):
+            gx = numpy.asarray(gx)
+        if gx is None and self.spec.rules[self._applied_edges().index(edge)] is None:
+            return None
+        if not isinstance(gx, (*_arrays, Variable)):
+            raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: an array')
         if gx.shape != edge.shape:
             if not reaches(edge.shape, gx.shape):
                 raise ValueError(f'a rule of {self.label} returned a wrong gradient\nExpect: shape {edge.shape}\n'
                                  f'Actual: shape {gx.shape}')  # fmt: skip
-            gx = ops.sum_to(gx, edge.shape)
-        return gx if gx.dtype == edge.dtype else ops.cast(gx, edge.dtype)
-
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        m = ops.on_numpy if type(gradient) is _ndarray else ops.raw(get_array_module(gradient))
-        spec = self.spec
-        for index, edge in enumerate(self._applied_edges()):
-            rule = spec.rules[index]
-            if rule is not None and edge in table:
-                gx = rule(m, gradient, *[get(self) for get in spec.getters[index]])
-                deposit(conform(gx, edge, self), edge, table, owned)
-
-
-def conform(gx: Any, edge: Node, node: DefinedNode) -> Any:
-    """Gives a gradient array the type, dtype and shape of the place that it is for.
-
-    Raises:
-        TypeError: a rule has returned something else than an array.
-        ValueError: a rule has returned an array of a shape that does not fit.
-    """
-    if isinstance(gx, numpy.generic):
-        gx = numpy.asarray(gx)
-    if not isinstance(gx, _arrays):
-        raise TypeError(f'a rule of {node.label} returned {type(gx).__name__}\nExpect: an array')
-    if gx.shape != edge.shape:
-        if not reaches(edge.shape, gx.shape):
-            raise ValueError(f'a rule of {node.label} returned a wrong gradient\nExpect: shape {edge.shape}\n'
-                             f'Actual: shape {gx.shape}')  # fmt: skip
-        gx = sum_to_shape(gx, edge.shape)
-    return gx if gx.dtype == edge.dtype else gx.astype(edge.dtype)
+            gx = (ops.sum_to if isinstance(gx, Variable) else sum_to_shape)(gx, edge.shape)
+        if gx.dtype != edge.dtype:
+            gx = ops.cast(gx, edge.dtype) if isinstance(gx, Variable) else gx.astype(edge.dtype)
+        return gx
 
 
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
@@ -220,6 +205,19 @@ class Spec:
 
     def _misfit(self, expected: str, actual: str, static: tuple[Any, ...]) -> Exception:
         return invalid(expected, actual, f'Invalid operation is performed in: {self.label(static)} (Forward)')
+
+    def bound(self, args, kwargs):
+        n = len(self.rules)
+        arrays = self.arrays_of(args, kwargs) if len(args) < n else args
+        return (*arrays[:n], *self.static_values(arrays[n:], kwargs))
+
+    def check(self, arrays, static):
+        if len(arrays) > 1:
+            self.check_dtypes(arrays, static)
+            if self.elementwise:
+                self.check_shapes(arrays, static)
+        elif arrays[0].dtype.kind not in self.kinds:
+            raise self.wrong_kind(arrays[0].dtype, static)
 
     def arrays_of(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The array arguments of a call in which some are named; takes those out of ``named``."""

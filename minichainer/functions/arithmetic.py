@@ -9,7 +9,8 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
-from minichainer.function_node import FunctionNode, check_arrays
+from minichainer.function_node import FunctionNode
+from minichainer.recorder import check_arrays
 from minichainer.functions._checks import invalid
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise

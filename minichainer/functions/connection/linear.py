@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
-from minichainer.backprop import Node, deposit
+from minichainer.backprop import is_wanted
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import check_int, invalid
 from minichainer.functions.array.conversion import cast
@@ -16,9 +16,9 @@ from minichainer.functions.math.matmul import matrix_product
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels.affine import affine
 from minichainer.utils.type_check import InvalidType
+from minichainer.recorder import record
 from minichainer.variable import Variable, as_variable
 
-_new = object.__new__
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
@@ -34,17 +34,14 @@ class LinearFunction(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return (affine(*inputs),)
 
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        x, W = self._retained_inputs
+    def pullback(self, gradient: Any, wanted: Any, table: Any) -> Any:
+        x, W = self.saved
         edges: Any = self.edges
-        edge = edges[0]
-        if edge in table:
-            deposit(gradient.dot(W), edge, table, owned)
-        edge = edges[1]
-        if edge in table:
-            deposit(gradient.T.dot(x), edge, table, owned)
-        if len(edges) == 3 and edges[2] in table:
-            deposit(sum_of_rows(gradient), edges[2], table, owned)
+        gx = gradient.dot(W) if is_wanted(edges[0], wanted) else None
+        gW = gradient.T.dot(x) if is_wanted(edges[1], wanted) else None
+        if len(edges) == 2:
+            return gx, gW
+        return gx, gW, sum_of_rows(gradient) if is_wanted(edges[2], wanted) else None
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
         x, W = self.get_retained_inputs()
@@ -128,7 +125,7 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
     """What ``LinearFunction().apply`` does, for float matrices of NumPy that fit; None for anything else."""
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
-        (rows, size), (columns, depth) = array.shape, weights.shape
+        (_, size), (columns, depth) = array.shape, weights.shape
     except (AttributeError, ValueError):  # no Variable, nothing in it, or no matrix
         return None
     dtype = array.dtype
@@ -139,27 +136,9 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
     if b is not None and (type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,)):
         return None
     y = affine(array, weights, bias)
-    source, target = x._node or x.edge, W._node or W.edge
-    level = source.level if source.level > target.level else target.level
-    needed = source.requires_grad or target.requires_grad
-    edges: tuple[Any, ...] = (source, target)
-    if b is not None:
-        edge = b._node or b.edge
-        edges = (source, target, edge)
-        level = edge.level if edge.level > level else level
-        needed = needed or edge.requires_grad
-    if not needed:
-        return Variable(y, requires_grad=False)
-    node = _new(LinearFunction)
-    node.edges = edges
-    node.level = level + 1
-    node.shape = (rows, columns)
-    node.dtype = dtype
-    node._retained_inputs = (array, weights)
-    result = _new(Variable)
-    result._data = y
-    result._node = node
-    return result
+    if b is None:
+        return record(LinearFunction, (x._node or x.edge, W._node or W.edge), y, (array, weights))
+    return record(LinearFunction, (x._node or x.edge, W._node or W.edge, b._node or b.edge), y, (array, weights))
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:
