@@ -1,44 +1,86 @@
 """The registry of differentiable functions: the graph knows no op, it finds them here by name.
 
-``functions/`` fills the registry when it is imported; ``Variable``'s operators and the derivative rules call what
-is in it. Each op has two faces of the same name: the differentiable function (an attribute of this module) and its
-forward body on raw arrays (an attribute of :func:`raw`'s namespace). A rule ``lambda m, gy, x: gy * m.cos(x)`` is
-evaluated with either one as ``m``.
+``functions/`` fills the registry when it is imported; ``Variable``'s operators and the package's own derivative rules
+call what is in it. Nobody else can put an op here, so that no user's op takes the place of one of ours. What the
+names in a user's rule mean is said where the rule is written: :mod:`minichainer.functions._scope`.
+
+Each op has two faces of the same name: the differentiable function (an attribute of this module) and its forward
+body on raw arrays. A rule ``lambda m, gy, x: gy * m.cos(x)`` is evaluated with either one as ``m``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from threading import RLock
+from types import FunctionType
+from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy
 
 from minichainer.backend import get_array_module
-
-_bodies: dict[str, Callable[..., Any]] = {}
-_namespaces: dict[Any, _Raw] = {}
+from minichainer.configuration import using_config
 
 
-def __getattr__(name: str) -> Any:
-    raise AttributeError(f'no op named {name!r} is registered; there are: {", ".join(sorted(_bodies))}')
-
-
-def register(name: str, function: Callable[..., Any], body: Callable[..., Any]) -> None:
-    """Makes an op known. A name that another module has taken stays with it; one's own may be defined again.
+class Op(NamedTuple):
+    """The two faces of an op.
 
     Args:
-        name: its name in ``functions``, and in rules as ``m.name``.
         function: takes Variables, returns a Variable.
         body: ``body(xp, *arrays, **static)``, takes and returns raw arrays.
     """
+
+    function: Callable[..., Any]
+    body: Callable[..., Any]
+
+
+_built_in: dict[str, Op] = {}
+_public: dict[str, Op] = {}
+#: The namespaces in which names have been looked up since an op was defined.
+_in_use: WeakSet[_Namespace] = WeakSet()
+_lock = RLock()
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f'the package has no op named {name!r}')
+
+
+def define(function: Callable[..., Any], body: Callable[..., Any]) -> Op:
+    """Makes an op of a function; rules that can see it may call it. All of them look up their names anew."""
+    op = function.op = Op(function, body)  # type: ignore[attr-defined]
+    with _lock:
+        while _in_use:
+            vars(_in_use.pop()).clear()
+    return op
+
+
+def op_of(value: Any) -> Op | None:
+    """The op that a value is, or None; a function that wraps an op, and has its attributes, is none."""
+    if type(value) is not FunctionType:
+        return None
+    op = getattr(value, 'op', None) or _public.get(value.__name__)
+    return op if isinstance(op, Op) and op.function is value else None
+
+
+def register(name: str, function: Callable[..., Any], body: Callable[..., Any] | None = None) -> Op:
+    """Makes an op of the package known under a name of its own.
+
+    Args:
+        name: in the package's rules ``m.name``.
+        function: takes Variables, returns a Variable.
+        body: ``body(xp, *arrays, **static)``, takes and returns raw arrays; by default the function does that,
+            without a graph.
+
+    Raises:
+        ValueError: another module has taken the name.
+    """
     taken = globals().get(name)
-    if taken is not None and getattr(taken, '__module__', None) != getattr(function, '__module__', None):
-        return
+    if taken is not None and getattr(taken, '__module__', None) != function.__module__:
+        raise ValueError(f'an op named {name!r} is there already')
     globals()[name] = function
-    _bodies[name] = body
-    for namespace in _namespaces.values():
-        namespace.__dict__.pop(name, None)
+    op = _built_in[name] = define(function, body or partial(_without_graph, function))
+    return op
 
 
 def register_constant(name: str, body: Callable[..., Any]) -> None:
@@ -48,30 +90,103 @@ def register_constant(name: str, body: Callable[..., Any]) -> None:
         arrays = [arg if isinstance(arg, numpy.ndarray) else getattr(arg, 'array', arg) for arg in args]
         return body(get_array_module(*arrays), *arrays, **static)
 
-    globals()[name] = constant
-    _bodies[name] = body
+    constant.__module__ = body.__module__
+    register(name, constant, body)
 
 
-class _Raw:
-    """The ops' forward bodies with one array module bound: what rules call in ordinary backward."""
-
-    def __init__(self, xp: Any) -> None:
-        self._xp = xp
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in _bodies:
-            raise AttributeError(f'no op named {name!r} is registered; there are: {", ".join(sorted(_bodies))}')
-        bound = partial(_bodies[name], self._xp)
-        setattr(self, name, bound)
-        return bound
+def publish(functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Makes known what is in ``minichainer.functions``: every rule may call that."""
+    for name, function in functions.items():
+        _public[name] = op_of(function) or Op(function, partial(_without_graph, function))
 
 
-def raw(xp: Any) -> _Raw:
-    """The namespace of forward bodies for the arrays of module ``xp``."""
-    if xp not in _namespaces:
-        _namespaces[xp] = _Raw(xp)
-    return _namespaces[xp]
+def public(name: str) -> Op | None:
+    """A function of ``minichainer.functions`` as an op; None where there is none of that name."""
+    return _public.get(name)
 
 
-#: The namespace for NumPy arrays.
-on_numpy = raw(numpy)
+def _without_graph(function: Callable[..., Any], xp: Any, *args: Any, **static: Any) -> Any:
+    """A function of Variables as one of raw arrays."""
+    with using_config('enable_backprop', False):
+        return _array_of(function(*map(_no_scalar, args), **{k: _no_scalar(v) for k, v in static.items()}))
+
+
+def _no_scalar(value: Any) -> Any:
+    """What NumPy makes of arithmetic on 0-d arrays, as the array that it was."""
+    return numpy.asarray(value) if isinstance(value, numpy.generic) else value
+
+
+def _array_of(result: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(_array_of, result))
+    return getattr(result, 'array', result)
+
+
+class _Namespace:
+    """What a rule gets as ``m``; a name that has been looked up once is an attribute."""
+
+    __slots__ = ('__dict__', '__find', '__weakref__')  # nothing else, since any name may be that of an op
+
+    def __init__(self, find: Callable[[str], Any]) -> None:
+        self.__find = find
+
+    def __getattr__(self, name: str) -> Any:
+        with _lock:
+            found = self.__find(name)
+            setattr(self, name, found)
+            _in_use.add(self)
+        return found
+
+
+class Evaluators:
+    """What rules get as ``m``, given what their names mean.
+
+    Args:
+        find: ``find(name)`` returns an :class:`Op`, or raises AttributeError.
+    """
+
+    def __init__(self, find: Callable[[str], Op]) -> None:
+        self._find = find
+        #: ``m`` under double backprop: differentiable functions.
+        self.on_variables = _Namespace(lambda name: find(name).function)
+        #: ``m`` in ordinary backward: forward bodies on NumPy arrays.
+        self.on_numpy = _Namespace(lambda name: partial(find(name).body, numpy))
+        self._on_others: dict[Any, _Namespace] = {}
+
+    def on(self, xp: Any) -> _Namespace:
+        """``m`` in ordinary backward on arrays of module ``xp``."""
+        if xp is numpy:
+            return self.on_numpy
+        if xp not in self._on_others:
+            self._on_others[xp] = _Namespace(lambda name: partial(self._find(name).body, xp))
+        return self._on_others[xp]
+
+    def check(self) -> None:
+        """Raises AttributeError where it is known already that a name means nothing; ours are tested."""
+
+
+def _find_built_in(name: str) -> Op:
+    return _built_in[name] if name in _built_in else __getattr__(name)
+
+
+#: For the package's own rules.
+built_in = Evaluators(_find_built_in)
+
+
+def raw(xp: Any) -> _Namespace:
+    """The package's forward bodies for arrays of module ``xp``."""
+    return built_in.on(xp)
+
+
+class _Modules:
+    """What fast forms get in the place of ``m``: the array module."""
+
+    on_numpy = numpy
+
+    def on(self, xp: Any) -> Any:
+        """The module itself."""
+        return xp
+
+
+#: For fast forms of rules.
+modules = _Modules()

@@ -75,21 +75,20 @@ def assemble(
     return results
 
 
-def record(cls: Any, edges: tuple[Any, ...], y: Any, saved: tuple[Any, ...], static: tuple[Any, ...] = ()) -> Variable:
+def record(
+    cls: Any, edges: tuple[Any, ...], level: int, y: Any, saved: tuple[Any, ...], static: tuple[Any, ...]
+) -> Variable:
     """The short way: the Variable of an output that has been computed already.
 
     Args:
         cls: the function's class; no ``__init__`` is called.
         edges: where its inputs stand.
+        level: the highest level among these.
         y: the output, a NumPy array.
         saved: what backward needs, in the order that the class wants.
-        static: the arguments that are no arrays.
+        static: the arguments that are not arrays.
     """
-    level = 0
-    for edge in edges:
-        if edge.level > level:
-            level = edge.level
-    if not level and not any([edge.requires_grad for edge in edges]):  # whatever a function made requires it
+    if not level and not any([edge.requires_grad for edge in edges]):  # what a function made always does
         return Variable(y, requires_grad=False)
     node = _new(cls)
     node.edges = edges

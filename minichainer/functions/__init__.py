@@ -24,7 +24,8 @@ from minichainer.functions.activation.units import (
     softplus,
 )
 from minichainer.functions.arithmetic import absolute, add
-from minichainer.functions.array.conversion import cast, copy, identity
+from minichainer.functions.array.cast import cast
+from minichainer.functions.array.conversion import copy, identity
 from minichainer.functions.array.gathering import as_strided, diagonal, permutate, scatter_add, select_item
 from minichainer.functions.array.im2col import im2col
 from minichainer.functions.array.joining import concat, split_axis, stack
@@ -171,6 +172,7 @@ from minichainer.functions.rnn.n_step_gru import n_step_bigru, n_step_gru
 from minichainer.functions.rnn.n_step_lstm import n_step_bilstm, n_step_lstm
 from minichainer.functions.rnn.n_step_rnn import n_step_birnn, n_step_rnn
 from minichainer.functions.util.forget import forget
+from minichainer.ops import publish as _publish
 
 __all__ = [
     'absolute', 'absolute_error', 'accuracy', 'adaptive_average_pooling_2d', 'add', 'arccos', 'arcsin', 'arctan',
@@ -207,3 +209,5 @@ __all__ = [
     'transpose', 'transpose_sequence', 'tree_lstm', 'triplet', 'unpooling_1d', 'unpooling_2d', 'unpooling_3d',
     'unpooling_nd', 'upsampling_2d', 'vstack', 'where', 'zeta', 'zoneout',
 ]  # fmt: skip
+
+_publish({name: globals()[name] for name in __all__})

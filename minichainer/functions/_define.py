@@ -4,7 +4,7 @@ A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. In ordinary
 raw arrays, with ``m`` the ops' forward bodies; under double backprop on Variables, with ``m`` the differentiable
 ops. So the same line is first and second (and any) order. The rule's parameter names say what it needs: the op's
 own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays
-that no rule names are not kept.
+that no rule names are not kept. What the names after ``m.`` mean: :mod:`minichainer.functions._scope`.
 
 There are four decorators: :func:`elementwise`, :func:`linear`, :func:`bilinear`, and
 :func:`~minichainer.functions._reduce.reduction`.
@@ -13,12 +13,13 @@ There are four decorators: :func:`elementwise`, :func:`linear`, :func:`bilinear`
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from minichainer import ops
-from minichainer.functions._call import binary_pullback, caller, unary_pullback
-from minichainer.functions._node import DefinedNode, Rule, Spec
+from minichainer.functions._call import caller, own_copy
+from minichainer.functions._node import PrimitiveNode, pullback_of
+from minichainer.functions._primitive import Primitive, Rule
+from minichainer.functions._scope import publish
 
 Body = Callable[..., Any]
 
@@ -57,11 +58,13 @@ def elementwise(
     >>> x.grad.round(4)
     array([ 0.    , -1.6646])
     """
-    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=True, mixed=mixed, on_numpy=on_numpy))
+    return lambda body: _op(
+        Primitive(body, rules, name=name, label=label, kinds=kinds, elementwise=True, mixed=mixed, on_numpy=on_numpy)
+    )
 
 
-def linear(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc') -> Callable[[Body], Body]:
-    """Makes a differentiable op of a map of one array whose gradient is stated as a whole, such as its adjoint.
+def linear_map(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc') -> Callable[[Body], Body]:
+    """Makes a differentiable op of a linear map of one array, by its adjoint.
 
     Args:
         adjoint: ``adjoint(m, gy, ...)``; it usually names ``x_shape`` and static parameters.
@@ -77,7 +80,73 @@ def linear(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str
     >>> reverse(np.arange(3.))
     variable([2., 1., 0.])
     """
-    return lambda body: _op(Spec(body, (adjoint,), name, label, kinds, elementwise=False))
+    return lambda body: _op(Primitive(body, (adjoint,), name=name, label=label, kinds=kinds))
+
+
+def primitive(
+    forward: Body | None = None,
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    fast: Rule | Sequence[Rule | None] | None = None,
+    name: str | None = None,
+    label: Any = None,
+    kinds: str | None = None,
+    several_outputs: bool = False,
+    on_numpy: str | Body | None = None,
+    attributes: dict[str, Callable[[Any], Any]] | None = None,
+) -> Any:
+    """Makes a differentiable op of any function of arrays: ``op = primitive(forward, rule, fast=...)``.
+
+    Called without ``forward``, it is a decorator of it.
+
+    Args:
+        forward: ``forward(xp, *arrays, *static)``, on raw arrays; with as many arrays as there are rules or, where
+            there is one rule for all, as there are parameters without a default. It returns an array, or a tuple.
+        rule: the derivative, at every order. A tuple has one rule (or None) per array,
+            ``rule(m, gy, ...)``; a single callable returns the gradients of all arrays, as a tuple where there are
+            several. ``gy`` is a tuple where there are several outputs, with zeros for outputs without a gradient.
+            Further parameters name what it needs: arguments, the result ``y``, ``x_shape``, ``x_dtype``, ``wanted``
+            (for each array, whether its gradient is needed), ``residual``.
+        fast: ``fast(xp, gy, ...)``, the gradients computed on raw arrays where that is quicker than the rule; one for all
+            arrays, or a tuple as for ``rule``, with None where the rule is evaluated. It is used in ordinary backward.
+            With one, the rule may be written in differentiable functions alone.
+        name: class name of the node; by default the function's name in camel case.
+        label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
+        kinds: dtype kinds that it takes, with one dtype for all arrays; None where it checks its arguments itself.
+        several_outputs: ``forward`` returns a tuple.
+        on_numpy: what ``forward`` is on NumPy arrays, without ``xp``: a function, or the name of one of NumPy's.
+        attributes: what can be read from the op's nodes, ``{name: function of the node}``.
+
+    Where ``rule`` or ``fast`` names ``residual``, ``forward`` returns a pair: the result, and what it has computed on
+    the way. In a rule that must be a constant, such as a mask; what depends on the inputs is for ``fast`` alone.
+
+    A fused kernel with an array backward of its own:
+
+    >>> import numpy as np, minichainer as chainer
+    >>> from minichainer.functions import primitive
+    >>> def forward(xp, x):
+    ...     e = xp.exp(-x * x)
+    ...     return x * e, e
+    >>> def rule(m, gy, x):
+    ...     return gy * m.exp(-x * x) * (1 - 2 * x * x)
+    >>> def fast(xp, gy, x, residual):
+    ...     return gy * residual * (1 - 2 * x * x)
+    >>> bump = primitive(forward, rule, fast=fast, name='Bump')
+    >>> x = chainer.Variable(np.array([0., 1.]))
+    >>> gx, = chainer.grad([bump(x)], [x], [chainer.Variable(np.ones(2))], enable_double_backprop=True)
+    >>> gx.array.round(4)
+    array([ 1.    , -0.3679])
+    """
+
+    def define(body: Body) -> Body:
+        return _op(
+            Primitive(
+                body, rule, fast=fast, name=name, label=label, kinds=kinds, several_outputs=several_outputs,
+                on_numpy=on_numpy, attributes=attributes,
+            )
+        )  # fmt: skip
+
+    return define if forward is None else define(forward)
 
 
 def bilinear(
@@ -109,30 +178,32 @@ def bilinear(
     (array([[  1.,  -1.],
            [ 10., -10.]]), array([31., 42.]))
     """
-    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=False))
+    return lambda body: _op(Primitive(body, rules, name=name, label=label, kinds=kinds))
 
 
-def _op(spec: Spec) -> Body:
+def _op(spec: Primitive) -> Body:
     attributes: dict[str, Any] = {
-        'spec': spec, 'is_elementwise': spec.elementwise, '__module__': spec.body.__module__
-    }  # fmt: skip
-    if len(spec.rules) == 1 and spec.rules[0] is not None and spec.takes_saved[0]:
-        attributes['pullback'] = unary_pullback(spec)
-    elif (
-        len(spec.rules) == 2 and None not in spec.rules and not spec.static_parameters and all(spec.needs_saved_only)
-    ):
-        attributes['pullback'] = binary_pullback(spec)
-    cls = type(spec.name, (DefinedNode,), attributes)
+        'spec': spec,
+        'is_elementwise': spec.elementwise,
+        '__module__': spec.body.__module__,
+        **{name: property(read) for name, read in spec.attributes.items()},
+    }
+    pullback = pullback_of(spec)
+    if pullback is not None:
+        attributes['pullback'] = own_copy(pullback)
+    cls = type(spec.name, (PrimitiveNode,), attributes)
     return _published(spec, cls, caller(spec, cls))
 
 
-def _published(spec: Spec, cls: type[DefinedNode], call: Body) -> Body:
-    """Gives the op its public face, and puts it into the registry."""
+def _published(spec: Primitive, cls: type[PrimitiveNode], call: Body) -> Body:
+    """Gives the op its public face, and makes it known to rules."""
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):
         setattr(call, attribute, getattr(body, attribute))
     signature = inspect.Signature([p.replace(annotation=p.empty) for p in spec.parameters])
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.node_class = cls  # type: ignore[attr-defined]
-    ops.register(body.__name__, call, body)
+    spec.op = publish(call, body)
     return call
+
+linear = linear_map

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from minichainer.functions._checks import check_flag, invalid
 from minichainer.functions._define import Rule, linear
+from minichainer.functions._scope import publish
 from minichainer.variable import as_variable
 
 
@@ -65,8 +67,8 @@ def reduction(
 
     def adapted(m: Any, gy: Any, x_shape: Any, axis: Any, *values: Any) -> Any:
         shape = kept_shape(x_shape, axis)
-        values = tuple([m.reshape(v, shape) if n == 'y' else v for n, v in zip(wanted, values, strict=True)])
-        return rule(m, m.reshape(gy, shape), *values)
+        values = tuple([v.reshape(shape) if n == 'y' else v for n, v in zip(wanted, values, strict=True)])
+        return rule(m, gy.reshape(shape), *values)
 
     names = ['m', 'gy', 'x_shape', 'axis', *[f'{n}' if n not in ('x_shape', 'axis') else f'{n}_' for n in wanted]]
     if 'x_shape_' in names or 'axis_' in names:
@@ -74,6 +76,8 @@ def reduction(
     adapted.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
     )
+
+    adapted.__wrapped__ = rule  # type: ignore[attr-defined]  # where its names are looked up
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
         op = linear(adapted, name, kinds=kinds)(body)
@@ -86,9 +90,14 @@ def reduction(
                 check_flag(keepdims, public or body.__name__, 'keepdims')
             return op(x, axis, keepdims)
 
+        @functools.wraps(body)
+        def on_arrays(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+            return body(xp, x, normalize_axis(axis, x.ndim, body.__name__), keepdims)
+
         call.__name__ = call.__qualname__ = body.__name__
         call.__module__, call.__doc__ = body.__module__, body.__doc__
         call.node_class = op.node_class  # type: ignore[attr-defined]
+        op.node_class.spec.op = publish(call, on_arrays)  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -112,21 +112,6 @@ def negative(xp: Any, x: Any) -> Any:
     return xp.negative(x)
 
 
-def _bools_are_type_errors(spec: Any) -> None:
-    """Makes bools a TypeError, which NumPy's is in Chainer; of other kinds it is an InvalidType."""
-    wrong_kind = spec.wrong_kind
-
-    def error(dtype: Any, static: tuple[Any, ...]) -> Exception:
-        found: Exception = wrong_kind(dtype, static)
-        return TypeError(str(found)) if dtype.kind == 'b' else found
-
-    spec.wrong_kind = error
-
-
-for _op in (subtract_arrays, subtract_from_constant, negative):
-    _bools_are_type_errors(_op.node_class.spec)  # type: ignore[attr-defined]
-
-
 @elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', on_numpy='absolute')
 def absolute(xp: Any, x: Any) -> Any:
     r"""Elementwise absolute value, :math:`y = |x|`; its derivative at 0 is taken as 0.
@@ -311,7 +296,7 @@ def add(*xs: Any) -> Variable:
     check = add_arrays.node_class.spec  # type: ignore[attr-defined]
     for x in variables:
         check_arrays((x.array,), 'MultiAdd')
-        check.check_dtypes((first.array, x.array), ())
+        check.check((first.array, x.array), ())
     check.check_shapes([x.array for x in variables], ())
     return MultiAdd().apply(variables)[0]
 

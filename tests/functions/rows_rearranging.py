@@ -243,10 +243,6 @@ STACKS = [
         ),
     ),
     moving(
-        'broadcast', lambda x: x.copy(), [case((2, 3)), case(()), case((0,))], 'Broadcast', variant='one',
-        call=lambda x: F.broadcast(x),
-    ),
-    moving(
         'broadcast', lambda x: np.broadcast_arrays(x, X)[0], [case((2, 1)), case(()), case((0, 1, 3))], 'Broadcast',
         variant='one of its results', call=lambda x: F.broadcast(x, x, X)[1],
     ),

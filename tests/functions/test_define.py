@@ -240,11 +240,9 @@ def test_a_rule_that_calls_an_unknown_op_says_so() -> None:
     def user_calls_unknown(xp: Any, x: Any) -> Any:
         return x
 
-    y = F.sum(user_calls_unknown(chainer.Variable(np.ones(2))))
-    with pytest.raises(AttributeError, match='no_such_op'):
-        y.backward()
-    with pytest.raises(AttributeError, match='no_such_op'):
-        y.backward(enable_double_backprop=True)
+    for _ in range(2):
+        with pytest.raises(AttributeError, match=r'^a rule of user_calls_unknown calls m\.no_such_op,.{,120}$'):
+            user_calls_unknown(chainer.Variable(np.ones(2)))
 
 
 def test_wrong_dtypes_and_shapes_are_named() -> None:

@@ -9,6 +9,7 @@ import numpy
 from minichainer.configuration import config
 from minichainer.functions._checks import check_int, checked_axis, checked_shape, misfit
 from minichainer.functions._define import bilinear, linear
+from minichainer.functions.array._indexing import index_of
 from minichainer.functions.array.conversion import cast
 from minichainer.kernels.scattering import scattered
 from minichainer.variable import Variable, as_array, as_variable
@@ -204,7 +205,7 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
         raise IndexError(
             f'permutate: indices out of bounds: {-size} to {size - 1} expected, came {came}; x has shape {x.shape}'
         )
-    return permutated(x, (*(slice(None),) * axis, order.argsort() if inv else order))
+    return permutated(x, (*(slice(None),) * axis, x.xp.asarray(order.argsort() if inv else order)))
 
 
 @linear(lambda m, gy, x_shape, index: m.placed(gy, index, x_shape), name='SelectItem')
@@ -285,19 +286,17 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     variable([3., 0., 4.])
     """
     a, b = as_variable(a), as_variable(b)
-    slices = slices if isinstance(slices, tuple) else (slices,)
-    if any(isinstance(s, Variable) for s in slices):
-        raise TypeError('scatter_add: a Variable cannot be an index; use its array')
-    used = sum(_axes_taken(s) for s in slices)
+    index = index_of(slices, a.xp, 'scatter_add')
+    used = sum(_axes_taken(s) for s in index)
     if used > a.ndim:
         raise misfit('ScatterAdd', f'at most {a.ndim} indices', f'{used}')
     try:
-        shape = a.array[slices].shape
+        shape = a.array[index].shape
     except IndexError as error:
         raise IndexError(f'scatter_add: {error}; a has shape {a.shape}') from None
     if b.shape != shape:
         raise ValueError(f'scatter_add: b of the shape {shape} of a[slices] expected, came {b.shape}')
-    return added_at(a, cast(b, a.dtype), slices)
+    return added_at(a, cast(b, a.dtype), index)
 
 
 def _axes_taken(index: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy
@@ -146,20 +147,22 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
 
 
 def _sections(value: Any) -> Any:
-    if isinstance(value, (int, numpy.integer)):
+    if isinstance(value, int) or getattr(value, 'ndim', None) == 0:
+        check_int(value, 'split_axis', 'indices_or_sections')
         if value < 1:
-            raise ValueError(f'split_axis: at least one section is needed, came {value}')
+            raise ValueError(f'split_axis: at least one section is needed, got {value}')
         return int(value)
-    if isinstance(value, numpy.ndarray):
-        if value.dtype.kind not in 'iu':
-            raise TypeError(f'split_axis: integer indices expected, came {value.dtype}')
-        value = value.tolist()
-        return value if isinstance(value, int) else list(value)
-    if isinstance(value, (list, tuple)):
-        return [int(v) for v in value]
-    raise TypeError(
-        f'split_axis: int or sequence of ints expected as indices_or_sections, came {type(value).__name__}'
-    )
+    if getattr(value, 'shape', None) == (0,):
+        return []  # np.cumsum([]) is of float64
+    try:
+        if getattr(value, 'ndim', 1) != 1:
+            raise TypeError
+        return [operator.index(v) for v in value]
+    except TypeError:
+        kind = getattr(value, 'dtype', type(value).__name__)
+        raise TypeError(
+            f'split_axis: int or sequence of ints expected as indices_or_sections, got {value!r} ({kind})'
+        ) from None
 
 
 class Stack(FunctionNode):

@@ -9,6 +9,7 @@ import numpy
 from minichainer import ops
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import elementwise, linear
+from minichainer.functions.array._indexing import index_of, is_basic
 from minichainer.kernels import scattering
 from minichainer.kernels import selection as kernels
 from minichainer.variable import Variable, as_array, as_variable
@@ -22,13 +23,14 @@ def take(xp: Any, x: Any, slices: Any) -> Any:
 @linear(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
 def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
     """Puts the elements of ``x`` at the places that ``slices`` picks from zeros; what meets there adds up."""
-    if xp is numpy and any(isinstance(s, (list, numpy.ndarray)) for s in slices):
+    if all(map(is_basic, slices)):
+        result = xp.zeros(shape, x.dtype)
+        result[slices] = x
+        return result
+    if xp is numpy:
         return scattering.scattered(x, slices, shape)
     result = xp.zeros(shape, x.dtype)
-    if all(not isinstance(s, (list, xp.ndarray)) for s in slices):
-        result[slices] = x  # every place once
-    else:
-        xp.add.at(result, slices, x)
+    xp.add.at(result, slices, x)
     return result
 
 
@@ -37,7 +39,8 @@ def get_item(x: Any, slices: Any) -> Variable:
 
     Args:
         x: Variable or array.
-        slices: int, slice, Ellipsis, None, int or bool array or list, or a tuple of these.
+        slices: int, slice, Ellipsis, None, int or bool array or list, or a tuple of these; a list of anything else
+            is taken for such a tuple.
 
     Returns:
         Variable, a view where NumPy makes one. The gradient of a place picked several times is the sum.
@@ -50,24 +53,17 @@ def get_item(x: Any, slices: Any) -> Variable:
     >>> F.get_item(np.arange(4.), [1, 1, 3])
     variable([1., 1., 3.])
     """
-    if isinstance(slices, list) and any(s is None or s is Ellipsis or isinstance(s, slice) for s in slices):
-        slices = tuple(slices)  # what NumPy did before 1.23
-    slices = tuple(map(_plain_index, slices)) if isinstance(slices, tuple) else (_plain_index(slices),)
-    if sum(s is Ellipsis for s in slices) > 1:
+    x = as_variable(x)
+    index = index_of(slices, x.xp, 'get_item')
+    if sum(s is Ellipsis for s in index) > 1:
         raise ValueError('get_item: only one Ellipsis is allowed in an index')
     try:
-        return take(x, slices)
+        return take(x, index)
     except IndexError as error:
         raise IndexError(f'get_item: {error}; x has shape {x.shape}') from None
 
 
-def _plain_index(index: Any) -> Any:
-    if isinstance(index, Variable):
-        raise TypeError('get_item: a Variable cannot be an index; use its array, x[i.array]')
-    return index
-
-
-ops.register('get_item', get_item, lambda xp, x, slices: x[slices])
+ops.register('get_item', get_item, lambda xp, x, slices: x[index_of(slices, xp, 'get_item')])
 
 
 @linear(lambda m, gy, mask: m.masked(gy, mask), name='Where')

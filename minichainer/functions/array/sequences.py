@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import check_int, check_number, misfit
-from minichainer.functions.array._checks import check_one_dtype
+from minichainer.functions.array._checks import check_one_dtype, number_in
 from minichainer.variable import Variable, as_variable
 
 Shape = tuple[int, ...]
@@ -78,13 +78,15 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
     Args:
         xs: sequence of Variables or arrays of one dtype, equal in shape but for axis 0.
         length: the common length; None for that of the longest.
-        padding: the number that fills.
+        padding: the number that fills; in an integer dtype it is cut off to an integer, and wraps around.
 
     Returns:
         Variable of shape ``(len(xs), length, ...)``.
 
     Raises:
         InvalidType: shapes or dtypes do not fit, a sequence is longer than ``length``, or ``xs`` is empty.
+        ValueError: ``padding`` is NaN, and the dtype has none.
+        OverflowError: ``padding`` is no number of 64 bits, and the dtype is an integer one.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.pad_sequence([np.array([1., 2.]), np.array([3.])], padding=-1)
@@ -99,7 +101,8 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
     longest = max(x.shape[0] for x in xs)
     if length is not None and longest > length:
         raise misfit('PadSequence', f'sequences of length <= {length}', f'one of length {longest}')
-    return PadSequence(longest if length is None else length, padding).apply(xs)[0]
+    filling = number_in(xs[0].dtype, padding, 'pad_sequence')
+    return PadSequence(longest if length is None else length, filling).apply(xs)[0]
 
 
 def _check(xs: list[Variable], op: str) -> None:

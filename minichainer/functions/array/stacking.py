@@ -197,7 +197,7 @@ def broadcast(*args: Any) -> Any:
         args: Variables or arrays.
 
     Returns:
-        Tuple of Variables, whose arrays are read-only views; one Variable for one argument.
+        Tuple of Variables, whose arrays are read-only views; of one argument, that itself as a Variable.
 
     Raises:
         InvalidType: the shapes cannot be broadcast together, or nothing is given.
@@ -215,5 +215,4 @@ def broadcast(*args: Any) -> Any:
     except ValueError:
         shapes = ' and '.join(str(x.shape) for x in xs)
         raise misfit('Broadcast', 'shapes that can be broadcast together', shapes) from None
-    ys = Broadcast().apply(xs)
-    return ys if len(ys) > 1 else ys[0]
+    return Broadcast().apply(xs) if len(xs) > 1 else xs[0]

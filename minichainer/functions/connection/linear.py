@@ -7,13 +7,11 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
-from minichainer.backprop import is_wanted
-from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import check_int, invalid
+from minichainer.functions._call import own_copy
+from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
-from minichainer.functions.math.matmul import matrix_product
-from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels.affine import affine
 from minichainer.utils.type_check import InvalidType
 from minichainer.recorder import record
@@ -21,37 +19,6 @@ from minichainer.variable import Variable, as_variable
 
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
-
-
-class LinearFunction(FunctionNode):
-    r"""The node of :func:`linear`: :math:`Y = X W^\top + b` on matrices.
-
-    Its gradients are products and a sum, which are ops themselves, so it is differentiable any number of times.
-    """
-
-    _inputs_to_retain = (0, 1)
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (affine(*inputs),)
-
-    def pullback(self, gradient: Any, wanted: Any, table: Any) -> Any:
-        x, W = self.saved
-        edges: Any = self.edges
-        gx = gradient.dot(W) if is_wanted(edges[0], wanted) else None
-        gW = gradient.T.dot(x) if is_wanted(edges[1], wanted) else None
-        if len(edges) == 2:
-            return gx, gW
-        return gx, gW, sum_of_rows(gradient) if is_wanted(edges[2], wanted) else None
-
-    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
-        x, W = self.get_retained_inputs()
-        (gy,) = grad_outputs
-        gradients = (
-            lambda: matrix_product(gy, W, False, False),
-            lambda: matrix_product(gy, x, True, False),
-            lambda: sum_(gy, 0),
-        )
-        return tuple([gradients[i]() for i in target_input_indexes])
 
 
 #: Rows of ones by dtype and length.
@@ -73,6 +40,34 @@ def sum_of_rows(matrix: Any) -> Any:
             rows.clear()
         ones = rows[len(matrix)] = numpy.ones(len(matrix), dtype)
     return ones.dot(matrix)
+
+
+# The products and the sum are ops themselves: differentiable any number of times. The fast forms take all that is
+# saved, which is how they are called with the least ado.
+_RULES: tuple[Any, ...] = (
+    lambda m, gy, W: m.matrix_product(gy, W, False, False),
+    lambda m, gy, x: m.matrix_product(gy, x, True, False),
+    lambda m, gy: m.sum(gy, 0),
+)
+_FAST: tuple[Any, ...] = (
+    lambda xp, gy, x, W: gy.dot(W),
+    lambda xp, gy, x, W: gy.T.dot(x),
+    lambda xp, gy, x, W: sum_of_rows(gy),
+)
+
+
+@primitive(rule=_RULES[:2], fast=_FAST[:2], name='LinearFunction', on_numpy=affine)
+def rows_by_matrix(xp: Any, x: Any, W: Any) -> Any:
+    return affine(x, W)
+
+
+@primitive(rule=_RULES, fast=_FAST, name='LinearFunction', on_numpy=affine)
+def affine_rows(xp: Any, x: Any, W: Any, b: Any) -> Any:
+    return affine(x, W, b)
+
+
+_without_bias, _with_bias = rows_by_matrix.node_class, affine_rows.node_class
+_record = own_copy(record)
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
@@ -111,34 +106,41 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     _check(arrays)
     if arrays[0].dtype is not arrays[1].dtype and arrays[0].dtype != arrays[1].dtype:
         return _of_two_dtypes(variables)
-    return LinearFunction().apply(variables)[0]
+    return _apply(*variables)
+
+
+def _apply(*variables: Variable) -> Variable:
+    return (rows_by_matrix if len(variables) == 2 else affine_rows)(*variables)
 
 
 def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
     """In the wider dtype of x and W; the result is one of x's."""
     dtype = variables[0].dtype
     wide = numpy.promote_types(dtype, variables[1].dtype)
-    return cast(LinearFunction().apply([cast(v, wide) for v in variables])[0], dtype)
+    return cast(_apply(*[cast(v, wide) for v in variables]), dtype)
 
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
-    """What ``LinearFunction().apply`` does, for float matrices of NumPy that fit; None for anything else."""
+    """The result by the recorder's short way, for float matrices of NumPy that fit; None for anything else."""
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
         (_, size), (columns, depth) = array.shape, weights.shape
-    except (AttributeError, ValueError):  # no Variable, nothing in it, or no matrix
+    except (AttributeError, ValueError):  # not a Variable, nothing in it, or not a matrix
         return None
     dtype = array.dtype
     if type(array) is not _ndarray or type(weights) is not _ndarray or size != depth:
         return None
     if dtype is not weights.dtype or (dtype is not _float32 and dtype is not _float64):
         return None
-    if b is not None and (type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,)):
-        return None
-    y = affine(array, weights, bias)
+    source, target = x._node or x.edge, W._node or W.edge
+    level = source.level if source.level > target.level else target.level
     if b is None:
-        return record(LinearFunction, (x._node or x.edge, W._node or W.edge), y, (array, weights))
-    return record(LinearFunction, (x._node or x.edge, W._node or W.edge, b._node or b.edge), y, (array, weights))
+        return _record(_without_bias, (source, target), level, affine(array, weights), (array, weights), ())
+    if type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,):
+        return None
+    edge = b._node or b.edge
+    edges, level = (source, target, edge), edge.level if edge.level > level else level
+    return _record(_with_bias, edges, level, affine(array, weights, bias), (array, weights), ())
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:

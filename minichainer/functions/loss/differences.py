@@ -88,7 +88,7 @@ def mean_absolute_error(x0: Any, x1: Any) -> Variable:
 @bilinear(
     lambda m, gy, x0, x1: gy * (x0 - x1) * 2, lambda m, gy, x0, x1: gy * (x1 - x0) * 2, name='SquaredError'
 )  # fmt: skip
-def square_of_difference(xp: Any, x0: Any, x1: Any) -> Any:
+def square_of_error(xp: Any, x0: Any, x1: Any) -> Any:
     return xp.square(x0 - x1)
 
 
@@ -109,7 +109,7 @@ def squared_error(x0: Any, x1: Any) -> Variable:
     >>> F.squared_error(np.array([1., 2.]), np.array([3., 1.]))
     variable([4., 1.])
     """
-    return square_of_difference(*_pair(x0, x1, 'SquaredError'))
+    return square_of_error(*_pair(x0, x1, 'SquaredError'))
 
 
 def _limited_difference(xp: Any, gy: Any, x: Any, t: Any, delta: float) -> Any:

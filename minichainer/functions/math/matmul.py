@@ -138,5 +138,10 @@ def _matmul_operator(a: Any, b: Any) -> Variable:
     return matmul(a, b)
 
 
-ops.register('matmul', matmul, lambda xp, a, b: xp.matmul(a, b))
+def _matmul_of_arrays(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
+    a = a.swapaxes(-1, -2) if transa and a.ndim > 1 else a
+    return xp.matmul(a, b.swapaxes(-1, -2) if transb and b.ndim > 1 else b)
+
+
+ops.register('matmul', matmul, _matmul_of_arrays)
 ops.register('matmul_operator', _matmul_operator, lambda xp, a, b: xp.matmul(a, b))

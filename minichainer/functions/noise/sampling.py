@@ -10,6 +10,7 @@ from minichainer.backend import get_array_module
 from minichainer.functions._checks import check_int, check_number, invalid
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.softmax import softmax
+from minichainer.functions.array.shape import reshape
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_variable
 
@@ -83,7 +84,8 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     Gumbel-softmax*, 2017.
 
     Args:
-        log_pi: Variable or float array: logarithms of the categories' probabilities along ``axis``.
+        log_pi: Variable or float array: logarithms of the categories' probabilities along ``axis``; without axes,
+            that of the only one.
         tau: temperature; the smaller, the nearer to one-hot.
         axis: the axis of the categories.
 
@@ -104,6 +106,8 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     if not tau:
         raise ZeroDivisionError('gumbel_softmax: tau must not be 0')
     log_pi = as_variable(log_pi)
+    if log_pi.ndim == 0:  # one category
+        return reshape(gumbel_softmax(reshape(log_pi, (1, 1)), tau), ())
     if log_pi.dtype.kind != 'f' or not -log_pi.ndim <= axis < log_pi.ndim:
         raise invalid(
             f'a float array with axis {axis}', f'{log_pi.dtype} of shape {log_pi.shape}',
