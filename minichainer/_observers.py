@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy
-
 from minichainer import configuration
 from minichainer._checks import as_raw
+from minichainer.backends import cuda
 from minichainer.errors import NaNError
 from minichainer.function_hook import get_function_hooks
 
 
 def is_nan(array: Any) -> bool:
     """Whether an array holds a NaN; False for integers."""
-    return array is not None and array.dtype.kind == 'f' and bool(numpy.isnan(array.sum()) and (array != array).any())
+    if array is None or array.dtype.kind != 'f':
+        return False
+    with cuda.get_device_from_array(array):
+        total = array.sum()  # quick, though infinities may make it NaN as well
+        return bool(total != total) and bool((array != array).any())
 
 
 def nan_error(function: Any, direction: str) -> NaNError:

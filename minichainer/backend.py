@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
@@ -17,6 +18,7 @@ __all__ = [
     'CpuDevice',
     'Device',
     'GpuDevice',
+    'copied',
     'copyto',
     'get_array_module',
     'get_array_types',
@@ -24,6 +26,7 @@ __all__ = [
     'get_device',
     'get_device_from_array',
     'is_arrays_compatible',
+    'on_device_of_arguments',
     'using_device',
 ]
 
@@ -122,6 +125,14 @@ def using_device(device_spec: Any) -> contextlib.AbstractContextManager[Any]:
     return get_device(device_spec).create_context()
 
 
+def copied(array: Any) -> Any:
+    """A C-contiguous copy on the array's own device, whatever the current one is."""
+    if isinstance(array, numpy.ndarray):
+        return array.copy(order='C')
+    with array.device:
+        return array.copy(order='C')
+
+
 def copyto(dst: Any, src: Any) -> None:
     """Copies values into an array, between devices where needed.
 
@@ -163,6 +174,23 @@ def get_array_types() -> tuple[type, ...]:
 def get_cpu_array_types() -> tuple[type, ...]:
     """The array classes of the CPU."""
     return (numpy.ndarray,)
+
+
+def on_device_of_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a function that makes arrays, such as random masks, outside of any node of the graph.
+
+    A node runs on the device of its inputs by itself; what such a function makes must lie there as well.
+    """
+
+    if not cuda.available:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with cuda.get_device_from_array(*args, *kwargs.values()):
+            return function(*args, **kwargs)
+
+    return call
 
 
 def is_arrays_compatible(arrays: Iterable[Any]) -> bool:

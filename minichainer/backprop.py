@@ -24,6 +24,8 @@ import numpy
 
 from minichainer._checks import as_raw
 from minichainer._observers import observers
+from minichainer.backend import copied
+from minichainer.backends import cuda
 
 _ndarray = numpy.ndarray
 _commit_lock = threading.Lock()
@@ -115,37 +117,38 @@ def run(
     roots: Iterable[tuple[Node, Any]],
     variables: bool = False,
     wanted: Container[Node] | None = None,
+    ends: Container[Node] | None = None,
     keep: Any = None,
     watchers: Sequence[Any] = (),
 ) -> tuple[dict[Node, Any], dict[Node, Any]]:
     """A backward pass: the one place where gradients are handed on from node to node.
 
     Nodes are gone through level by level, from high to low, and within a level in the order in which gradients reached
-    them. The first gradient to reach a place may be somebody else's array and is kept by reference; the second makes a
-    new array, which the pass owns; from the third on that one is added to in place.
+    them. Only levels that occur cost anything. A node runs on the device of its gradient.
 
     Args:
         roots: nodes and their gradients: arrays, or Variables in a differentiable pass; those of one node add up.
         variables: how the gradients come about is recorded in the graph.
         wanted: the nodes that need a gradient; None for all that require one.
+        ends: nodes at which gradients stop, as at leaves.
         keep: the nodes whose gradients are to be kept; ``all`` for every one, None for none.
         watchers: called as ``watcher(node, gradient, table)`` before each step; each returns None or a function
             to be called after the step.
 
     Returns:
-        The gradients of the leaves, and of the nodes in ``keep``.
+        The gradients of the leaves (and ends), and of the nodes in ``keep``.
     """
     table: dict[Node, Any] = {}
     buckets: dict[int, list[Any]] = {}
     kept: dict[Node, Any] = {}
     owned: set[Node] = set()
-    watched = bool(watchers) or keep is not None
+    watched = bool(watchers) or keep is not None or cuda.available
     for node, gradient in roots:
         if node in table:
             table[node] = _sum_of(table[node], gradient)
         elif gradient is not None:
             table[node] = gradient
-            if node.edges is not None:
+            if node.edges is not None and (ends is None or node not in ends):
                 _enter(node, table, buckets)
     level = -1
     while buckets:
@@ -157,35 +160,55 @@ def run(
                 continue
             if gradient is _AT_OUTPUTS:
                 gradient = node.take_from_outputs(table, kept, keep)
-            if watched:
-                if keep is all or (keep is not None and node in keep):
-                    kept[node] = gradient
+            if not watched:
+                _hand_over(node, gradient, table, buckets, owned, variables, wanted, ends)
+                continue
+            if keep is all or (keep is not None and node in keep):
+                kept[node] = gradient
+            with cuda.get_device_from_array(*map(as_raw, gradient if type(gradient) is list else [gradient])):
                 after = [watcher(node, gradient, table) for watcher in watchers]
-            found = node.pullback_variables(gradient, wanted, table) if variables else node.pullback(gradient, wanted, table)
-            place = -1
-            for edge in node.edges:
-                place += 1
-                gx = found[place]
-                if gx.__class__ is not _ndarray or gx.dtype is not edge.dtype:
-                    gx = node.conform(gx, edge) if is_wanted(edge, wanted) else None
-                    if gx is None:
-                        continue
-                present = table.get(edge)
-                if present is None:
-                    table[edge] = gx
-                    if edge.edges is not None:
-                        _enter(edge, table, buckets)
-                elif edge in owned:
-                    present += gx
-                else:
-                    table[edge] = _sum_of(present, gx)
-                    if not variables:
-                        owned.add(edge)
-            if watched:
+                _hand_over(node, gradient, table, buckets, owned, variables, wanted, ends)
                 for done in filter(None, after):
                     done()
         level -= 1
     return table, kept
+
+
+def _hand_over(
+    node: Any,
+    gradient: Any,
+    table: dict[Node, Any],
+    buckets: dict[int, list[Any]],
+    owned: set[Node],
+    variables: bool,
+    wanted: Container[Node] | None,
+    ends: Container[Node] | None,
+) -> None:
+    """Hands the gradients that a node computes on to its edges: no other place does that.
+
+    The first gradient to reach an edge may be somebody else's array and is kept by reference; the second makes a new
+    array, which the pass owns; from the third on that one is added to in place.
+    """
+    found = node.pullback_variables(gradient, wanted, table) if variables else node.pullback(gradient, wanted, table)
+    place = -1
+    for edge in node.edges:
+        place += 1
+        gx = found[place]
+        if gx.__class__ is not _ndarray or gx.dtype is not edge.dtype:
+            gx = node.conform(gx, edge) if is_wanted(edge, wanted) else None
+            if gx is None:
+                continue
+        present = table.get(edge)
+        if present is None:
+            table[edge] = gx
+            if edge.edges is not None and (ends is None or edge not in ends):
+                _enter(edge, table, buckets)
+        elif edge in owned:
+            _add_in_place(present, gx)
+        else:
+            table[edge] = _sum_of(present, gx)
+            if not variables:
+                owned.add(edge)
 
 
 #: Stands in the table for the gradient of a function with several outputs: it is collected from these.
@@ -207,30 +230,37 @@ def _enter(node: Any, table: dict[Node, Any], buckets: dict[int, list[Any]]) -> 
 
 
 def _sum_of(present: Any, gradient: Any) -> Any:
-    total = present + gradient
+    with cuda.get_device_from_array(as_raw(gradient)):
+        total = present + gradient
     return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy makes scalars of 0-d sums
 
 
-def reachable(roots: Iterable[Node]) -> set[Node]:
-    """Everything that gradients of ``roots`` can reach, these included."""
+def _add_in_place(present: Any, gradient: Any) -> None:
+    with cuda.get_device_from_array(gradient):
+        present += gradient
+
+
+def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
+    """Everything that gradients of ``roots`` can reach, these included; nothing beyond ``ends``."""
     reached: set[Node] = set()
     waiting = list(roots)
     while waiting:
         node = waiting.pop()
         if node not in reached:
             reached.add(node)
-            waiting += node.edges or ()
+            if node.edges is not None and node not in ends:
+                waiting += node.edges
     return reached
 
 
-def between(outputs: Iterable[Node], inputs: Iterable[Node]) -> set[Node]:
-    """The nodes on a way from ``inputs`` to ``outputs``, both included."""
-    reached = reachable(outputs)
-    on_way = reached.intersection(inputs)
+def between(outputs: Iterable[Node], inputs: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
+    """The nodes on a path from ``inputs`` to ``outputs``, both included; nothing beyond ``ends``."""
+    reached = reachable(outputs, ends)
+    on_path = reached.intersection(inputs)
     for node in sorted(reached, key=lambda node: (node.level, node.__class__ is OutputNode)):
-        if node.edges is not None and not on_way.isdisjoint(node.edges):
-            on_way.add(node)
-    return on_way
+        if node.edges is not None and node not in ends and not on_path.isdisjoint(node.edges):
+            on_path.add(node)
+    return on_path
 
 
 # A gradient that nothing else refers to may become a leaf's own without a copy. How many references the
@@ -253,7 +283,7 @@ def take_own(table: dict[Node, Any], node: Node) -> Any:
     if gradient is None or type(gradient) is list:
         return gradient
     if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
-        return gradient.copy(order='C')
+        return copied(gradient)
     return gradient
 
 
@@ -265,14 +295,15 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
             if gradient is None:
                 continue
             if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
-                gradient = gradient.copy(order='C')
+                gradient = copied(gradient)
             present = leaf.grad_value
             leaf.grad_value = gradient if present is None else _added(as_raw(present), gradient)
             leaf.loss_scale = loss_scale
 
 
 def _added(present: Any, gradient: Any) -> Any:
-    gradient += present  # the gradient is the pass's own by now, the present one may be the user's
+    with cuda.get_device_from_array(gradient):
+        gradient += present  # the gradient is the pass's own by now, the present one may be the user's
     return gradient
 
 
@@ -297,7 +328,7 @@ def propagate(
         variables: make the pass differentiable.
         loss_scale: noted in the leaves, for optimizers.
     """
-    table, kept = run(roots, variables, None, all if retain_grad else None, observers())
+    table, kept = run(roots, variables, keep=all if retain_grad else None, watchers=observers())
     for root, _ in roots:
         root.grad_value = None
     keep(kept)

@@ -196,8 +196,7 @@ class LocalConfig:
 
     def show(self, file: Any = None) -> None:
         """Prints every entry as this thread sees it to ``file`` (standard output by default)."""
-        merged = {**self._global.__dict__, **self._local.values.entries}
-        _show(sorted(merged.items()), file)
+        _show(sorted({**self._global.__dict__, **_own_values(self)}.items()), file)
 
 
 global_config = GlobalConfig()
@@ -246,6 +245,11 @@ def using_config(name: str, value: Any, config: Any = config) -> AbstractContext
     'float64'
     """
     return _UsingConfig(name, value, config)
+
+
+def current_settings() -> dict[str, Any]:
+    """All settings as this thread sees them, by name."""
+    return {**global_config.__dict__, **_own_values(config)}
 
 
 def no_backprop_mode() -> AbstractContextManager[None]:

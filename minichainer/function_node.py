@@ -8,6 +8,7 @@ from typing import Any
 
 from minichainer import recorder
 from minichainer._checks import as_raw
+from minichainer.backend import copied
 from minichainer.backends import cuda
 from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import count_nondefault, using_config
@@ -57,6 +58,8 @@ class FunctionNode(Node):
     is_elementwise = False
     lazy_grad_sum = False
 
+    #: Variables beside the inputs to which gradients flow: what forward has found the outputs to depend on.
+    closed_over: Sequence[Variable] = ()
     #: What backward needs: the retained inputs, then the retained outputs.
     saved: tuple[Any, ...] = ()
     _inputs_to_retain: tuple[int, ...] | None = None
@@ -395,7 +398,7 @@ def _contiguous_gradient(g: Any) -> Any:
     array = as_raw(g)
     if array.flags.c_contiguous:
         return g
-    array = array.copy(order='C')
+    array = copied(array)
     return variable_on(array, g.edge) if isinstance(g, Variable) else array
 
 

@@ -21,6 +21,7 @@ import numpy
 from minichainer import configuration
 from minichainer._checks import array_types
 from minichainer._observers import hooks_of, is_nan, nan_error
+from minichainer.backend import copied
 from minichainer.backends import cuda
 from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import config
@@ -38,10 +39,15 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     arrays = tuple([x._data for x in variables])
     check_arrays(arrays, node.label)
     if not node.takes_any_layout:
-        arrays = tuple([x if x.flags.c_contiguous else x.copy(order='C') for x in arrays])
+        arrays = tuple([x if x.flags.c_contiguous else copied(x) for x in arrays])
     if config.type_check:
         node._check_types(arrays)
-    outputs = _watched_forward(node, arrays) if configuration.nondefault else _forward(node, arrays)
+    if cuda.available:
+        with cuda.get_device_from_array(*arrays):
+            outputs = forward(node, arrays)
+    else:
+        outputs = forward(node, arrays)
+    variables += node.closed_over
     needs_grad = any([x.requires_grad for x in variables])
     if needs_grad and config.enable_backprop:
         return assemble(node, variables, arrays, outputs)
@@ -115,6 +121,11 @@ def constant(array: Any, requires_grad: bool = False) -> Variable:
 
 
 # --- forward -------------------------------------------------------------------------------------------------------
+def forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The outputs of a function, with whatever watches."""
+    return _watched_forward(node, arrays) if configuration.nondefault else _forward(node, arrays)
+
+
 def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     outputs = node.forward(arrays)
     if type(outputs) is not tuple:

@@ -207,7 +207,8 @@ class Variable(Operators):
     def zerograd(self) -> None:
         """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
         warnings.warn('zerograd is deprecated, cleargrad is faster and does the same job', DeprecationWarning, 2)
-        self.edge.grad_value = None if self._data is None else self.xp.zeros_like(self._data)
+        with cuda.get_device_from_array(self._data):
+            self.edge.grad_value = None if self._data is None else self.xp.zeros_like(self._data)
 
     def addgrad(self, var: Variable) -> None:
         """Adds the gradient of another Variable of the same shape to its own; on its own device."""
@@ -216,10 +217,12 @@ class Variable(Operators):
             return
         if self._data is None:
             raise UninitializedParameterError('addgrad: the target is uninitialized; initialize it first')
-        moved = backend.get_device_from_array(self._data).send(other.array)
+        device = self.device
+        moved = device.send(other.array)
         check_gradient(moved, self._data, 'addgrad')
-        grad = self.grad
-        self.grad = moved.copy() if grad is None else grad + moved
+        grad = device.send(self.grad)
+        with device.create_context():
+            self.grad = moved.copy() if grad is None else grad + moved
 
     def copydata(self, var: Variable) -> None:
         """Copies the array of another Variable into its own; initializes itself or the other where needed."""
@@ -276,7 +279,8 @@ class Variable(Operators):
                 DeprecationWarning,
                 stacklevel=3,
             )
-        return self.xp.full(data.shape, 1 if loss_scale is None else loss_scale, data.dtype)
+        with cuda.get_device_from_array(data):
+            return self.xp.full(data.shape, 1 if loss_scale is None else loss_scale, data.dtype)
 
     # --- the graph ---------------------------------------------------------------------------------------------
     @property

@@ -23,13 +23,13 @@ ROOMS = [
     'backend backends cuda _runtime_info',
     'kernels',
     'initializer initializers',
-    'ops backprop variable variable_node differentiate function_node function function_hook '
+    'ops backprop variable variable_node differentiate function_node function function_hook link_hook '
     '_checks _observers _operators _sparse',
     'functions',
     'verification',
     'gradient_check',
     'serializer reporter',
-    'device_resident link_hook link _link sequential link_hooks links distributions _walker_alias',
+    'device_resident link _link sequential link_hooks links distributions _walker_alias',
     'optimizer _update_rule optimizer_hooks optimizers serializers function_hooks computational_graph',
     'dataset datasets iterators',
     'training',

@@ -366,7 +366,7 @@ class Link(DeviceResident):
             mine[name].copydata(theirs[name])
         if copy_persistent:
             for name in self._persistent & theirs.keys():
-                mine[name] = copied_persistent(mine[name], theirs[name])
+                mine[name] = copied_persistent(mine[name], theirs[name], self.device)
 
     def _param_pairs(self, link: Any) -> Iterator[tuple[str, Parameter, Any]]:
         """Path, parameter, and what another link has in its place (None where it has nothing)."""

@@ -61,10 +61,17 @@ def difference(path: str, mine: Parameter, theirs: Any) -> str:
     return ''
 
 
-def copied_persistent(mine: Any, theirs: Any) -> Any:
-    """The value to keep after copying ``theirs``; an array is written in place where the shape allows it."""
+def copied_persistent(mine: Any, theirs: Any, device: backend.Device) -> Any:
+    """The value to keep after copying ``theirs``; an array is written in place where the shape allows it.
+
+    Args:
+        mine: the value so far.
+        theirs: the value to copy.
+        device: where a new array is to lie.
+    """
     array_types = backend.get_array_types()
     if isinstance(mine, array_types) and isinstance(theirs, array_types) and mine.shape == theirs.shape:
         backend.copyto(mine, theirs)
         return mine
-    return copy.deepcopy(theirs)
+    theirs = copy.deepcopy(theirs)
+    return device.send(theirs) if isinstance(theirs, array_types) else theirs

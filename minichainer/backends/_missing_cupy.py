@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy
 
-#: Why CuPy could not be imported; set by :mod:`minichainer.backends.cuda`.
-import_error: Exception | None = None
+#: Why there is no CUDA, where there is none; :mod:`minichainer.backends.cuda` knows better.
+reason = 'CuPy sees no GPU'
 
 
 def why_unavailable() -> str:
     """What is missing, and what to do."""
-    reason = 'CuPy sees no GPU' if import_error is None else f'CuPy cannot be imported ({import_error})'
     return (
         f'CUDA is not available: {reason}. Install the CuPy package for your CUDA version, such as '
         'cupy-cuda12x, or stay on the CPU'

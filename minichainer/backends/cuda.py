@@ -86,17 +86,29 @@ def _import_cudnn() -> tuple[Any, int]:
             return None, 0
 
 
+def _sees_a_gpu() -> bool:
+    try:
+        return bool(cupy.is_available())
+    except Exception as error:  # where there is no driver, or one that is too old, CuPy 13 raises here
+        _missing_cupy.reason = f'CuPy cannot use a GPU ({error})'
+        return False
+
+
+#: True if CuPy can be imported and sees a GPU.
+available: bool
 try:
     import cupy
     from cupy import ndarray
     from cupy.cuda import Device, Event, Stream
+
+    available = _sees_a_gpu()
 # A broken CUDA installation raises more than ImportError, and must not stop who stays on the CPU.
 except Exception as error:
-    _missing_cupy.import_error = error
+    _missing_cupy.reason = f'CuPy cannot be imported ({error})'
     from minichainer.backends._missing_cupy import Device, Event, Stream, cupy, ndarray
 
-#: True if CuPy can be imported and sees a GPU.
-available: bool = _missing_cupy.import_error is None and bool(cupy.is_available())
+    available = False
+
 if available:
     _cudnn.library, _cudnn.version = _import_cudnn()
 #: True if CuPy brings cuDNN.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from minichainer import configuration, recorder
+from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.function_hook import get_function_hooks
 from minichainer.functions._node import PrimitiveNode
@@ -189,7 +190,8 @@ def _apply(spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], s
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, node.label)
         needs_grad = any([x.requires_grad for x in variables])
-        outputs = tuple([constant(y, needs_grad) for y in node.forward(arrays)])
+        with cuda.get_device_from_array(*arrays):
+            outputs = tuple([constant(y, needs_grad) for y in node.forward(arrays)])
     else:
         outputs = node.apply(variables)
     return outputs if spec.several_outputs else outputs[0]

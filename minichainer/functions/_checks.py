@@ -5,8 +5,10 @@ NumPy finds such mistakes as well, but in the middle of a function and in words 
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
+import sys
 from typing import Any
 
 import numpy
@@ -48,6 +50,12 @@ def check_number(value: Any, op: str, name: str) -> None:
         return
     if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
         raise TypeError(f'{op}: number expected as {name}, came {value!r}')
+
+
+def check_size(op: str, shape: tuple[int, ...], itemsize: int = 8) -> None:
+    """Raises ValueError where an array has more bytes than there are addresses: NumPy does not always look."""
+    if math.prod([n or 1 for n in shape]) * itemsize > sys.maxsize:
+        raise ValueError(f'{op}: an array of shape {shape} is too big for any memory; pass smaller numbers')
 
 
 def check_flag(value: Any, op: str, name: str) -> None:

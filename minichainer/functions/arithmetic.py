@@ -54,7 +54,7 @@ def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one(rhs)),
+    lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one_or_at_origin_zero(lhs, rhs)),
     lambda m, gy, lhs, rhs, y: gy * m.log_of_base(lhs, y) * y,
     mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _',
 )  # fmt: skip
@@ -91,7 +91,7 @@ def divide_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x, shown: gy * (shown * m.power(x, shown - 1)),
+    lambda m, gy, x, shown: gy * (shown * m.power(x, shown - 1 if shown else 0)),
     name='PowVarConst', label=lambda value, shown: f'_ ** {_shown(shown)}',
 )  # fmt: skip
 def power_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
@@ -99,7 +99,7 @@ def power_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, y, value: gy * y * m.log_constant(value),
+    lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else m.log_of_base(value, y)),
     name='PowConstVar', label=lambda value, shown: f'{_shown(shown)} ** _',
 )  # fmt: skip
 def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
@@ -133,8 +133,9 @@ def _sign(xp: Any, x: Any) -> Any:
     return xp.sign(x)
 
 
-def _one(xp: Any, x: Any) -> Any:
-    return xp.ones((), x.dtype)
+def _one_or_at_origin_zero(xp: Any, base: Any, exponent: Any) -> Any:
+    """What the derivative lowers the exponent by: that of a power with exponent 0 is 0, and not 0 / 0, at 0 too."""
+    return xp.logical_or(base, exponent)
 
 
 def _log_constant(xp: Any, value: Any) -> Any:
@@ -142,7 +143,7 @@ def _log_constant(xp: Any, value: Any) -> Any:
 
 
 ops.register_constant('sign', _sign)
-ops.register_constant('one', _one)
+ops.register_constant('one_or_at_origin_zero', _one_or_at_origin_zero)
 ops.register_constant('log_constant', _log_constant)
 
 

@@ -102,11 +102,19 @@ def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
         states.here[...] -= top
         sums[t] = states.here
     state, no_way = states.here, xp.asarray(-math.inf, log_p.dtype)
-    ends = xp.logaddexp.reduce(xp.where(ways.is_last, state, no_way), axis=1)
+    ends = _log_of_sums(xp, xp.where(ways.is_last, state, no_way))
     likelihoods = (ends + offsets[:, 0]).astype(log_p.dtype)
     without_labels = ways.is_last[:, 0]
     nothing = xp.where(without_labels, xp.zeros((), log_p.dtype), no_way)
     return xp.where(ways.lengths == 0, nothing, likelihoods), sums
+
+
+def _log_of_sums(xp: Any, x: Any) -> Any:
+    """``logaddexp.reduce(x, axis=1)``, which CuPy does not have."""
+    while x.shape[1] > 1:
+        half = x.shape[1] // 2
+        x = xp.concatenate([xp.logaddexp(x[:, :half], x[:, half : 2 * half]), x[:, 2 * half :]], axis=1)
+    return x[:, 0]
 
 
 def _shortest(ways: Alignments) -> int:

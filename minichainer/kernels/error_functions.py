@@ -27,6 +27,8 @@ _ERFCX = [0.564196365, 3.94320954, 12.5855765, 21.3039029, 17.2024799]
 _ERFCX_BELOW = [6.98961108, 22.7999444, 41.324705, 40.7148326, 17.2024798]
 _ERFC_IS_ZERO = 10.1
 #: The inverse of the error function over x, as a function of -log(1 - x^2) from 0 to 16.7.
+#: Where the continued fraction of the tail begins, and its terms.
+_TAIL, _TERMS = -2.0, 80
 _ERFINV = [19.0128838, 517.142186, 6241.61441, 47878.5772, 245965.979, 708432.204]
 _ERFINV_BELOW = [141.941365, 1525.3223, 25733.8276, 68266.0738, 799380.125]
 
@@ -54,6 +56,33 @@ def ndtr(x: Any) -> Any:
 def erfinv(x: Any) -> Any:
     """The inverse of the error function."""
     return in_blocks(_erfinv, x).astype('f', copy=False)
+
+
+def tail_ratio(xp: Any, erfcx: Any, x: Any, n: int) -> Any:
+    r""":math:`n I_n(x) / I_{n-1}(x)` of the repeated integrals of the normal density, in float64.
+
+    They obey :math:`r_n = n / (r_{n+1} - x)`. Below -2 that is a continued fraction, which converges fast; above, it
+    is solved for the next ratio, starting with :math:`r_0 = \Phi' / \Phi + x - x`.
+
+    Args:
+        xp: numpy or cupy.
+        erfcx: its scaled complement of the error function.
+        x: float array.
+        n: at least 1.
+
+    Returns:
+        Array of x's shape.
+    """
+    x = x.astype('d')
+    below = xp.minimum(x, _TAIL)
+    ratio = xp.sqrt(0.25 * below * below + (n + _TERMS)) + 0.5 * below
+    for k in range(n + _TERMS - 1, n - 1, -1):
+        ratio = k / (ratio - below)
+    above = xp.maximum(x, _TAIL)
+    direct = 1 / (math.sqrt(math.pi / 2) * erfcx(above * -_ROOT_HALF)) + above
+    for k in range(1, n):
+        direct = k / direct + above
+    return xp.where(x < _TAIL, ratio, direct)
 
 
 def _erf(x: Any) -> Any:

@@ -6,37 +6,113 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels import bounds
 from minichainer.kernels.selection import masked
+
+#: From how many elements on the exponential of -x is the faster form, though its overflow has to be silenced.
+_MANY = 4096
+_ones: dict[Any, Any] = {numpy.dtype(char): numpy.ones((), char) for char in 'fd'}
+#: The sigmoid of what is more is 1; its exponential is far from an overflow.
+_tops: dict[Any, Any] = {numpy.dtype(char): numpy.asarray(40, char) for char in 'fd'}
+
+#: The gate of mish is 1 beyond, and its slope nothing beside it; the exponential's square is far from an overflow.
+_MISH_TOP = 40
+
+
+def sigmoid(x: Any) -> Any:
+    r""":math:`1 / (1 + e^{-x})` of a float array, precise to the last digits where it is tiny too."""
+    top = _tops.get(x.dtype)
+    if top is None:
+        return sigmoid(x.astype('f')).astype(x.dtype)
+    if x.size >= _MANY:
+        return _sigmoid_of_many(x)
+    exponential = numpy.exp(numpy.minimum(x, top))
+    return numpy.divide(exponential, numpy.add(exponential, _ones[x.dtype]))
+
+
+def sigmoid_reference(x: Any) -> Any:
+    """The plain form of :func:`sigmoid`."""
+    with numpy.errstate(over='ignore'):
+        return 1 / (1 + numpy.exp(-x))
+
+
+def _sigmoid_of_many(x: Any) -> Any:
+    one = _ones[x.dtype]
+    y = numpy.negative(x)
+    with numpy.errstate(over='ignore'):
+        numpy.exp(y, out=y)
+    y += one
+    return numpy.divide(one, y, out=y)
+
+
+def sigmoid_slope(xp: Any, x: Any) -> Any:
+    r""":math:`\sigma(x) \sigma(-x)`, the derivative of the sigmoid, precise where it is tiny too."""
+    y = xp.asarray(xp.absolute(x))
+    xp.negative(y, out=y)
+    xp.exp(y, out=y)
+    below = xp.asarray(y + xp.ones((), x.dtype))
+    below *= below
+    y /= below
+    return y
 
 
 def silu(x: Any) -> Any:
     r""":math:`x \sigma(x)` of a float32 or float64 array."""
-    gate = _gate(x)
+    gate = numpy.asarray(sigmoid(x))
     gate *= x
     return gate
 
 
 def silu_reference(x: Any) -> Any:
     """The plain form of :func:`silu`."""
-    return x * (numpy.tanh(x * 0.5) * 0.5 + 0.5)
-
-
-def _gate(x: Any) -> Any:
-    """The logistic sigmoid."""
-    half = numpy.asarray(0.5, x.dtype)
-    gate = numpy.asarray(x * half)
-    numpy.tanh(gate, out=gate)
-    gate *= half
-    gate += half
-    return gate
+    return x * sigmoid_reference(x)
 
 
 def silu_gradient(gy: Any, x: Any, y: Any) -> Any:
     """The upstream gradient times the derivative ``s + y (1 - s)``, in which ``s`` is the sigmoid of ``x``."""
-    gate = _gate(x)
+    gate = numpy.asarray(sigmoid(x))
     other = numpy.asarray(1 - gate)
     other *= y
     gate += other
+    gate *= gy
+    return gate
+
+
+def _mish_terms(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+    r""":math:`e = e^x`, :math:`n = e (e + 2)` and :math:`n + 2`: the gate of mish is :math:`n / (n + 2)`.
+
+    It is the hyperbolic tangent of softplus, by one exponential and without a logarithm.
+    """
+    exponential = xp.asarray(xp.exp(bounds.below(xp, x, xp.asarray(_MISH_TOP, x.dtype))))
+    above = xp.asarray(exponential + 2)
+    above *= exponential
+    return exponential, above, xp.asarray(above + 2)
+
+
+def mish(xp: Any, x: Any) -> Any:
+    r""":math:`x \tanh(\log(1 + e^x))` of a float32 or float64 array."""
+    _, gate, below = _mish_terms(xp, x)
+    gate /= below
+    gate *= x
+    return gate
+
+
+def mish_reference(x: Any) -> Any:
+    """The plain form of :func:`mish`."""
+    return x * numpy.tanh(numpy.logaddexp(0, x))
+
+
+def mish_gradient(xp: Any, gy: Any, x: Any) -> Any:
+    r"""The upstream gradient times the derivative :math:`n / (n + 2) + 4 x e (e + 1) / (n + 2)^2`."""
+    slope, gate, below = _mish_terms(xp, x)
+    gate /= below
+    other = xp.asarray(slope + 1)
+    other /= below
+    slope /= below
+    slope *= other
+    slope *= x
+    slope *= 4
+    gate += slope
     gate *= gy
     return gate
 

@@ -147,11 +147,12 @@ def test_the_old_path_has_the_same_objects() -> None:
         assert getattr(old, name) is getattr(cuda, name)
 
 
-def test_with_a_stand_in_for_cupy() -> None:
+@pytest.mark.parametrize('case', [[], ['no driver']], ids=['two GPUs', 'no driver'])
+def test_with_a_stand_in_for_cupy(case: list[str]) -> None:
     """The script runs in its own process, because CuPy is looked for once, at import."""
     script = Path(__file__).with_name('with_stand_in_for_cupy.py')
     root = Path(minichainer.__file__).parent.parent
-    done = subprocess.run([sys.executable, '-W', 'error', script], cwd=root, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, '-W', 'error', script, *case], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == 'all right\n'
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 #: Public name: reason. A row of any other function must have order 2 or more, or 0 if it has no gradient at all.
-NOT_TWICE_DIFFERENTIABLE: dict[str, str] = {
-    'forget': 'what was computed inside is forgotten, and computed again in backward; refused, as in Chainer',
-}
+NOT_TWICE_DIFFERENTIABLE: dict[str, str] = {}
 #: How many there are: a longer list is a decision, not an accident.
-COUNT = 1
+COUNT = 0

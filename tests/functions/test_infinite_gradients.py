@@ -46,7 +46,7 @@ SPREADS: dict[str, str] = {
     ),
     **dict.fromkeys('einsum[ii] einsum[ii->i] einsum[iii->i] einsum[iij,ikk->ij]'.split(), _DENSE),
     **dict.fromkeys([f'pad-{case}' for case in _PADS], 'a product with a matrix'),
-    'relu': 'a product with a factor of floats on small arrays, which is quickest',
+    'relu': 'a product with a factor of floats: a choice takes 0.25 µs more on small arrays, a quarter of it',
     'dropout': 'a product with the mask, one pass less',
     'simplified_dropconnect': 'a product with the mask',
     'simplified_dropconnect[no bias]': 'a product with the mask',

@@ -142,21 +142,13 @@ def test_forget_computes_twice_and_keeps_nothing_between() -> None:
     calls = []
 
     def function(v: Any) -> Any:
-        calls.append(chainer.config.enable_backprop)
+        calls.append(chainer.config.in_recomputing)
         return F.exp(v)
 
     y = F.forget(function, V(np.ones(2)))
     assert calls == [False]
     F.sum(y).backward()
     assert calls == [False, True]
-
-
-def test_forget_refuses_to_be_differentiated_twice() -> None:
-    x = V(np.ones(2))
-    y = F.sum(F.forget(F.exp, x))
-    with pytest.raises(RuntimeError, match='(?s)double backprop.*forget'):
-        y.backward(enable_double_backprop=True)
-    assert x.grad is None
 
 
 # --- copy and cast -------------------------------------------------------------------------------------------------

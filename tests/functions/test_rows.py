@@ -262,11 +262,11 @@ def test_a_gradient_that_is_wrong_at_second_order_only_is_seen() -> None:
 
 def test_a_gradient_that_is_wrong_at_third_order_only_is_seen() -> None:
     right = _row_named('sin')
-    second = mutant(
+    mutant_cos = mutant(
         F.elementwise, lambda m, gy, x: -gy * m.sin(getattr(x, 'array', x)), body=lambda xp, x: xp.cos(x), name='cos'
     )
     op = mutant(F.elementwise, lambda m, gy, x: gy * m.mutant_cos(x), body=lambda xp, x: xp.sin(x), name='sin')
-    assert second.__name__ == 'mutant_cos'
+    assert mutant_cos.__name__ == 'mutant_cos'
     wrong = dataclasses.replace(right, call=op)
     check_gradient(wrong, right.cases[0], 2)
     with pytest.raises(AssertionError, match='order 3'):

@@ -147,6 +147,8 @@ def test_gates(shape, layout, dtype):
     x, gy = LAYOUTS[layout](uniform(shape, dtype=dtype)), uniform(shape, 1, 2, dtype)
     y, s = gates.silu(x), scipy.special.expit(x)
     tolerance = 4 * np.finfo(dtype).eps
+    np.testing.assert_allclose(gates.sigmoid(x), gates.sigmoid_reference(x), rtol=tolerance)
+    np.testing.assert_allclose(gates.mish(np, x), gates.mish_reference(x), rtol=tolerance)
     np.testing.assert_allclose(y, gates.silu_reference(x), rtol=tolerance)
     np.testing.assert_allclose(gates.silu_gradient(gy, x, y), gy * (s + y * (1 - s)), atol=8 * tolerance)
     gy[0] = np.inf

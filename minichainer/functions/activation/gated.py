@@ -8,31 +8,24 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import check_int, invalid
-from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.parametric import per_channel
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import split_axis
-from minichainer.kernels import bounds
 from minichainer.kernels import gates as kernels
 from minichainer.variable import Variable, as_variable
 
 
-def _gate(xp: Any, x: Any) -> Any:
-    """The logistic sigmoid."""
-    return xp.tanh(x * 0.5) * 0.5 + 0.5
+def _swish_gradient(m: Any, gy: Any, x: Any, beta: Any) -> Any:
+    scaled = x * beta
+    return gy * (m.sigmoid_by_x(scaled) + scaled * m.sigmoid_slope(scaled))
 
 
-def _swish_gradient(m: Any, gy: Any, x: Any, beta: Any, y: Any) -> Any:
-    gate = m.sigmoid(x * beta)
-    return gy * (gate + y * beta * (1 - gate))
-
-
-@elementwise(_swish_gradient, lambda m, gy, x, y: gy * y * (x - y), name='Swish')
+@elementwise(_swish_gradient, lambda m, gy, x, beta: gy * x * m.sigmoid_slope(x * beta) * x, name='Swish')
 def gate_with_slopes(xp: Any, x: Any, beta: Any) -> Any:
     wide = in_float32(x)
-    return wide * _gate(xp, wide * in_float32(beta))
+    return wide * ops.raw(xp).sigmoid(wide * in_float32(beta))
 
 
 def swish(x: Any, beta: Any) -> Variable:
@@ -60,8 +53,7 @@ def swish(x: Any, beta: Any) -> Variable:
 
 
 def _silu_gradient(gy: Any, x: Any, y: Any) -> Any:
-    gate = sigmoid(x)
-    return gy * (gate + y * (1 - gate))
+    return gy * (ops.sigmoid_by_x(x) + x * ops.sigmoid_slope(x))
 
 
 def _silu_gradient_of_arrays(xp: Any, gy: Any, x: Any, y: Any) -> Any:
@@ -95,15 +87,19 @@ def silu(xp: Any, x: Any) -> Any:
     array([-0.2689,  0.    ,  0.7311])
     """
     wide = in_float32(x)
-    return kernels.silu(wide) if xp is numpy else wide * _gate(xp, wide)
+    return kernels.silu(wide) if xp is numpy else wide * ops.raw(xp).sigmoid(wide)
 
 
-def _mish_gradient(m: Any, gy: Any, x: Any) -> Any:
-    gate = m.tanh(m.softplus(x))
-    return gy * (gate + x * (1 - gate * gate) * m.sigmoid(x))
+def _mish_gradient(gy: Variable, x: Variable) -> Variable:
+    softplus = ops.softplus(x)
+    slope = ops.sigmoid_slope(softplus + softplus) * 4
+    return gy * (ops.tanh_by_x(softplus) + x * slope * ops.sigmoid_by_x(x))
 
 
-@elementwise(_mish_gradient)
+ops.register('mish_gradient', _mish_gradient, lambda xp, gy, x: kernels.mish_gradient(xp, gy, in_float32(x)))
+
+
+@elementwise(lambda m, gy, x: m.mish_gradient(gy, x))
 def mish(xp: Any, x: Any) -> Any:
     r"""Mish, :math:`y = x \tanh(\log(1 + e^x))`.
 
@@ -122,9 +118,7 @@ def mish(xp: Any, x: Any) -> Any:
     >>> F.mish(np.array([-1., 0., 1.])).array.round(4)
     array([-0.3034,  0.    ,  0.8651])
     """
-    wide = in_float32(x)
-    softplus = bounds.above(xp, wide, zero(xp, wide.dtype)) + xp.log1p(xp.exp(-xp.absolute(wide)))
-    return wide * xp.tanh(softplus)
+    return kernels.mish(xp, in_float32(x))
 
 
 def glu(x: Any, axis: int = 1) -> Variable:

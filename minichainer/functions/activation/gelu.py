@@ -11,15 +11,14 @@ from minichainer import ops
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.sigmoidal import tanh
 from minichainer.functions.math._scipy import special
-from minichainer.functions.math.exponential import exp
-from minichainer.functions.math.special import erf, ndtr
+from minichainer.functions.math.special import erf
 from minichainer.kernels import gelu as kernels
 from minichainer.variable import Variable, as_variable
 
 _ROOT_2 = math.sqrt(2)
 _SLOPE, _CUBIC = math.sqrt(2 / math.pi), 0.044715
 _PEAK = 1 / math.sqrt(2 * math.pi)
-_LOWEST = -40.0  # the share of what is less is 0, and 0 times infinity would be NaN
+_FAR = 40.0  # the share of what is less than -40 is 0, and of what is more 1; 0 times infinity would be NaN
 
 
 @elementwise(lambda m, gy, x, y, approximate: m.gelu_gradient(gy, x, y, approximate), name='GELU')
@@ -54,8 +53,9 @@ def gelu(xp: Any, x: Any, approximate: str = 'none') -> Any:
     wide = x.astype('f') if x.dtype.char == 'e' else x
     if xp is numpy and wide.dtype.char == 'f':
         return kernels.gelu(wide, approximate).astype(x.dtype, copy=False)
-    share = special(xp).ndtr(wide) if approximate == 'none' else 0.5 + 0.5 * xp.tanh(_argument(wide))
-    return (xp.maximum(wide, _LOWEST) * share).astype(x.dtype, copy=False)
+    near = xp.maximum(wide, -_FAR)
+    share = special(xp).ndtr(near) if approximate == 'none' else ops.raw(xp).sigmoid(2 * _argument(near))
+    return (near * share).astype(x.dtype, copy=False)
 
 
 def _argument(x: Any) -> Any:
@@ -69,10 +69,7 @@ def _gradient_of_arrays(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> A
         return wide.astype('e')
     if xp is numpy and x.dtype.char == 'f':
         return kernels.gelu_gradient(gy, x, y, approximate)
-    if approximate == 'none':
-        return gy * (special(xp).ndtr(x) + x * xp.exp(-0.5 * x * x) * _PEAK)
-    t = xp.tanh(_argument(x))
-    return gy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (1 + 3 * _CUBIC * x * x) * _SLOPE)
+    return gy * _derivative(ops.raw(xp), x, approximate)
 
 
 def _gradient(gy: Variable, x: Variable, y: Variable, approximate: str) -> Variable:
@@ -80,10 +77,21 @@ def _gradient(gy: Variable, x: Variable, y: Variable, approximate: str) -> Varia
     if x.dtype.char == 'e':
         wide = _gradient(ops.cast(gy, 'f'), ops.cast(x, 'f'), y, approximate)
         return ops.cast(wide, 'e')
+    return gy * _derivative(ops, x, approximate)
+
+
+def _derivative(m: Any, x: Any, approximate: str) -> Any:
+    """In raw arrays or differentiable, as with rules."""
+    near = m.clip_between(x, -_FAR, _FAR)
     if approximate == 'none':
-        return gy * (ndtr(x) + x * exp(-0.5 * x * x) * _PEAK)
-    t = tanh(_argument(x))
-    return gy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * (1 + 3 * _CUBIC * x * x) * _SLOPE)
+        return m.ndtr(near) + near * m.exp(-0.5 * near * near) * _PEAK
+    argument = 2 * _argument(near)
+    return m.sigmoid_by_x(argument) + near * m.sigmoid_slope(argument) * _slope(near)
+
+
+def _slope(x: Any) -> Any:
+    """Twice the derivative of :func:`_argument`."""
+    return (1 + 3 * _CUBIC * x * x) * (2 * _SLOPE)
 
 
 ops.register('gelu_gradient', _gradient, _gradient_of_arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import elementwise
@@ -82,6 +82,7 @@ def scale_by_slopes(xp: Any, x: Any, factor: Any) -> Any:
     return x * factor
 
 
+@on_device_of_arguments
 def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741  (Chainer's name)
     r"""Randomized leaky rectified linear unit, :math:`y = x` where :math:`x \ge 0`, else :math:`r x`.
 

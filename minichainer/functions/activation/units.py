@@ -187,7 +187,7 @@ def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.05070098735
     return elu(x, alpha) * scale
 
 
-@elementwise(lambda m, gy, x, beta: gy * m.sigmoid(x * beta))
+@elementwise(lambda m, gy, x, beta: gy * m.sigmoid_by_x(x * beta))
 def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
     r"""Smooth rectifier, :math:`y = \tfrac 1 \beta \log(1 + e^{\beta x})`, without overflow.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import check_int, check_number
+from minichainer.functions._checks import check_int, check_number, check_size
 from minichainer.functions._define import linear
 from minichainer.functions.array._checks import check_floats
 from minichainer.variable import Variable, as_variable
@@ -75,6 +75,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         check_int(width, 'pad', 'pad_width')
     if any(n < 0 for pair in widths for n in pair):
         raise ValueError(f'pad: widths of zero or more expected, came {pad_width}')
+    check_size('pad', tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
     empty = any(not n and max(pair) for n, pair in zip(x.shape, widths, strict=True))
     if empty and mode not in ('constant', 'empty'):
         raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import check_int, misfit
+from minichainer.functions._checks import check_int, check_size, misfit
 from minichainer.functions._define import linear
 from minichainer.functions.array.shape import flatten
 from minichainer.kernels.reductions import reduced
@@ -49,7 +50,8 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
 
     Raises:
         TypeError: ``repeats`` is neither int nor tuple of ints, or ``axis`` neither int nor None.
-        ValueError: a number of repeats is negative, or there are not as many as elements along the axis.
+        ValueError: a number of repeats is negative, there are not as many as elements along the axis, or the result
+            is too big for any memory.
         InvalidType: ``axis`` is out of range.
 
     >>> import numpy as np, minichainer.functions as F
@@ -67,7 +69,10 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
     size = x.shape[axis]
     if len(counts) not in (1, size):
         raise ValueError(f'repeat: one or {size} numbers of repeats expected for shape {x.shape}, came {len(counts)}')
-    return repeated(x, counts, axis % x.ndim)
+    axis %= x.ndim
+    total = sum(counts) if len(counts) == size else counts[0] * size
+    check_size('repeat', (*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype.itemsize)
+    return repeated(x, counts, axis)
 
 
 def _counts(value: Any, op: str, name: str) -> tuple[int, ...]:
@@ -105,11 +110,14 @@ def tile(x: Any, reps: Any) -> Variable:
 
     Raises:
         TypeError: ``reps`` is neither int nor tuple of ints.
-        ValueError: an entry is negative.
+        ValueError: an entry is negative, or the result is too big for any memory.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.tile(np.array([1., 2.]), (2, 2))
     variable([[1., 2., 1., 2.],
               [1., 2., 1., 2.]])
     """
-    return tiled(x, _counts(reps, 'tile', 'reps'))
+    x, counts = as_variable(x), _counts(reps, 'tile', 'reps')
+    pairs = itertools.zip_longest(reversed(counts), reversed(x.shape), fillvalue=1)
+    check_size('tile', tuple([count * size for count, size in pairs])[::-1], x.dtype.itemsize)
+    return tiled(x, counts)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import checked_shape, misfit
+from minichainer.functions._checks import check_size, checked_shape, misfit
 from minichainer.functions._define import linear
 from minichainer.functions.array._checks import check_floats
 from minichainer.functions.array.conversion import cast
@@ -86,6 +86,7 @@ def _pair(shape: Any, op: str) -> tuple[int, ...]:
         raise ValueError(f'{op}: height and width expected as output_shape, came {shape}')
     if min(height_and_width) < 0:
         raise ValueError(f'{op}: output_shape without negative numbers expected, came {shape}')
+    check_size(op, height_and_width)
     return height_and_width
 
 

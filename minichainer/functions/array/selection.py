@@ -7,7 +7,9 @@ from typing import Any
 import numpy
 
 from minichainer import ops
+from minichainer.backend import get_array_module
 from minichainer.functions._checks import invalid
+from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise, linear
 from minichainer.functions.array._indexing import index_of, is_basic
 from minichainer.kernels import scattering
@@ -87,6 +89,7 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
 
     Raises:
         InvalidType: dtypes differ, or the shapes cannot be broadcast together.
+        OverflowError: a number is out of the range of the array's integer dtype.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.where(np.array([True, False]), np.array([1., 2.]), np.array([3., 4.]))
@@ -94,7 +97,7 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
     """
     mask = as_array(condition)
     _check_condition(mask)
-    x, y = _same_kind(x, y)
+    x, y = _as_variables(x, y, get_array_module(mask))
     _choose.node_class.spec.check_shapes((mask, x.array, y.array), ())
     return _choose(x, y, mask)
 
@@ -107,12 +110,15 @@ def _check_condition(mask: Any) -> None:
         )  # fmt: skip
 
 
-def _same_kind(x: Any, y: Any) -> tuple[Variable, Variable]:
-    if numpy.isscalar(x) and not numpy.isscalar(y):
-        x = numpy.asarray(x, as_array(y).dtype)
-    elif numpy.isscalar(y):
-        y = numpy.asarray(y, as_array(x).dtype if not numpy.isscalar(x) else None)
-    return as_variable(numpy.asarray(x) if numpy.isscalar(x) else x), as_variable(y)
+def _as_variables(x: Any, y: Any, xp: Any) -> tuple[Variable, Variable]:
+    """Both as Variables on the device of the others; a number beside an array gets its dtype."""
+    if numpy.isscalar(x) and numpy.isscalar(y):
+        return as_variable(xp.asarray(x)), as_variable(xp.asarray(y))
+    if numpy.isscalar(x):
+        y = as_variable(y)
+        return as_variable(y.xp.asarray(number_like(x, y))), y
+    x = as_variable(x)
+    return x, as_variable(x.xp.asarray(number_like(y, x)) if numpy.isscalar(y) else y)
 
 
 @elementwise(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import check_number, invalid
@@ -124,6 +124,7 @@ def _reference(
     return matrix_product(weights if dropout_mask is None else drop(weights, dropout_mask), v, False, False)
 
 
+@on_device_of_arguments
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

@@ -7,6 +7,7 @@ from typing import Any
 from minichainer.functions._checks import invalid
 from minichainer.functions.math.reductions import average
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.kernels.selection import masked
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
@@ -31,6 +32,18 @@ def like(x: Any, model: Variable) -> Variable:
 def wide(x: Any) -> Any:
     """The array, in float32 if it is of float16."""
     return x.astype('f') if x.dtype.char == 'e' else x
+
+
+def logistic_losses(xp: Any, scores: Any, t: Any) -> Any:
+    r""":math:`\log(1 + e^s) - t s`, also where a score is infinite."""
+    factor = xp.subtract(scores > 0, t)
+    linear = masked(xp, scores, factor != 0)  # before the product: infinity times 0 would be NaN
+    return linear * factor + xp.log1p(xp.exp(-xp.absolute(scores)))
+
+
+def logistic_slope(m: Any, scores: Any, t: Any) -> Any:
+    r""":math:`\sigma(s) - t`, the derivative of :func:`logistic_losses`, precise where it is tiny; for rules."""
+    return m.sigmoid_by_x(scores) * (1 - t) - m.sigmoid_by_x(-scores) * t
 
 
 def reduced(losses: Variable, reduce: str) -> Variable:

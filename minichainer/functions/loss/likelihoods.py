@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
-from minichainer.functions.loss._common import check_reduce, like, misfit, reduced, wide
+from minichainer.functions.loss._common import (
+    check_reduce,
+    like,
+    logistic_losses,
+    logistic_slope,
+    misfit,
+    reduced,
+    wide,
+)
 from minichainer.functions.math.exponential import exp
-from minichainer.kernels import bounds
 from minichainer.variable import Variable, as_variable
 
 _REDUCES = ('sum', 'mean', 'no')
 
 
-@elementwise(lambda m, gy, y_: -gy * y_, lambda m, gy, x, y_: gy * (m.sigmoid(y_) - x), name='BernoulliNLL')
+@elementwise(lambda m, gy, y_: -gy * y_, lambda m, gy, x, y_: gy * logistic_slope(m, y_, x), name='BernoulliNLL')
 def bernoulli_loss(xp: Any, x: Any, y_: Any) -> Any:
-    scores = wide(y_)
-    positive = bounds.above(xp, scores, zero(xp, scores.dtype))
-    return positive + xp.log1p(xp.exp(-xp.absolute(scores))) - wide(x) * scores
+    return logistic_losses(xp, wide(y_), wide(x))
 
 
 def bernoulli_nll(x: Any, y: Any, reduce: str = 'sum') -> Variable:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._constants import zero
 from minichainer.functions._define import linear
-from minichainer.functions.loss._common import check_reduce, misfit, wide
-from minichainer.kernels import bounds
+from minichainer.functions.loss._common import check_reduce, logistic_losses, logistic_slope, misfit, wide
 from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_array, as_variable
 
 
 def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
-    return m.masked(m.broadcast_to(gy, x.shape) * weights * (m.sigmoid(x) - labels), weights != 0)
+    return m.masked(m.broadcast_to(gy, x.shape) * weights * logistic_slope(m, x, labels), weights != 0)
 
 
 @linear(_rule, name='SigmoidCrossEntropy', kinds='f')
 def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: str) -> Any:
     """Weight times ``log(1 + e^x) - t x`` of each element, or the sum."""
-    scores = wide(x)
-    positive = bounds.above(xp, scores, zero(xp, scores.dtype))
-    losses = positive - scores * labels + xp.log1p(xp.exp(-xp.absolute(scores)))
-    losses = masked(xp, losses * weights, weights != 0)
+    losses = logistic_losses(xp, wide(x), labels)
+    losses = masked(xp, losses, weights != 0) * weights
     return xp.asarray(losses if reduce == 'no' else losses.sum(), x.dtype)
 
 

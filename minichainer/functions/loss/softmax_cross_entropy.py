@@ -143,8 +143,9 @@ def softmax_cross_entropy(
         t: labels, int array :math:`(B, d_1, \dots)` in ``[0, C)`, or a float array of ``x``'s shape with a
             probability for each class (soft targets).
         normalize: divide the sum by the number of samples that are not ignored; by the batch size B where False.
+            The loss of soft targets is the mean over all samples either way.
         cache_score: kept for compatibility; has no effect.
-        class_weight: None or an array :math:`(C,)` of factors, one per class.
+        class_weight: None or a float array :math:`(C,)` of factors, one per class.
         ignore_label: samples with this label count nothing; None for no such label.
         reduce: ``'mean'``, or ``'no'`` for a loss per sample.
         enable_double_backprop: kept for compatibility; the gradient is always differentiable.
@@ -175,12 +176,11 @@ def softmax_cross_entropy(
     x, labels = as_variable(x), as_array(t)
     class_weight = _checked_class_weight(class_weight)
     if labels.dtype.kind == 'f':
-        return _soft_target_loss(x, as_variable(t), class_weight, reduce, normalize, soft_target_loss)
+        return _soft_target_loss(x, as_variable(t), class_weight, reduce, soft_target_loss)
     if ignore_label is not None:
         check_number(ignore_label, 'softmax_cross_entropy', 'ignore_label')
     has_ignored = _check(x, labels, ignore_label)
-    if class_weight is not None and class_weight.shape != (x.shape[1],):
-        raise invalid(f'class_weight of shape ({x.shape[1]},)', f'{class_weight.shape}', _where())
+    _check_weights_fit(class_weight, x)
     return SoftmaxCrossEntropy(labels, class_weight, ignore_label, normalize, reduce, has_ignored).apply((x,))[0]
 
 
@@ -195,6 +195,11 @@ def _checked_class_weight(class_weight: Any) -> Any:
             f'{class_weight.shape}'
         )
     return class_weight
+
+
+def _check_weights_fit(class_weight: Any, x: Variable) -> None:
+    if class_weight is not None and class_weight.shape != (x.shape[1],):
+        raise invalid(f'class_weight of shape ({x.shape[1]},)', f'{class_weight.shape}', _where())
 
 
 def _where() -> str:
@@ -221,24 +226,22 @@ def _check(x: Variable, t: Any, ignore_label: int | None) -> bool:
     return True
 
 
-def _soft_target_loss(
-    x: Variable, t: Variable, class_weight: Any, reduce: str, normalize: bool, kind: str
-) -> Variable:
+def _soft_target_loss(x: Variable, t: Variable, class_weight: Any, reduce: str, kind: str) -> Variable:
     r"""Loss :math:`-\sum_c w_c t_c \log p_c`, less the entropy of t for ``'kl-divergence'``."""
-    if x.shape != t.shape or x.dtype.kind != 'f':
-        raise invalid('float x and t of one shape', f'{x.dtype} {x.shape} and {t.dtype} {t.shape}', _where())
+    if x.shape != t.shape or x.dtype.kind != 'f' or x.ndim < 2:
+        came = f'{x.dtype} {x.shape} and {t.dtype} {t.shape}'
+        raise invalid('float x and t of one shape (B, C, ...)', came, _where())
+    _check_weights_fit(class_weight, x)
     if t.dtype != x.dtype:
         t = cast(t, x.dtype)
     log_p = log_softmax(x)
     if kind == 'kl-divergence':
-        log_p = log_p - ops.log(ops.clip_between(t, 1e-100 if t.dtype.char == 'd' else 1e-37, float('inf')))
+        log_p = log_p - ops.log(ops.clip_between(t, numpy.finfo(t.dtype).tiny, float('inf')))
     weighted = -log_p * t
     if class_weight is not None:
         shape = [1] * x.ndim
         shape[1] = -1
-        weighted = weighted * broadcast_to(as_variable(class_weight.reshape(shape)), x.shape)
+        weights = as_variable(class_weight.astype(x.dtype, copy=False).reshape(shape))
+        weighted = weighted * broadcast_to(weights, x.shape)
     losses = sum_(weighted, 1)
-    if reduce == 'no':
-        return losses
-    count = losses.size if normalize else len(x)
-    return sum_(losses) * (1.0 / max(count, 1))
+    return losses if reduce == 'no' else sum_(losses) * (1.0 / max(losses.size, 1))

@@ -8,8 +8,9 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import bilinear, linear
 from minichainer.functions.array.shape import expand_dims, reshape
+from minichainer.kernels import cofactors as cofactor_kernels
 from minichainer.kernels import triangular as kernels
 from minichainer.variable import Variable, as_variable
 
@@ -49,9 +50,50 @@ def inverses(xp: Any, a: Any) -> Any:
     return _inverted(xp, a)
 
 
+def _third_derivative(m: Any, gy: Any, a: Any, step: Any) -> Any:
+    """Of the determinant, in the directions of the step and of ``gy``; the only one that needs the inverse."""
+    inverse = m.inverse(a)
+    x, y = (m.matrix_product(inverse, direction, False, False) for direction in (step, gy))
+    trace_x, trace_y = _trace(m, x), _trace(m, y)
+    xy = m.matrix_product(x, y, False, False)
+    inner = xy + m.matrix_product(y, x, False, False) - trace_x * y - trace_y * x
+    total = m.matrix_product(inner, inverse, False, False) + (trace_x * trace_y - _trace(m, xy)) * inverse
+    return m.matrix_transpose(m.expand_matrix(m.determinants(a)) * total)
+
+
+def _trace(m: Any, x: Any) -> Any:
+    return m.sum(x * m.identity(x), (x.ndim - 2, x.ndim - 1), True)
+
+
+def _identity(xp: Any, x: Any) -> Any:
+    return xp.eye(x.shape[-1], dtype=x.dtype)
+
+
+ops.register_constant('identity', _identity)
+
+
+@bilinear(
+    _third_derivative, lambda m, gy, a: m.change_of_cofactors(a, gy), name='BatchDetGradGrad', label='det'
+)  # fmt: skip
+def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
+    return cofactor_kernels.change_of_cofactors(xp, in_float32(a), in_float32(step)).astype(a.dtype, copy=False)
+
+
+@bilinear(lambda m, gy, a: m.change_of_cofactors(a, gy), None, name='BatchDetGrad', label='det')
+def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
+    """The determinant times the transposed inverse, and what its limit is where there is no inverse."""
+    wide = in_float32(a)
+    try:
+        y = determinant[..., None, None] * xp.linalg.inv(wide).swapaxes(-1, -2)
+    except numpy.linalg.LinAlgError:
+        y = None
+    if y is None or not xp.isfinite(y).all() and xp.isfinite(wide).all():
+        y = cofactor_kernels.cofactors(xp, wide)
+    return y.astype(a.dtype, copy=False)
+
+
 @linear(
-    lambda m, gy, a, y: m.expand_matrix(gy * y) * m.matrix_transpose(m.inverse(a)),
-    name='BatchDet', label='det', kinds='f',
+    lambda m, gy, a, y: m.expand_matrix(gy) * m.cofactors(a, y), name='BatchDet', label='det', kinds='f'
 )  # fmt: skip
 def determinants(xp: Any, a: Any) -> Any:
     return xp.linalg.det(in_float32(a)).astype(a.dtype, copy=False)
@@ -164,7 +206,8 @@ def det(a: Any) -> Variable:
         a: Variable or float array :math:`(n, n)`.
 
     Returns:
-        Variable of shape ``()``. Backward needs the inverse: a singular matrix is a ValueError there.
+        Variable of shape ``()``. Its first two derivatives are finite for singular matrices too; a third one is a
+        ValueError there.
 
     Raises:
         InvalidType: ``a`` is no float array of that shape.
@@ -183,7 +226,7 @@ def batch_det(a: Any) -> Variable:
         a: Variable or float array :math:`(B, n, n)`.
 
     Returns:
-        Variable of shape :math:`(B,)`. Backward needs the inverse: a singular matrix is a ValueError there.
+        Variable of shape :math:`(B,)`; see :func:`det` for singular matrices.
 
     Raises:
         InvalidType: ``a`` is no float array of that shape.

@@ -9,6 +9,8 @@ from minichainer.functions._define import elementwise
 from minichainer.functions.math._scipy import special
 from minichainer.kernels import error_functions as kernels
 
+_ROOT_2 = math.sqrt(2)
+_ROOT_HALF_PI = math.sqrt(math.pi / 2)
 _ROOT_PI = math.sqrt(math.pi)
 _ROOT_2_PI = math.sqrt(2 * math.pi)
 
@@ -47,7 +49,23 @@ def erfc(xp: Any, x: Any) -> Any:
     return (kernels if kernels.takes(xp, x) else special(xp)).erfc(x)
 
 
-@elementwise(lambda m, gy, x, y: gy * (2 * x * y - 2 / _ROOT_PI), label='erfcx')
+@elementwise(lambda m, gy, x, n, y: gy * y * (m.tail_ratio(x, n + 1) - y))
+def tail_ratio(xp: Any, x: Any, n: int) -> Any:
+    r""":math:`n I_n(x) / I_{n-1}(x)`, where :math:`I_0 = \Phi` and each other one is the integral of the last.
+
+    With :math:`h = \Phi' / \Phi`, the derivative of :func:`log_ndtr`, the first one is :math:`h + x`: what the rules
+    below would lose all digits of if they took that sum of x far below 0.
+    """
+    return kernels.tail_ratio(xp, special(xp).erfcx, x, n).astype(x.dtype, copy=False)
+
+
+@elementwise(lambda m, gy, x, y: -gy * y * m.tail_ratio(x, 1))
+def ndtr_log_slope(xp: Any, x: Any) -> Any:
+    r""":math:`\Phi'(x) / \Phi(x)`, the derivative of :func:`log_ndtr`."""
+    return 1 / (_ROOT_HALF_PI * special(xp).erfcx(x * (-1 / _ROOT_2)))
+
+
+@elementwise(lambda m, gy, x, y: gy * y * m.tail_ratio(x * -_ROOT_2, 1) * -_ROOT_2, label='erfcx')
 def erfcx(xp: Any, x: Any) -> Any:
     r"""Elementwise scaled complement of the error function, :math:`y = e^{x^2} \operatorname{erfc} x`.
 
@@ -118,7 +136,7 @@ def ndtr(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x, y: gy * (1 / _ROOT_2_PI) * m.exp(-0.5 * x * x - y), name='LogNdtr', label='log_ndtr'
+    lambda m, gy, x: gy * m.ndtr_log_slope(x), name='LogNdtr', label='log_ndtr'
 )  # fmt: skip
 def log_ndtr(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm of the distribution function of the normal distribution, :math:`y = \ln \Phi(x)`.

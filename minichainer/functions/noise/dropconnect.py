@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import bilinear
 from minichainer.functions.array.conversion import cast
@@ -63,6 +63,7 @@ def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any) -> Any:
     return total.astype(x.dtype, copy=False)
 
 
+@on_device_of_arguments
 def simplified_dropconnect(
     x: Any,
     W: Any,

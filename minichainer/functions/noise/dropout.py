@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import linear
@@ -17,6 +17,7 @@ def drop(xp: Any, x: Any, mask: Any) -> Any:
     return x * mask
 
 
+@on_device_of_arguments
 def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     r"""Drops elements at random, and scales the rest by :math:`1 / (1 - ratio)`, where ``config.train`` is true.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._checks import check_int, check_number, invalid
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.softmax import softmax
@@ -22,6 +22,7 @@ def shifted_noise(xp: Any, mean: Any, ln_var: Any, eps: Any) -> Any:
     return mean + xp.exp(ln_var * 0.5) * eps
 
 
+@on_device_of_arguments
 def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     r"""Draws from normal distributions, :math:`y = \mu + \epsilon e^{v / 2}` with standard normal :math:`\epsilon`.
 
@@ -77,6 +78,7 @@ def _check_noise(eps: Any, mean: Variable) -> None:
         raise ValueError(f'gaussian: eps of shape {mean.shape} expected, came {eps.shape}')
 
 
+@on_device_of_arguments
 def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     r"""Draws almost one-hot vectors, :math:`y = \mathrm{softmax}((\log \pi + g) / \tau)` with Gumbel noise :math:`g`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._checks import check_number
 from minichainer.functions._define import elementwise
@@ -17,6 +17,7 @@ def choose_by_zone(xp: Any, h: Any, x: Any, mask: Any) -> Any:
     return xp.where(mask, h, x)
 
 
+@on_device_of_arguments
 def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     r"""Keeps elements of the previous state at random, and takes the others from the new one.
 

@@ -9,6 +9,7 @@ from minichainer.functions._checks import check_number, invalid
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.functions.util._first_pass import about_to_write
 from minichainer.variable import Variable, as_array
 
 
@@ -106,6 +107,7 @@ def update_running(running: Any, decay: float, value: Any) -> None:
         value: array of as many elements.
     """
     array = as_array(running)
+    about_to_write(array)
     array *= decay
     array += ((1 - decay) * value).reshape(array.shape)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.function_node import FunctionNode
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape, sum_to
@@ -146,6 +146,7 @@ class FixedBatchNormalization(FunctionNode):
         return tuple([found[i] for i in target_input_indexes])
 
 
+@on_device_of_arguments
 def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variable:
     r"""Batch normalization with the statistics of the batch.
 

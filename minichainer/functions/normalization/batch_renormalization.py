@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.normalization._common import check_running, wide
 from minichainer.functions.normalization.batch_normalization import (
@@ -23,6 +23,7 @@ class BatchRenormalizationFunction(BatchNormalization):
     """Batch normalization with a scale and a shift that have been corrected."""
 
 
+@on_device_of_arguments
 def batch_renormalization(
     x: Any,
     gamma: Any,

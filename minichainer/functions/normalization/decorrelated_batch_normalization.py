@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import bilinear, linear
 from minichainer.functions.array.conversion import cast
@@ -69,6 +69,7 @@ def solve_lyapunov(xp: Any, p: Any, g: Any) -> Any:
     return vectors @ x @ turned
 
 
+@on_device_of_arguments
 def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     r"""Decorrelated batch normalization (ZCA whitening) with the statistics of the batch.
 

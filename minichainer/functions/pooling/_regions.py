@@ -10,7 +10,7 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.backends import cuda
-from minichainer.functions._checks import entries_of, invalid
+from minichainer.functions._checks import check_size, entries_of, invalid
 from minichainer.functions._define import linear
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable, as_array, as_variable
@@ -99,7 +99,9 @@ def checked_outsize(name: str, outsize: Any) -> tuple[int, int]:
     pair = entries_of(outsize, 2)
     if len(pair) != 2 or not all(_is_positive_int(n) for n in pair):
         raise TypeError(f'{name}: a positive int or a pair of them expected as outsize, came {outsize!r}')
-    return int(pair[0]), int(pair[1])
+    size = int(pair[0]), int(pair[1])
+    check_size(name, size)
+    return size
 
 
 def checked_scale(name: str, spatial_scale: Any) -> float:
@@ -116,6 +118,7 @@ def checked_ratio(name: str, sampling_ratio: Any) -> tuple[int | None, int | Non
     if len(pair) != 2 or not all(n is None or _is_positive_int(n) for n in pair):
         expected = 'None, a positive int, or a pair of these'
         raise TypeError(f'{name}: {expected} expected as sampling_ratio, came {sampling_ratio!r}')
+    check_size(name, tuple([1 if n is None else int(n) for n in pair]))
     return pair[0], pair[1]
 
 

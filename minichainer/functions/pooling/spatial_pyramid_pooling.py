@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import check_int, entries_of, invalid
+from minichainer.functions._checks import check_int, check_size, entries_of, invalid
 from minichainer.functions._define import linear
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import reshape
@@ -108,6 +108,7 @@ def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
     sizes = tuple([old if n is None else int(n) for n, old in zip(pair, size, strict=True)])
     if min(sizes) < 1:
         raise ValueError(f'adaptive_average_pooling_2d: outsize of at least 1 expected, came {outsize!r}')
+    check_size('adaptive_average_pooling_2d', sizes)
     return sizes
 
 

@@ -2,57 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from minichainer.configuration import config, force_backprop_mode, no_backprop_mode, using_config
-from minichainer.differentiate import backward
+from minichainer._checks import as_raw
+from minichainer.configuration import config
+from minichainer.differentiate import gradients_of
 from minichainer.function_node import FunctionNode
+from minichainer.functions.util._first_pass import FirstPass
 from minichainer.variable import Variable, as_variable
 
 
 class Forget(FunctionNode):
-    """A function whose intermediate results are computed again in backward."""
+    """A function whose intermediate results are computed again in backward.
+
+    Its edges are the places of its inputs, and after them those of what ``func`` closes over. Its outputs are those
+    of ``func``, and after them the Variables that ``func`` has left in links, such as the state of an LSTM.
+    """
+
+    takes_any_layout = True
+    _first: Any = None
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
+        self._states: list[tuple[Any, str]] = []
 
-    def _call(self, xs: tuple[Any, ...]) -> tuple[Variable, ...]:
-        outputs = self.func(*xs)
-        if isinstance(outputs, Variable):
-            return (outputs,)
-        if not isinstance(outputs, (tuple, list)) or not all(isinstance(y, Variable) for y in outputs):
-            raise RuntimeError(
-                f'forget: func must return a Variable or a tuple of Variables, came {type(outputs).__name__}'
-            )
-        return tuple(outputs)
+    def apply(self, inputs: Any) -> tuple[Variable, ...]:
+        """Calls the function, and returns its outputs alone."""
+        self._given = [as_variable(x) for x in inputs]
+        try:
+            outputs = super().apply(self._given)
+        finally:
+            del self._given
+            self.closed_over = []
+        count = len(outputs) - len(self._states)
+        for (link, name), state in zip(self._states, outputs[count:], strict=True):
+            link.__dict__[name] = state
+        return outputs[:count]
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not config.enable_backprop:
+            return tuple([y.array for y in self._call(self._given)])
         self.retain_inputs(range(len(inputs)))
-        with no_backprop_mode():
-            outputs = self._call(tuple([Variable(x) for x in inputs]))
+        self._first = FirstPass(self.func, inputs)
+        with self._first:
+            outputs = self._call(self._given)
+        self._states = self._first.states()
+        outputs += self._state_variables()
+        self.closed_over = self._first.places_outside(outputs, self._given)
         return tuple([y.array for y in outputs])
 
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        if config.enable_backprop:
+    def _call(self, xs: Sequence[Variable]) -> list[Variable]:
+        outputs = self.func(*xs)
+        if isinstance(outputs, Variable):
+            return [outputs]
+        if not isinstance(outputs, (tuple, list)) or not all(isinstance(y, Variable) for y in outputs):
             raise RuntimeError(
-                'double backpropagation in functions.forget is not allowed\n'
-                'Call the function directly where its gradient is to be differentiated'
+                f'forget: func must return a Variable or a tuple of Variables, got {type(outputs).__name__}'
             )
-        inputs = [Variable(x.array, requires_grad=i in target_input_indexes)
-                  for i, x in enumerate(self.get_retained_inputs())]  # fmt: skip
-        with force_backprop_mode(), using_config('in_recomputing', True):
-            outputs = self._call(tuple(inputs))
-        for y, gy in zip(outputs, grad_outputs, strict=True):
-            y.grad_var = gy
-        backward([y for y in outputs if y.grad is not None])
-        return tuple([inputs[i].grad_var for i in target_input_indexes])
+        return list(outputs)
+
+    def _state_variables(self) -> list[Variable]:
+        return [link.__dict__[name] for link, name in self._states]
+
+    def _release(self) -> None:
+        self._first = None
+        super()._release()
+
+    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
+        edges = self._applied_edges()
+        with self._first.again():
+            outputs = self._call(self.get_retained_inputs())
+            outputs += self._state_variables()
+        self._check_count(outputs)
+        double = config.enable_backprop
+        roots = [
+            (y.edge, gy if double else as_raw(gy))
+            for y, gy in zip(outputs, grad_outputs, strict=True)
+            if gy is not None and y.requires_grad
+        ]
+        targets = list(dict.fromkeys([edges[i] for i in target_input_indexes]))
+        found = dict(zip(targets, gradients_of(targets, roots, False, double, edges), strict=True))
+        gradients = [found.pop(edges[i], None) for i in target_input_indexes]  # once where an input stands twice
+        return tuple([gx if gx is None or isinstance(gx, Variable) else Variable(gx) for gx in gradients])
+
+    def _check_count(self, outputs: list[Variable]) -> None:
+        if len(outputs) != self.output_count:
+            raise RuntimeError(
+                f'forget: func must do the same at each call\nExpect: {self.output_count} outputs and states of '
+                f'links, as in the first pass\nActual: {len(outputs)} in backward'
+            )
 
 
 def forget(func: Callable[..., Any], *xs: Any) -> Any:
     """Calls a function without keeping its intermediate results; backward computes them a second time.
 
-    Gradients of Parameters that ``func`` closes over are added to them as usual.
+    Values, gradients of any order and side effects are those of ``func(*xs)``. The second call finds the links that
+    ``func`` calls (or is, or is bound to), the settings and the random numbers of NumPy, CuPy and ``random`` as the
+    first did, and what it does to them is undone. Gradients flow to whatever ``func`` closes over, as to ``xs``.
 
     Args:
         func: takes Variables, returns a Variable or a tuple of them; it must do the same at each call.
@@ -62,7 +109,7 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
         What ``func`` returns.
 
     Raises:
-        RuntimeError: ``func`` returns something else, or the gradient is differentiated again.
+        RuntimeError: ``func`` returns something else, or does something else when it is called again.
 
     >>> import numpy as np, minichainer as chainer, minichainer.functions as F
     >>> x = chainer.Variable(np.array(2.))
@@ -70,7 +117,7 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     >>> x.grad
     array(12.)
     """
-    outputs = Forget(func).apply([as_variable(x) for x in xs])
+    outputs = Forget(func).apply(xs)
     return outputs[0] if len(outputs) == 1 else outputs
 
 

@@ -160,8 +160,9 @@ class BatchNormalization(Link):
     def _scale_and_shift(self) -> tuple[Any, Any]:
         """gamma and beta; arrays of ones and zeros where they are not used."""
         shape, xp = self.avg_mean.shape, self.xp
-        gamma = xp.ones(shape, self._dtype) if self.gamma is None else self.gamma
-        return gamma, xp.zeros(shape, self._dtype) if self.beta is None else self.beta
+        with self.device.create_context():
+            gamma = xp.ones(shape, self._dtype) if self.gamma is None else self.gamma
+            return gamma, xp.zeros(shape, self._dtype) if self.beta is None else self.beta
 
     def _next_decay(self, finetune: bool) -> float:
         if not finetune:

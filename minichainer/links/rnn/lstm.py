@@ -114,7 +114,8 @@ class StatelessLSTM(LSTMBase):
         if h is not None:
             gates = gates + self.lateral(h)
         if c is None:
-            c = Variable(self.xp.zeros((x.shape[0], self.state_size), gates.dtype))
+            with self.device.create_context():
+                c = Variable(self.xp.zeros((x.shape[0], self.state_size), gates.dtype))
         return lstm(c, gates)
 
 
@@ -197,7 +198,8 @@ class LSTM(Stateful, LSTMBase):
             gates = gates + self.lateral(h)
         c = self.c
         if c is None:
-            c = Variable(self.xp.zeros((batch, self.state_size), gates.dtype))
+            with self.device.create_context():
+                c = Variable(self.xp.zeros((batch, self.state_size), gates.dtype))
         self.c, y = lstm(c, gates)
         self.h = y if rest is None else concat([y, rest], axis=0)
         return y

@@ -32,7 +32,8 @@ class _WithCells(Stateful):
         return gates if self.h is None else gates + self.lateral(self.h)
 
     def _zeros_like_state(self, gates: Variable) -> Variable:
-        return Variable(self.xp.zeros((gates.shape[0], self.state_size), gates.dtype))
+        with self.device.create_context():
+            return Variable(self.xp.zeros((gates.shape[0], self.state_size), gates.dtype))
 
 
 class StatefulPeepholeLSTM(_WithCells):

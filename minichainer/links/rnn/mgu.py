@@ -109,6 +109,7 @@ class StatefulMGU(Stateful, MGUBase):
             InvalidType: shapes or dtypes do not fit.
         """
         if self.h is None:
-            self.h = Variable(self.xp.zeros((x.shape[0], self._state_size), x.dtype))
+            with self.device.create_context():
+                self.h = Variable(self.xp.zeros((x.shape[0], self._state_size), x.dtype))
         self.h = self._step(self.h, x)
         return self.h

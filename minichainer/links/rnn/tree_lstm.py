@@ -30,10 +30,12 @@ class _TreeLSTM(Chain):
                 f'{type(self).__name__}: all inputs (cs, hs, x) are None: one is needed for the batch size'
             )
         batch, dtype = given[0].shape[0], given[0].dtype
-        zeros = Variable(self.xp.zeros((batch, self.state_size), dtype))
+        with self.device.create_context():
+            zeros = Variable(self.xp.zeros((batch, self.state_size), dtype))
         children = [zeros if v is None else as_variable(v) for v in children]
         if x is None:
-            x = Variable(self.xp.zeros((batch, self._known_in_size()), dtype))
+            with self.device.create_context():
+                x = Variable(self.xp.zeros((batch, self._known_in_size()), dtype))
         half = len(children) // 2
         return children[:half], children[half:], x
 
@@ -96,7 +98,8 @@ class ChildSumTreeLSTM(_TreeLSTM):
         cells, states, x = self._parts(cshsx)
         size = self.state_size
         if not states:
-            cells = states = [Variable(self.xp.zeros((x.shape[0], size), x.dtype))]
+            with self.device.create_context():
+                cells = states = [Variable(self.xp.zeros((x.shape[0], size), x.dtype))]
         total: Any = sum(states[1:], states[0])
         of_x = self.W_x(x)
         forget = [self.W_h_f(h) + of_x[:, 3 * size :] for h in states]

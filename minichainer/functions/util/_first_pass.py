@@ -1,0 +1,279 @@
+"""What a call of a function finds and changes beside its arguments, so that it can be done again without a trace.
+
+Settings and random numbers are those of the thread. The states of links are seen before the first call of each link,
+those of the links below it at the same time; arrays that functions write to, such as running statistics, are seen
+before the first of them is written (:func:`about_to_write`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from minichainer import backend
+from minichainer._checks import array_types
+from minichainer.backends import cuda
+from minichainer.configuration import config, current_settings, using_config
+from minichainer.function_hook import FunctionHook
+from minichainer.link_hook import LinkHook
+from minichainer.variable import Parameter, Variable, variable_on
+from minichainer.variable_node import creator_of
+
+
+class FirstPass:
+    """A context manager around the first call of a function; :meth:`again` is one around each further call.
+
+    Args:
+        func: the function.
+        arrays: what it is called with.
+    """
+
+    def __init__(self, func: Callable[..., Any], arrays: Sequence[Any]) -> None:
+        self._settings = current_settings()
+        self._numbers = _RandomNumbers(any(isinstance(x, cuda.ndarray) for x in arrays))
+        self._written = _WrittenArrays()
+        self._links = _LinkStates(func)
+
+    def __enter__(self) -> None:
+        self._functions = _AppliedFunctions()
+        self._contexts = contextlib.ExitStack()
+        for context in (self._numbers.first(), self._written, self._links, self._functions):
+            self._contexts.enter_context(context)
+
+    def __exit__(self, *exception: Any) -> None:
+        self._contexts.close()
+        del self._contexts
+
+    def states(self) -> list[tuple[Any, str]]:
+        """Links and names of their attributes that hold a Variable which a function of the pass has made."""
+        held = self._links.new_variables()
+        return [(link, name) for link, name, y in held if creator_of(y.edge) in self._functions.seen]
+
+    def places_outside(self, outputs: Sequence[Variable], inputs: Sequence[Variable]) -> list[Variable]:
+        """Where gradients of ``outputs`` leave the functions of the pass, apart from ``inputs``."""
+        inside, known = self._functions.seen, {x.edge for x in inputs}
+        del self._functions
+        found: dict[Any, Variable] = {}
+        gone_through: set[Any] = set()
+        waiting = [y.edge for y in outputs]
+        while waiting:
+            edge = waiting.pop()
+            function = creator_of(edge)
+            if function not in inside:
+                if edge.requires_grad and edge not in known:
+                    found[edge] = variable_on(None, edge)
+            elif function not in gone_through:
+                gone_through.add(function)
+                waiting += function.edges
+        return list(found.values())
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Everything as the first call found it, and afterwards as it is now; the graph is recorded."""
+        settings = {**self._settings, 'enable_backprop': True, 'in_recomputing': True}
+        with contextlib.ExitStack() as contexts:
+            for name, value in settings.items():
+                if getattr(config, name, None) is not value:
+                    contexts.enter_context(using_config(name, value))
+            for part in (self._numbers, self._written, self._links):
+                contexts.enter_context(part.again())
+            yield
+
+
+class _AppliedFunctions(FunctionHook):
+    """The functions that are applied inside of the context."""
+
+    def __init__(self) -> None:
+        self.name = f'{type(self).__name__} {id(self)}'
+        self.seen: set[Any] = set()
+
+    def forward_preprocess(self, function: Any, in_data: tuple[Any, ...]) -> None:
+        self.seen.add(function)
+
+
+class _RandomNumbers:
+    """The states of the generators that functions draw from.
+
+    CuPy's cannot be read: on a GPU the first call gets one of its own, with a seed drawn from CuPy's.
+    """
+
+    def __init__(self, on_gpu: bool) -> None:
+        self._on_gpu = on_gpu
+        self._seed = 0
+
+    @contextlib.contextmanager
+    def first(self) -> Iterator[None]:
+        self._states = _host_states()
+        if self._on_gpu:
+            self._seed = int(cuda.cupy.random.randint(1 << 31))
+        with self._seeded():
+            yield
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        now = _host_states()
+        _set_host_states(self._states)
+        try:
+            with self._seeded():
+                yield
+        finally:
+            _set_host_states(now)
+
+    @contextlib.contextmanager
+    def _seeded(self) -> Iterator[None]:
+        if not self._on_gpu:
+            yield
+            return
+        source = cuda.cupy.random
+        now = source.get_random_state()
+        source.set_random_state(source.RandomState(self._seed))
+        try:
+            yield
+        finally:
+            source.set_random_state(now)
+
+
+def _host_states() -> tuple[Any, Any]:
+    return numpy.random.get_state(), random.getstate()
+
+
+def _set_host_states(states: tuple[Any, Any]) -> None:
+    numpy.random.set_state(states[0])
+    random.setstate(states[1])
+
+
+class _Passes(threading.local):
+    """The first passes that a thread is in, each in one around it."""
+
+    def __init__(self) -> None:
+        self.written: list[_WrittenArrays] = []
+
+
+_passes = _Passes()
+
+
+def about_to_write(array: Any) -> None:
+    """To be called by a function before it writes to an array that it has been given."""
+    for written in _passes.written:
+        written.keep(array)
+
+
+class _WrittenArrays:
+    """Arrays that functions write to, with the values that they find there first."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Any, Any]] = {}
+
+    def __enter__(self) -> None:
+        _passes.written.append(self)
+
+    def __exit__(self, *exception: Any) -> None:
+        _passes.written.remove(self)
+
+    def keep(self, array: Any) -> None:
+        if id(array) not in self._kept:
+            self._kept[id(array)] = (array, backend.copied(array))
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        now = [(array, backend.copied(array)) for array, _ in self._kept.values()]
+        try:
+            for array, values in self._kept.values():
+                backend.copyto(array, values)
+            yield
+        finally:
+            for array, values in now:
+                backend.copyto(array, values)
+
+
+class _LinkStates(LinkHook):
+    """What the attributes of links are before the links are called."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.name = f'{type(self).__name__} {id(self)}'
+        self._kept: dict[int, tuple[Any, dict[str, Any]]] = {}
+        for root in (func, getattr(func, '__self__', None)):
+            if hasattr(root, 'namedlinks') and not isinstance(root, type):
+                self._keep(root)
+
+    def forward_preprocess(self, args: Any) -> None:
+        self._keep(args.link)
+
+    def _keep(self, root: Any) -> None:
+        if id(root) in self._kept:
+            return
+        for link in root.links():
+            if id(link) not in self._kept:
+                self._kept[id(link)] = (link, {name: _state(value) for name, value in link.__dict__.items()})
+
+    def new_variables(self) -> list[tuple[Any, str, Variable]]:
+        """Links, names of attributes, and the Variables that these hold now and did not hold before."""
+        return [
+            (link, name, value)
+            for link, before in self._kept.values()
+            for name, value in link.__dict__.items()
+            if isinstance(value, Variable) and value is not before.get(name) and not isinstance(value, Parameter)
+        ]
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        now = [(link, dict(link.__dict__)) for link, _ in self._kept.values()]
+        parameters: dict[int, Any] = {}  # one that several links share stays one
+        try:
+            for link, state in self._kept.values():
+                _set_attributes(link, {name: _as_found(value, parameters) for name, value in state.items()})
+            yield
+        finally:
+            for link, state in now:
+                _set_attributes(link, state)
+
+
+def _set_attributes(link: Any, attributes: dict[str, Any]) -> None:
+    for name in link.__dict__.keys() - attributes.keys():
+        del link.__dict__[name]
+    link.__dict__.update(attributes)
+
+
+class _NotInitialized:
+    """Stands for a Parameter whose shape the first call brings."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.parameter = parameter
+
+
+class _InitializedAgain(Parameter):
+    """Takes the array of the Parameter for which it stands, when it is initialized; draws what that one has drawn."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.__dict__.update(parameter.__dict__, _data=None, _view=None, _found=parameter.array)
+        self._grad_initializer = None  # the gradient of the place that both have belongs to the first
+
+    def initialize(self, shape: Any) -> None:
+        if getattr(self.initializer, 'rng', None) is None:
+            super().initialize(shape)
+        self._data = self._found
+
+
+def _state(value: Any) -> Any:
+    """An attribute of a link, so that nothing done to the link changes it."""
+    if isinstance(value, Parameter):
+        return value if value.is_initialized else _NotInitialized(value)
+    if isinstance(value, array_types()):
+        return backend.copied(value)
+    return copy.copy(value) if isinstance(value, (list, dict, set)) else value
+
+
+def _as_found(value: Any, parameters: dict[int, Any]) -> Any:
+    if not isinstance(value, _NotInitialized):
+        return _state(value)
+    parameter = value.parameter
+    if parameter.array is None:
+        return parameter
+    return parameters.setdefault(id(parameter), _InitializedAgain(parameter))
+

@@ -1,0 +1,57 @@
+"""Cofactors of matrices, and how they change: the first two derivatives of the determinant, at any rank.
+
+By singular values: those of a diagonal matrix are products of the other elements, and an orthogonal matrix's are its
+own elements times its determinant. Nothing is divided by, so singular matrices are no special case.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def cofactors(xp: Any, a: Any) -> Any:
+    """The determinant of each matrix without one row and column, with its sign, in place of each element.
+
+    Args:
+        xp: numpy or cupy.
+        a: float32 or float64 array ``(..., n, n)`` of finite numbers.
+    """
+    u, s, v, sign = _factors(xp, a)
+    return (u * (_products_of_others(xp, s) * sign)[..., None, :]) @ v
+
+
+def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
+    """The derivative of the cofactors in the direction of ``step``, which is a matrix, or several, like ``a``."""
+    u, s, v, sign = _factors(xp, a)
+    inner = u.swapaxes(-1, -2) @ step @ v.swapaxes(-1, -2)
+    products = _products_of_all_but_two(xp, s) * sign[..., None]
+    change = -products * inner.swapaxes(-1, -2)
+    diagonal = xp.arange(a.shape[-1])
+    change[..., diagonal, diagonal] = (products @ inner[..., diagonal, diagonal, None])[..., 0]
+    return u @ change @ v
+
+
+def _factors(xp: Any, a: Any) -> tuple[Any, Any, Any, Any]:
+    """The singular value decomposition, and the sign of the determinant of both orthogonal factors."""
+    u, s, v = xp.linalg.svd(a)
+    return u, s, v, xp.sign(xp.linalg.det(u) * xp.linalg.det(v))[..., None].astype(a.dtype)
+
+
+def _products_of_others(xp: Any, s: Any) -> Any:
+    """For each element of the last axis the product of all others."""
+    first = xp.ones((*s.shape[:-1], 1), s.dtype)
+    before = xp.cumprod(xp.concatenate((first, s[..., :-1]), axis=-1), axis=-1)
+    after = xp.cumprod(xp.concatenate((first, s[..., :0:-1]), axis=-1), axis=-1)
+    return before * after[..., ::-1]
+
+
+def _products_of_all_but_two(xp: Any, s: Any) -> Any:
+    """Element ij is the product of all but elements i and j of the last axis; 0 on the diagonal."""
+    size = s.shape[-1]
+    products = xp.empty((*s.shape, size), s.dtype)
+    for k in range(size):
+        without = s.copy()
+        without[..., k] = 1
+        products[..., k, :] = _products_of_others(xp, without)
+        products[..., k, k] = 0
+    return products
