@@ -112,7 +112,6 @@ class OutputNode(Node):
         self.name = self.grad_value = self.loss_scale = self.view = None
 
 
-
 def run(
     roots: Iterable[tuple[Node, Any]],
     variables: bool = False,

@@ -1,11 +1,9 @@
 """Differentiable functions: every op of the package, and the doors to define one's own.
 
-``elementwise``, ``linear_map`` and ``reduction`` make an op of one rule; see :mod:`minichainer.functions._define`.
+``elementwise``, ``linear_map``, ``reduction`` and ``primitive`` make an op of a forward body and a rule; see :mod:`minichainer.functions._define`.
 """
 
-from minichainer.functions._define import bilinear as bilinear_map
-from minichainer.functions._define import elementwise
-from minichainer.functions._define import linear as linear_map
+from minichainer.functions._define import bilinear_map, elementwise, linear_map, primitive
 from minichainer.functions._reduce import reduction
 from minichainer.functions.activation.gated import glu, mish, silu, swish
 from minichainer.functions.activation.gelu import gelu
@@ -198,7 +196,7 @@ __all__ = [
     'maximum', 'maxout', 'mean', 'mean_absolute_error', 'mean_squared_error', 'min', 'minimum', 'mish',
     'moveaxis', 'n_step_bigru', 'n_step_bilstm', 'n_step_birnn', 'n_step_gru', 'n_step_lstm', 'n_step_rnn',
     'ndtr', 'ndtri', 'negative_sampling', 'norm', 'normalize', 'pad', 'pad_sequence', 'permutate', 'polygamma',
-    'precision', 'prelu', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat', 'reshape',
+    'precision', 'prelu', 'primitive', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat', 'reshape',
     'resize_images', 'rms_norm', 'roi_average_align_2d', 'roi_average_pooling_2d', 'roi_max_align_2d',
     'roi_max_pooling_2d', 'roi_pooling_2d', 'rollaxis', 'rrelu', 'rsqrt', 'scale', 'scaled_dot_product_attention',
     'scatter_add', 'select_item', 'selu', 'separate', 'shift', 'sigmoid', 'sigmoid_cross_entropy', 'sign', 'silu',

@@ -63,7 +63,12 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
-    compute, record, kinds, count = _computing(spec), own_copy(recorder.record), spec.kinds, len(spec.static_parameters)
+    compute, record, kinds, count = (
+        _computing(spec),
+        own_copy(recorder.record),
+        spec.kinds,
+        len(spec.static_parameters),
+    )
     keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
 
     def call(x: Any, *static: Any, **named: Any) -> Variable:
@@ -164,7 +169,9 @@ def _in_full(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 def own_copy(function: Any) -> Any:
     """The function with code of its own: the interpreter adapts code to what passes through it, here to one op."""
     code = function.__code__.replace()
-    return types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    return types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
 
 
 def _computing(spec: Primitive) -> Callable[..., Any]:

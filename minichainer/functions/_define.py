@@ -6,13 +6,14 @@ ops. So the same line is first and second (and any) order. The rule's parameter 
 own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays
 that no rule names are not kept. What the names after ``m.`` mean: :mod:`minichainer.functions._scope`.
 
-There are four decorators: :func:`elementwise`, :func:`linear`, :func:`bilinear`, and
-:func:`~minichainer.functions._reduce.reduction`.
+There are four doors: :func:`elementwise`; :func:`linear_map`; :func:`~minichainer.functions._reduce.reduction`; and
+:func:`primitive`, for everything else: several arrays or outputs, fused ops with a fast array form of their rule.
 """
 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,7 +64,9 @@ def elementwise(
     )
 
 
-def linear_map(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc') -> Callable[[Body], Body]:
+def linear_map(
+    adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc'
+) -> Callable[[Body], Body]:
     """Makes a differentiable op of a linear map of one array, by its adjoint.
 
     Args:
@@ -149,36 +152,12 @@ def primitive(
     return define if forward is None else define(forward)
 
 
-def bilinear(
+def bilinear_map(
     *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f'
 ) -> Callable[[Body], Body]:
-    """Makes a differentiable op of a function of several arrays that is no elementwise one, such as a product.
-
-    Args:
-        rules: one derivative rule per array argument; what leading axes were broadcast is summed afterwards.
-        name: as in :func:`elementwise`.
-        label: as in :func:`elementwise`.
-        kinds: dtype kinds that it takes.
-
-    The arrays must agree in dtype; their shapes are the op's own matter.
-
-    >>> import numpy as np, minichainer as chainer
-    >>> from minichainer.functions import bilinear_map
-    >>> @bilinear_map(lambda m, gy, x, w: m.outer(gy, w), lambda m, gy, x, w: m.matmul(gy, x))
-    ... def weigh(xp, x, w):
-    ...     return x @ w
-    >>> @bilinear_map(lambda m, gy, a, b: m.weigh(gy, b), lambda m, gy, a, b: m.matmul(a, gy))
-    ... def outer(xp, a, b):
-    ...     return a[:, None] * b
-    >>> x, w = chainer.Variable(np.array([[1., 2.], [3., 4.]])), chainer.Variable(np.array([1., -1.]))
-    >>> y = weigh(x, w)
-    >>> y.grad = np.array([1., 10.])
-    >>> y.backward()
-    >>> x.grad, w.grad
-    (array([[  1.,  -1.],
-           [ 10., -10.]]), array([31., 42.]))
-    """
-    return lambda body: _op(Primitive(body, rules, name=name, label=label, kinds=kinds))
+    """Deprecated name of :func:`primitive` with one rule per array."""
+    warnings.warn('bilinear_map is deprecated: use primitive(rule=(...), ...)', DeprecationWarning, stacklevel=2)
+    return primitive(rule=rules, name=name, label=label, kinds=kinds)  # type: ignore[no-any-return]
 
 
 def _op(spec: Primitive) -> Body:
@@ -205,5 +184,3 @@ def _published(spec: Primitive, cls: type[PrimitiveNode], call: Body) -> Body:
     call.node_class = cls  # type: ignore[attr-defined]
     spec.op = publish(call, body)
     return call
-
-linear = linear_map

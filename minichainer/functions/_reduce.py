@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer.functions._checks import check_flag, invalid
-from minichainer.functions._define import Rule, linear
+from minichainer.functions._define import Rule, primitive
 from minichainer.functions._scope import publish
 from minichainer.variable import as_variable
 
@@ -80,7 +80,7 @@ def reduction(
     adapted.__wrapped__ = rule  # type: ignore[attr-defined]  # where its names are looked up
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        op = linear(adapted, name, kinds=kinds)(body)
+        op = primitive(rule=(adapted,), name=name, kinds=kinds)(body)
 
         def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
             if axis is not None:

@@ -10,10 +10,10 @@ import numpy
 from minichainer import ops
 from minichainer._checks import array_types
 from minichainer.function_node import FunctionNode
-from minichainer.recorder import check_arrays
 from minichainer.functions._checks import invalid
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise
+from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
 _NUMERIC = 'fiub'

@@ -375,7 +375,7 @@ def check_forget() -> None:
     state = RandomState.current[1]
     y.grad = y.array
     y.backward()
-    np.testing.assert_array_equal(x.grad.values, y.array.values ** 2)
+    np.testing.assert_array_equal(x.grad.values, y.array.values**2)
     assert set(y.array.values.tolist()) == {0, 2, 4} and RandomState.current[1] is state
 
 

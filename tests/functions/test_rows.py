@@ -221,7 +221,7 @@ WRONG_AT_FIRST: list[tuple[str, str, Any, tuple[Any, ...], Any]] = [
     ),
     ('__sub__', 'sign', F.elementwise, (lambda m, gy: gy, lambda m, gy: gy), lambda xp, a, b: a - b),
     (
-        '__matmul__', 'transposed', F.bilinear_map,
+        '__matmul__', 'transposed', F.primitive,
         (lambda m, gy, b: m.matmul(gy, m.transpose(b)), lambda m, gy, a: m.transpose(m.matmul(m.transpose(a), gy))),
         lambda xp, a, b: xp.matmul(a, b),
     ),

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import check_int, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import primitive
 from minichainer.kernels import softmax as kernels
 from minichainer.variable import Variable
 
@@ -45,8 +45,8 @@ ops.register('softmax_gradient', _softmax_gradient, _softmax_gradient_of_arrays)
 ops.register('log_softmax_gradient', _log_softmax_gradient, _log_softmax_gradient_of_arrays)
 
 
-@linear(
-    lambda m, gy, y, axis: m.softmax_gradient(gy, y, axis), name='Softmax', kinds='f'
+@primitive(
+    rule=(lambda m, gy, y, axis: m.softmax_gradient(gy, y, axis),), name='Softmax', kinds='f'
 )  # fmt: skip
 def softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     r"""Softmax along an axis, :math:`y_i = e^{x_i} / \sum_j e^{x_j}`.
@@ -76,8 +76,8 @@ def softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     return y.astype(x.dtype, copy=False)
 
 
-@linear(
-    lambda m, gy, y, axis: m.log_softmax_gradient(gy, y, axis), name='LogSoftmax', kinds='f'
+@primitive(
+    rule=(lambda m, gy, y, axis: m.log_softmax_gradient(gy, y, axis),), name='LogSoftmax', kinds='f'
 )  # fmt: skip
 def log_softmax(xp: Any, x: Any, axis: int = 1) -> Any:
     r"""Logarithm of softmax along an axis, :math:`y_i = x_i - \log \sum_j e^{x_j}`, without overflow.

@@ -9,7 +9,7 @@ import numpy
 from minichainer import ops
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._constants import zero
-from minichainer.functions._define import elementwise, linear
+from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import max as max_
 from minichainer.kernels import bounds, gates
@@ -224,7 +224,7 @@ def _crelu_gradient(m: Any, gy: Any, x: Any, axis: int) -> Any:
     return m.masked(plus, m.positive(x)) - m.masked(minus, m.is_negative(x))
 
 
-@linear(_crelu_gradient, name='CReLU', kinds='f')
+@primitive(rule=(_crelu_gradient,), name='CReLU', kinds='f')
 def relu_of_both_signs(xp: Any, x: Any, axis: int) -> Any:
     return bounds.above(xp, xp.concatenate((x, -x), axis), zero(xp, x.dtype))
 

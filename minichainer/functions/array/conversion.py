@@ -7,13 +7,13 @@ from typing import Any
 import numpy
 
 from minichainer import backend, ops
-from minichainer.functions._define import elementwise, linear
+from minichainer.functions._define import elementwise, linear_map
 from minichainer.variable import Variable, as_variable
 
 _ANY = 'fiubc'
 
 
-@linear(lambda m, gy, x_dtype: m.cast(gy, x_dtype), name='Cast')
+@linear_map(lambda m, gy, x_dtype: m.cast(gy, x_dtype), name='Cast')
 def cast_to(xp: Any, x: Any, typ: Any) -> Any:
     return x.astype(typ, copy=False)
 

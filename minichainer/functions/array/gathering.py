@@ -8,7 +8,7 @@ import numpy
 
 from minichainer.configuration import config
 from minichainer.functions._checks import check_int, checked_axis, checked_shape, misfit
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array._indexing import index_of
 from minichainer.functions.array.conversion import cast
 from minichainer.kernels.scattering import scattered
@@ -19,13 +19,13 @@ Shape = tuple[int, ...]
 _MANY = 1 << 10
 
 
-@linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape))
+@linear_map(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape))
 def gather_flat(xp: Any, x: Any, index: Any) -> Any:
     """Elements by their numbers in C order; the result has the shape of ``index``."""
     return x.reshape(-1)[xp.asarray(index)]
 
 
-@linear(lambda m, gy, index: m.gather_flat(gy, index))
+@linear_map(lambda m, gy, index: m.gather_flat(gy, index))
 def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Adds up elements at the places that ``index`` numbers in an array of zeros of the given shape."""
     size = 1
@@ -36,7 +36,7 @@ def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     return total.reshape(shape).astype(y.dtype)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided'
 )  # fmt: skip
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
@@ -47,7 +47,7 @@ def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     return view
 
 
-@linear(lambda m, gy, y_shape, strides, offset: m.strided(gy, y_shape, strides, offset))
+@linear_map(lambda m, gy, y_shape, strides, offset: m.strided(gy, y_shape, strides, offset))
 def strided_sum(xp: Any, y: Any, strides: Shape, offset: int, shape: Shape) -> Any:
     """The adjoint of :func:`strided`."""
     if _are_apart(y.shape, strides):
@@ -117,14 +117,14 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
     return strided(x, shape, strides, offset if 0 not in shape else 0)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, offset, axis1, axis2: m.diagonal_placed(gy, x_shape, offset, axis1, axis2), name='Diagonal'
 )  # fmt: skip
 def diagonal_of(xp: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
     return x.diagonal(offset, axis1, axis2)
 
 
-@linear(lambda m, gy, offset, axis1, axis2: m.diagonal_of(gy, offset, axis1, axis2))
+@linear_map(lambda m, gy, offset, axis1, axis2: m.diagonal_of(gy, offset, axis1, axis2))
 def diagonal_placed(xp: Any, y: Any, shape: tuple[int, ...], offset: int, axis1: int, axis2: int) -> Any:
     """Puts the last axis of ``y`` on a diagonal of zeros."""
     result = xp.zeros(shape, y.dtype)
@@ -165,7 +165,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     return diagonal_of(x, offset, rows, columns)
 
 
-@linear(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='Permutate')
+@linear_map(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='Permutate')
 def permutated(xp: Any, x: Any, slices: Any) -> Any:
     return x[slices]
 
@@ -208,12 +208,12 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
     return permutated(x, (*(slice(None),) * axis, x.xp.asarray(order.argsort() if inv else order)))
 
 
-@linear(lambda m, gy, x_shape, index: m.placed(gy, index, x_shape), name='SelectItem')
+@linear_map(lambda m, gy, x_shape, index: m.placed(gy, index, x_shape), name='SelectItem')
 def selected(xp: Any, x: Any, index: Any) -> Any:
     return x.reshape(-1)[index]
 
 
-@linear(lambda m, gy, index: m.selected(gy, index))
+@linear_map(lambda m, gy, index: m.selected(gy, index))
 def placed(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Zeros with elements at places of which none is named twice."""
     result = xp.zeros(shape, y.dtype)
@@ -253,8 +253,8 @@ def select_item(x: Any, t: Any) -> Variable:
     return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
 
 
-@bilinear(
-    lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices), name='ScatterAdd', kinds='fiubc'
+@primitive(
+    rule=(lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices)), name='ScatterAdd', kinds='fiubc'
 )  # fmt: skip
 def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
     if xp is numpy and b.size >= _MANY:

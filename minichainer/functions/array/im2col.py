@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minichainer.functions._checks import misfit, positive_tuple
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.array._checks import check_floats
 from minichainer.kernels import patches as kernels
 from minichainer.kernels._windows import Geometry
@@ -14,14 +14,14 @@ from minichainer.utils.conv import get_conv_outsize
 from minichainer.variable import Variable, as_variable
 
 
-@linear(lambda m, gy, geometry: m.images_of_columns(gy, geometry), name='Im2Col', kinds='f')
+@linear_map(lambda m, gy, geometry: m.images_of_columns(gy, geometry), name='Im2Col', kinds='f')
 def columns_of_images(xp: Any, x: Any, geometry: Geometry) -> Any:
     """What each window meets, (N, C * elements of a window, *out_size)."""
     channels = x.shape[1] * math.prod(geometry.ksize)
     return kernels.patches(xp, x, geometry).reshape(len(x), channels, *geometry.out_size)
 
 
-@linear(lambda m, g, geometry: m.columns_of_images(g, geometry), name='Im2ColGrad', kinds='f')
+@linear_map(lambda m, g, geometry: m.columns_of_images(g, geometry), name='Im2ColGrad', kinds='f')
 def images_of_columns(xp: Any, y: Any, geometry: Geometry) -> Any:
     """The transpose of :func:`columns_of_images`."""
     channels = y.shape[1] // math.prod(geometry.ksize)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import check_int, checked_axis, misfit
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.array._checks import check_floats
 from minichainer.variable import Variable, as_variable
 
 
-@linear(lambda m, gy, axis: m.flipped(gy, axis), name='Flip')
+@linear_map(lambda m, gy, axis: m.flipped(gy, axis), name='Flip')
 def flipped(xp: Any, x: Any, axis: int) -> Any:
     return xp.flip(x, axis)
 
@@ -38,7 +38,7 @@ def flip(x: Any, axis: int) -> Variable:
     return flipped(x, checked_axis(axis, x.ndim, 'Flip'))
 
 
-@linear(lambda m, gy: m.flipped(gy, 1), name='FlipLR')
+@linear_map(lambda m, gy: m.flipped(gy, 1), name='FlipLR')
 def flipped_left_right(xp: Any, x: Any) -> Any:
     return xp.flip(x, 1)
 
@@ -66,7 +66,7 @@ def fliplr(a: Any) -> Variable:
     return flipped_left_right(a)
 
 
-@linear(lambda m, gy: m.flipped(gy, 0), name='FlipUD')
+@linear_map(lambda m, gy: m.flipped(gy, 0), name='FlipUD')
 def flipped_up_down(xp: Any, x: Any) -> Any:
     return xp.flip(x, 0)
 
@@ -98,7 +98,7 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-@linear(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Moveaxis')
+@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Moveaxis')
 def axes_moved(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -145,7 +145,7 @@ def _distinct_axes(axes: Any, ndim: int, name: str) -> list[int]:
     return checked
 
 
-@linear(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Rollaxis')
+@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Rollaxis')
 def axis_rolled(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -178,7 +178,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
     return axis_rolled(x, tuple(order))
 
 
-@linear(lambda m, gy, order: m.permute(gy, order), name='Swapaxes')
+@linear_map(lambda m, gy, order: m.permute(gy, order), name='Swapaxes')
 def axes_swapped(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -210,14 +210,14 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
     return axes_swapped(x, tuple(order))
 
 
-@linear(lambda m, gy, r: m.depth_from_space(gy, r), name='Depth2Space', kinds='f')
+@linear_map(lambda m, gy, r: m.depth_from_space(gy, r), name='Depth2Space', kinds='f')
 def space_from_depth(xp: Any, x: Any, r: int) -> Any:
     batch, depth, height, width = x.shape
     blocks = x.reshape(batch, r, r, depth // r**2, height, width)
     return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(batch, depth // r**2, height * r, width * r)
 
 
-@linear(lambda m, gy, r: m.space_from_depth(gy, r), name='Space2Depth', kinds='f')
+@linear_map(lambda m, gy, r: m.space_from_depth(gy, r), name='Space2Depth', kinds='f')
 def depth_from_space(xp: Any, x: Any, r: int) -> Any:
     batch, depth, height, width = x.shape
     blocks = x.reshape(batch, depth, height // r, r, width // r, r)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import check_int, check_number, check_size
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.array._checks import check_floats
 from minichainer.variable import Variable, as_variable
 
@@ -26,12 +26,12 @@ _KEYWORDS = {
 _MODES = ('constant', 'empty', *_PICKING, *_EXTREMA, 'mean', 'linear_ramp')
 
 
-@linear(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape), name='Pad', kinds='f')
+@linear_map(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape), name='Pad', kinds='f')
 def padded(xp: Any, x: Any, widths: Any, mode: str, keywords: dict[str, Any], gradient: Any) -> Any:
     return xp.pad(x, widths, mode, **keywords) if x.ndim else x.copy()
 
 
-@linear(lambda m, gy, matrices: m.along_axes(gy, tuple([matrix.T for matrix in matrices])))
+@linear_map(lambda m, gy, matrices: m.along_axes(gy, tuple([matrix.T for matrix in matrices])))
 def along_axes(xp: Any, x: Any, matrices: tuple[Any, ...]) -> Any:
     """Multiplies each axis by a matrix; float16 in float32."""
     y = x.astype('f') if x.dtype.char == 'e' else x

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array.joining import stack
 from minichainer.functions.array.selection import take
 from minichainer.functions.array.shape import reshape
 from minichainer.variable import Variable
 
 
-@linear(lambda m, gy, x_shape: m.images_of_rows(gy, x_shape))
+@linear_map(lambda m, gy, x_shape: m.images_of_rows(gy, x_shape))
 def pixel_rows(xp: Any, x: Any) -> Any:
     """The channels of each pixel of images (B, C, H, W) as a row, (BHW + 1, C); the last row is 0."""
     batch, channels, height, width = x.shape
@@ -22,7 +22,7 @@ def pixel_rows(xp: Any, x: Any) -> Any:
     return rows
 
 
-@linear(lambda m, gy: m.pixel_rows(gy))
+@linear_map(lambda m, gy: m.pixel_rows(gy))
 def images_of_rows(xp: Any, rows: Any, shape: tuple[int, ...]) -> Any:
     """The reverse of :func:`pixel_rows`."""
     batch, channels, height, width = shape
@@ -40,8 +40,8 @@ ops.register(
 )
 
 
-@bilinear(
-    lambda m, gy, weights: gy * weights, lambda m, gy, values: m.products_of_rows(gy, values), name='WeightedRows'
+@primitive(
+    rule=(lambda m, gy, weights: gy * weights, lambda m, gy, values: m.products_of_rows(gy, values)), kinds='f', name='WeightedRows'
 )  # fmt: skip
 def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
     """Sums rows (K, N, C) with weights (K, N, 1) over the first axis."""

@@ -8,18 +8,18 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import check_int, check_size, misfit
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.array.shape import flatten
 from minichainer.kernels.reductions import reduced
 from minichainer.variable import Variable, as_variable
 
 
-@linear(lambda m, gy, x_shape, repeats, axis: m.sum_of_repeats(gy, x_shape, repeats, axis), name='Repeat')
+@linear_map(lambda m, gy, x_shape, repeats, axis: m.sum_of_repeats(gy, x_shape, repeats, axis), name='Repeat')
 def repeated(xp: Any, x: Any, repeats: tuple[int, ...], axis: int) -> Any:
     return xp.repeat(x, repeats[0] if len(repeats) == 1 else repeats, axis)
 
 
-@linear(lambda m, gy, repeats, axis: m.repeated(gy, repeats, axis))
+@linear_map(lambda m, gy, repeats, axis: m.repeated(gy, repeats, axis))
 def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, ...], axis: int) -> Any:
     """Sums what :func:`repeated` made of each element."""
     wide = 'f' if y.dtype.char == 'e' else None
@@ -92,7 +92,7 @@ def _sum_of_tiles(m: Any, gy: Any, x_shape: tuple[int, ...], reps: tuple[int, ..
     return m.reshape(m.sum(blocks, tuple(range(0, 2 * count, 2))), x_shape)
 
 
-@linear(_sum_of_tiles, name='Tile')
+@linear_map(_sum_of_tiles, name='Tile')
 def tiled(xp: Any, x: Any, reps: tuple[int, ...]) -> Any:
     return xp.tile(x, reps)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import check_size, checked_shape, misfit
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.array._checks import check_floats
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.pixels import weighted_pixels
@@ -19,7 +19,7 @@ from minichainer.variable import Variable, as_variable
 Taps = tuple[tuple[Any, Any], ...]
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, rows, columns: m.uninterpolated(gy, x_shape, rows, columns), name='ResizeImages', kinds='f'
 )
 def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
@@ -29,7 +29,7 @@ def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
     return y.astype(x.dtype, copy=False)
 
 
-@linear(lambda m, gy, rows, columns: m.interpolated(gy, rows, columns), kinds='f')
+@linear_map(lambda m, gy, rows, columns: m.interpolated(gy, rows, columns), kinds='f')
 def uninterpolated(xp: Any, y: Any, shape: tuple[int, ...], rows: Taps, columns: Taps) -> Any:
     """The adjoint of :func:`interpolated`: a product with both matrices."""
     wide = numpy.dtype('f') if y.dtype.char == 'e' else y.dtype
@@ -104,7 +104,7 @@ def _bilinear(size: int, new_size: int, align_corners: bool) -> Taps:
     return (lower, 1 - fraction), (numpy.minimum(lower + 1, size - 1), fraction)
 
 
-@linear(lambda m, gy, output_shape: m.theta_gradient(gy, output_shape), name='SpatialTransformerGrid', kinds='f')
+@linear_map(lambda m, gy, output_shape: m.theta_gradient(gy, output_shape), name='SpatialTransformerGrid', kinds='f')
 def affine_grid(xp: Any, theta: Any, output_shape: tuple[int, int]) -> Any:
     coordinates = _coordinates(xp, output_shape)
     wide = numpy.promote_types(theta.dtype, 'f')
@@ -112,7 +112,7 @@ def affine_grid(xp: Any, theta: Any, output_shape: tuple[int, int]) -> Any:
     return grid.reshape(len(theta), 2, *output_shape).astype(theta.dtype, copy=False)
 
 
-@linear(lambda m, gy, output_shape: m.affine_grid(gy, output_shape), kinds='f')
+@linear_map(lambda m, gy, output_shape: m.affine_grid(gy, output_shape), kinds='f')
 def theta_gradient(xp: Any, y: Any, output_shape: tuple[int, int]) -> Any:
     """The adjoint of :func:`affine_grid`."""
     wide = numpy.promote_types(y.dtype, 'f')
@@ -170,7 +170,7 @@ def _refuse_use_cudnn(kwargs: dict[str, Any]) -> None:
     argument.assert_kwargs_empty(kwargs)
 
 
-@linear(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
+@linear_map(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
 def channels_first(xp: Any, y: Any) -> Any:
     """Makes (B, C, H, W) of (B, H, W, C)."""
     return y.transpose(0, 3, 1, 2)

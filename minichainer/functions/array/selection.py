@@ -10,19 +10,19 @@ from minichainer import ops
 from minichainer.backend import get_array_module
 from minichainer.functions._checks import invalid
 from minichainer.functions._constants import number_like
-from minichainer.functions._define import elementwise, linear
+from minichainer.functions._define import elementwise, linear_map
 from minichainer.functions.array._indexing import index_of, is_basic
 from minichainer.kernels import scattering
 from minichainer.kernels import selection as kernels
 from minichainer.variable import Variable, as_array, as_variable
 
 
-@linear(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='GetItem')
+@linear_map(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='GetItem')
 def take(xp: Any, x: Any, slices: Any) -> Any:
     return x[slices]
 
 
-@linear(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
+@linear_map(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
 def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
     """Puts the elements of ``x`` at the places that ``slices`` picks from zeros; what meets there adds up."""
     if all(map(is_basic, slices)):
@@ -68,7 +68,7 @@ def get_item(x: Any, slices: Any) -> Variable:
 ops.register('get_item', get_item, lambda xp, x, slices: x[index_of(slices, xp, 'get_item')])
 
 
-@linear(lambda m, gy, mask: m.masked(gy, mask), name='Where')
+@linear_map(lambda m, gy, mask: m.masked(gy, mask), name='Where')
 def masked(xp: Any, x: Any, mask: Any) -> Any:
     """``x`` where the mask is true, else 0; x may be NaN or infinite where the mask is false."""
     return kernels.masked(xp, x, mask)

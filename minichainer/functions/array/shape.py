@@ -6,14 +6,14 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._checks import check_int, checked_shape, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions._node import reaches
 from minichainer.functions._reduce import normalize_axis
 from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable
 
 
-@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Reshape')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Reshape')
 def reshape_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -72,7 +72,7 @@ def _reshape_raw(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
 ops.register('reshape', reshape, _reshape_raw)
 
 
-@linear(lambda m, gy, axes: m.permute(gy, _inverse(axes)), name='Transpose')
+@linear_map(lambda m, gy, axes: m.permute(gy, _inverse(axes)), name='Transpose')
 def permute(xp: Any, x: Any, axes: Any) -> Any:
     return x.transpose(axes)
 
@@ -126,7 +126,7 @@ def _is_permutation(axes: tuple[int, ...], ndim: int) -> bool:
 ops.register('transpose', transpose, lambda xp, x, axes=None: x.transpose(axes))
 
 
-@linear(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo')
+@linear_map(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo')
 def expand_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return xp.broadcast_to(x, shape)
 
@@ -164,7 +164,7 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
 ops.register('broadcast_to', broadcast_to, lambda xp, x, shape: xp.broadcast_to(x, shape))
 
 
-@linear(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo')
+@linear_map(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo')
 def sum_over_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return sum_to_shape(x, shape)
 
@@ -230,7 +230,7 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
     return _squeezed(x, tuple([size for i, size in enumerate(x.shape) if i not in axes]))
 
 
-@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze')
 def _squeezed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -263,7 +263,7 @@ def expand_dims(x: Any, axis: int) -> Variable:
     return _expanded(x, (*x.shape[:place], 1, *x.shape[place:]))
 
 
-@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='ExpandDims')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='ExpandDims')
 def _expanded(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 

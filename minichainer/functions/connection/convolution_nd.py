@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minichainer.functions._checks import positive_tuple
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.connection._geometry import (
@@ -43,9 +43,9 @@ ND = Names('ConvolutionND', 'DeconvolutionND', 'ConvolutionNDGradW')
 PLANAR = Names('Convolution2DFunction', 'Deconvolution2DFunction', 'Convolution2DGradW')
 
 
-@bilinear(
-    lambda m, gy, W, geometry, names: m.deconvolve(gy, W, geometry, names),
-    lambda m, gy, x, geometry, names: m.correlate(x, gy, geometry, names),
+@primitive(
+    rule=(lambda m, gy, W, geometry, names: m.deconvolve(gy, W, geometry, names),
+    lambda m, gy, x, geometry, names: m.correlate(x, gy, geometry, names)), kinds='f',
     name='ConvolutionND', label=lambda geometry, names: names.convolution,
 )  # fmt: skip
 def convolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
@@ -53,10 +53,10 @@ def convolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
     return kernels.convolve(xp, x, W, None, geometry)
 
 
-@bilinear(
-    lambda m, gy, W, geometry, names: m.deconvolve(gy, W, geometry, names),
+@primitive(
+    rule=(lambda m, gy, W, geometry, names: m.deconvolve(gy, W, geometry, names),
     lambda m, gy, x, geometry, names: m.correlate(x, gy, geometry, names),
-    lambda m, gy: m.sum_of_channels(gy),
+    lambda m, gy: m.sum_of_channels(gy)), kinds='f',
     name='ConvolutionND', label=lambda geometry, names: names.convolution,
 )  # fmt: skip
 def convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
@@ -64,9 +64,9 @@ def convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, name
     return kernels.convolve(xp, x, W, b, geometry)
 
 
-@bilinear(
-    lambda m, gy, W, geometry, names: m.convolve(gy, W, geometry, names),
-    lambda m, gy, x, geometry, names: m.correlate(gy, x, geometry, names),
+@primitive(
+    rule=(lambda m, gy, W, geometry, names: m.convolve(gy, W, geometry, names),
+    lambda m, gy, x, geometry, names: m.correlate(gy, x, geometry, names)), kinds='f',
     name='DeconvolutionND', label=lambda geometry, names: names.deconvolution,
 )  # fmt: skip
 def deconvolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
@@ -74,10 +74,10 @@ def deconvolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any
     return kernels.data_gradient(xp, x, W, None, geometry)
 
 
-@bilinear(
-    lambda m, gy, W, geometry, names: m.convolve(gy, W, geometry, names),
+@primitive(
+    rule=(lambda m, gy, W, geometry, names: m.convolve(gy, W, geometry, names),
     lambda m, gy, x, geometry, names: m.correlate(gy, x, geometry, names),
-    lambda m, gy: m.sum_of_channels(gy),
+    lambda m, gy: m.sum_of_channels(gy)), kinds='f',
     name='DeconvolutionND', label=lambda geometry, names: names.deconvolution,
 )  # fmt: skip
 def deconvolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
@@ -85,9 +85,9 @@ def deconvolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, na
     return kernels.data_gradient(xp, x, W, b, geometry)
 
 
-@bilinear(
-    lambda m, gW, gy, geometry, names: m.deconvolve(gy, gW, geometry, names),
-    lambda m, gW, x, geometry, names: m.convolve(x, gW, geometry, names),
+@primitive(
+    rule=(lambda m, gW, gy, geometry, names: m.deconvolve(gy, gW, geometry, names),
+    lambda m, gW, x, geometry, names: m.convolve(x, gW, geometry, names)), kinds='f',
     name='ConvolutionNDGradW', label=lambda geometry, names: names.filter_gradient,
 )  # fmt: skip
 def correlate(xp: Any, x: Any, gy: Any, geometry: Geometry, names: Names) -> Any:
@@ -95,13 +95,13 @@ def correlate(xp: Any, x: Any, gy: Any, geometry: Geometry, names: Names) -> Any
     return kernels.filter_gradient(xp, x, gy, geometry)
 
 
-@linear(lambda m, g, x_shape: m.over_channels(g, x_shape), kinds='f')
+@linear_map(lambda m, g, x_shape: m.over_channels(g, x_shape), kinds='f')
 def sum_of_channels(xp: Any, x: Any) -> Any:
     """The sum of each channel, over batch and space."""
     return kernels.sum_of_channels(xp, x)
 
 
-@linear(lambda m, g: m.sum_of_channels(g), kinds='f')
+@linear_map(lambda m, g: m.sum_of_channels(g), kinds='f')
 def over_channels(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     """Images with one value in each channel."""
     return xp.broadcast_to(x.reshape(-1, *[1] * (len(shape) - 2)), shape)

@@ -9,14 +9,14 @@ import numpy
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
 from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.kernels.scattering import sums_of_rows
 from minichainer.variable import Variable, as_array, as_variable
 
 _LABEL = 'EmbedIDFunction'
 
 
-@linear(
+@linear_map(
     lambda m, gy, ids, ignored, W_shape: m.sum_of_embedded(gy, ids, ignored, W_shape), name=_LABEL, kinds='f'
 )  # fmt: skip
 def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
@@ -28,7 +28,7 @@ def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
     return rows
 
 
-@linear(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
+@linear_map(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
 def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int, ...]) -> Any:
     """The matrix of this shape to whose row i all rows with number i are added."""
     dtype = rows.dtype

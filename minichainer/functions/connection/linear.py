@@ -7,14 +7,14 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
-from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._call import own_copy
+from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
 from minichainer.kernels.affine import affine
-from minichainer.utils.type_check import InvalidType
 from minichainer.recorder import record
+from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
 _ndarray = numpy.ndarray

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import positive_tuple
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.connection._geometry import invalid_in, same_dtype
 from minichainer.kernels import patches as kernels
@@ -18,9 +18,9 @@ from minichainer.variable import Variable, as_variable
 _NAME = 'LocalConvolution2DFunction'
 
 
-@bilinear(
-    lambda m, gy, W, geometry: m.local_deconvolve(gy, W, geometry),
-    lambda m, gy, x, geometry: m.local_correlate(x, gy, geometry),
+@primitive(
+    rule=(lambda m, gy, W, geometry: m.local_deconvolve(gy, W, geometry),
+    lambda m, gy, x, geometry: m.local_correlate(x, gy, geometry)), kinds='f',
     name=_NAME,
 )  # fmt: skip
 def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
@@ -28,10 +28,10 @@ def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     return kernels.local_convolve(xp, x, W, geometry)
 
 
-@bilinear(
-    lambda m, gy, W, geometry: m.local_deconvolve(gy, W, geometry),
+@primitive(
+    rule=(lambda m, gy, W, geometry: m.local_deconvolve(gy, W, geometry),
     lambda m, gy, x, geometry: m.local_correlate(x, gy, geometry),
-    lambda m, gy: gy,
+    lambda m, gy: gy), kinds='f',
     name=_NAME,
 )  # fmt: skip
 def local_convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
@@ -39,9 +39,9 @@ def local_convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry
     return kernels.local_convolve(xp, x, W, geometry) + b
 
 
-@bilinear(
-    lambda m, gx, W, geometry: m.local_convolve(gx, W, geometry),
-    lambda m, gx, gy, geometry: m.local_correlate(gx, gy, geometry),
+@primitive(
+    rule=(lambda m, gx, W, geometry: m.local_convolve(gx, W, geometry),
+    lambda m, gx, gy, geometry: m.local_correlate(gx, gy, geometry)), kinds='f',
     name='LocalConvolution2DGradX',
 )  # fmt: skip
 def local_deconvolve(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
@@ -49,9 +49,9 @@ def local_deconvolve(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     return kernels.local_data_gradient(xp, gy, W, geometry)
 
 
-@bilinear(
-    lambda m, gW, gy, geometry: m.local_deconvolve(gy, gW, geometry),
-    lambda m, gW, x, geometry: m.local_convolve(x, gW, geometry),
+@primitive(
+    rule=(lambda m, gW, gy, geometry: m.local_deconvolve(gy, gW, geometry),
+    lambda m, gW, x, geometry: m.local_convolve(x, gW, geometry)), kinds='f',
     name='LocalConvolution2DGradW',
 )  # fmt: skip
 def local_correlate(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import positive_tuple
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.connection._geometry import invalid_in
 from minichainer.variable import Variable, as_variable
 
@@ -13,7 +13,7 @@ from minichainer.variable import Variable, as_variable
 Moves = tuple[tuple[int, int, int, int], ...]
 
 
-@linear(lambda m, gy, moves: m.shifted(gy, _reversed(moves)), name='Shift', kinds='f')
+@linear_map(lambda m, gy, moves: m.shifted(gy, _reversed(moves)), name='Shift', kinds='f')
 def shifted(xp: Any, x: Any, moves: Moves) -> Any:
     """Channels moved over the images; zeros come in."""
     y = xp.zeros_like(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import check_reduce, misfit, wide
 from minichainer.variable import Variable, as_variable
 
@@ -46,7 +46,7 @@ def _reduced(xp: Any, covariance: Any, reduce: str, dtype: Any) -> Any:
     return xp.asarray(result, dtype)
 
 
-@bilinear(_y_rule, _z_rule, name='CrossCovariance')
+@primitive(rule=(_y_rule, _z_rule), kinds='f', name='CrossCovariance')
 def covariance_of_two(xp: Any, y_: Any, z: Any, reduce: str) -> Any:
     return _reduced(xp, _centered_product(xp, y_, z), reduce, y_.dtype)
 
@@ -95,7 +95,7 @@ def _decov_rule(m: Any, gy: Any, h: Any, reduce: str) -> Any:
     return m.matrix_product(_centered(m, h), g + m.permute(g, (1, 0)), False, False)
 
 
-@linear(_decov_rule, name='DeCov', kinds='f')
+@primitive(rule=(_decov_rule,), name='DeCov', kinds='f')
 def covariance_off_diagonal(xp: Any, h: Any, reduce: str) -> Any:
     covariance = _centered_product(xp, h, h)
     return _reduced(xp, covariance * _off_diagonal(xp, covariance), reduce, h.dtype)

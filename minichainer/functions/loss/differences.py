@@ -8,7 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import check_number
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import (
     check_reduce,
     misfit,
@@ -29,8 +29,8 @@ def _pair(x0: Any, x1: Any, label: str) -> tuple[Variable, Variable]:
     return x0, x1
 
 
-@bilinear(
-    lambda m, gy, x0, x1: gy * m.sign(x0 - x1), lambda m, gy, x0, x1: gy * m.sign(x1 - x0), name='AbsoluteError'
+@primitive(
+    rule=(lambda m, gy, x0, x1: gy * m.sign(x0 - x1), lambda m, gy, x0, x1: gy * m.sign(x1 - x0)), kinds='f', name='AbsoluteError'
 )  # fmt: skip
 def absolute_difference(xp: Any, x0: Any, x1: Any) -> Any:
     return xp.absolute(x0 - x1)
@@ -56,9 +56,9 @@ def absolute_error(x0: Any, x1: Any) -> Variable:
     return absolute_difference(*_pair(x0, x1, 'AbsoluteError'))
 
 
-@bilinear(
-    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x0 - x1),
-    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x1 - x0),
+@primitive(
+    rule=(lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x0 - x1),
+    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x1 - x0)), kinds='f',
     name='MeanAbsoluteError',
 )  # fmt: skip
 def mean_of_absolute_difference(xp: Any, x0: Any, x1: Any) -> Any:
@@ -85,8 +85,8 @@ def mean_absolute_error(x0: Any, x1: Any) -> Variable:
     return mean_of_absolute_difference(*_pair(x0, x1, 'MeanAbsoluteError'))
 
 
-@bilinear(
-    lambda m, gy, x0, x1: gy * (x0 - x1) * 2, lambda m, gy, x0, x1: gy * (x1 - x0) * 2, name='SquaredError'
+@primitive(
+    rule=(lambda m, gy, x0, x1: gy * (x0 - x1) * 2, lambda m, gy, x0, x1: gy * (x1 - x0) * 2), kinds='f', name='SquaredError'
 )  # fmt: skip
 def square_of_error(xp: Any, x0: Any, x1: Any) -> Any:
     return xp.square(x0 - x1)
@@ -131,9 +131,9 @@ def _huber_rule(m: Any, gy: Any, x: Any, t: Any, delta: float, reduce: str) -> A
     return m.limited_difference(m.reshape(gy, shape), x, t, delta)
 
 
-@bilinear(
-    _huber_rule,
-    lambda m, gy, x, t, delta, reduce: -_huber_rule(m, gy, x, t, delta, reduce),
+@primitive(
+    rule=(_huber_rule,
+    lambda m, gy, x, t, delta, reduce: -_huber_rule(m, gy, x, t, delta, reduce)), kinds='f',
     name='HuberLoss',
 )  # fmt: skip
 def huber(xp: Any, x: Any, t: Any, delta: float, reduce: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.functions._checks import check_number
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import (
     check_reduce,
     misfit,
@@ -31,9 +31,9 @@ def _contrastive_rule(m: Any, gy: Any, x0: Any, x1: Any, same: Any, margin: floa
     return m.masked(spread(m, gy, squares.shape, reduce) * slope * difference, ~m.equal(slope, 0))
 
 
-@bilinear(
-    _contrastive_rule,
-    lambda m, gy, x0, x1, same, margin, reduce: -_contrastive_rule(m, gy, x0, x1, same, margin, reduce),
+@primitive(
+    rule=(_contrastive_rule,
+    lambda m, gy, x0, x1, same, margin, reduce: -_contrastive_rule(m, gy, x0, x1, same, margin, reduce)), kinds='f',
     name='Contrastive',
 )  # fmt: skip
 def contrastive_loss(xp: Any, x0: Any, x1: Any, same: Any, margin: float, reduce: str) -> Any:
@@ -108,7 +108,7 @@ def _negative_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, m
     return _violated(m, gy, anchor, positive, negative, margin, reduce) * (anchor - negative)
 
 
-@bilinear(_anchor_rule, _positive_rule, _negative_rule, name='Triplet')
+@primitive(rule=(_anchor_rule, _positive_rule, _negative_rule), kinds='f', name='Triplet')
 def triplet_loss(xp: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
     near, far = wide(anchor) - wide(positive), wide(anchor) - wide(negative)
     losses = xp.maximum((xp.square(near) - xp.square(far)).sum(axis=1) + margin, 0)
@@ -155,7 +155,7 @@ def _hinge_rule(m: Any, gy: Any, x: Any, signs: Any, norm: str, reduce: str) -> 
     return m.masked(g * signs if norm == 'L1' else g * signs * excess * 2, m.positive(excess))
 
 
-@linear(_hinge_rule, name='Hinge', kinds='f')
+@primitive(rule=(_hinge_rule,), name='Hinge', kinds='f')
 def hinge_loss(xp: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
     excess = xp.maximum(wide(x) * signs + 1, 0)
     losses = excess if norm == 'L1' else excess * excess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
 
 
@@ -14,8 +14,8 @@ def _rule(m: Any, gy: Any, x0: Any, x1: Any) -> Any:
     return m.broadcast_to(gy * (2.0 / max(difference.size, 1)), difference.shape) * difference
 
 
-@bilinear(
-    _rule, lambda m, gy, x0, x1: -_rule(m, gy, x0, x1), name='MeanSquaredError'
+@primitive(
+    rule=(_rule, lambda m, gy, x0, x1: -_rule(m, gy, x0, x1)), kinds='f', name='MeanSquaredError'
 )  # fmt: skip
 def mean_square_of_difference(xp: Any, x0: Any, x1: Any) -> Any:
     difference = (x0 - x1).ravel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
@@ -45,7 +45,7 @@ def _W_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: s
     return m.sum_of_embedded(g * m.reshape(x, (len(x), 1, x.shape[1])), samples, None, W.shape)
 
 
-@bilinear(_x_rule, _W_rule, name='NegativeSamplingFunction')
+@primitive(rule=(_x_rule, _W_rule), kinds='f', name='NegativeSamplingFunction')
 def sampled_logistic_loss(xp: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
     scores = xp.matmul(wide(W[samples]), wide(x)[:, :, None])[:, :, 0] * signs
     losses = (xp.maximum(scores, 0) + xp.log1p(xp.exp(-xp.absolute(scores)))) * xp.absolute(signs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._define import linear
+from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import check_reduce, logistic_losses, logistic_slope, misfit, wide
 from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_array, as_variable
@@ -14,7 +14,7 @@ def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
     return m.masked(m.broadcast_to(gy, x.shape) * weights * logistic_slope(m, x, labels), weights != 0)
 
 
-@linear(_rule, name='SigmoidCrossEntropy', kinds='f')
+@primitive(rule=(_rule,), name='SigmoidCrossEntropy', kinds='f')
 def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: str) -> Any:
     """Weight times ``log(1 + e^x) - t x`` of each element, or the sum."""
     losses = logistic_losses(xp, wide(x), labels)

@@ -13,7 +13,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import check_flag, invalid
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions._reduce import kept_shape, normalize_axis
 from minichainer.functions.array.shape import flatten
 from minichainer.kernels import running as kernels
@@ -32,7 +32,7 @@ def _wide(x: Any) -> Any:
     return x.astype('f') if x.dtype.char == 'e' else x
 
 
-@linear(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
+@linear_map(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
 def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Sums of the elements up to each one, or from each one on where ``flip``."""
     if xp is numpy:
@@ -41,7 +41,7 @@ def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _flipped(y, axis, flip).astype(x.dtype, copy=False)
 
 
-@linear(lambda m, gy, axis, flip: m.delayed(gy, axis, not flip), name='Delayed', kinds='f')
+@linear_map(lambda m, gy, axis, flip: m.delayed(gy, axis, not flip), name='Delayed', kinds='f')
 def delayed(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """The element before each one, or after it where ``flip``; 0 where there is none."""
     y = xp.zeros_like(x)
@@ -57,9 +57,12 @@ def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
     return m.recurrence(gy, m.delayed(a, axis, not flip), axis, not flip)
 
 
-@bilinear(
-    _recurrence_gradient,
-    lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.delayed(y, axis, flip),
+@primitive(
+    rule=(
+        _recurrence_gradient,
+        lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.delayed(y, axis, flip),
+    ),
+    kinds='f',
     name='Recurrence',
 )
 def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
@@ -93,10 +96,10 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
     return m.delayed(y, axis, flip) + m.first_one(y, axis, flip)
 
 
-@linear(
-    lambda m, gy, x, y, axis, flip: (
+@primitive(
+    rule=(lambda m, gy, x, y, axis, flip: (
         _product_before(m, y, axis, flip) * _recurrence_gradient(m, gy, x, axis, flip)
-    ),
+    ),),
     name='Cumprod', kinds='f',
 )  # fmt: skip
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
@@ -189,8 +192,8 @@ def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
 ops.register('product_of_others', lambda x, y, axis: _product_of_others(ops, x, axis), _product_of_others_of_arrays)
 
 
-@linear(
-    lambda m, gy, x, y, axis: m.reshape(gy, kept_shape(x.shape, axis)) * m.product_of_others(x, y, axis),
+@primitive(
+    rule=(lambda m, gy, x, y, axis: m.reshape(gy, kept_shape(x.shape, axis)) * m.product_of_others(x, y, axis),),
     name='Prod', kinds='f',
 )  # fmt: skip
 def product_over(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.shape import expand_dims, reshape
 from minichainer.kernels import cofactors as cofactor_kernels
 from minichainer.kernels import triangular as kernels
@@ -40,12 +40,12 @@ def _inverse_rule(m: Any, gy: Any, y: Any) -> Any:
     return -m.matrix_product(m.matrix_product(y, gy, True, False), y, False, True)
 
 
-@linear(_inverse_rule, name='Inv', kinds='f')
+@primitive(rule=(_inverse_rule,), name='Inv', kinds='f')
 def inverse(xp: Any, a: Any) -> Any:
     return _inverted(xp, a)
 
 
-@linear(_inverse_rule, name='BatchInv', kinds='f')
+@primitive(rule=(_inverse_rule,), name='BatchInv', kinds='f')
 def inverses(xp: Any, a: Any) -> Any:
     return _inverted(xp, a)
 
@@ -72,14 +72,14 @@ def _identity(xp: Any, x: Any) -> Any:
 ops.register_constant('identity', _identity)
 
 
-@bilinear(
-    _third_derivative, lambda m, gy, a: m.change_of_cofactors(a, gy), name='BatchDetGradGrad', label='det'
+@primitive(
+    rule=(_third_derivative, lambda m, gy, a: m.change_of_cofactors(a, gy)), kinds='f', name='BatchDetGradGrad', label='det'
 )  # fmt: skip
 def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
     return cofactor_kernels.change_of_cofactors(xp, in_float32(a), in_float32(step)).astype(a.dtype, copy=False)
 
 
-@bilinear(lambda m, gy, a: m.change_of_cofactors(a, gy), None, name='BatchDetGrad', label='det')
+@primitive(rule=(lambda m, gy, a: m.change_of_cofactors(a, gy), None), kinds='f', name='BatchDetGrad', label='det')
 def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
     """The determinant times the transposed inverse, and what its limit is where there is no inverse."""
     wide = in_float32(a)
@@ -92,8 +92,8 @@ def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
     return y.astype(a.dtype, copy=False)
 
 
-@linear(
-    lambda m, gy, a, y: m.expand_matrix(gy) * m.cofactors(a, y), name='BatchDet', label='det', kinds='f'
+@primitive(
+    rule=(lambda m, gy, a, y: m.expand_matrix(gy) * m.cofactors(a, y),), name='BatchDet', label='det', kinds='f'
 )  # fmt: skip
 def determinants(xp: Any, a: Any) -> Any:
     return xp.linalg.det(in_float32(a)).astype(a.dtype, copy=False)
@@ -122,7 +122,7 @@ def _cholesky_rule(m: Any, gy: Any, y: Any) -> Any:
     return (gx + m.matrix_transpose(gx)) * 0.5
 
 
-@linear(_cholesky_rule, name='Cholesky', label='cholesky', kinds='f')
+@primitive(rule=(_cholesky_rule,), name='Cholesky', label='cholesky', kinds='f')
 def cholesky_factor(xp: Any, a: Any) -> Any:
     try:
         return xp.linalg.cholesky(in_float32(a)).astype(a.dtype, copy=False)

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
 from minichainer.utils.type_check import InvalidType
@@ -23,7 +23,7 @@ def _b_gradient(m: Any, gy: Any, a: Any, transa: bool, transb: bool) -> Any:
     return m.matrix_product(gy, a, True, transa) if transb else m.matrix_product(a, gy, not transa, False)
 
 
-@bilinear(_a_gradient, _b_gradient, name='MatMul')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='MatMul')
 def matrix_product(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
     """Products of the matrices in the last two axes, leading axes broadcast."""
     left = a.swapaxes(-1, -2) if transa else a
@@ -95,7 +95,7 @@ def _misfit(expected: str, actual: str, name: str = 'MatMul') -> InvalidType:
     return invalid(expected, actual, f'Invalid operation is performed in: {name} (Forward)')
 
 
-@bilinear(_a_gradient, _b_gradient, name='BatchMatMul')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='BatchMatMul')
 def batch_matrix_product(xp: Any, a: Any, b: Any, transa: bool, transb: bool) -> Any:
     return xp.matmul(a.swapaxes(-1, -2) if transa else a, b.swapaxes(-1, -2) if transb else b)
 

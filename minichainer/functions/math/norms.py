@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._checks import check_flag, check_number, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import primitive
 from minichainer.functions._reduce import kept_shape, normalize_axis
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.order import moveaxis
@@ -36,7 +36,7 @@ def _power_rule(m: Any, gy: Any, x: Any, y: Any, order: Any, axis: Any) -> Any:
     return gy * ratio ** (order - 1) * m.sign(x)
 
 
-@linear(_power_rule, name='Norm', label='norm', kinds='f')
+@primitive(rule=(_power_rule,), name='Norm', label='norm', kinds='f')
 def power_norm(xp: Any, x: Any, order: float = 2, axis: Any = None, keepdims: bool = False) -> Any:
     """The p-norm over axes, p finite and not 0."""
     wide = in_float32(x)

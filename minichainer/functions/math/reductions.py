@@ -8,7 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._checks import check_flag, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions._reduce import kept_shape, normalize_axis, reduction
 from minichainer.kernels.reductions import reduced
 from minichainer.variable import Variable, as_variable
@@ -28,7 +28,7 @@ def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return x.sum(axis=axis, keepdims=keepdims)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, axis: m.broadcast_to(m.reshape(gy, kept_shape(x_shape, axis)), x_shape),
     name='Sum', kinds='f',
 )  # fmt: skip
@@ -227,7 +227,7 @@ def _mean(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return (total * xp.asarray(_share(x.shape, axis), wide)).astype(x.dtype, copy=False)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, axis: m.broadcast_to(
         m.reshape(gy * _share(x_shape, axis), kept_shape(x_shape, axis)), x_shape
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import check_int, invalid
-from minichainer.functions._define import elementwise, linear
+from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import broadcast_to, reshape
 from minichainer.variable import Variable, as_variable
 
@@ -139,8 +139,8 @@ def squared_difference(x1: Any, x2: Any) -> Variable:
     return square_of_difference(x1, x2)
 
 
-@linear(
-    lambda m, gy, x: m.reshape(gy, (*gy.shape, *[1] * (x.ndim - 1))) * (x + x), name='BatchL2NormSquared', kinds='f'
+@primitive(
+    rule=(lambda m, gy, x: m.reshape(gy, (*gy.shape, *[1] * (x.ndim - 1))) * (x + x),), name='BatchL2NormSquared', kinds='f'
 )  # fmt: skip
 def sums_of_squares(xp: Any, x: Any) -> Any:
     wide = x.astype('f') if x.dtype.char == 'e' else x

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.linear_algebra import in_float32
@@ -20,7 +20,12 @@ def _a_rule(m: Any, gy: Any, a: Any, y: Any, transposed: bool) -> Any:
     return -(m.matrix_product(y, gb, False, True) if transposed else m.matrix_product(gb, y, False, True))
 
 
-@bilinear(_a_rule, lambda m, gy, a, transposed: m.solution(a, gy, not transposed), name='Solve', label='solve')
+@primitive(
+    rule=(_a_rule, lambda m, gy, a, transposed: m.solution(a, gy, not transposed)),
+    kinds='f',
+    name='Solve',
+    label='solve',
+)
 def solution(xp: Any, a: Any, b: Any, transposed: bool = False) -> Any:
     """The X of AX = B, or of the transposed A; B are matrices."""
     left, right = in_float32(a.swapaxes(-1, -2) if transposed else a), in_float32(b)
@@ -88,8 +93,8 @@ def _misfit(op: str, expected: str, actual: str) -> InvalidType:
     return invalid(expected, actual, f'Invalid operation is performed in: {op} (Forward)')
 
 
-@linear(
-    lambda m, gy, a: m.expand_matrix(gy) * m.matrix_transpose(m.inverse(a)),
+@primitive(
+    rule=(lambda m, gy, a: m.expand_matrix(gy) * m.matrix_transpose(m.inverse(a)),),
     name='LogAbsDet', label='slogdet', kinds='f',
 )  # fmt: skip
 def log_abs_determinants(xp: Any, a: Any) -> Any:

@@ -9,14 +9,17 @@ import numpy
 from minichainer import ops
 from minichainer._sparse import CooMatrix
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.variable import Variable, as_variable
 
 
-@bilinear(
-    lambda m, gy, dense, row, col: m.products_at(gy, dense, row, col),
-    lambda m, gy, data, row, col, dense_shape: m.sparse_product(data, gy, col, row, dense_shape[-2]),
+@primitive(
+    rule=(
+        lambda m, gy, dense, row, col: m.products_at(gy, dense, row, col),
+        lambda m, gy, data, row, col, dense_shape: m.sparse_product(data, gy, col, row, dense_shape[-2]),
+    ),
+    kinds='f',
     name='CooMatMul',
 )
 def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int) -> Any:
@@ -43,9 +46,12 @@ def _product(xp: Any, values: Any, i: Any, j: Any, dense: Any, rows: int) -> Any
     return y
 
 
-@bilinear(
-    lambda m, gy, right, row, col, left_shape: m.sparse_product(gy, right, row, col, left_shape[-2]),
-    lambda m, gy, left, row, col, right_shape: m.sparse_product(gy, left, col, row, right_shape[-2]),
+@primitive(
+    rule=(
+        lambda m, gy, right, row, col, left_shape: m.sparse_product(gy, right, row, col, left_shape[-2]),
+        lambda m, gy, left, row, col, right_shape: m.sparse_product(gy, left, col, row, right_shape[-2]),
+    ),
+    kinds='f',
     name='CooMatMulGradSP',
 )
 def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:

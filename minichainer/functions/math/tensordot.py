@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.variable import Variable, as_variable
 
@@ -39,7 +39,7 @@ def _places(count: int, axes: Any, partner_axes: Any, first_free: int) -> tuple[
     return tuple([summed[axis] if axis in summed else next(free) for axis in range(count + len(axes))])
 
 
-@bilinear(_a_gradient, _b_gradient, name='TensorDot')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='TensorDot')
 def tensor_product(xp: Any, a: Any, b: Any, a_axes: Any, b_axes: Any) -> Any:
     if a.dtype.char == 'e':
         return xp.tensordot(a.astype('f'), b.astype('f'), axes=(a_axes, b_axes)).astype('e')

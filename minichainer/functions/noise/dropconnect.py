@@ -8,7 +8,7 @@ import numpy
 
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import bilinear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape
 from minichainer.variable import Variable, as_array, as_variable
@@ -38,19 +38,19 @@ def _gradient_of_W(m: Any, gy: Any, x: Any, mask: Any) -> Any:
     return m.dropconnect_weights(gy, x, mask)
 
 
-@bilinear(_gradient_of_x, _gradient_of_W, name='SimplifiedDropconnect')
+@primitive(rule=(_gradient_of_x, _gradient_of_W), kinds='f', name='SimplifiedDropconnect')
 def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any) -> Any:
     return _product(xp, x, W, mask).astype(x.dtype, copy=False)
 
 
-@bilinear(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0), name='SimplifiedDropconnect')
+@primitive(rule=(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0)), kinds='f', name='SimplifiedDropconnect')
 def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
     return (_product(xp, x, W, mask) + b).astype(x.dtype, copy=False)
 
 
-@bilinear(
-    lambda m, gy, x, mask: m.dropconnect_rows(x, gy, mask),
-    lambda m, gy, u, mask: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask)),
+@primitive(
+    rule=(lambda m, gy, x, mask: m.dropconnect_rows(x, gy, mask),
+    lambda m, gy, u, mask: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask))), kinds='f',
     name='SimplifiedDropconnectGradW',
 )  # fmt: skip
 def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any) -> Any:

@@ -7,12 +7,12 @@ from typing import Any
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import as_variable
 
 
-@linear(lambda m, gy, mask: m.drop(gy, mask), name='Dropout', kinds='f')
+@linear_map(lambda m, gy, mask: m.drop(gy, mask), name='Dropout', kinds='f')
 def drop(xp: Any, x: Any, mask: Any) -> Any:
     return x * mask
 

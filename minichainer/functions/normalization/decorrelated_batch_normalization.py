@@ -8,7 +8,7 @@ import numpy
 
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._checks import check_int, invalid
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.math.matmul import matmul
@@ -33,8 +33,8 @@ def _turned(m: Any, a: Any) -> Any:
     return m.matrix_transpose(a)
 
 
-@linear(
-    lambda m, g, y: m.solve_lyapunov(y, -m.matmul(m.matmul(m.matmul(y, y), g), m.matmul(y, y))),
+@primitive(
+    rule=(lambda m, g, y: m.solve_lyapunov(y, -m.matmul(m.matmul(m.matmul(y, y), g), m.matmul(y, y))),),
     name='InverseSquareRoots', kinds='f',
 )  # fmt: skip
 def inverse_square_roots(xp: Any, a: Any) -> Any:
@@ -60,7 +60,7 @@ def _eigenvalues(xp: Any, a: Any) -> Any:
         return xp.full(a.shape[:-1], numpy.nan, a.dtype), xp.full(a.shape, numpy.nan, a.dtype)
 
 
-@bilinear(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g), name='SolveLyapunov')
+@primitive(rule=(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g)), kinds='f', name='SolveLyapunov')
 def solve_lyapunov(xp: Any, p: Any, g: Any) -> Any:
     """The matrices X with P X + X P = G, for symmetric positive P."""
     values, vectors = _eigenvalues(xp, p)

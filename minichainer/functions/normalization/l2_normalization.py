@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._define import linear
+from minichainer.functions._define import primitive
 from minichainer.functions._reduce import kept_shape, normalize_axis
 from minichainer.functions.normalization._common import check_eps, check_float
 from minichainer.variable import Variable, as_variable
@@ -22,7 +22,7 @@ def _lengths(xp: Any, x: Any, axis: Any) -> Any:
     return xp.sqrt((scaled * scaled).sum(axis=axis, keepdims=True)) * top
 
 
-@linear(lambda m, g, x, y, axis: g * x / (y + m.equal(y, 0)), name='Lengths', kinds='f')
+@primitive(rule=(lambda m, g, x, y, axis: g * x / (y + m.equal(y, 0)),), name='Lengths', kinds='f')
 def lengths(xp: Any, x: Any, axis: Any) -> Any:
     """Lengths along axes, which stay; the gradient at zero is taken as zero."""
     return _lengths(xp, x, axis)
@@ -37,7 +37,7 @@ def _gradient(m: Any, gy: Any, x: Any, eps: float, axis: Any) -> Any:
     return (gy - direction * (m.sum(gy * direction, axis, True) * (length * over))) * over
 
 
-@linear(_gradient, name=_LABEL, kinds='f')
+@primitive(rule=(_gradient,), name=_LABEL, kinds='f')
 def unit_vectors(xp: Any, x: Any, eps: float, axis: Any) -> Any:
     """Vectors over their lengths plus eps."""
     wide = x.astype('f') if x.dtype.char == 'e' else x

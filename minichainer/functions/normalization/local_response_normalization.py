@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.normalization._common import where
 from minichainer.variable import Variable, as_variable
 
@@ -21,7 +21,7 @@ def _sum_of_neighbours(x: Any, n: int) -> Any:
     return y
 
 
-@linear(lambda m, gy, n: m.sum_of_neighbours(gy, n), name='SumOfNeighbours', kinds='f')
+@linear_map(lambda m, gy, n: m.sum_of_neighbours(gy, n), name='SumOfNeighbours', kinds='f')
 def sum_of_neighbours(xp: Any, x: Any, n: int) -> Any:
     """Sum over each channel and the n // 2 ones on either side of it; its own adjoint."""
     return _sum_of_neighbours(x, n)
@@ -35,7 +35,7 @@ def _gradient(m: Any, gy: Any, x: Any, n: int, k: float, alpha: float, beta: flo
     return gy * power - x * m.sum_of_neighbours(gy * x * power / scale, n) * (2 * alpha * beta)
 
 
-@linear(_gradient, name=_LABEL, kinds='f')
+@primitive(rule=(_gradient,), name=_LABEL, kinds='f')
 def normalized_by_neighbours(xp: Any, x: Any, n: int, k: float, alpha: float, beta: float) -> Any:
     """Each element over a power of the sum of squares of its neighbours, plus k."""
     wide = x.astype('f') if x.dtype.char == 'e' else x

@@ -11,12 +11,12 @@ import numpy
 from minichainer.backend import get_array_module
 from minichainer.backends import cuda
 from minichainer.functions._checks import check_size, entries_of, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable, as_array, as_variable
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, rows, columns, images, name: m.unweigh_regions(
         gy, rows, columns, images, x_shape[0], name
     ),
@@ -27,7 +27,7 @@ def weigh_regions(xp: Any, x: Any, rows: Any, columns: Any, images: Any, name: s
     return kernels.project(xp, x, rows, columns, images)
 
 
-@linear(
+@linear_map(
     lambda m, g, rows, columns, images, count, name: m.weigh_regions(g, rows, columns, images, name),
     label=lambda rows, columns, images, count, name: f'{name}Grad', kinds='f',
 )  # fmt: skip
@@ -36,7 +36,7 @@ def unweigh_regions(xp: Any, gy: Any, rows: Any, columns: Any, images: Any, coun
     return kernels.back_project(xp, gy, rows, columns, images, count)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, picked, empty, name: m.put_regions(gy, picked, x_shape, name),
     label=lambda picked, empty, name: name, kinds='f',
 )  # fmt: skip
@@ -46,7 +46,7 @@ def pick_regions(xp: Any, x: Any, picked: kernels.Picked, empty: float, name: st
     return xp.where((picked.weights != 0).any(axis=0), y, xp.asarray(empty, y.dtype)) if empty else y
 
 
-@linear(
+@linear_map(
     lambda m, g, picked, shape, name: m.pick_regions(g, picked, 0.0, name),
     label=lambda picked, shape, name: f'{name}Grad', kinds='f',
 )  # fmt: skip

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.pooling._geometry import check_axes, window_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
 from minichainer.variable import Variable, as_variable
 
 
-@linear(
+@linear_map(
     lambda m, gy, geometry, count_padding, name: m.spread_means(gy, geometry, count_padding, name),
     name='AveragePoolingND', label=lambda geometry, count_padding, name: name, kinds='f',
 )  # fmt: skip
@@ -21,7 +21,7 @@ def window_means(xp: Any, x: Any, geometry: Geometry, count_padding: bool, name:
     return kernels.means(xp, x, geometry, count_padding)
 
 
-@linear(
+@linear_map(
     lambda m, g, geometry, count_padding, name: m.window_means(g, geometry, count_padding, name),
     name='AveragePoolingNDGrad', label=lambda geometry, count_padding, name: f'{name}Grad', kinds='f',
 )  # fmt: skip

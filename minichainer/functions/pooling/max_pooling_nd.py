@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.backend import get_array_module
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.pooling._geometry import check_axes, window_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
@@ -15,8 +15,8 @@ from minichainer.variable import as_variable
 ops.register_constant('places_of_maxima', kernels.places_of_maxima)
 
 
-@linear(
-    lambda m, gy, x, y, geometry: m.spread(gy, m.places_of_maxima(x, y, geometry=geometry), geometry),
+@primitive(
+    rule=(lambda m, gy, x, y, geometry: m.spread(gy, m.places_of_maxima(x, y, geometry=geometry), geometry),),
     name='MaxPoolingND', kinds='f',
 )  # fmt: skip
 def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
@@ -24,13 +24,13 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
     return kernels.maxima(xp, x, geometry)
 
 
-@linear(lambda m, g, places, geometry: m.pick(g, places, geometry), name='MaxPoolingNDGrad', kinds='f')
+@linear_map(lambda m, g, places, geometry: m.pick(g, places, geometry), name='MaxPoolingNDGrad', kinds='f')
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     """Adds the value of each window to one of its elements; the places are constants."""
     return kernels.spread(xp, gy, places, geometry)
 
 
-@linear(lambda m, g, places, geometry: m.spread(g, places, geometry), name='MaxPoolingNDWithIndexes', kinds='f')
+@linear_map(lambda m, g, places, geometry: m.spread(g, places, geometry), name='MaxPoolingNDWithIndexes', kinds='f')
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
     """One element of each window; the places are constants."""
     return kernels.pick(xp, x, places, geometry)

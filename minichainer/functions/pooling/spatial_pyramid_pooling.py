@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import check_int, check_size, entries_of, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
@@ -54,7 +54,7 @@ def _level(x: Variable, bins: int) -> Variable:
     return reshape(max_pooling_2d(x, ksize, pad=pad, cover_all=True), (len(x), -1, 1, 1))
 
 
-@linear(
+@linear_map(
     lambda m, gy, rows, columns: m.weigh_axes(gy, rows.T, columns.T), name='AdaptiveAveragePooling2D', kinds='f'
 )  # fmt: skip
 def weigh_axes(xp: Any, x: Any, rows: Any, columns: Any) -> Any:

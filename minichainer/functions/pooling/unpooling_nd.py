@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import invalid
-from minichainer.functions._define import linear
+from minichainer.functions._define import linear_map
 from minichainer.functions.pooling._geometry import check_axes, unpooling_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
 from minichainer.variable import Variable, as_array, as_variable
 
 
-@linear(
+@linear_map(
     lambda m, gy, geometry, name: m.window_sums(gy, geometry, name),
     label=lambda geometry, name: name, kinds='f',
 )  # fmt: skip
@@ -21,7 +21,7 @@ def spread_sums(xp: Any, x: Any, geometry: Geometry, name: str) -> Any:
     return kernels.spread_sums(xp, x, geometry)
 
 
-@linear(
+@linear_map(
     lambda m, g, geometry, name: m.spread_sums(g, geometry, name),
     label=lambda geometry, name: f'{name}Grad', kinds='f',
 )  # fmt: skip
@@ -30,7 +30,7 @@ def window_sums(xp: Any, gy: Any, geometry: Geometry, name: str) -> Any:
     return kernels.sums(xp, gy, geometry)
 
 
-@linear(lambda m, gy, indexes, geometry: m.pick(gy, indexes, geometry), name='Upsampling2D', kinds='f')
+@linear_map(lambda m, gy, indexes, geometry: m.pick(gy, indexes, geometry), name='Upsampling2D', kinds='f')
 def upsampled(xp: Any, x: Any, indexes: Any, geometry: Geometry) -> Any:
     """Adds the value of each window to one of its elements."""
     return kernels.spread(xp, x, indexes, geometry)

@@ -276,4 +276,3 @@ def _as_found(value: Any, parameters: dict[int, Any]) -> Any:
     if parameter.array is None:
         return parameter
     return parameters.setdefault(id(parameter), _InitializedAgain(parameter))
-
