@@ -71,21 +71,26 @@ class Arguments:
         if not isinstance(value, str) or value not in allowed:
             raise ValueError(f'{self.name}: {name} must be one of {", ".join(map(repr, allowed))}, got {value!r}')
 
-    def axis(self, axis: Any, ndim: int, name: str = 'axis') -> int:
-        """One axis as a non-negative int. TypeError where it is no int, InvalidType where it is out of range."""
+    def axis(self, axis: Any, shape: tuple[int, ...] | int, name: str = 'axis') -> int:
+        """One axis of an array (given by shape or number of axes) as a non-negative int.
+
+        TypeError where it is not an int, InvalidType where it is out of range.
+        """
+        ndim = shape if isinstance(shape, int) else len(shape)
         number = axis if type(axis) is int else self.integer(axis, name)
         if not -ndim <= number < ndim:
-            raise self.misfit(f'-{ndim} <= {name} < {ndim}', f'{name} = {axis}')
+            got = f'{name} = {axis}' if isinstance(shape, int) else f'{name} = {axis}, shape {shape}'
+            raise self.misfit(f'-{ndim} <= {name} < {ndim}', got)
         return number % ndim
 
-    def axes(self, axis: Any, ndim: int) -> tuple[int, ...] | None:
+    def axes(self, axis: Any, shape: tuple[int, ...] | int) -> tuple[int, ...] | None:
         """None, an int or a tuple of ints as None or a tuple of non-negative ints; no axis may appear twice."""
         if axis is None:
             return None
         given = axis if isinstance(axis, tuple) else (axis,)
         if any(as_integer(a) is None for a in given):
             raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}')
-        positive = tuple([self.axis(a, ndim) for a in given])
+        positive = tuple([self.axis(a, shape) for a in given])
         if len(set(positive)) != len(positive):
             raise ValueError(f'{self.name}: duplicate value in axis: {axis}')
         return positive

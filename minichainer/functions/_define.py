@@ -70,10 +70,13 @@ def linear_map(
     """Makes a differentiable op of a linear map of one array, by its adjoint.
 
     Args:
-        adjoint: ``adjoint(m, gy, ...)``; it usually names ``x_shape`` and static parameters.
+        adjoint: ``adjoint(m, gy, ...)``; it may name ``x_shape``, ``x_dtype`` and static parameters.
         name: as in :func:`elementwise`.
         label: as in :func:`elementwise`.
         kinds: dtype kinds that it takes; all by default.
+
+    Raises:
+        TypeError: the rule needs the argument or the result, so the map is not linear; use :func:`primitive`.
 
     >>> import numpy as np
     >>> from minichainer.functions import linear_map
@@ -83,7 +86,15 @@ def linear_map(
     >>> reverse(np.arange(3.))
     variable([2., 1., 0.])
     """
-    return lambda body: _op(Primitive(body, (adjoint,), name=name, label=label, kinds=kinds))
+
+    def define(body: Body) -> Body:
+        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds)
+        if not {*spec.arguments, 'y'}.isdisjoint(spec.kept):
+            raise TypeError(f'{body.__name__}: the rule of a linear map needs neither its argument nor its result; '
+                            'use primitive for a map that is not linear')  # fmt: skip
+        return _op(spec)
+
+    return define
 
 
 def primitive(

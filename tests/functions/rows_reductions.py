@@ -100,7 +100,7 @@ def softmax(name: str, reference: Any, label: str, gradient: Any) -> Row:
         ),
         errors=(
             refuses_integers(call, label),
-            Bad('too few axes', lambda: call(X[0]), InvalidType, (name, 'x.ndim > 1', '1', '(3,)')),
+            Bad('too few axes', lambda: call(X[0]), InvalidType, (name, '-1 <= axis < 1', 'axis = 1', '(3,)')),
             Bad('axis too low', lambda: call(X, -3), InvalidType, (name, '-3', '(2, 3)')),
         ),
         except_from={'zero-d': 'a 0-d array has no axis'},

@@ -48,7 +48,7 @@ class SoftmaxCrossEntropy(FunctionNode):
         scores = wide - self.top
         picked = scores[self.place]
         xp.exp(scores, out=scores)
-        self.normalizer = total(scores, 1) if xp is numpy else scores.sum(axis=1, keepdims=True)
+        self.normalizer = total(xp, scores, 1)
         losses = xp.log(self.normalizer[:, 0]) - picked
         if self.weights is not None:
             losses = xp.where(self.weights == 0, xp.zeros((), wide.dtype), losses * self.weights)  # 0 * inf is 0
