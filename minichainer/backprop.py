@@ -122,8 +122,8 @@ def run(
 ) -> tuple[dict[Node, Any], dict[Node, Any]]:
     """A backward pass: the one place where gradients are handed on from node to node.
 
-    Nodes are gone through level by level, from high to low, and within a level in the order in which gradients reached
-    them. Only levels that occur cost anything. A node runs on the device of its gradient.
+    Nodes are visited level by level, from high to low, and within a level in the order in which gradients reached
+    them: Chainer's order. Only levels that occur cost anything. A node runs on the device of its gradient.
 
     Args:
         roots: nodes and their gradients: arrays, or Variables in a differentiable pass; those of one node add up.
@@ -215,7 +215,7 @@ _AT_OUTPUTS: Any = object()
 
 
 def _enter(node: Any, table: dict[Node, Any], buckets: dict[int, list[Any]]) -> None:
-    """Notes that a node is to be gone through, which a gradient has reached; for one of several outputs its function."""
+    """Schedules the visit of a node that a gradient has reached; for one of several outputs, of its function."""
     if node.__class__ is OutputNode:
         (node,) = node.edges
         if node in table:

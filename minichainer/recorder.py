@@ -1,12 +1,17 @@
 """The recorder: how the application of a function becomes a node of the graph.
 
-There are two ways in. :func:`apply` is the whole: any function, any array, with everything that may watch. :func:`record`
-is the short one beside it, for built-in functions with one output, on NumPy arrays, when nothing watches; it leaves out
-what cannot be the case then, and is measured by ``benchmarks/overhead.py``.
+There are two ways in. :func:`apply` is the whole: any function, any array, with everything that may watch.
+:func:`record` is the short one beside it, for built-in functions with one output, on NumPy arrays, when nothing
+watches; it leaves out what cannot be the case then, and is measured by ``benchmarks/overhead.py``.
 
-    apply      inputs as Variables, one kind of array, layout, type checks, forward (hooks, debug mode)
+    apply      inputs as Variables, one kind of array, layout, type checks, forward (device, hooks, debug mode)
     assemble   saved arrays, edges, level, outputs, Variables
     record     assemble, written out for one output
+
+No other module makes a node part of the graph. What comes later has its place here: packing saved arrays and their
+versions in ``assemble`` and ``record`` (unpacking in ``FunctionNode.get_retained_*`` and ``Primitive``'s getters), the
+forward traceback and timing around ``forward``, forward-mode rules beside the derivative rule in ``Primitive``. Hooks on
+edges and freeing of saved arrays belong to ``backprop``, where gradients are handed on.
 """
 
 from __future__ import annotations

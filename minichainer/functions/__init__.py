@@ -1,6 +1,7 @@
 """Differentiable functions: every op of the package, and the doors to define one's own.
 
-``elementwise``, ``linear_map``, ``reduction`` and ``primitive`` make an op of a forward body and a rule; see :mod:`minichainer.functions._define`.
+``elementwise``, ``linear_map``, ``reduction`` and ``primitive`` make an op of a forward body and a rule; see
+:mod:`minichainer.functions._define`.
 """
 
 from minichainer.functions._define import bilinear_map, elementwise, linear_map, primitive
@@ -196,8 +197,8 @@ __all__ = [
     'maximum', 'maxout', 'mean', 'mean_absolute_error', 'mean_squared_error', 'min', 'minimum', 'mish',
     'moveaxis', 'n_step_bigru', 'n_step_bilstm', 'n_step_birnn', 'n_step_gru', 'n_step_lstm', 'n_step_rnn',
     'ndtr', 'ndtri', 'negative_sampling', 'norm', 'normalize', 'pad', 'pad_sequence', 'permutate', 'polygamma',
-    'precision', 'prelu', 'primitive', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat', 'reshape',
-    'resize_images', 'rms_norm', 'roi_average_align_2d', 'roi_average_pooling_2d', 'roi_max_align_2d',
+    'precision', 'prelu', 'primitive', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat',
+    'reshape', 'resize_images', 'rms_norm', 'roi_average_align_2d', 'roi_average_pooling_2d', 'roi_max_align_2d',
     'roi_max_pooling_2d', 'roi_pooling_2d', 'rollaxis', 'rrelu', 'rsqrt', 'scale', 'scaled_dot_product_attention',
     'scatter_add', 'select_item', 'selu', 'separate', 'shift', 'sigmoid', 'sigmoid_cross_entropy', 'sign', 'silu',
     'simplified_dropconnect', 'sin', 'sinh', 'slogdet', 'slstm', 'softmax', 'softmax_cross_entropy', 'softplus',

@@ -1,7 +1,7 @@
 """Checks of the arguments of ops, and their errors.
 
-NumPy finds such mistakes as well, but in the middle of a function and in words that do not name it. Each module makes one
-:class:`Arguments` per op, which knows what to call it:
+NumPy finds such mistakes as well, but in the middle of a function and in words that do not name it. Each module makes
+one :class:`Arguments` per op, which knows what to call it:
 
     _arguments = Arguments('Concat', 'concat')
     axis = _arguments.axis(axis, x.ndim)

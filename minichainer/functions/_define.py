@@ -121,9 +121,9 @@ def primitive(
             several. ``gy`` is a tuple where there are several outputs, with zeros for outputs without a gradient.
             Further parameters name what it needs: arguments, the result ``y``, ``x_shape``, ``x_dtype``, ``wanted``
             (for each array, whether its gradient is needed), ``residual``.
-        fast: ``fast(xp, gy, ...)``, the gradients computed on raw arrays where that is quicker than the rule; one for all
-            arrays, or a tuple as for ``rule``, with None where the rule is evaluated. It is used in ordinary backward.
-            With one, the rule may be written in differentiable functions alone.
+        fast: ``fast(xp, gy, ...)``, the gradients computed on raw arrays where that is quicker than the rule; one for
+            all arrays, or a tuple as for ``rule``, with None where the rule is evaluated. It is used in ordinary
+            backward. With one, the rule may be written in differentiable functions alone.
         name: class name of the node; by default the function's name in camel case.
         label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
         kinds: dtype kinds that it takes, with one dtype for all arrays; None where it checks its arguments itself.

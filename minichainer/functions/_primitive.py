@@ -28,8 +28,8 @@ class Primitive:
     The names that rules call are not looked up before the op is first applied: see :mod:`~._scope`.
 
     Args:
-        body: ``body(xp, *arrays, *static)`` on raw arrays. Static parameters may be keyword-only, and must be where the
-            number of arrays varies (``*xs``).
+        body: ``body(xp, *arrays, *static)`` on raw arrays. Static parameters may be keyword-only, and must be where
+            the number of arrays varies (``*xs``).
         rules: the derivative: one rule, or None, for each array; or one callable for all arrays.
         fast: array forms of the rules, or of some: one, or None, for each array; or one callable for all arrays.
         name: class name of the node; by default the body's name in camel case.

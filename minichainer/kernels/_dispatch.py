@@ -1,13 +1,13 @@
 """Which body computes a kernel: one table per kernel, looked up by the array module.
 
-A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works on any array module; beside it stand bodies
-for where more is known. The best one that is there is chosen once per array module:
+A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works on any array module; beside it stand
+bodies for where more is known. The best one that is there is chosen once per array module:
 
     NumPy arrays    ``native`` (compiled), else ``numpy``, else the generic body
     CuPy arrays     ``cuda`` (own CUDA code, cuDNN), else ``cupy``, else the generic body
 
-A body that does not want certain arguments (sizes, layouts, settings) returns :data:`DECLINED`, and the next one computes.
-Nothing outside this folder asks which array module it has.
+A body registered with ``declines=True`` may return :data:`DECLINED` for arguments that it does not want (sizes, layouts,
+settings); the next one computes then. Nothing outside this folder asks which array module it has.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Kernel:
         self.generic = generic
         self.widens = widens
         self.bodies: dict[str, Body] = {}
+        self._declining: set[str] = set()
         self._chosen: dict[Any, Body] = {}
         functools.update_wrapper(self, generic)
         _kernels.append(self)
@@ -58,13 +59,20 @@ class Kernel:
         body = self._chosen.get(xp)
         return (self.body_for(xp) if body is None else body)(xp, *args, **kwargs)
 
-    def on(self, where: str) -> Callable[[Body], Body]:
-        """Registers a body: for ``'numpy'``, ``'native'``, ``'cupy'`` or ``'cuda'``."""
+    def on(self, where: str, declines: bool = False) -> Callable[[Body], Body]:
+        """Registers a body.
+
+        Args:
+            where: ``'numpy'``, ``'native'``, ``'cupy'`` or ``'cuda'``.
+            declines: the body may return :data:`DECLINED`.
+        """
         if where not in (*_ORDER[True], *_ORDER[False]):
             raise ValueError(f"{self.__name__}: expected 'numpy', 'native', 'cupy' or 'cuda', got {where!r}")
 
         def register(body: Body) -> Body:
             self.bodies[where] = body
+            if declines:
+                self._declining.add(where)
             self._chosen.clear()
             return body
 
@@ -74,8 +82,11 @@ class Kernel:
         """The body that computes on arrays of a module; callers on a hot path may keep it."""
         found = self._chosen.get(xp)
         if found is None:
-            bodies = [self.bodies[where] for where in _ORDER[xp is numpy] if where in self.bodies]
-            found = functools.reduce(_or_else, [*bodies, self.generic])
+            found = self.generic
+            for where in reversed(_ORDER[xp is numpy]):
+                if where in self.bodies:
+                    body = self.bodies[where]
+                    found = _or_else(body, found) if where in self._declining else body
             found = self._chosen[xp] = _widened(found) if self.widens else found
         return found
 

@@ -1,7 +1,7 @@
 """Softmax, its logarithm, and their gradients.
 
-On NumPy arrays with few temporaries: sums along the last axis are products with ones, three times as fast as NumPy's, and
-the sum is inverted before it is multiplied by, since a division of every element takes twice as long.
+On NumPy arrays with few temporaries: sums along the last axis are products with ones, three times as fast as NumPy's,
+and the sum is inverted before it is multiplied by, since a division of every element takes twice as long.
 """
 
 from __future__ import annotations
