@@ -3,8 +3,8 @@
     python benchmarks/calls.py [--list WORKLOAD]
 
 Counts ``call`` events of the interpreter's profiler during the second call of each workload (comprehensions are calls
-before Python 3.12). A hop is a function that is entered; ``REASONS`` says in one line what each hop is for, and the test
-in ``tests/test_calls.py`` fails for a hop without a reason and for a workload above its target.
+before Python 3.12). A hop is a function that is entered; ``REASONS`` says in one line what each hop is for, and
+``tests/test_calls.py`` fails for a hop without a reason and for a workload above its target.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ bodies for where more is known. The best one that is there is chosen once per ar
     NumPy arrays    ``native`` (compiled), else ``numpy``, else the generic body
     CuPy arrays     ``cuda`` (own CUDA code, cuDNN), else ``cupy``, else the generic body
 
-A body registered with ``declines=True`` may return :data:`DECLINED` for arguments that it does not want (sizes, layouts,
-settings); the next one computes then. Nothing outside this folder asks which array module it has.
+A body registered with ``declines=True`` may return :data:`DECLINED` for arguments that it does not want (sizes,
+layouts, settings); the next one computes then. Nothing outside this folder asks which array module it has.
 """
 
 from __future__ import annotations

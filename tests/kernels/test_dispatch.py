@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from minichainer.kernels._dispatch import DECLINED, kernel
 
-OTHER: Any = SimpleNamespace(name='an array module like CuPy')
+OTHER = ModuleType('like_cupy')
 
 
 def named(name: str) -> Any:
