@@ -16,7 +16,7 @@ from minichainer._update_rule.grouped import GroupedUpdate
 from minichainer._update_rule.hooks import HookSet
 from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer._update_rule.loss_scaling import LossScaling
-from minichainer._update_rule.rule import UpdateRule
+from minichainer._update_rule.rule import UpdateRule, expect_like
 from minichainer.errors import NotSetUpError
 from minichainer.link import Link
 from minichainer.serializer import Deserializer, SnapshotError
@@ -177,6 +177,7 @@ class Optimizer(LossScaling):
             return
         serializer('t', self.t)
         serializer('epoch', self.epoch)
+        self._serialize_loss_scale(serializer)
         for name, _, rule in self._rules():
             rule.serialize(serializer[name])
 
@@ -186,7 +187,7 @@ class Optimizer(LossScaling):
 
     def _load(self, serializer: Deserializer) -> None:
         rules = self._rules()
-        counts = (self.t, self.epoch)
+        counts = (self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever)
         before = [(rule, rule.t, rule.state, _copies(rule.state)) for _, _, rule in rules]
         problems: list[str] = []
         try:
@@ -196,7 +197,7 @@ class Optimizer(LossScaling):
             raise
         finally:
             if problems:
-                self.t, self.epoch = counts
+                self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever = counts
                 for rule, t, state, values in before:
                     rule.t, rule._state = t, _restored(state, values)
         if problems:
@@ -207,6 +208,8 @@ class Optimizer(LossScaling):
 
     def _try_load(self, serializer: Deserializer, rules: list[Any], problems: list[str]) -> None:
         """Load as much as there is, and note what is missing or does not fit."""
+        for _, param, rule in rules:
+            expect_like(serializer, param, len(rule._state_names()))
         loads: list[tuple[str, Any, Callable[[Any], None]]] = [('', None, self._load_counts)]
         loads += [(name, param, rule.serialize) for name, param, rule in rules]
         for name, param, load in loads:
@@ -220,6 +223,7 @@ class Optimizer(LossScaling):
     def _load_counts(self, serializer: Deserializer) -> None:
         t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)
         self.t, self.epoch = int(t), int(epoch)
+        self._serialize_loss_scale(serializer)
 
 
 def _copies(state: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -1,7 +1,8 @@
 """Functions that change gradients just before an update: decay, clipping, noise, layer-wise rates.
 
 Add one by ``optimizer.add_hook(hook)`` for all parameters, or by ``param.update_rule.add_hook(hook)`` for one
-(those with ``call_for_each_param``). Gradients are changed in place.
+(those with ``call_for_each_param``). Gradients are changed in place. Where a loss scale multiplies them (see
+:meth:`~minichainer.Optimizer.loss_scaling`), the hooks here take it into account: updates do not depend on it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class WeightDecay:
     def __call__(self, rule: Any, param: Any) -> None:
         array, grad = param.array, param.grad
         if array is not None and grad is not None:
-            grad += self.rate * array
+            grad += self.rate * _scale_of(param) * array
 
 
 class Lasso:
@@ -92,7 +93,7 @@ class Lasso:
     def __call__(self, rule: Any, param: Any) -> None:
         array, grad = param.array, param.grad
         if array is not None and grad is not None:
-            grad += self.rate * get_array_module(array).sign(array)
+            grad += self.rate * _scale_of(param) * get_array_module(array).sign(array)
 
 
 class GradientClipping:
@@ -130,11 +131,11 @@ class GradientClipping:
         self.threshold = threshold
 
     def __call__(self, opt: Any) -> None:
-        grads = [param.grad for param in opt.target.params() if param.grad is not None]
-        norm = math.sqrt(sum(_squared_norm(grad) for grad in grads))
+        params = [param for param in opt.target.params() if param.grad is not None]
+        norm = math.sqrt(sum(_squared_norm(param.grad) / _scale_of(param) ** 2 for param in params))
         if norm > self.threshold:
-            for grad in grads:
-                grad *= self.threshold / norm
+            for param in params:
+                _multiply(param.grad, self.threshold / norm)
 
 
 class GradientHardClipping:
@@ -170,7 +171,9 @@ class GradientHardClipping:
     def __call__(self, rule: Any, param: Any) -> None:
         grad = param.grad
         if grad is not None:
-            get_array_module(grad).clip(grad, self.lower_bound, self.upper_bound, out=grad)
+            lower, upper = (bound * _scale_of(param) for bound in (self.lower_bound, self.upper_bound))
+            with np.errstate(over='ignore'):  # a bound that float16 cannot hold is none
+                get_array_module(grad).clip(grad, lower, upper, out=grad)
 
 
 def exponential_decay_noise(xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any) -> Any:
@@ -227,13 +230,14 @@ class GradientNoise:
     def __call__(self, rule: Any, param: Any) -> None:
         grad = param.grad
         if grad is not None:
-            grad += self.noise_func(get_array_module(grad), grad.shape, grad.dtype, self, rule)
+            noise = self.noise_func(get_array_module(grad), grad.shape, grad.dtype, self, rule)
+            grad += _scale_of(param) * noise
 
 
 class GradientLARS:
     r"""Layer-wise adaptive rate scaling: scales each gradient to the size of its parameter.
 
-    Where the L2 norm of a parameter exceeds ``threshold``, its gradient becomes
+    The gradient becomes :math:`g + \lambda w` and, where the L2 norm of the parameter exceeds ``threshold``,
 
     .. math:: \frac{\|w\|}{\|g\| + \lambda \|w\| + \epsilon} (g + \lambda w).
 
@@ -241,7 +245,7 @@ class GradientLARS:
     https://arxiv.org/abs/1708.03888
 
     Args:
-        threshold (float): parameters of a norm up to this keep their gradient.
+        threshold (float): the gradients of parameters of a norm up to this are decayed but not rescaled.
         weight_decay (float): coefficient :math:`\lambda` of the decay.
         eps (float): keeps the divisor from being zero.
 
@@ -273,11 +277,22 @@ class GradientLARS:
         array, grad = param.array, param.grad
         if array is None or grad is None:
             return
-        norm = math.sqrt(_squared_norm(array))
+        scale, norm = _scale_of(param), math.sqrt(_squared_norm(array))
+        divisor = self.eps + math.sqrt(_squared_norm(grad)) / scale + self.weight_decay * norm
+        grad += self.weight_decay * scale * array
         if norm > self.threshold:
-            divisor = self.eps + math.sqrt(_squared_norm(grad)) + self.weight_decay * norm
-            grad += self.weight_decay * array
-            grad *= norm / divisor
+            _multiply(grad, norm / divisor)
+
+
+def _multiply(grad: Any, factor: float) -> None:
+    """Multiply in place by a number that float16 may not be able to hold."""
+    grad[...] = grad.astype(np.promote_types(grad.dtype, np.float32), copy=False) * factor
+
+
+def _scale_of(param: Any) -> float:
+    """Return the factor that the gradient of the parameter still carries, 1 once its rule has divided by it."""
+    scale: float | None = param._loss_scale
+    return 1 if scale is None else scale
 
 
 def _squared_norm(array: Any) -> float:

@@ -314,5 +314,17 @@ def _array_of(value: Any) -> Any:
     return value.array if isinstance(value, Variable) else value
 
 
+def plain_value(value: Any) -> Any:
+    """A reported scalar as a Python number, a pair of value and weight as a tuple of two; None for anything else."""
+    if isinstance(value, tuple):
+        pair = tuple(map(plain_value, value))
+        return pair if len(pair) == 2 and None not in pair else None
+    value = _array_of(value)
+    try:
+        return float(value) if _is_scalar(value) else None
+    except (TypeError, ValueError):  # a complex number, a date
+        return None
+
+
 def _is_scalar(value: Any) -> bool:
     return numpy.isscalar(value) and not isinstance(value, (str, bytes)) or getattr(value, 'ndim', -1) == 0

@@ -14,9 +14,10 @@ from minichainer.link import ChainList
 class Sequential(ChainList):
     """A list of layers, each called with the result of the one before.
 
-    Layers are links or any callables. A layer that returns a tuple passes it on as several arguments. Among
-    the children (``'/0'``, ``'/1'``, ...) only the links are counted, so snapshots do not depend on the
-    functions between.
+    Layers are links or any callables. A layer that returns a tuple passes it on as several arguments. Only the
+    links are children. They are numbered as in Chainer, whose snapshots have these names: a link that is
+    appended comes right after the first one, so three of them are, in the order in which they are called,
+    ``'/0'``, ``'/2'``, ``'/1'``.
 
     Args:
         layers: the layers.
@@ -35,7 +36,7 @@ class Sequential(ChainList):
     def __init__(self, *layers: Any) -> None:
         super().__init__()
         self.__dict__['_layers'] = []
-        self._set_layers([_checked(layer) for layer in layers])
+        self.extend(layers)
 
     def forward(self, *x: Any) -> Any:
         """The result of the last layer.
@@ -63,12 +64,20 @@ class Sequential(ChainList):
     def __setitem__(self, i: Any, layer: Any) -> None:
         new = list(self._layers)
         new[i] = [_checked(entry) for entry in layer] if isinstance(i, slice) else _checked(layer)
-        self._set_layers(new)
+        if isinstance(i, slice):
+            self.clear()
+            self.extend(new)
+        elif layer is not self._layers[i]:
+            i %= len(self)
+            del self[i]
+            self.insert(i, layer)
 
     def __delitem__(self, i: Any) -> None:
-        new = list(self._layers)
-        del new[i]
-        self._set_layers(new)
+        for layer in self._layers[i] if isinstance(i, slice) else [self._layers[i]]:
+            if isinstance(layer, Link):
+                self._children.remove(layer)
+        del self._layers[i]
+        self._name_children()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._layers)
@@ -100,7 +109,9 @@ class Sequential(ChainList):
         return super().__reduce_ex__(protocol)
 
     def __copy__(self) -> Sequential:
-        return self._with_attributes(self.__dict__)
+        return self._with_attributes(
+            {**self.__dict__, '_layers': list(self._layers), '_children': list(self._children)}
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Sequential:
         clone = self._with_attributes({})
@@ -140,9 +151,17 @@ class Sequential(ChainList):
         """
         if not -len(self) <= i <= len(self):
             raise IndexError(f'Index out of range: {i} in a {type(self).__name__} of {len(self)} layers')
-        new = list(self._layers)
-        new.insert(i, _checked(layer))
-        self._set_layers(new)
+        if isinstance(_checked(layer), Link):
+            self._children.insert(self._number_at(i), layer)
+        self._layers.insert(i, layer)
+        self._name_children()
+
+    def _number_at(self, i: int) -> int:
+        """Number of a link that is inserted at a position: Chainer's, which counts the functions before the first."""
+        if i in (0, -len(self)):
+            return 0
+        before = (position for position, layer in enumerate(self._layers[:i]) if isinstance(layer, Link))
+        return next(before, 0) + 1
 
     def extend(self, sequential: Iterable[Any]) -> None:
         """Adds layers at the end.
@@ -150,7 +169,8 @@ class Sequential(ChainList):
         Args:
             sequential: the layers.
         """
-        self._set_layers([*self._layers, *[_checked(layer) for layer in sequential]])
+        for layer in [_checked(layer) for layer in sequential]:
+            self.append(layer)
 
     def pop(self, i: int = -1) -> Any:
         """Removes a layer and returns it.
@@ -181,7 +201,9 @@ class Sequential(ChainList):
         Args:
             type_name: name of the class or function, such as ``'Linear'`` or ``'relu'``.
         """
-        self._set_layers([layer for layer in self._layers if _type_name(layer) != type_name])
+        for i in reversed(range(len(self))):
+            if _type_name(self[i]) == type_name:
+                del self[i]
 
     def count_by_layer_type(self, type_name: str) -> int:
         """How many layers are of a class, or are functions of a name.
@@ -221,7 +243,7 @@ class Sequential(ChainList):
 
     def clear(self) -> None:
         """Removes all layers."""
-        self._set_layers([])
+        del self[:]
 
     def flatten(self) -> Sequential:
         """A Sequential with the layers of the Sequentials inside put in their places.
@@ -237,11 +259,16 @@ class Sequential(ChainList):
         return flat
 
     def copy(self, mode: str = 'share') -> Any:
-        clone = super().copy(mode)
+        clone = super(ChainList, self).copy(mode)  # ChainList would copy the children, not the layers
         if mode == 'share':
-            copies = iter(clone._children)
-            clone._set_layers([next(copies) if isinstance(layer, Link) else layer for layer in self._layers])
+            clone._layers = [layer.copy(mode) if isinstance(layer, Link) else layer for layer in self._layers]
+            clone._number_copied_children()
         return clone
+
+    def _number_copied_children(self) -> None:
+        layers = self._layers
+        self.__dict__.update(_layers=[], _children=[])
+        self.extend(layers)
 
     def copyparams(self, link: Any, copy_persistent: bool = True) -> None:
         """Copies the parameters of another Sequential with the same layers into its own arrays.
@@ -259,11 +286,6 @@ class Sequential(ChainList):
             )
         super().copyparams(link, copy_persistent)
 
-    def _set_layers(self, layers: list[Any]) -> None:
-        self.__dict__['_layers'] = layers
-        self.__dict__['_children'] = [layer for layer in layers if isinstance(layer, Link)]
-        self._name_children()
-
     def _with_attributes(self, attributes: dict[str, Any]) -> Sequential:
         clone = object.__new__(type(self))
         clone.__dict__.update(attributes)
@@ -272,7 +294,7 @@ class Sequential(ChainList):
 
 def _checked(layer: Any) -> Any:
     if not callable(layer):
-        raise ValueError(f'a layer of Sequential must be callable, came {layer!r}')
+        raise ValueError(f'a layer of Sequential must be callable, got {layer!r}')
     return layer
 
 

@@ -11,6 +11,7 @@ import numpy
 from minichainer import backend, backprop, ops
 from minichainer._checks import array_types, as_raw, check_gradient
 from minichainer._dtype import get_dtype
+from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
 from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
@@ -521,12 +522,26 @@ class Parameter(Variable):
         return get_dtype(getattr(self.initializer, 'dtype', None), map_mixed16=numpy.float32)
 
     def initialize(self, shape: Any) -> None:
-        """Makes its array of the given shape by its initializer, on its device."""
-        device = self.device
-        self.array = generate_array(self.initializer, shape, device.xp, device=device)
+        """Makes its array of the given shape by its initializer, on its device.
+
+        Of several threads that find it uninitialized one makes the array, and all get that.
+        """
+        found = self._data
+        with one_at_a_time(self):
+            if found is None and self._data is not None:
+                return
+            device = self.device
+            self._begin_with(generate_array(self.initializer, shape, device.xp, device=device))
+
+    def _begin_with(self, array: Any) -> None:
+        """Takes an array as its first; it is the last thing set, as other threads look whether it is there."""
+        node: Any = self.edge
+        node.describe(array)
         if self._grad_initializer is not None:
-            grad = generate_array(self._grad_initializer, shape, device.xp, self.dtype, device=device)
-            self.edge.grad_value = grad
+            device = self.device
+            grad = generate_array(self._grad_initializer, array.shape, device.xp, array.dtype, device=device)
+            node.grad_value = grad
+        self._data = array
 
     @property
     def device(self) -> Any:

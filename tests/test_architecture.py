@@ -19,7 +19,7 @@ MAX_FUNCTION_LINES = 60
 
 # Each room imports from itself and from those above it; a name stands for the module and all below it.
 ROOMS = [
-    '_version errors configuration _dtype types utils _text allocator',
+    '_version errors configuration _dtype types utils _text _once allocator',
     'backend backends cuda _runtime_info',
     'kernels',
     'initializer initializers',

@@ -329,12 +329,20 @@ class Link(DeviceResident):
             raise ValueError(
                 f"The 'mode' argument should be either 'init', 'copy', or 'share'. But {mode} was given."
             )
-        clone = self._copied_sharing() if mode == 'share' else copy.deepcopy(self)
+        if mode == 'share':
+            clone = self._copied_sharing()
+        else:
+            clone = copy.deepcopy(self)
+            for link in clone.links():
+                link._number_copied_children()
         if mode == 'init':
             for param in clone.params(include_uninit=False):
                 initialize_again(param)
         clone.name = None
         return clone
+
+    def _number_copied_children(self) -> None:
+        """Number the children as those of a new link; only in Sequential this depends on what was done to it."""
 
     def _copied_sharing(self) -> Any:
         clone = copy.copy(self)
@@ -433,8 +441,7 @@ class Link(DeviceResident):
             param = self.__dict__[name]
             data = serializer(name, param.array)
             if param.array is None and data is not None:
-                param.initialize(data.shape)
-                backend.copyto(param.array, data)
+                param._begin_with(param.device.send(data).astype(param.dtype))
         for name in sorted(self._persistent):
             self.__dict__[name] = serializer(name, getattr(self, name))
 

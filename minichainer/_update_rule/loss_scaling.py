@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 from typing import Any
@@ -53,6 +54,14 @@ class LossScaling:
     def set_loss_scale(self, loss_scale: float) -> None:
         """Set a constant factor of the loss; see :meth:`loss_scaling`."""
         self.loss_scaling(scale=loss_scale)
+
+    def _serialize_loss_scale(self, serializer: Any) -> None:
+        """Save or load the adaptive loss scale; Chainer's snapshots lack it, and then it stays as it is."""
+        if self._loss_scaling_is_dynamic:
+            with contextlib.suppress(KeyError):
+                ever = serializer('loss_scaling_isnan_ever', self._loss_scaling_isnan_ever)
+                scale = serializer('loss_scale', float(self._loss_scale))
+                self._loss_scaling_isnan_ever, self._loss_scale = bool(ever), float(scale)
 
     def check_nan_in_grads(self) -> None:
         """With an adaptive loss scale, note whether a gradient is not finite, and warn of it by name."""

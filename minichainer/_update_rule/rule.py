@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from minichainer._update_rule.hooks import HookSet
 from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer.backend import get_device_from_array, using_device
 from minichainer.serializer import Deserializer
+from minichainer.serializers._entries import EntryDeserializer
 from minichainer.variable import Parameter
 
 
@@ -110,6 +112,7 @@ class UpdateRule:
             loss_scale = getattr(param, '_loss_scale', None)
             if loss_scale is not None and target.grad is not None:
                 target.grad /= loss_scale
+                target._loss_scale = None
         self._call_hooks('pre', target)
         self.update_core(target)
         self._call_hooks('post', target)
@@ -120,7 +123,9 @@ class UpdateRule:
     def _single_precision_twin(self, param: Parameter) -> Parameter:
         """Return the float32 copy that float16 parameters are updated through, brought up to date."""
         twin = self._fp32_param
-        if twin is None:
+        if twin is not None:
+            twin.to_device(param.device)
+        if twin is None or twin.shape != param.shape:
             twin = self._fp32_param = Parameter(param.array.astype(np.float32), name=param.name)
         elif not (twin.array.astype(np.float16) == param.array).all():
             # Somebody wrote into the parameter since (a snapshot was loaded, say): that is the truth.
@@ -210,3 +215,29 @@ class UpdateRule:
     def use_fp32_update(self, flag: bool = True) -> None:
         """Update a float16 parameter through a float32 copy of it (mixed precision), or stop doing so."""
         self._use_fp32_update = flag
+
+
+def expect_like(serializer: Any, param: Any, count: int) -> None:
+    """Tell a deserializer of files that arrays as large as a parameter will come, however well compressed."""
+    if isinstance(serializer, EntryDeserializer) and param.array is not None:
+        serializer.expect(count * param.array.size * max(param.dtype.itemsize, 4))
+
+
+def serialize_single_precision(serializer: Any, link: Any) -> None:
+    """Save or load the float32 copies that float16 parameters of a link are updated through.
+
+    They are no part of an optimizer's snapshot, which has Chainer's entries. Where a snapshot lacks one, or
+    has one that does not round to the parameter, it is made of the parameter.
+    """
+    for path, param in link.namedparams():
+        rule = param.update_rule
+        if not getattr(rule, '_use_fp32_update', False):
+            continue
+        if not isinstance(serializer, Deserializer):
+            if rule._fp32_param is not None:
+                serializer(path, rule._fp32_param.array)
+            continue
+        expect_like(serializer, param, 1)
+        with contextlib.suppress(KeyError):
+            array = serializer(path, None)
+            rule._fp32_param = None if array is None else Parameter(array.astype(np.float32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,6 +16,46 @@ from minichainer.serializer import Deserializer, SnapshotError
 _NUMBERS = (bool, int, float, complex)
 
 
+class Allowance:
+    """How much memory a file may take where it alone says how large a value is.
+
+    Zeros are compressed a thousandfold, so that a small file could fill the memory of whoever loads it into a
+    parameter of unknown shape. Trained weights are hardly compressed at all.
+
+    Args:
+        file_size: bytes of the file.
+    """
+
+    FACTOR = 32
+    ALWAYS = 1 << 26
+
+    def __init__(self, file_size: int) -> None:
+        self._file_size = file_size
+        self._left = max(self.ALWAYS, self.FACTOR * file_size)
+        self._granted: set[str] = set()
+
+    def add(self, nbytes: int) -> None:
+        """Allow more, where something else than the file says that there will be more."""
+        self._left += nbytes
+
+    def take(self, name: str, nbytes: int) -> None:
+        """Grant an entry its memory, once.
+
+        Raises:
+            SnapshotError: there is not so much left.
+        """
+        if name in self._granted:
+            return
+        if nbytes > self._left:
+            raise SnapshotError(
+                f'{name}: {nbytes} bytes in memory from a file of {self._file_size} bytes, where the object does not '
+                f'say which shape to expect; expected at most {self.FACTOR} times the file. If you trust the file, '
+                'give the object its sizes before loading (such as in_size), or save without compression'
+            )
+        self._granted.add(name)
+        self._left -= nbytes
+
+
 class Entry:
     """One value of a snapshot, read only when its shape and dtype fit.
 
@@ -23,11 +64,20 @@ class Entry:
         shape: its shape; None for the entry of a parameter that was never initialized.
         dtype: its dtype.
         read: gives the array.
+        allowance: of the file, for values whose size the object does not know; None where all is in memory.
     """
 
-    __slots__ = ('dtype', 'name', 'read', 'shape')
+    __slots__ = ('_allowance', 'dtype', 'name', 'read', 'shape')
 
-    def __init__(self, name: str, shape: tuple[int, ...] | None, dtype: Any, read: Callable[[], Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[int, ...] | None,
+        dtype: Any,
+        read: Callable[[], Any],
+        allowance: Allowance | None = None,
+    ) -> None:
+        self._allowance = allowance
         self.name = name
         self.shape = shape
         self.dtype = dtype
@@ -35,8 +85,10 @@ class Entry:
 
     def misfit(self, value: Any) -> Exception | None:
         """Why the entry cannot be loaded over ``value``, as the exception to raise; None if it can."""
-        if self.shape is None or value is None:
+        if self.shape is None:
             return None
+        if value is None:
+            return self._too_large()
         if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
             return self._misfit_of_conversion(value)
         if self.shape != value.shape:
@@ -45,6 +97,14 @@ class Entry:
             return TypeError(f'{self.name}: dtype {self.dtype} in the snapshot cannot become {value.dtype}')
         if isinstance(value, numpy.ndarray) and not value.flags.writeable:
             return ValueError(f'{self.name}: the array of the object is read-only')
+        return None
+
+    def _too_large(self) -> Exception | None:
+        if self._allowance is not None and self.shape is not None:
+            try:
+                self._allowance.take(self.name, math.prod(self.shape) * self.dtype.itemsize)
+            except SnapshotError as error:
+                return error
         return None
 
     def _misfit_of_conversion(self, value: Any) -> Exception | None:
@@ -84,9 +144,12 @@ class Entry:
                 f'{self.name}: cannot safely deserialize from numpy array with dtype={self.dtype} '
                 f'into a variable of type {kind}'
             )
+        if issubclass(kind, _NUMBERS) and math.prod(self.shape or ()) != 1:
+            raise TypeError(f'{self.name}: shape {self.shape} in the snapshot, the object has one {kind.__name__}')
+        too_large = self._too_large()
+        if too_large is not None:
+            raise too_large
         array = numpy.asarray(self.read())
-        if issubclass(kind, _NUMBERS) and array.size != 1:
-            raise TypeError(f'{self.name}: shape {array.shape} in the snapshot, the object has one {kind.__name__}')
         try:
             return kind(array.item() if array.size == 1 and not issubclass(kind, (list, tuple)) else array)
         except (TypeError, ValueError) as error:
@@ -105,6 +168,16 @@ class EntryDeserializer(Deserializer):
     """Base of the deserializers that find entries by name."""
 
     strict: bool
+    allowance: Allowance | None = None
+
+    def expect(self, nbytes: int) -> None:
+        """Let the file take more memory than its size allows, because the object is known to need it.
+
+        Args:
+            nbytes: how much more.
+        """
+        if self.allowance is not None:
+            self.allowance.add(nbytes)
 
     def find(self, key: str) -> Entry | None:
         """The entry, or None where there is none.

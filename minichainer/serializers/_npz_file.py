@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from minichainer.serializer import SnapshotError
-from minichainer.serializers._entries import Entry
+from minichainer.serializers._entries import Allowance, Entry
 
 #: The pickle of a 0-d object array holding None, as Chainer writes for a parameter that was never
 #: initialized. The bytes are fixed because NumPy 2 would write names that NumPy 1, on which Chainer runs,
@@ -60,15 +60,13 @@ class NpzFile:
         self._name = str(getattr(file, 'name', None) or getattr(file, 'filename', None) or file)
         self._arrays: dict[str, Any] = {}
         self._owns_zip = not isinstance(file, zipfile.ZipFile)
-        if not self._owns_zip:
-            self._zip = file
-            return
         try:
-            self._zip = zipfile.ZipFile(file)
+            self._zip = zipfile.ZipFile(file) if self._owns_zip else file
         except (zipfile.BadZipFile, EOFError) as error:
             raise SnapshotError(
                 f'{self._name} is not a .npz file, or is cut short ({error}): nothing was loaded'
             ) from error
+        self.allowance = Allowance(_size_of(self._zip.fp))
 
     def __enter__(self) -> NpzFile:
         return self
@@ -98,7 +96,7 @@ class NpzFile:
                 shape, _, dtype = _read_header(stream)
                 if not dtype.hasobject:
                     _check_size(shape, dtype, member.file_size - stream.tell())
-                    return Entry(name, shape, dtype, lambda: self._read(name, member))
+                    return Entry(name, shape, dtype, lambda: self._read(name, member), self.allowance)
                 pickled = stream.read(_LONGEST_PICKLED_NONE + 1)
         except _DAMAGES as error:
             raise self._damaged(name, error) from error
@@ -130,6 +128,13 @@ class NpzFile:
 
     def _damaged(self, name: str, error: Exception) -> SnapshotError:
         return SnapshotError(f'{name}: this entry of {self._name} is damaged ({error})')
+
+
+def _size_of(stream: Any) -> int:
+    here = stream.tell()
+    size: int = stream.seek(0, io.SEEK_END)
+    stream.seek(here)
+    return size
 
 
 def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, Any]:

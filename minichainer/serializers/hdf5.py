@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy
 
 from minichainer.serializer import Serializer, SnapshotError
-from minichainer.serializers._entries import Entry, EntryDeserializer
+from minichainer.serializers._entries import Allowance, Entry, EntryDeserializer
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import array_to_save
+
+#: What HDF5 may store beside the array itself: room in its last chunk, checksums.
+_PAGE = 1 << 20
+#: Roughly what one text takes as an object of Python.
+_TEXT_OBJECT = 64
 
 
 def _h5py() -> Any:
@@ -94,12 +100,14 @@ class HDF5Deserializer(EntryDeserializer):
         self.group = group
         self.strict = strict
         self._path = ''
+        self.allowance = None if group is None else Allowance(group.file.id.get_filesize())
 
     def __getitem__(self, key: str) -> HDF5Deserializer:
         name = key.strip('/')
         group = None if self.group is None else self.group.get(name)
         part = HDF5Deserializer(group if isinstance(group, _h5py().Group) else None, self.strict)
         part._path = f'{self._path}{name}/'
+        part.allowance = self.allowance
         return part
 
     def __call__(self, key: str, value: Any) -> Any:
@@ -115,11 +123,33 @@ class HDF5Deserializer(EntryDeserializer):
         if not isinstance(dataset, _h5py().Dataset):
             return None
         name = self.full_name(key)
+        if dataset.shape is not None:
+            self._check_stored(name, dataset)
         if _h5py().check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == 'O':
-            return Entry(name, dataset.shape, numpy.dtype(str), lambda: numpy.asarray(dataset.asstr()[()], dtype=str))
+            return Entry(name, dataset.shape, numpy.dtype(str), lambda: self._read_texts(name, dataset))
         if dataset.dtype.hasobject:
             raise SnapshotError(f'{name}: holds Python objects or references, which are not loaded')
-        return Entry(name, dataset.shape, dataset.dtype, lambda: numpy.asarray(dataset[()]))
+        return Entry(name, dataset.shape, dataset.dtype, lambda: numpy.asarray(dataset[()]), self.allowance)
+
+    def _check_stored(self, name: str, dataset: Any) -> None:
+        """Refuse what would make HDF5 unpack far more than the array has."""
+        nbytes = dataset.size * dataset.dtype.itemsize
+        properties = dataset.id.get_create_plist()
+        filters = [properties.get_filter(i)[0] for i in range(properties.get_nfilters())]
+        if len(filters) != len(set(filters)) or dataset.id.get_storage_size() > 2 * nbytes + _PAGE:
+            raise SnapshotError(f'{name}: this entry is damaged (packed in an unusual way)')
+        chunk = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
+        if chunk > nbytes + _PAGE and self.allowance is not None:
+            self.allowance.take(f'{name} (a chunk)', chunk)
+
+    def _read_texts(self, name: str, dataset: Any) -> Any:
+        if self.allowance is not None:
+            self.allowance.take(name, dataset.size * _TEXT_OBJECT)
+        texts = dataset.asstr()[()]
+        longest = max(map(len, numpy.ravel(numpy.asarray(texts, dtype=object))), default=0)
+        if self.allowance is not None and dataset.size > 1:
+            self.allowance.take(f'{name} (padded)', dataset.size * longest * numpy.dtype('U1').itemsize)
+        return numpy.asarray(texts, dtype=str)
 
     def names(self) -> Iterable[str]:
         names: list[str] = []

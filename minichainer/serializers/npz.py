@@ -121,6 +121,7 @@ class NpzDeserializer(EntryDeserializer):
     def __init__(self, npz: Any, path: str = '', strict: bool = True, ignore_names: Any = None) -> None:
         # NumPy's own reader either refuses the entries of uninitialized parameters or unpickles anything.
         self.npz = NpzFile(npz.zip) if isinstance(npz, numpy.lib.npyio.NpzFile) else npz
+        self.allowance = self.npz.allowance if isinstance(self.npz, NpzFile) else None
         self.path = path
         self.strict = strict
         self.ignore_names = ignore_names

@@ -21,6 +21,8 @@ class Extension:
         trigger: When to call it, unless :meth:`Trainer.extend` says otherwise: here at each iteration.
         priority: Order among the extensions of one iteration, largest first.
         name: Name under which the trainer holds it; set by :meth:`Trainer.extend`.
+        initialized_when_finished: Whether :meth:`initialize` is called also where the trigger will not fire
+            any more, in a run that was resumed: for an extension whose last call still shows elsewhere.
 
     .. admonition:: Example
 
@@ -37,6 +39,7 @@ class Extension:
     trigger: Any = (1, 'iteration')
     priority: int = PRIORITY_READER
     name: str | None = None
+    initialized_when_finished = False
 
     @property
     def default_name(self) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from minichainer.allocator import tune_allocator as _tune_allocator
-from minichainer.reporter import Reporter
+from minichainer.reporter import Reporter, plain_value
 from minichainer.serializer import Serializer
 from minichainer.training.extension import Extension
 from minichainer.training.util import get_trigger
@@ -126,7 +127,8 @@ class Trainer:
                 is appended where the name is taken.
             trigger: When to call it: trigger or pair like ``(1, 'epoch')``; its own when omitted.
             priority (int): Order among extensions, largest first; its own when omitted.
-            call_before_training (bool): Whether to call it also before the first update.
+            call_before_training (bool): Whether to call it also before the first update; not where the run
+                goes on from a snapshot.
 
         Raises:
             ValueError: The name is ``'training'``.
@@ -198,8 +200,11 @@ class Trainer:
     def _initialize(self, entries: list[_Entry]) -> None:
         # What loads a snapshot comes first: the others then start from what was loaded.
         for entry in sorted(entries, key=lambda e: not getattr(e.extension, 'autoload', False)):
-            if not getattr(entry.trigger, 'finished', False):
+            finished = getattr(entry.trigger, 'finished', False)
+            if not finished or getattr(entry.extension, 'initialized_when_finished', False):
                 _call(entry.extension, 'initialize', self)
+        if not self.is_before_training:
+            return
         self.observation = {}
         with self.reporter.scope(self.observation):
             for entry in entries:
@@ -223,7 +228,10 @@ class Trainer:
                 stack.callback(_call, entry.extension, 'finalize')
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores updater, stop trigger, extensions with their triggers, and elapsed time."""
+        """Saves or restores updater, stop trigger, extensions with their triggers, and elapsed time.
+
+        Also the numbers in the observation: the stop trigger is asked about them when the run goes on.
+        """
         self.updater.serialize(serializer['updater'])
         _call(self.stop_trigger, 'serialize', serializer['stop_trigger'])
         extensions, triggers = serializer['extensions'], serializer['extension_triggers']
@@ -233,8 +241,21 @@ class Trainer:
         if isinstance(serializer, Serializer):
             started = self._start_at is not None
             serializer('_snapshot_elapsed_time', self.elapsed_time if started else self._snapshot_elapsed_time)
+            serializer('observation', _observation_as_text(self.observation))
         else:
             self._snapshot_elapsed_time = float(serializer('_snapshot_elapsed_time', 0.0))
+            with contextlib.suppress(KeyError):  # Chainer's snapshots lack it
+                self.observation = _observation_of_text(serializer('observation', '{}'))
+
+
+def _observation_as_text(observation: dict[str, Any]) -> str:
+    plain = {name: plain_value(value) for name, value in observation.items()}
+    return json.dumps({name: value for name, value in plain.items() if value is not None})
+
+
+def _observation_of_text(text: str) -> dict[str, Any]:
+    # JSON knows no tuples, as which pairs of value and weight are reported.
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(str(text)).items()}
 
 
 def _make_reporter(optimizers: dict[str, Any]) -> Reporter:

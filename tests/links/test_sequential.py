@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import minichainer
 from minichainer.functions.activation.rectifiers import relu
-from minichainer.link import ChainList
+from minichainer.link import ChainList, Link
 from minichainer.links.connection.linear import Linear
 from minichainer.sequential import Sequential
+from minichainer.serializers.npz import NpzDeserializer
 
 
 def double(x: Any) -> Any:
@@ -94,10 +99,10 @@ def test_sum_of_sequentials(model: Sequential) -> None:
 @pytest.mark.parametrize(
     ('change', 'error', 'message'),
     [
-        (lambda model: model.append(1), ValueError, 'must be callable, came 1'),
-        (lambda model: model.insert(0, 'x'), ValueError, "must be callable, came 'x'"),
-        (lambda model: model.__setitem__(0, None), ValueError, 'must be callable, came None'),
-        (lambda model: model.extend([relu, 5]), ValueError, 'must be callable, came 5'),
+        (lambda model: model.append(1), ValueError, 'must be callable, got 1'),
+        (lambda model: model.insert(0, 'x'), ValueError, "must be callable, got 'x'"),
+        (lambda model: model.__setitem__(0, None), ValueError, 'must be callable, got None'),
+        (lambda model: model.extend([relu, 5]), ValueError, 'must be callable, got 5'),
         (lambda model: model.insert(4, relu), IndexError, 'Index out of range: 4 in a Sequential of 3 layers'),
         (lambda model: model.remove(double), ValueError, '<function double.* is not among the layers'),
         (lambda model: model.index(relu, 2), ValueError, 'is not in the layers 2 to 3'),
@@ -215,3 +220,65 @@ def test_repeat_nests(model: Sequential) -> None:
     repeated = model.repeat(2)
     assert [type(layer) for layer in repeated] == [Sequential, Sequential]
     assert not np.array_equal(repeated[0][0].W.array, repeated[1][0].W.array)
+
+
+# --- the order in which Chainer numbers the links: its snapshots must reach the right layers ---
+RECORDED = Path(__file__).resolve().parent.parent / 'reference' / 'snapshots'
+
+
+def recording() -> Any:
+    spec = importlib.util.spec_from_file_location('recorded_sequentials', RECORDED / 'sequential.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RECORDING = recording()
+
+
+@pytest.mark.parametrize('name', RECORDING.models(minichainer))
+def test_chainers_snapshots_reach_the_right_layers(name: str) -> None:
+    model = RECORDING.models(minichainer)[name]
+    with np.load(RECORDED / 'sequential.npz') as recorded:
+        entries = {key: recorded[key] for key in recorded.files}
+    NpzDeserializer(entries, name + '/').load(model)
+    np.testing.assert_allclose(model(entries['x']).array, entries['y ' + name], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(('kinds', 'changes', 'expected'), json.loads((RECORDED / 'sequential.json').read_text()))
+def test_links_are_numbered_as_in_chainer(kinds: list[str], changes: Any, expected: list[int | None]) -> None:
+    model = RECORDING.changed(Sequential, Link, double, kinds, changes)
+    assert RECORDING.numbers(Link, model) == expected
+    assert [child.name for child in model.children()] == [str(i) for i in range(len(list(model.children())))]
+
+
+@pytest.mark.parametrize('mode', ['init', 'copy', 'share'])
+@pytest.mark.parametrize(
+    ('n', 'expected'), [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 2, 1]), (4, [0, 3, 2, 1]), (5, [0, 4, 3, 2, 1])]
+)
+@pytest.mark.parametrize('make', [lambda: Linear(2, 2), lambda: Sequential(Linear(2, 2)), lambda: ChainList()])
+def test_repeated_links_are_numbered_as_in_chainer(make: Any, n: int, expected: list[int], mode: str) -> None:
+    assert RECORDING.numbers(Link, make().repeat(n, mode)) == expected
+
+
+def test_a_link_that_is_two_layers() -> None:
+    twice = Linear(2, 2)
+    model = Sequential(twice, Linear(2, 2), twice)
+    model[2] = twice
+    assert [child is twice for child in model.children()] == [True, True, False]
+    del model[2]
+    assert list(model) == list(model.children()) == [twice, model[1]]
+    assert len(list(Sequential(twice, twice).copy('share').children())) == 2
+
+
+def test_layers_are_set_by_negative_numbers_and_slices() -> None:
+    first, second, third, new = Linear(1, 1), Linear(2, 2), Linear(3, 3), Linear(4, 4)
+    model = Sequential(first, second, third)
+    model[-3] = new
+    assert list(model) == [new, second, third]
+    model[1:] = [relu, first]
+    assert list(model) == [new, relu, first]
+    assert list(model.children()) == [new, first]
+    model.reverse()
+    assert list(model) == [first, relu, new]
+    assert set(model.children()) == {first, new}

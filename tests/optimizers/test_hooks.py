@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minichainer import functions as F
 from minichainer import optimizer_hooks as hooks
 from minichainer import optimizers
 from minichainer.link import Link
@@ -46,6 +47,7 @@ EFFECTS = [
     (hooks.GradientLARS(), G * NORM_W / NORM_G),
     (hooks.GradientLARS(weight_decay=0.1), (G + 0.1 * W) * NORM_W / (NORM_G + 0.1 * NORM_W)),
     (hooks.GradientLARS(threshold=100), G),
+    (hooks.GradientLARS(threshold=100, weight_decay=0.1), G + 0.1 * W),
 ]
 
 
@@ -61,6 +63,53 @@ def test_effect_on_the_gradient(hook, expected, dtype, rtol) -> None:
     assert grad.dtype == dtype
     np.testing.assert_allclose(grad, expected, rtol=rtol)
     np.testing.assert_allclose(optimizer.target.w.array, W - np.asarray(expected), rtol=10 * rtol, atol=10 * rtol)
+
+
+OWNED = [
+    pytest.param(hook, owner, id=f'{type(hook).__name__}-{owner}')
+    for hook, _ in EFFECTS
+    for owner in ('optimizer', 'rule')
+    if owner == 'optimizer' or getattr(hook, 'call_for_each_param', False)
+]
+
+
+@pytest.mark.parametrize(('hook', 'owner'), OWNED)
+@pytest.mark.parametrize(('dtype', 'fp32_update'), [(np.float16, True), (np.float16, False), (np.float32, False)])
+@pytest.mark.parametrize('optimizer_class', [optimizers.SGD, optimizers.MomentumSGD, optimizers.Adam])
+def test_loss_scaling_does_not_change_what_a_hook_does(optimizer_class, dtype, fp32_update, owner, hook) -> None:
+    """By powers of two nothing is rounded: the scale must not show in a single bit of the parameters."""
+
+    def trained(scale: Any) -> Any:
+        optimizer = optimizer_class().setup(link_of(w=Parameter(W.astype(dtype)), b=Parameter(G.astype(dtype))))
+        optimizer.use_fp32_update(fp32_update)
+        if scale is not None:
+            optimizer.loss_scaling(**({'interval': 1} if scale == 'dynamic' else {'scale': scale}))
+        for host in [optimizer] if owner == 'optimizer' else [p.update_rule for p in optimizer.target.params()]:
+            host.add_hook(hook)
+            host.add_hook(hook, 'after', timing='post')
+        for _ in range(3):
+            optimizer.update(lambda: F.sum(optimizer.target.w * G.astype(dtype)))
+        optimizer.update()  # by the gradients that are there, once more
+        return optimizer.target.w.array
+
+    for scale in (4.0, 0.5, 'dynamic'):
+        np.testing.assert_array_equal(trained(scale), trained(None), err_msg=f'loss scale {scale}')
+
+
+def test_weight_decay_under_a_loss_scale() -> None:
+    optimizer = optimizer_of([1.0, 2.0], dtype=np.float32)
+    optimizer.add_hook(hooks.WeightDecay(0.5))
+    optimizer.loss_scaling(scale=4.0)
+    optimizer.update(lambda: 0.25 * F.sum(optimizer.target.w))
+    np.testing.assert_array_equal(optimizer.target.w.array, [0.25, 0.75])
+
+
+def test_bounds_that_the_scaled_gradient_cannot_reach() -> None:
+    optimizer = optimizer_of([1.0, 2.0], dtype=np.float16)
+    optimizer.add_hook(hooks.GradientHardClipping(-5, 5))
+    optimizer.loss_scaling(scale=2.0**15)
+    optimizer.update(lambda: 0.25 * F.sum(optimizer.target.w))
+    np.testing.assert_array_equal(optimizer.target.w.array, [0.75, 1.75])
 
 
 def test_clipping_takes_the_norm_of_all_gradients_together() -> None:
@@ -88,6 +137,18 @@ def test_clipping_of_gradients_whose_squares_overflow(dtype, large) -> None:
     set_gradients(optimizer, [large, 0])
     optimizer.call_hooks()
     np.testing.assert_allclose(optimizer.target.w.grad, [5, 0], rtol=1e-3)
+
+
+@pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
+def test_factors_that_the_dtype_cannot_hold(dtype) -> None:
+    """1e-9 below the norm of a parameter makes a factor beyond float16; 1e-4 over 6e4 one that it rounds to 0."""
+    optimizer = optimizer_of([3.0, 4.0], dtype=dtype)
+    set_gradients(optimizer, [0, 0])
+    hooks.GradientLARS()(None, optimizer.target.w)
+    np.testing.assert_array_equal(optimizer.target.w.grad, 0)
+    set_gradients(optimizer, [6e4, 0])
+    hooks.GradientClipping(1e-4)(optimizer)
+    np.testing.assert_allclose(optimizer.target.w.grad, [1e-4, 0], rtol=1e-3)
 
 
 def test_default_noise_fades_and_follows_the_seed() -> None:

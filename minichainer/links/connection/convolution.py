@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minichainer._link.base import Link
+from minichainer._once import one_at_a_time
 from minichainer.functions.connection.convolution_nd import convolution_2d, convolution_nd
 from minichainer.functions.connection.deconvolution_nd import deconvolution_2d, deconvolution_nd
 from minichainer.initializers._generate import _get_initializer
@@ -64,7 +65,9 @@ class _Filters(Link):
                 f'{type(self).__name__}: in_channels is not known yet and cannot be taken from an x of shape '
                 f'{x.shape}: expected {self._ndim + 2} axes'
             )
-        self._initialize_params(x.shape[1])
+        with one_at_a_time(self):
+            if self.W.array is None:
+                self._initialize_params(x.shape[1])
 
 
 def _per_axis(value: Any, ndim: int) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minichainer._link.base import Link
+from minichainer._once import one_at_a_time
 from minichainer.functions.connection.linear import linear
 from minichainer.initializers._generate import _get_initializer
 from minichainer.variable import Parameter, as_array
@@ -55,6 +56,12 @@ class Linear(Link):
     def _initialize_params(self, in_size: int) -> None:
         self.W.initialize((self.out_size, in_size))
 
+    def _prepare(self, x: Any, n_batch_axes: int) -> None:
+        in_size = in_size_of(x.shape, n_batch_axes)
+        with one_at_a_time(self):
+            if self.W.array is None:
+                self._initialize_params(in_size)
+
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
         yield from (('in_size', self.in_size), ('out_size', self.out_size), ('nobias', self.b is None))
@@ -90,11 +97,11 @@ class Linear(Link):
             ValueError: ``n_batch_axes`` is less than 1, or leaves no axis to begin with.
         """
         if self.W.array is None:
-            self._initialize_params(_in_size(x.shape, n_batch_axes))
+            self._prepare(x, n_batch_axes)
         return linear(x, self.W, self.b, n_batch_axes)
 
 
-def _in_size(shape: tuple[int, ...], n_batch_axes: int) -> int:
+def in_size_of(shape: tuple[int, ...], n_batch_axes: int) -> int:
     """Number of inputs to be taken from the first data; wrong data must not settle it."""
     if n_batch_axes < 1:
         raise ValueError(f'n_batch_axes should be greater than 0. Linear got {n_batch_axes}')

@@ -9,6 +9,7 @@ import numpy
 
 from minichainer._dtype import get_dtype
 from minichainer._link.base import Link
+from minichainer._once import one_at_a_time
 from minichainer.configuration import config
 from minichainer.functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
 from minichainer.functions.normalization.batch_renormalization import batch_renormalization
@@ -105,11 +106,13 @@ class BatchNormalization(Link):
             self._initialize_params(size)
 
     def _initialize_params(self, shape: Any) -> None:
-        self.avg_mean = generate_array(self._initial_avg_mean, shape, self.xp, device=self.device)
-        self.avg_var = generate_array(self._initial_avg_var, shape, self.xp, device=self.device)
+        mean = generate_array(self._initial_avg_mean, shape, self.xp, device=self.device)
+        variance = generate_array(self._initial_avg_var, shape, self.xp, device=self.device)
         for param in (self.gamma, self.beta):
             if param is not None and param.array is None:
                 param.initialize(shape)
+        self.avg_var = variance
+        self.avg_mean = mean  # the last, as other threads look whether it is there
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
@@ -155,7 +158,9 @@ class BatchNormalization(Link):
                 f'which does not have all of axis = {self.axis}'
             )
         axes = [axis % x.ndim for axis in self.axis]
-        self._initialize_params(tuple([size for i, size in enumerate(x.shape) if i not in axes]))
+        with one_at_a_time(self):
+            if self.avg_mean is None:
+                self._initialize_params(tuple([size for i, size in enumerate(x.shape) if i not in axes]))
 
     def _scale_and_shift(self) -> tuple[Any, Any]:
         """gamma and beta; arrays of ones and zeros where they are not used."""

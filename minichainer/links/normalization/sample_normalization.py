@@ -9,6 +9,7 @@ import numpy
 
 from minichainer._dtype import get_dtype
 from minichainer._link.base import Link
+from minichainer._once import one_at_a_time
 from minichainer.functions.normalization.sample_normalization import group_normalization, layer_normalization
 from minichainer.links.normalization._parts import parameter
 from minichainer.variable import Variable
@@ -75,7 +76,8 @@ class LayerNormalization(Link):
         if self.gamma.array is None or self.beta.array is None:
             if x.ndim != 2:
                 raise _unknown('LayerNormalization', x, '2 axes')
-            self._initialize_params(x.shape[1])
+            with one_at_a_time(self):
+                self._initialize_params(x.shape[1])
         return layer_normalization(x, self.gamma, self.beta, self.eps)
 
 
@@ -148,7 +150,8 @@ class GroupNormalization(Link):
         if self.gamma.array is None or self.beta.array is None:
             if x.ndim < 2:
                 raise _unknown('GroupNormalization', x, 'at least 2 axes')
-            self._initialize_params(x.shape[1])
+            with one_at_a_time(self):
+                self._initialize_params(x.shape[1])
         return group_normalization(x, self.groups, self.gamma, self.beta, self.eps)
 
 

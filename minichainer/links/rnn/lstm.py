@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer._once import one_at_a_time
 from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn.gated import lstm
-from minichainer.initializers._generate import _get_initializer
+from minichainer.initializers._generate import _get_initializer, generate_array
 from minichainer.link import Chain
-from minichainer.links.connection.linear import Linear
+from minichainer.links.connection.linear import Linear, in_size_of
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable
 
@@ -53,11 +54,15 @@ class LSTMBase(Chain):
                 self._initialize_params()
 
     def _initialize_params(self) -> None:
+        self._fill(self.upward.W.array)
+
+    def _fill(self, weights: Any) -> None:
+        """Gives their first values to the weights of the input, of the state and the biases."""
         lateral, upward = _get_initializer(self.lateral_init), _get_initializer(self.upward_init)
         size = self.state_size
         for begin in range(0, 4 * size, size):
             lateral(self.lateral.W.array[begin : begin + size])
-            upward(self.upward.W.array[begin : begin + size])
+            upward(weights[begin : begin + size])
         bias: Any = self.upward.b
         initializers = (self.bias_init, self.bias_init, self.forget_bias_init, self.bias_init)
         for gate, initializer in zip(bias.array.reshape(size, 4).T, initializers, strict=True):
@@ -65,10 +70,15 @@ class LSTMBase(Chain):
 
     def _prepare(self, x: Any) -> None:
         """Makes the parameters where the size of the input was not known."""
-        if self.upward.W.array is None:
-            with self.device.create_context():
-                self.upward._initialize_params(x.size // max(x.shape[0], 1))
-                self._initialize_params()
+        W = self.upward.W
+        if W.array is not None:
+            return
+        shape = 4 * self.state_size, in_size_of(x.shape, 1)
+        with one_at_a_time(self), self.device.create_context():
+            if W.array is None:
+                weights = generate_array(W.initializer, shape, self.xp, device=self.device)
+                self._fill(weights)
+                W._begin_with(weights)
 
 
 class StatelessLSTM(LSTMBase):

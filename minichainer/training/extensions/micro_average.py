@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.reporter import report
+from minichainer.reporter import plain_value, report
 from minichainer.training.extension import PRIORITY_EDITOR, Extension
+from minichainer.training.extensions._interval import serialize_interval
 from minichainer.training.util import get_trigger
 
 
@@ -31,17 +32,19 @@ class MicroAverage(Extension):
 
     def __call__(self, trainer: Any) -> None:
         """Adds the values of this iteration; at the end of an interval reports the ratio."""
-        observation = trainer.observation
-        if self._numerator_key not in observation or self._denominator_key not in observation:
+        keys = self._numerator_key, self._denominator_key
+        numerator, denominator = (plain_value(trainer.observation.get(key)) for key in keys)
+        if numerator is None or denominator is None:
             return
-        self._numerator += observation[self._numerator_key]
-        self._denominator += observation[self._denominator_key]
+        self._numerator += numerator
+        self._denominator += denominator
         if self._trigger(trainer):
-            result = float(self._numerator) / self._denominator
+            result = self._numerator / self._denominator
             self._numerator = self._denominator = 0.0
             report({self._result_key: result})
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the sums of the running interval."""
-        self._numerator = serializer('_numerator', float(self._numerator))
-        self._denominator = serializer('_denominator', float(self._denominator))
+        """Saves or restores the sums of the running interval and its trigger."""
+        self._numerator = serializer('_numerator', self._numerator)
+        self._denominator = serializer('_denominator', self._denominator)
+        serialize_interval(serializer, self._trigger)

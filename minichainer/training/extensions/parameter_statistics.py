@@ -6,6 +6,7 @@ from typing import Any
 from minichainer.backend import get_array_module
 from minichainer.reporter import DictSummary, report
 from minichainer.training.extension import PRIORITY_WRITER, Extension
+from minichainer.training.extensions._interval import serialize_interval
 from minichainer.training.util import get_trigger
 
 _PERCENTILES = (0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87)
@@ -96,3 +97,7 @@ class ParameterStatistics(Extension):
     def register_statistics(self, name: str, function: Callable[[Any], Any]) -> None:
         """Adds a statistic: a function of a one-dimensional array that returns one or several numbers."""
         self._statistics[name] = function
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the sums of the running interval and its trigger."""
+        serialize_interval(serializer, self._trigger, self._summary)

@@ -11,6 +11,7 @@ from minichainer.reporter import DictSummary
 from minichainer.serializer import Serializer
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
+from minichainer.training.extensions._interval import serialize_interval
 from minichainer.training.util import get_trigger
 
 
@@ -98,9 +99,10 @@ class PlotReport(Extension):
             figure.savefig(part, bbox_extra_artists=(legend,), bbox_inches='tight')
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the points drawn so far."""
+        """Saves or restores the points drawn so far, the sums of the running interval and its trigger."""
         key = f'_plot_{self._filename}'
         if isinstance(serializer, Serializer):
             serializer(key, json.dumps(self._data))
         else:
             self._data.update(json.loads(str(serializer(key, json.dumps(self._data)))))
+        serialize_interval(serializer, self._trigger, self._summary)

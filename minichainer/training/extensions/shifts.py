@@ -14,6 +14,8 @@ from minichainer.training.extension import Extension
 class _Shift(Extension):
     """Sets an attribute of an optimizer to a function of the number of calls."""
 
+    initialized_when_finished = True  # the attribute is no part of a snapshot
+
     def __init__(self, attr: str, init: float | None, optimizer: Any) -> None:
         self._attr = attr
         self._init = init

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import backend
+from minichainer._update_rule.rule import serialize_single_precision
 from minichainer.dataset.convert import call_converter, concat_examples
 from minichainer.dataset.iterator import Iterator
 from minichainer.serializers._entries import EntryDeserializer, check_link
@@ -160,6 +161,7 @@ class StandardUpdater(Updater):
         for name, optimizer in self._optimizers.items():
             optimizer.serialize(serializer['optimizer:' + name])
             optimizer.target.serialize(serializer['model:' + name])
+            serialize_single_precision(serializer['single precision:' + name], optimizer.target)
         self.iteration = serializer('iteration', self.iteration)
 
 
