@@ -23,7 +23,7 @@ ROOMS = [
     'backend backends cuda _runtime_info',
     'kernels',
     'initializer initializers',
-    'ops backprop variable variable_node differentiate function_node function function_hook link_hook '
+    'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
     '_checks _observers _operators _sparse',
     'functions',
     'verification',
