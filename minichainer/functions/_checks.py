@@ -15,6 +15,9 @@ import numpy
 
 from minichainer.utils.type_check import InvalidType
 
+#: The largest size, stride or padding along an axis: what is computed of such numbers is still an int of NumPy.
+MOST = 2**31 - 1
+
 
 def invalid(expected: str, actual: str, where: str) -> InvalidType:
     """The InvalidType of an op: which one, what was expected, what came.
@@ -74,7 +77,7 @@ def positive_tuple(op: str, name: str, value: Any, n: int, least: int = 1) -> tu
 
     Raises:
         TypeError: one is no int.
-        ValueError: one is below ``least``, or their number is wrong.
+        ValueError: one is below ``least`` or above ``MOST``, or their number is wrong.
     """
     values = entries_of(value, n)
     if len(values) != n:
@@ -85,6 +88,8 @@ def positive_tuple(op: str, name: str, value: Any, n: int, least: int = 1) -> tu
         raise TypeError(f'{op}: {name} as an int or {n} ints expected, came {value!r}') from None
     if any(v < least for v in ints):
         raise ValueError(f'{op}: {name} of at least {least} expected, came {value!r}')
+    if any(v > MOST for v in ints):
+        raise ValueError(f'{op}: {name} of at most {MOST} expected, came {value!r}')
     return ints
 
 

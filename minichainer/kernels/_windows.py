@@ -45,7 +45,7 @@ def _taps(
     found = []
     for place in itertools.product(*map(range, ksize)):
         axes = zip(place, dilate, stride, out_size, strict=True)
-        found.append((place, tuple([slice(i * d, i * d + (o - 1) * s + 1, s) for i, d, s, o in axes])))
+        found.append((place, tuple([slice(i * d, i * d + max((o - 1) * s + 1, 0), s) for i, d, s, o in axes])))
     return tuple(found)
 
 

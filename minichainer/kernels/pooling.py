@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
-from minichainer.kernels._windows import Geometry, empty_like_layout, fit, unfit
+from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
 
 _EVERY: Any = (slice(None), slice(None))
 #: Up to how many elements of a window its maximum is taken at once: for 2x2 there are as many passes either way.
@@ -55,6 +56,8 @@ def _largest(xp: Any, taps: list[Any]) -> Any:
 def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     """Which element of its window each maximum is: the first one, counted along the window in C order.
 
+    It is never one of the padding, also where all elements are minus infinity; 0 where there is only padding.
+
     Args:
         xp: numpy or cupy.
         x: as in :func:`maxima`.
@@ -69,14 +72,33 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     places = empty_like_layout(xp, y, y.shape, 'B' if small else 'I')
     places[...] = 0
     before = xp.ones_like(places, dtype='?')  # the maximum has not come yet
-    has_nan = bool(xp.isnan(y).any())
+    least = float(y.min()) if y.size else 0.0
+    has_nan = math.isnan(least)
     for _, slices in itertools.islice(geometry.taps(), math.prod(geometry.ksize) - 1):
         tap = padded[_EVERY + slices]
         before &= tap != y
         if has_nan:
             before &= tap == tap
         places += before.view('B')
+    if not (fits(geometry) or math.isfinite(least)):  # where a maximum is -inf the whole window is, like the padding
+        xp.copyto(places, xp.asarray(_first_inside(geometry), places.dtype), where=y == -math.inf)
     return places
+
+
+def _first_inside(geometry: Geometry) -> Any:
+    """Which element of each window is the first on the array, NumPy array (*out_size); 0 where there is none."""
+    places, some = numpy.zeros((), int), numpy.ones((), bool)
+    for k, inside in zip(geometry.ksize, _inside(geometry), strict=True):
+        places = places[..., None] * k + inside.argmax(axis=1)
+        some = some[..., None] & inside.any(axis=1)
+    return places * some
+
+
+def _inside(geometry: Geometry) -> Iterator[Any]:
+    """For each axis, which elements of each window are on the array: NumPy arrays (windows, elements)."""
+    for size, k, s, p, d, o in zip(*geometry[:6], strict=True):
+        at = numpy.arange(o)[:, None] * s + numpy.arange(k) * d - p
+        yield (at >= 0) & (at < size)
 
 
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
@@ -93,7 +115,8 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     """
     wide = _laid_out_like(xp, gy.astype('f') if gy.dtype.char == 'e' else gy, places)
     span = empty_like_layout(xp, wide, (*gy.shape[:2], *geometry.span))
-    apart = all(s >= k for s, k in zip(geometry.stride, geometry.ksize, strict=True))
+    axes = zip(geometry.stride, geometry.ksize, geometry.dilate, strict=True)
+    apart = all(s > (k - 1) * d for s, k, d in axes)
     if not apart or geometry.stride != geometry.ksize:
         span[...] = 0
     bits, of_span = _bits(wide), _bits(span)
@@ -227,9 +250,8 @@ def _weights(xp: Any, geometry: Geometry, dtype: Any, count_padding: bool) -> An
     if count_padding:
         return xp.asarray(1.0 / math.prod(geometry.ksize), dtype)
     counts = numpy.ones(())
-    for size, k, s, p, d, o in zip(*geometry[:6], strict=True):
-        at = numpy.arange(o)[:, None] * s + numpy.arange(k) * d - p
-        counts = counts[..., None] * ((at >= 0) & (at < size)).sum(axis=1)
+    for inside in _inside(geometry):
+        counts = counts[..., None] * inside.sum(axis=1)
     return xp.asarray(1.0 / numpy.maximum(counts, 1), dtype)
 
 
@@ -254,7 +276,10 @@ def maxima_reference(x: Any, geometry: Geometry) -> Any:
 
 def places_of_maxima_reference(x: Any, geometry: Geometry) -> Any:
     """:func:`places_of_maxima` as its definition says."""
-    return windows_reference(x, geometry, -math.inf).argmax(axis=-1)
+    windows = windows_reference(x, geometry, -math.inf)
+    inside = windows_reference(numpy.ones_like(x), geometry, 0) == 1
+    largest = (windows == windows.max(axis=-1, keepdims=True)) | numpy.isnan(windows)
+    return (largest & inside).argmax(axis=-1)
 
 
 def pick_reference(x: Any, places: Any, geometry: Geometry) -> Any:

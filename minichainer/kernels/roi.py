@@ -184,13 +184,15 @@ def _best_samples(xp: Any, x: Any, samples: list[Sample], images: Any, size: tup
     first = (xp.asarray(images) * (x.shape[2] * x.shape[3]))[:, None, None]
     finite = bool(xp.isfinite(pixels).all())
     best = xp.full((len(images), *size, channels), -numpy.inf, dtype)
-    number = xp.zeros(best.shape, 'i')
+    number, counted = xp.zeros(best.shape, 'i'), xp.zeros(best.shape[:3], '?')
     for index, sample in enumerate(samples):
         value = _value(xp, pixels, first, sample, finite)
         value[~sample.inside] = -numpy.inf
         better = value > best
         if not finite:
             better |= xp.isnan(value) & ~xp.isnan(best)
+            better |= (sample.inside & ~counted)[..., None]  # the first that counts, also if it is minus infinity
+            counted |= sample.inside
         xp.maximum(best, value, out=best)
         xp.copyto(number, index, where=better)
     return _picked(xp, x, samples, images, number)

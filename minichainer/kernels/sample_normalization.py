@@ -136,13 +136,29 @@ class Groups(NamedTuple):
     def sums(self, xp: Any, x: Any) -> Any:
         """Sums over S: float64 array (N, C)."""
         if self.last:
-            return (xp.ones(x.shape[1], x.dtype) @ x).astype('d')
+            rows = self._widened(x)
+            return self._narrowed(xp.ones(rows.shape[1], x.dtype) @ rows, x)
         n, channels, size = x.shape
         return (x.reshape(n * channels, size) @ xp.ones(size, x.dtype)).reshape(n, channels).astype('d')
 
     def products(self, xp: Any, a: Any, b: Any) -> Any:
         """Sums of products over S: float64 array (N, C)."""
-        return xp.einsum('ijk,ijk->ik' if self.last else 'ijk,ijk->ij', a, b).astype('d')
+        if self.last:
+            return self._narrowed(xp.einsum('ijk,ijk->ik', self._widened(a), self._widened(b)), a)
+        return xp.einsum('ijk,ijk->ij', a, b).astype('d')
+
+    @staticmethod
+    def _widened(x: Any) -> Any:
+        """(N, S, C) with as many rows taken together as in :class:`~minichainer.kernels.normalization.Channels`."""
+        n, size, channels = x.shape
+        fold = normalization.fold_of(size, channels)
+        return x.reshape(n, size // fold, fold * channels)
+
+    @staticmethod
+    def _narrowed(sums: Any, x: Any) -> Any:
+        """Sums over widened rows (N, fold * C) as sums over all of them, float64 (N, C)."""
+        n, _, channels = x.shape
+        return sums.reshape(n, sums.shape[1] // max(channels, 1), channels).sum(axis=1, dtype='d')
 
 
 class GroupMoments(NamedTuple):

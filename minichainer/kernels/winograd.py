@@ -55,16 +55,14 @@ class _Tiles:
 
     def transformed(self, image: Any, top: int, left: int) -> Any:
         """The tiles of (h, w, C), which begin ``top`` and ``left`` before it, transformed: (16, tiles, C)."""
-        padded, n = self.padded, len(self.padded)
-        first, last = max(0, top), min(n, top + len(image))
+        padded, n, width = self.padded, len(self.padded), 2 * self.columns + 2
+        first, last = _meeting(top, len(image), n)
+        begin, end = _meeting(left, image.shape[1], width)
+        part = image[first - top : last - top, begin - left : end - left]
         padded[:first] = padded[last:] = 0
-        part = image[first - top : last - top]
         for parity in range(2):
-            begin = (parity - left) % 2
-            source = part[:, begin::2]
-            place = (begin + left) // 2
-            stop = min(self.columns + 1, place + source.shape[1])
-            padded[first:last, parity, place:stop] = source[:, : stop - place]
+            skipped = (parity - begin) % 2
+            padded[first:last, parity, (begin + skipped) // 2 : (end - parity + 1) // 2] = part[:, skipped::2]
         a, b, c, d = (padded[k : k + n - 3 : 2] for k in range(4))
         _difference(a, b, c, d, self.half)
         for half, place in zip(self.half, self.inputs, strict=True):
@@ -106,6 +104,15 @@ class _Tiles:
         numpy.subtract(s[0], s[1], out=m[2])
         numpy.negative(s[1], out=m[3])
         return m.reshape(16, -1, m.shape[-1])
+
+
+def _meeting(offset: int, size: int, room: int) -> tuple[int, int]:
+    """Where in a room of some places a line of ``size`` lies that begins at ``offset``; empty where they do not meet.
+
+    Both ends are places of the room, and of the line when ``offset`` is subtracted.
+    """
+    first = min(max(0, offset), room)
+    return first, max(first, min(room, offset + size))
 
 
 def _difference(a: Any, b: Any, c: Any, d: Any, out: Any) -> None:

@@ -25,7 +25,7 @@ PICKED = {'zero-d': NO_ZERO_D, 'special values': 'elements are picked, as in get
 def _unpooled_size(size: int, k: int, s: int, p: int, cover_all: bool) -> int:
     """The smallest size whose pooling has so many windows, none of which lacks more than a step of being full."""
     least = k - s + 1 if cover_all else k
-    return next(n for n in range(1, 99) if n + 2 * p >= least and _size(n, k, s, p, 1, cover_all) == size)
+    return next(n for n in range(99) if n + 2 * p >= least and _size(n, k, s, p, 1, cover_all) == size)
 
 
 def _unpooling_geometry(
@@ -71,7 +71,7 @@ def unpooling_errors(f: Callable[..., Any], n: int, name: str, *extra: Any) -> t
         bad('ksizes', lambda: f(z(*x), *extra, (2,) * 4), ValueError, name, 'ksize', str((2,) * 4)),
         bad('stride', lambda: f(z(*x), *extra, 2, -1), ValueError, name, 'stride', 'came -1'),
         bad('pad', lambda: f(z(*x), *extra, 2, pad=-1), ValueError, name, 'pad', 'came -1'),
-        bad('large pad', lambda: f(z(*x), *extra, 2, pad=2), AssertionError, name, 'pad', 'positive'),
+        bad('large pad', lambda: f(z(*x), *extra, 2, pad=2), AssertionError, name, 'pad', 'negative'),
         bad(
             'outsize', lambda: f(z(*x), *extra, 2, outsize=(9,) * n), InvalidType, name, str((5,) * n), str((9,) * n)
         ),

@@ -56,6 +56,54 @@ def test_batch_normalization_far_from_zero_in_float32(way: Any, axis: Any) -> No
         np.testing.assert_allclose(a, e, rtol=0, atol=3e-6 * max(np.abs(e).max(), 1))
 
 
+ONES = np.ones(8)
+FAR_FROM_ZERO: dict[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
+    'batch': ((16, 8, 16, 16), F.batch_normalization),
+    'batch of rows': ((128, 64), F.batch_normalization),
+    'renorm': (
+        (16, 8, 8, 8),
+        lambda *xs: F.batch_renormalization(*xs, 1.0, 0.0, running_mean=ONES, running_var=ONES),
+    ),
+    'decorrelated': ((64, 8, 4, 4), lambda x, *_: F.decorrelated_batch_normalization(x, groups=2)),
+    'group': ((4, 8, 16, 16), lambda x, *xs: F.group_normalization(x, 2, *xs)),
+    'instance': ((4, 8, 32, 32), F.instance_normalization),
+    'layer': ((32, 256), F.layer_normalization),
+    'rms': ((32, 256), lambda x, gamma, _: F.rms_norm(x, gamma)),
+}
+
+
+@LAYOUTS
+@pytest.mark.parametrize('mean', [0, 1, 1.9, 2.1, 4, 7, 7.9, 8.1, 10, 100, 1e3, 1e4])
+@pytest.mark.parametrize('name', FAR_FROM_ZERO)
+def test_precision_does_not_depend_on_the_mean(name: str, mean: float, way: Any) -> None:
+    """Means in standard deviations; errors of result, gradients and second order, as parts of the largest element."""
+    shape, function = FAR_FROM_ZERO[name]
+    rng = np.random.RandomState(1)
+    x, gy, ggx = [(rng.randn(*shape) + shift).astype('f') for shift in (mean, 0, 0)]
+    params = rng.uniform(0.5, 1.5, (2, shape[1])).astype('f')
+
+    def results(dtype: str) -> list[np.ndarray]:
+        xs = [chainer.Variable(way(x.astype(dtype))), *map(chainer.Variable, params.astype(dtype))]
+        y = function(*xs)
+        plain = gradients(lambda *xs: (function(*xs),), [v.array for v in xs], [gy.astype(dtype)])
+        (gx,) = chainer.grad([y], [xs[0]], [chainer.Variable(gy.astype(dtype))], enable_double_backprop=True)
+        (second,) = chainer.grad([gx], [xs[0]], [chainer.Variable(ggx.astype(dtype))])
+        return [second.array, gx.array, y.array, *[g for g in plain if g is not None]]
+
+    pairs = zip(results('f'), results('d'), strict=True)
+    errors = [np.abs(actual - expected).max() / np.abs(expected).max() for actual, expected in pairs]
+    assert errors[0] < 5e-6 and max(errors[1:]) < 1.5e-6  # the second order is what is left of large sums
+
+
+def test_running_statistics_whatever_the_mean() -> None:
+    for mean in (0, 1, 4, 7.9, 100, 1e4):
+        x = (np.random.RandomState(0).randn(512, 3) + mean).astype('f')
+        running = np.zeros(3), np.zeros(3)
+        F.batch_normalization(x, *parameters(3, 'f'), running_mean=running[0], running_var=running[1], decay=0)
+        np.testing.assert_allclose(running[0], x.mean(0, 'd'), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(running[1], x.astype('d').var(0, ddof=1), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     'function',
     [
@@ -134,7 +182,7 @@ def test_parameters_of_another_dtype(name: str, of_x: str, of_params: str) -> No
     eps = float(np.finfo(of_x).eps)
     assert y.dtype == of_x
     np.testing.assert_allclose(y.array, call(*wide).array, rtol=8 * eps, atol=8 * max(eps, 1e-7))
-    gy = random(*y.shape, dtype=of_x)
+    gy = random(*y.shape, dtype=of_x, seed=5)  # not x, in whose direction there is no gradient
     functions = (lambda *xs: (call(*xs),)), inputs, [gy]
     expected = gradients(lambda *xs: (call(*xs),), wide, [gy.astype('d')])
     for found in (gradients(*functions), differentiable_gradients(*functions)):

@@ -25,6 +25,97 @@ def gradient_of(y: chainer.Variable, x: chainer.Variable, gy: Any = None) -> np.
     return x.grad
 
 
+# --- maxima --------------------------------------------------------------------------------------------------------
+BEYOND = np.array([[-2.5, -2.5, 5.5, 5.5], [0, 0, 2, 3], [2, 2, 9, 9]], 'f')  # the first point is outside
+MAXIMA: dict[str, Callable[..., Any]] = {
+    'max_pooling_1d': lambda x: F.max_pooling_1d(x.reshape(2, 3, 16), 3, 2, 2),
+    'max_pooling_2d': lambda x: F.max_pooling_2d(x, 2, 2, 1),
+    'max_pooling_2d, large windows': lambda x: F.max_pooling_2d(x, (3, 4), 1, 2, cover_all=False),
+    'max_pooling_2d, windows of padding alone': lambda x: F.max_pooling_2d(x, 2, 1, 3),
+    'max_pooling_3d': lambda x: F.max_pooling_3d(x.reshape(2, 3, 4, 2, 2), 2, 2, 1),
+    'spatial_pyramid_pooling_2d': lambda x: F.spatial_pyramid_pooling_2d(x[:, :, :3, :], 3, 'max'),
+    'roi_pooling_2d': lambda x: F.roi_pooling_2d(x, np.pad(BEYOND, ((0, 0), (1, 0))), 2, 2, 1.0),
+    'roi_max_pooling_2d': lambda x: F.roi_max_pooling_2d(x, BEYOND, np.array([0, 1, 1]), 2, 1.0),
+    'roi_max_align_2d': lambda x: F.roi_max_align_2d(x, BEYOND, np.array([0, 1, 1]), 1, 1.0, 4),
+}
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('value', [-np.inf, np.inf, np.nan, 'lowest'])
+@pytest.mark.parametrize('name', MAXIMA)
+def test_of_equal_elements_the_same_gets_the_gradient_whatever_they_are(name: str, value: Any, dtype: str) -> None:
+    """The padding is minus infinity too, and never gets what belongs to an element."""
+
+    def gradient(filling: float) -> np.ndarray:
+        x = chainer.Variable(np.full((2, 3, 4, 4), filling, dtype))
+        y = MAXIMA[name](x)
+        return gradient_of(y, x, np.arange(y.size, dtype=dtype).reshape(y.shape))
+
+    value = -np.ldexp(1.0, np.finfo(dtype).maxexp - 1) if value == 'lowest' else value
+    np.testing.assert_array_equal(gradient(value), gradient(0))
+
+
+def test_indices_of_maxima_are_never_those_of_the_padding() -> None:
+    y, indices = F.max_pooling_1d(np.array([[[-np.inf, 0]]]), 2, 2, 1, return_indices=True)
+    np.testing.assert_array_equal(y.array, [[[-np.inf, 0]]])
+    np.testing.assert_array_equal(indices, [[[1, 0]]])
+
+
+# --- sizes ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ('size', 'arguments'),
+    [
+        ((3,), {'ksize': 2, 'stride': 1, 'pad': 2, 'cover_all': False}),
+        ((2,), {'ksize': 2, 'stride': 2, 'pad': 2, 'cover_all': False}),
+        ((1,), {'ksize': 2, 'stride': 2, 'pad': 1, 'outsize': (0,)}),
+        ((1,), {'ksize': 6, 'stride': 2, 'pad': 3, 'cover_all': False}),
+        ((4, 3), {'ksize': 1, 'pad': (2, 0), 'cover_all': False}),
+        ((0,), {'ksize': 2, 'cover_all': False}),
+        ((0,), {'ksize': 2, 'outsize': (0,)}),
+        ((0, 2), {'ksize': 3, 'stride': 4, 'outsize': (0, 7), 'cover_all': False}),
+        ((0,), {'ksize': 6, 'stride': 2, 'outsize': (4,), 'cover_all': False}),
+    ],
+)
+def test_unpooling_to_or_from_nothing_has_gradients_of_zeros(size: Any, arguments: dict[str, Any]) -> None:
+    x = chainer.Variable(random(2, 3, *size))
+    y = F.unpooling_nd(x, **arguments)
+    assert y.shape[:2] == (2, 3) and 0 in (x.size, y.size)
+    np.testing.assert_array_equal(y.array, np.zeros_like(y.array))
+    (gx,) = chainer.grad([y], [x], [chainer.Variable(np.zeros_like(y.array))], enable_double_backprop=True)
+    np.testing.assert_array_equal(gx.array, np.zeros((2, 3, *size)))
+    np.testing.assert_array_equal(gradient_of(F.unpooling_nd(x, **arguments), x), np.zeros((2, 3, *size)))
+
+
+def test_unpooling_does_not_cut_off_more_than_there_is() -> None:
+    with pytest.raises(AssertionError, match='must not be negative'):
+        F.unpooling_nd(random(1, 1, 2), 2, pad=3, cover_all=False)
+
+
+HUGE: dict[str, Callable[[int], Any]] = {
+    'convolution, pad': lambda n: F.convolution_2d(random(1, 1, 4, 4), random(1, 1, 3, 3), pad=n),
+    'convolution, stride': lambda n: F.convolution_2d(random(1, 1, 4, 4), random(1, 1, 3, 3), stride=n),
+    'convolution, dilate': lambda n: F.convolution_2d(random(1, 1, 4, 4), random(1, 1, 3, 3), pad=n, dilate=n),
+    'deconvolution, stride': lambda n: F.deconvolution_nd(random(1, 1, 4), random(1, 1, 3), stride=n),
+    'deconvolution, outsize': lambda n: F.deconvolution_2d(random(1, 1, 4, 4), random(1, 1, 3, 3), outsize=(n, n)),
+    'max pooling, ksize': lambda n: F.max_pooling_2d(random(1, 1, 4, 4), n, 1, n),
+    'average pooling, pad': lambda n: F.average_pooling_1d(random(1, 1, 4), 3, 1, n),
+    'unpooling, ksize': lambda n: F.unpooling_2d(random(1, 1, 4, 4), n),
+    'unpooling, stride': lambda n: F.unpooling_1d(random(1, 1, 4), 2, n),
+    'upsampling': lambda n: F.upsampling_2d(random(1, 1, 4, 4), np.zeros((1, 1, 4, 4), 'i'), n),
+    'im2col': lambda n: F.im2col(random(1, 1, 4, 4), n, 1, n),
+    'adaptive': lambda n: F.adaptive_average_pooling_2d(random(1, 1, 4, 4), n),
+    'region': lambda n: F.roi_max_pooling_2d(random(1, 1, 4, 4), OUTSIDE[:1], IMAGES[:1], n, 1.0),
+    'points': lambda n: F.roi_average_align_2d(random(1, 1, 4, 4), OUTSIDE[:1], IMAGES[:1], 2, 1.0, n),
+}
+
+
+@pytest.mark.parametrize('exponent', [31, 32, 33, 61, 62, 63, 64, 65, 128])
+@pytest.mark.parametrize('name', HUGE)
+def test_sizes_beyond_those_of_arrays_are_refused(name: str, exponent: int) -> None:
+    with pytest.raises((ValueError, TypeError), match='expected'):
+        HUGE[name](2**exponent)
+
+
 # --- regions -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize('function', [F.roi_max_pooling_2d, F.roi_max_align_2d])
 def test_a_bin_outside_of_the_image_is_minus_infinity_and_has_no_gradient(function: Callable[..., Any]) -> None:

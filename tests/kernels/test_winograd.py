@@ -27,16 +27,18 @@ def close(actual: Any, desired: Any) -> None:
     np.testing.assert_allclose(actual, desired, rtol=rtol, atol=rtol * abs(desired).max())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=60)
 @given(
-    size=st.tuples(st.integers(3, 13), st.integers(3, 13)),
-    pad=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    size=st.tuples(st.integers(1, 13), st.integers(1, 13)),
+    pad=st.tuples(st.integers(-4, 12), st.integers(-4, 12)),
+    out=st.tuples(st.integers(1, 20), st.integers(1, 20)),
     channels=st.tuples(st.integers(1, 5), st.integers(1, 5)),
     block=st.sampled_from([1, 1 << 12, 1 << 19]),
     dtype=st.sampled_from('fd'),
 )
-def test_agrees_with_the_definition(size: Any, pad: Any, channels: Any, block: int, dtype: str) -> None:
-    shape, rng = geometry(size, pad), np.random.RandomState(0)
+def test_agrees_with_the_definition(size: Any, pad: Any, out: Any, channels: Any, block: int, dtype: str) -> None:
+    """Also where windows begin inside the image or long before it, and end anywhere, as those of gradients may."""
+    shape, rng = geometry(size, pad, out_size=out), np.random.RandomState(0)
     x = rng.randn(2, *size, channels[0])
     gy = rng.randn(2, *shape.out_size, channels[1])
     W = rng.randn(channels[1], channels[0], 3, 3)
@@ -51,6 +53,20 @@ def test_agrees_with_the_definition(size: Any, pad: Any, channels: Any, block: i
     close(y, last(convolution.convolve_reference(first(x), W, None, shape)))
     close(gW, convolution.filter_gradient_reference(first(x), first(gy), shape))
     assert y.flags.c_contiguous and gW.flags.c_contiguous
+
+
+@pytest.mark.parametrize('pad', [0, 1, 2, 3, 4, 7])
+def test_wide_padding(pad: int) -> None:
+    """The sums of ones are the numbers of pixels that windows meet, times 32 channels."""
+    x, W = chainer.Variable(np.ones((1, 32, 32, 32), 'f')), np.ones((32, 32, 3, 3), 'f')
+    y = F.convolution_2d(x, W, pad=pad)
+    inside = np.convolve(np.pad(np.ones(32), pad), np.ones(3), 'valid')
+    np.testing.assert_array_equal(y.array[0, 7], 32 * np.outer(inside, inside))
+    y.grad = ones = np.ones_like(y.array)
+    y.backward()
+    meets = np.convolve(np.ones(len(inside)), np.ones(3))[pad:][:32]
+    np.testing.assert_array_equal(x.grad[0, 7], 32 * np.outer(meets, meets))
+    np.testing.assert_array_equal(F.deconvolution_2d(ones, W, pad=pad).array, x.grad)
 
 
 USED = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from minichainer.functions._checks import check_number, invalid
@@ -144,7 +145,7 @@ def affine_gradients(
 
     z = ggamma = None
     if 0 in indexes or 1 in indexes:
-        centre = x - mean(x) if centered else x
+        centre = centred(x, mean) if centered else x
         inv_std = (mean(centre * centre) + eps) ** -0.5
         z = centre * inv_std
     if 1 in indexes:
@@ -156,6 +157,17 @@ def affine_gradients(
     if centered:
         gx = gx - mean(g)
     return gx * inv_std, ggamma, sum_to(gy, gamma.shape) if 2 in indexes else None
+
+
+def centred(x: Variable, mean: Callable[[Any], Any]) -> Variable:
+    """``x - mean(x)``, without loss of digits where the mean is large: a constant near it is subtracted first.
+
+    Args:
+        x: Variable.
+        mean: gives the mean of an array or a Variable, as a Variable that can be broadcast against it.
+    """
+    near = x - mean(x.array)
+    return near - mean(near)
 
 
 def as_inputs(gradients: tuple[Any, ...], inputs: Any) -> list[Any]:

@@ -123,13 +123,14 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     grouped = _grouped(wide(x), groups)
     count = grouped.shape[2]
     over = 1.0 / max(count, 1)
-    mean = sum_(grouped, 2, True) * over
-    centre = grouped - mean
+    near = sum_(grouped.array, 2, True) * over  # a constant; without it a large mean would cost digits
+    rest = sum_(grouped - near, 2, True) * over
+    centre = grouped - near - rest
     covariance = cast(matmul(centre, centre, transb=True) * over, 'd')
     xp = get_array_module(x.array)
     projection = inverse_square_roots(covariance + eps * xp.eye(size))
     if running_mean is not None and count:
-        update_running(running_mean, decay, mean.array)
+        update_running(running_mean, decay, near.array + rest.array)
         update_running(running_projection, decay, projection.array * (count / max(count - 1, 1)))
     return _ungrouped(matmul(cast(projection, centre.dtype), centre), x)
 

@@ -53,7 +53,7 @@ def unpooling_geometry(
         InvalidType: x is no float array, or its size is not what pooling an array of size ``outsize`` gives.
         ValueError: x has no axes of space, or an argument does not fit.
         TypeError: an argument is no int, nor a sequence of ints.
-        AssertionError: nothing would be left of the result.
+        AssertionError: more than the result would be cut off.
     """
     ksize, stride, pad = _window_arguments(name, x, ksize, stride, pad)
     size, covers = x.shape[2:], bool(cover_all)
@@ -64,11 +64,11 @@ def unpooling_geometry(
     else:
         if not hasattr(outsize, '__len__'):
             raise TypeError(f'{name}: outsize as a tuple of {len(size)} ints expected, came {outsize!r}')
-        out = positive_tuple(name, 'outsize', outsize, len(size))
-    if any(o <= 0 for o in out):
+        out = positive_tuple(name, 'outsize', outsize, len(size), least=0)
+    if any(o < 0 for o in out):
         raise AssertionError(
-            f'{name}: a padding that leaves something of the result expected, came pad = {pad} for an input of size '
-            f'{size} and windows of size {ksize}: the output size would be {out}, and must be positive'
+            f'{name}: a padding that does not cut off more than there is expected, came pad = {pad} for an input of '
+            f'size {size} and windows of size {ksize}: the output size would be {out}, and must not be negative'
         )
     pooled = tuple([get_conv_outsize(o, *window, cover_all=covers) for o, window in zip(out, windows, strict=True)])
     if pooled != size:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.backends import cuda
-from minichainer.functions._checks import check_size, entries_of, invalid
+from minichainer.functions._checks import MOST, check_size, entries_of, invalid
 from minichainer.functions._define import linear_map
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable, as_array, as_variable
@@ -99,9 +100,7 @@ def checked_outsize(name: str, outsize: Any) -> tuple[int, int]:
     pair = entries_of(outsize, 2)
     if len(pair) != 2 or not all(_is_positive_int(n) for n in pair):
         raise TypeError(f'{name}: a positive int or a pair of them expected as outsize, came {outsize!r}')
-    size = int(pair[0]), int(pair[1])
-    check_size(name, size)
-    return size
+    return _possible(name, 'outsize', pair)
 
 
 def checked_scale(name: str, spatial_scale: Any) -> float:
@@ -118,8 +117,17 @@ def checked_ratio(name: str, sampling_ratio: Any) -> tuple[int | None, int | Non
     if len(pair) != 2 or not all(n is None or _is_positive_int(n) for n in pair):
         expected = 'None, a positive int, or a pair of these'
         raise TypeError(f'{name}: {expected} expected as sampling_ratio, came {sampling_ratio!r}')
-    check_size(name, tuple([1 if n is None else int(n) for n in pair]))
+    _possible(name, 'sampling_ratio', [n or 1 for n in pair])
     return pair[0], pair[1]
+
+
+def _possible(name: str, argument: str, pair: Sequence[Any]) -> tuple[int, int]:
+    """Two ints; ValueError where they are larger than any array's sizes."""
+    if max(pair) > MOST:
+        raise ValueError(f'{name}: {argument} of at most {MOST} expected, got {tuple(pair)}')
+    size = int(pair[0]), int(pair[1])
+    check_size(name, size)
+    return size
 
 
 def _is_positive_int(value: Any) -> bool:

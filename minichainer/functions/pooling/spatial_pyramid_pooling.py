@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import check_int, check_size, entries_of, invalid
+from minichainer.functions._checks import MOST, check_int, check_size, entries_of, invalid, misfit
 from minichainer.functions._define import linear_map
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import reshape
@@ -42,8 +42,8 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None 
     if pyramid_height < 1:
         raise ValueError(f'{name}: pyramid_height of at least 1 expected, came {pyramid_height}')
     x = as_variable(x)
-    if x.ndim != 4:
-        raise invalid('x with 4 axes', f'x.shape = {x.shape}', f'Invalid operation is performed in: {name} (Forward)')
+    if x.ndim != 4 or not x.size:
+        raise misfit(name, 'x with 4 axes and x.size > 0', f'x.shape = {x.shape}')
     return concat([_level(x, 2**level) for level in range(pyramid_height)], axis=1)
 
 
@@ -81,7 +81,7 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
     Raises:
         InvalidType: ``x`` is no float array with four axes, or has no pixels.
         TypeError: ``outsize`` is neither int, None nor a pair of these.
-        ValueError: ``outsize`` is less than 1.
+        ValueError: ``outsize`` is less than 1, or too large for any array.
 
     Source: PyTorch's documentation of ``adaptive_avg_pool2d``.
 
@@ -106,8 +106,8 @@ def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
     if len(pair) != 2 or any(n is not None and not isinstance(n, (int, numpy.integer)) for n in pair):
         raise TypeError(f'adaptive_average_pooling_2d: outsize as an int, None, or a pair expected, came {outsize!r}')
     sizes = tuple([old if n is None else int(n) for n, old in zip(pair, size, strict=True)])
-    if min(sizes) < 1:
-        raise ValueError(f'adaptive_average_pooling_2d: outsize of at least 1 expected, came {outsize!r}')
+    if min(sizes) < 1 or max(sizes) > MOST:
+        raise ValueError(f'adaptive_average_pooling_2d: outsize from 1 to {MOST} expected, came {outsize!r}')
     check_size('adaptive_average_pooling_2d', sizes)
     return sizes
 

@@ -60,7 +60,7 @@ def unpooling_nd(
         InvalidType: ``x`` is no float array, or pooling an array of size ``outsize`` does not give that of ``x``.
         ValueError: ``x`` has less than three axes, or ``ksize``, ``stride`` or ``pad`` do not fit.
         TypeError: one of the arguments is no int, nor a sequence of ints.
-        AssertionError: nothing would be left of the result.
+        AssertionError: more than the result would be cut off; a result of size 0 is one.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.unpooling_nd(np.array([[[1., 2., 3.]]]), 2, cover_all=False).array
