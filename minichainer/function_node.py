@@ -299,14 +299,14 @@ class FunctionNode(Node):
         if self.backward_arrays is not None:
             return self._per_edge(indexes, self.backward_arrays(indexes, gradients))
         with using_config('enable_backprop', False):
-            found = self._gradients(indexes, self._upstream(gradients), table)
+            found = self._gradients(indexes, self._upstream_variables(gradients), table)
         return self._per_edge(indexes, [None if gx is None else gx.array for gx in found])
 
     def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
         indexes = self._wanted(wanted)
         with using_config('enable_backprop', True):
-            return self._per_edge(indexes, self._gradients(indexes, self._upstream(gradients), table))
+            return self._per_edge(indexes, self._gradients(indexes, self._upstream_variables(gradients), table))
 
     def _wanted(self, wanted: Container[Node] | None) -> tuple[int, ...]:
         if wanted is None:
@@ -331,7 +331,7 @@ class FunctionNode(Node):
             gradients[i] = gx
         return gradients
 
-    def _upstream(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _upstream_variables(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Upstream gradients as Variables, C-contiguous where the function asks for that."""
         if not self.takes_any_layout:
             gradients = tuple([None if g is None else _contiguous_gradient(g) for g in gradients])

@@ -27,6 +27,7 @@ Body = Callable[..., Any]
 
 def elementwise(
     *rules: Rule | None,
+    fast: Sequence[Rule | None] | None = None,
     name: str | None = None,
     label: Any = None,
     kinds: str = 'f',
@@ -38,12 +39,13 @@ def elementwise(
     Args:
         rules: one derivative rule per array argument, None where there is no derivative;
             ``rule(m, gy, ...)`` returns the gradient of that argument.
+        fast: array forms of the rules, as for :func:`primitive`.
         name: class name of its node; the function's name in camel case by default.
         label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
         kinds: dtype kinds that it takes.
         mixed: for an op of two arrays, what is called instead where an argument is no Variable; by default an
             array becomes a constant.
-        on_numpy: what the body is on NumPy arrays: a function, or the name of one of NumPy's; saves calls.
+        on_numpy: what the body is on NumPy arrays: a kernel, a function, or the name of one of NumPy's; saves calls.
 
     The decorated function is ``body(xp, *arrays, *static)`` on raw arrays, ``xp`` being numpy or cupy.
 
@@ -60,7 +62,17 @@ def elementwise(
     array([ 0.    , -1.6646])
     """
     return lambda body: _op(
-        Primitive(body, rules, name=name, label=label, kinds=kinds, elementwise=True, mixed=mixed, on_numpy=on_numpy)
+        Primitive(
+            body,
+            rules,
+            fast=fast,
+            name=name,
+            label=label,
+            kinds=kinds,
+            elementwise=True,
+            mixed=mixed,
+            on_numpy=on_numpy,
+        )
     )
 
 

@@ -15,6 +15,7 @@ from minichainer import ops
 from minichainer.backend import get_array_module
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._scope import evaluators_of
+from minichainer.kernels._dispatch import Kernel
 from minichainer.variable import variable_on
 
 Rule = Callable[..., Any]
@@ -38,7 +39,7 @@ class Primitive:
         elementwise: the arrays are broadcast together.
         several_outputs: the body returns a tuple of arrays.
         mixed: called with the arguments of a binary op where one is not a Variable.
-        on_numpy: what the body is on NumPy arrays: a function, or the name of one of NumPy's.
+        on_numpy: what the body is on NumPy arrays: a kernel, a function, or the name of one of NumPy's.
         attributes: what old code reads from nodes: ``{name: function of the node}``.
     """
 
@@ -72,15 +73,20 @@ class Primitive:
         self._label = label or self.name
         self._read_signature()
         self._compute = _called(body, self.static_parameters)
-        self.on_numpy = getattr(numpy, on_numpy) if isinstance(on_numpy, str) else on_numpy
-        if on_numpy is None:
-            self.on_numpy = functools.partial(self._compute, numpy)
+        self.on_numpy = self._body_on_numpy(on_numpy)
         #: What each rule gets as ``m``.
         self.evaluators = [evaluators_of(rule, lambda: self.op) for rule in self.rules]
         #: Whether the names in the rules are still to be looked up.
         self.is_new = any(evaluators is not ops.built_in for evaluators in self.evaluators)
         self._plan_saving()
         self._plan_array_forms()
+
+    def _body_on_numpy(self, given: Any) -> Callable[..., Any]:
+        if given is None:
+            return functools.partial(self._compute, numpy)
+        if isinstance(given, Kernel):
+            return functools.partial(given.body_for(numpy), numpy)
+        return getattr(numpy, given) if isinstance(given, str) else given  # type: ignore[no-any-return]
 
     def _read_signature(self) -> None:
         parameters = self.parameters = list(inspect.signature(self.body).parameters.values())[1:]

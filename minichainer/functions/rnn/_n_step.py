@@ -10,11 +10,11 @@ from minichainer.configuration import config
 from minichainer.functions._checks import invalid
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
-from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import concat, stack
 from minichainer.functions.connection.linear import linear
 from minichainer.functions.rnn._fused import FusedNode
 from minichainer.kernels import rnn as kernels
+from minichainer.kernels.precision import in_float32
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 

@@ -7,10 +7,10 @@ from typing import Any
 from minichainer.backend import get_array_module
 from minichainer.functions._checks import invalid
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
-from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn._fused import FusedNode
 from minichainer.kernels import rnn as kernels
+from minichainer.kernels.precision import in_float32
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
