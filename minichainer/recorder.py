@@ -9,9 +9,9 @@ watches; it leaves out what cannot be the case then, and is measured by ``benchm
     record     assemble, written out for one output
 
 No other module makes a node part of the graph. What comes later has its place here: packing saved arrays and their
-versions in ``assemble`` and ``record`` (unpacking in ``FunctionNode.get_retained_*`` and ``Primitive``'s getters), the
-forward traceback and timing around ``forward``, forward-mode rules beside the derivative rule in ``Primitive``. Hooks on
-edges and freeing of saved arrays belong to ``backprop``, where gradients are handed on.
+versions in ``assemble`` and ``record`` (unpacking in ``FunctionNode.get_retained_*`` and the getters of
+``Primitive``), the forward traceback and timing around ``forward``, forward-mode rules beside the derivative rule in
+``Primitive``. Hooks on edges and freeing of saved arrays belong to ``backprop``, where gradients are handed on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cross entropy of softmax with integer labels, and its gradient.
 
-The probabilities are not kept: the gradient computes them again in the array that it returns, with the largest score and
-the sum of exponentials of each sample.
+The probabilities are not kept: the gradient computes them again in the array that it returns, with the largest score
+and the sum of exponentials of each sample.
 """
 
 from __future__ import annotations
