@@ -29,7 +29,7 @@ ROOMS = [
     'verification',
     'gradient_check',
     'serializer reporter',
-    'device_resident link _link sequential link_hooks links distributions _walker_alias',
+    'device_resident link sequential link_hooks links distributions _walker_alias',
     'optimizer _update_rule optimizer_hooks optimizers serializers function_hooks computational_graph',
     'dataset datasets iterators',
     'training',

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.functions.connection.convolution_nd import convolution_2d, convolution_nd
 from minichainer.functions.connection.deconvolution_nd import deconvolution_2d, deconvolution_nd
 from minichainer.initializers._generate import _get_initializer
+from minichainer.link.link import Link
 from minichainer.utils import argument
 from minichainer.variable import Parameter, as_array
 

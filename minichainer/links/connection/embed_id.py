@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer.functions.connection.embed_id import embed_id
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.normal import Normal
+from minichainer.link.link import Link
 from minichainer.variable import Parameter, Variable, as_array
 
 

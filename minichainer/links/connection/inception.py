@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.array.joining import concat
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.convolution import Convolution2D
 from minichainer.variable import Variable
 

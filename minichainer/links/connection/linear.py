@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.functions.connection.linear import linear
 from minichainer.initializers._generate import _get_initializer
+from minichainer.link.link import Link
 from minichainer.variable import Parameter, as_array
 
 

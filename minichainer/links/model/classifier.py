@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import reporter
-from minichainer._link.base import Link
 from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
-from minichainer.link import Chain
+from minichainer.link.link import Chain, Link
 
 
 class Classifier(Chain):

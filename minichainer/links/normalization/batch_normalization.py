@@ -8,12 +8,12 @@ from typing import Any
 import numpy
 
 from minichainer._dtype import get_dtype
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.configuration import config
 from minichainer.functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
 from minichainer.functions.normalization.batch_renormalization import batch_renormalization
 from minichainer.initializers._generate import generate_array
+from minichainer.link.link import Link
 from minichainer.links.normalization._parts import parameter, typed_initializer
 from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable

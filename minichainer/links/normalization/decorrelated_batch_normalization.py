@@ -8,12 +8,12 @@ from typing import Any
 import numpy
 
 from minichainer._dtype import get_dtype
-from minichainer._link.base import Link
 from minichainer.configuration import config
 from minichainer.functions.normalization.decorrelated_batch_normalization import (
     decorrelated_batch_normalization,
     fixed_decorrelated_batch_normalization,
 )
+from minichainer.link.link import Link
 from minichainer.utils import argument
 from minichainer.variable import Variable
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 
 from minichainer._dtype import get_dtype
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.functions.normalization.sample_normalization import group_normalization, layer_normalization
+from minichainer.link.link import Link
 from minichainer.links.normalization._parts import parameter
 from minichainer.variable import Variable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.device_resident import DeviceResidentsVisitor
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.variable import Variable
 
 

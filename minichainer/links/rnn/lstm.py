@@ -8,7 +8,7 @@ from minichainer._once import one_at_a_time
 from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn.gated import lstm
 from minichainer.initializers._generate import _get_initializer, generate_array
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.linear import Linear, in_size_of
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable

@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.array.joining import concat
 from minichainer.functions.math.scaling import linear_interpolate
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable

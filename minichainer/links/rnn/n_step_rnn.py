@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy
 
-from minichainer._link.base import Link
 from minichainer.functions.array.gathering import permutate
 from minichainer.functions.array.sequences import transpose_sequence
 from minichainer.functions.rnn._removed import check_kwargs
@@ -15,7 +14,7 @@ from minichainer.functions.rnn.n_step_lstm import n_step_bilstm, n_step_lstm
 from minichainer.functions.rnn.n_step_rnn import n_step_birnn, n_step_rnn
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.normal import Normal
-from minichainer.link import ChainList
+from minichainer.link.link import ChainList, Link
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, Variable, as_variable
 

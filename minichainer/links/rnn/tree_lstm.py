@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn.gated import tree_lstm
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.variable import Variable, as_variable
 
