@@ -111,7 +111,7 @@ class Link(ParameterTree):
             The link itself.
 
         Raises:
-            TypeError: ``hook`` is no LinkHook.
+            TypeError: ``hook`` is not a LinkHook.
             KeyError: there is a hook of that name.
         """
         if not isinstance(hook, LinkHook):
@@ -190,7 +190,7 @@ class Chain(Link):
             link: the link.
 
         Raises:
-            TypeError: ``link`` is no link, or ``name`` no string.
+            TypeError: ``link`` is not a link, or ``name`` not a string.
             AttributeError: the chain has an attribute of that name, such as a link registered before.
         """
         self._check_new_name('link', name)
@@ -280,7 +280,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
             link: the link.
 
         Raises:
-            TypeError: ``link`` is no link.
+            TypeError: ``link`` is not a link.
         """
         self._children.insert(index, self._checked(link))
         self._name_children()
@@ -292,7 +292,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
             link: the link.
 
         Raises:
-            TypeError: ``link`` is no link.
+            TypeError: ``link`` is not a link.
         """
         self.append(link)
 
@@ -590,7 +590,7 @@ class Sequential(ChainList):
             copy_persistent: persistent values as well.
 
         Raises:
-            ValueError: ``link`` is no Sequential, or its parameters do not fit; then nothing is changed.
+            ValueError: ``link`` is not a Sequential, or its parameters do not fit; then nothing is changed.
         """
         if not isinstance(link, Sequential):
             raise ValueError(

@@ -48,7 +48,7 @@ class _Filters(Link):
             if channels % self.groups:
                 raise ValueError(
                     f'{type(self).__name__}: the number of {what} channels must be divisible by the number of '
-                    f'groups, came {channels} and groups = {self.groups}'
+                    f'groups, got {channels} and groups = {self.groups}'
                 )
         ksize = _per_axis(self.ksize, self._ndim)
         if self.transposed:

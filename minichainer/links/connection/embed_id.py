@@ -59,7 +59,7 @@ class EmbedID(Link):
             Variable ``(B, ..., D)``.
 
         Raises:
-            InvalidType: x is no int array.
+            InvalidType: x is not an int array.
             IndexError: a number is out of range (on a CPU).
         """
         return embed_id(x, self.W, self.ignore_label)

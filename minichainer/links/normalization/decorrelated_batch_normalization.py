@@ -55,7 +55,7 @@ class DecorrelatedBatchNormalization(Link):
         super().__init__()
         if groups < 1 or size % groups:
             raise ValueError(
-                f'DecorrelatedBatchNormalization: groups must divide size, came size = {size}, groups = {groups}'
+                f'DecorrelatedBatchNormalization: groups must divide size, got size = {size}, groups = {groups}'
             )
         self.groups = groups
         self.decay = decay

@@ -71,7 +71,7 @@ class LayerNormalization(Link):
 
         Raises:
             InvalidType: shapes or dtypes do not fit.
-            ValueError: ``size`` is not known yet, and ``x`` is no matrix.
+            ValueError: ``size`` is not known yet, and ``x`` is not a matrix.
         """
         if self.gamma.array is None or self.beta.array is None:
             if x.ndim != 2:
@@ -145,7 +145,7 @@ class GroupNormalization(Link):
 
         Raises:
             InvalidType: shapes or dtypes do not fit.
-            ValueError: ``x`` has less than two axes, or ``groups`` does not divide the number of channels.
+            ValueError: ``x`` has fewer than two axes, or ``groups`` does not divide the number of channels.
         """
         if self.gamma.array is None or self.beta.array is None:
             if x.ndim < 2:

@@ -26,7 +26,7 @@ class Stateful(Chain):
         for name, value in values.items():
             if not isinstance(value, Variable):
                 raise AssertionError(
-                    f'{type(self).__name__}.set_state: {name} must be a Variable, came {type(value).__name__}'
+                    f'{type(self).__name__}.set_state: {name} must be a Variable, got {type(value).__name__}'
                 )
         for name, value in values.items():
             value.to_device(self.device)

@@ -111,7 +111,7 @@ class StatefulGRU(Stateful, GRUBase):
             h: Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: it is no Variable.
+            AssertionError: it is not a Variable.
         """
         self._set_states(h=h)
 
@@ -151,7 +151,7 @@ class GRU(StatefulGRU):
         """
         if len(args) != 1:
             raise ValueError(
-                f'GRU takes one argument, the inputs, came {len(args)}. It keeps its state itself since Chainer v2: '
-                'use StatelessGRU to give it the state'
+                f'GRU: expected one argument, the inputs, got {len(args)}. It keeps its state itself since '
+                'Chainer v2: use StatelessGRU to give it the state'
             )
         return super().forward(args[0])

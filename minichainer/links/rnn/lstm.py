@@ -177,7 +177,7 @@ class LSTM(Stateful, LSTMBase):
             h: state, Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: one is no Variable.
+            AssertionError: one is not a Variable.
         """
         self._set_states(c=c, h=h)
 
@@ -200,7 +200,7 @@ class LSTM(Stateful, LSTMBase):
         if h is not None:
             if h.shape[0] < batch:
                 raise TypeError(
-                    f'LSTM: no more sequences than at the step before expected, came x of shape {x.shape} after a '
+                    f'LSTM: expected no more sequences than at the step before, got x of shape {x.shape} after a '
                     f'state of shape {h.shape}; call reset_state() before new sequences'
                 )
             if h.shape[0] > batch:

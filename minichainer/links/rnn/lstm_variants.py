@@ -129,7 +129,7 @@ class StatefulZoneoutLSTM(_WithCells):
             h: state, Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: one is no Variable.
+            AssertionError: one is not a Variable.
         """
         self._set_states(c=c, h=h)
 

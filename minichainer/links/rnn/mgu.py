@@ -92,7 +92,7 @@ class StatefulMGU(Stateful, MGUBase):
             h: Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: it is no Variable.
+            AssertionError: it is not a Variable.
         """
         self._set_states(h=h)
 

@@ -107,7 +107,7 @@ class NStepRNNBase(ChainList):
             ``(length, out_size)``, or ``(length, 2 * out_size)`` for both directions.
 
         Raises:
-            TypeError: xs is no list or tuple.
+            TypeError: xs is not a list or tuple.
             ValueError: xs is empty.
             InvalidType: shapes or dtypes do not fit.
         """
@@ -152,9 +152,9 @@ class NStepRNNBase(ChainList):
 
 def _checked_sequences(xs: Any, name: str) -> list[Variable]:
     if not isinstance(xs, (list, tuple)):
-        raise TypeError(f'{name}: a list or tuple of sequences expected as xs, came {type(xs).__name__}')
+        raise TypeError(f'{name}: xs must be a list or tuple of sequences, got {type(xs).__name__}')
     if not xs:
-        raise ValueError(f'{name}: at least one sequence expected as xs, came an empty {type(xs).__name__}')
+        raise ValueError(f'{name}: xs must have at least one sequence, got an empty {type(xs).__name__}')
     xs = [as_variable(x) for x in xs]
     for i, x in enumerate(xs):
         if x.ndim != 2:
@@ -197,7 +197,7 @@ class _NStepLSTMBase(NStepRNNBase):
             each sequence, ``(length, out_size)``, or ``(length, 2 * out_size)`` for both directions.
 
         Raises:
-            TypeError: xs is no list or tuple.
+            TypeError: xs is not a list or tuple.
             ValueError: xs is empty, or the size of its elements is not that of the weights.
             InvalidType: shapes or dtypes do not fit.
         """
