@@ -77,6 +77,8 @@ def _per_axis(value: Any, ndim: int) -> tuple[Any, ...]:
 class ConvolutionND(_Filters):
     """Convolution over any number of axes, with filters and biases.
 
+    See :func:`~minichainer.functions.convolution_nd` for the formula.
+
     Args:
         ndim: number of axes of space.
         in_channels: number of input channels; None, or left out, to take it from the data of the first call.
@@ -175,6 +177,8 @@ class ConvolutionND(_Filters):
 
 class DeconvolutionND(_Filters):
     """Transposed convolution over any number of axes, with filters and biases.
+
+    See :func:`~minichainer.functions.deconvolution_nd` for the formula.
 
     Args:
         ndim: number of axes of space.
@@ -307,6 +311,8 @@ class Deconvolution1D(DeconvolutionND):
 class Convolution2D(_Filters):
     """Convolution of images, with filters and biases.
 
+    See :func:`~minichainer.functions.convolution_2d` for the formula.
+
     Args:
         in_channels: number of input channels; None, or left out, to take it from the data of the first call.
         out_channels: number of filters.
@@ -392,6 +398,8 @@ class Convolution2D(_Filters):
 
 class Deconvolution2D(_Filters):
     """Transposed convolution of images, with filters and biases.
+
+    See :func:`~minichainer.functions.deconvolution_2d` for the formula.
 
     Args:
         in_channels: number of input channels; None, or left out, to take it from the data of the first call.

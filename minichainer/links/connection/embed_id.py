@@ -12,7 +12,7 @@ from minichainer.variable import Parameter, Variable, as_array
 
 
 class EmbedID(Link):
-    """Embeddings of numbers, such as those of words: each number picks a row of W.
+    """Embeddings of numbers, such as those of words: each number picks a row of W, :math:`y_i = W_{x_i}`.
 
     Args:
         in_size: how many numbers there are, V.

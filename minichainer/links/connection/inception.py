@@ -13,7 +13,11 @@ from minichainer.variable import Variable
 
 
 class Inception(Chain):
-    """Convolutions of three sizes and a pooling side by side, their channels joined.
+    r"""Convolutions of three sizes and a pooling side by side, their channels joined.
+
+    .. math::
+
+        y = r([C_1 x,\; C_3\, r(P_3 x),\; C_5\, r(P_5 x),\; P\, \mathrm{maxpool}_3(x)]), \quad r = \mathrm{relu}
 
     Args:
         in_channels: channels of the input; None to take them from the data of the first call.
@@ -71,10 +75,10 @@ class Inception(Chain):
             InvalidType: ``x`` has another number of channels.
         """
         pooled = max_pooling_2d(x, 3, stride=1, pad=1)
-        ways = (
+        branches = (
             self.conv1(x),
             self.conv3(relu(self.proj3(x))),
             self.conv5(relu(self.proj5(x))),
             self.projp(pooled),
         )
-        return relu(concat(ways, axis=1))
+        return relu(concat(branches, axis=1))

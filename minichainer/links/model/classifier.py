@@ -12,7 +12,9 @@ from minichainer.link.link import Chain, Link
 
 
 class Classifier(Chain):
-    """A model to train by an optimizer: computes and reports loss and accuracy of a predictor.
+    r"""A model to train by an optimizer: computes and reports loss and accuracy of a predictor.
+
+    .. math:: \mathrm{loss} = \mathrm{lossfun}(\mathrm{predictor}(x), t)
 
     After a call the attributes ``y``, ``loss`` and ``accuracy`` hold prediction, loss and accuracy;
     ``'loss'`` and ``'accuracy'`` are reported under the name of the link. Set ``compute_accuracy`` to False
