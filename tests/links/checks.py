@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import pickle
 import re
@@ -178,6 +179,36 @@ def given_values(row: Row) -> None:
                 )
 
 
+def arguments(row: Row) -> None:
+    """Every argument that the row gives and that has a default makes a difference to something."""
+    for name in row.args:
+        parameter = inspect.signature(row.link).parameters.get(name)
+        if parameter is not None and parameter.default is parameter.empty:
+            continue
+        others = {key: value for key, value in row.args.items() if key != name}
+        other = dataclasses.replace(row, args={**others, 'dtype': 'd'} if name == 'dtype' else others)
+        assert _difference(row, other), f'the argument {name} makes no difference'
+
+
+def _difference(row: Row, other: Row) -> bool:
+    """Whether two uses of a link have other parameters, results or statistics; also where the other one fails."""
+    mine = _behaviour(row)
+    try:
+        theirs = _behaviour(other)
+    except Exception:
+        return True
+    return len(mine) != len(theirs) or not all(
+        a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+def _behaviour(row: Row) -> list[np.ndarray]:
+    link = row.filled()
+    np.random.seed(0)
+    results = [np.asarray(y.array) for train in (True, False) for y in row.outputs(link, train=train)]
+    return [*results, *[np.asarray(value) for _, value in sorted(values_of(link).items())]]
+
+
 def dtypes(row: Row) -> None:
     """Parameters have the dtype of the settings, and so has the result for inputs of this dtype."""
     for dtype in 'efd':
@@ -288,7 +319,7 @@ def repeating(row: Row) -> None:
 CHECKS = {
     check.__name__: check
     for check in (
-        documentation, forward, gradients, initial_values, given_values, dtypes, modes, copies, devices, text,
-        repeating,
+        documentation, forward, gradients, initial_values, given_values, arguments, dtypes, modes, copies,
+        devices, text, repeating,
     )
 }  # fmt: skip

@@ -86,7 +86,7 @@ for cls, lead, n in CONVOLUTIONS:
                 **lead, 'in_channels': 4, 'out_channels': 6, 'ksize': 2, 'stride': 2, 'pad': 1, 'nobias': True,
                 'dilate': 2, 'groups': 2, **({} if is_2d else {'cover_all': True}),
             },
-            x_of((2, 4, *[5] * n)),
+            x_of((2, 4, *[6] * n)),
             lambda p, x, is_2d=is_2d: ref.convolution(x, p['/W'], None, 2, 1, 2, 2, not is_2d),
             {'/W': lecun(2 * 2**n)}, lazy={'in_channels': None},
             prints=PRINTED.format(4, 6, 2, 2, 2, 1, 1, True, 2, 2, 2) if is_2d else '', variant='with all arguments',

@@ -209,7 +209,18 @@ def test_a_wrong_link_is_found(check: str, what: str, members: dict[str, Any]) -
 
 
 def test_every_check_has_a_wrong_link() -> None:
-    assert {check for check, _, _ in WRONG} == set(checks.CHECKS)
+    assert {check for check, _, _ in WRONG} | {'arguments'} == set(checks.CHECKS)
+
+
+def test_an_argument_that_is_ignored_is_found() -> None:
+    def with_bias(self: Any, kwargs: Any) -> None:
+        with self.init_scope():
+            self.b = Parameter(0, self.out_size)
+
+    row = dataclasses.replace(GOOD, args={**GOOD.args, 'nobias': True})
+    checks.arguments(row)
+    with pytest.raises(AssertionError, match='the argument nobias makes no difference'):
+        checks.arguments(dataclasses.replace(row, link=mutant(**_with_init(with_bias))))
 
 
 def test_a_value_that_is_not_saved_is_found(tmp_path: Path) -> None:
