@@ -11,7 +11,7 @@ from minichainer.functions.connection.deconvolution_nd import deconvolution_2d, 
 from minichainer.initializers._generate import _get_initializer
 from minichainer.link.link import Link
 from minichainer.utils import argument
-from minichainer.variable import Parameter, as_array
+from minichainer.variable import Parameter, Variable, as_array
 
 _REMOVED = {
     'deterministic': 'deterministic is no longer an argument of it: use chainer.using_config('
@@ -130,7 +130,7 @@ class ConvolutionND(_Filters):
         self.groups = int(groups)
         self._make_parameters(ndim, in_channels, nobias, initialW, initial_bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, *size)."""
         self._prepare(x)
         return convolution_nd(x, self.W, self.b, self.stride, self.pad, self.cover_all, self.dilate, self.groups)
@@ -233,7 +233,7 @@ class DeconvolutionND(_Filters):
         self.groups = int(groups)
         self._make_parameters(ndim, in_channels, nobias, initialW, initial_bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, *size)."""
         self._prepare(x)
         return deconvolution_nd(x, self.W, self.b, self.stride, self.pad, self.outsize, self.dilate, self.groups)
@@ -390,7 +390,7 @@ class Convolution2D(_Filters):
         bias = None if b is None else as_array(b)
         return cls(in_channels, out_channels, tuple(ksize), stride, pad, nobias, as_array(W), bias, **kwargs)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
         self._prepare(x)
         return convolution_2d(x, self.W, self.b, self.stride, self.pad, dilate=self.dilate, groups=self.groups)
@@ -451,7 +451,7 @@ class Deconvolution2D(_Filters):
         self.groups = int(groups)
         self._make_parameters(2, in_channels, nobias, initialW, initial_bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
         self._prepare(x)
         outsize = None if self.outsize == (None, None) else self.outsize

@@ -81,4 +81,5 @@ class Inception(Chain):
             self.conv5(relu(self.proj5(x))),
             self.projp(pooled),
         )
-        return relu(concat(branches, axis=1))
+        y: Variable = relu(concat(branches, axis=1))
+        return y

@@ -140,13 +140,15 @@ class BatchNormalization(Link):
         self._prepare(x)
         gamma, beta = self._scale_and_shift()
         if not config.train:
-            return fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
-        if config.in_recomputing:  # the statistics have seen this batch
-            return batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
-        return batch_normalization(
-            x, gamma, beta, eps=self.eps, running_mean=self.avg_mean, running_var=self.avg_var,
-            decay=self._next_decay(finetune), axis=self.axis,
-        )  # fmt: skip
+            y: Variable = fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
+        elif config.in_recomputing:  # the statistics have seen this batch
+            y = batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
+        else:
+            y = batch_normalization(
+                x, gamma, beta, eps=self.eps, running_mean=self.avg_mean, running_var=self.avg_var,
+                decay=self._next_decay(finetune), axis=self.axis,
+            )  # fmt: skip
+        return y
 
     def _prepare(self, x: Any) -> None:
         """Takes ``size`` from the first data; data of too few axes must not settle it."""
@@ -245,9 +247,11 @@ class BatchRenormalization(BatchNormalization):
         """
         gamma, beta = self._scale_and_shift()
         if not config.train:
-            return fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps)
+            y: Variable = fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps)
+            return y
         fresh = not config.in_recomputing
-        return batch_renormalization(
+        y = batch_renormalization(
             x, gamma, beta, self.rmax, self.dmax, self.eps, self.avg_mean, self.avg_var,
             self._next_decay(finetune) if fresh else self.decay, update_statistics=fresh,
         )  # fmt: skip
+        return y

@@ -89,17 +89,20 @@ class DecorrelatedBatchNormalization(Link):
         """
         (finetune,) = argument.parse_kwargs(kwargs, ('finetune', False), **_REMOVED)
         if not config.train:
-            return fixed_decorrelated_batch_normalization(x, self.avg_mean, self.avg_projection, self.groups)
+            y: Variable = fixed_decorrelated_batch_normalization(x, self.avg_mean, self.avg_projection, self.groups)
+            return y
         if config.in_recomputing:  # the statistics have seen this batch
-            return decorrelated_batch_normalization(x, groups=self.groups, eps=self.eps)
+            y = decorrelated_batch_normalization(x, groups=self.groups, eps=self.eps)
+            return y
         decay = self.decay
         if finetune:
             self.N += 1
             decay = 1.0 - 1.0 / self.N
-        return decorrelated_batch_normalization(
+        y = decorrelated_batch_normalization(
             x, groups=self.groups, eps=self.eps, running_mean=self.avg_mean, running_projection=self.avg_projection,
             decay=decay,
         )  # fmt: skip
+        return y
 
     def start_finetuning(self) -> None:
         """Begins to count batches anew: the next one with ``finetune=True`` replaces the running statistics."""

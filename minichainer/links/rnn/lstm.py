@@ -17,16 +17,8 @@ from minichainer.variable import Variable
 class LSTMBase(Chain):
     """The parameters of an LSTM: the link ``upward`` from the input and ``lateral`` from the state.
 
-    Each gives the gates a, i, f, o of each unit beside each other, as :func:`~minichainer.functions.lstm` takes them.
-
-    Args:
-        in_size: number of inputs; None to take it from the data of the first call. With one size alone, that is
-            ``out_size``.
-        out_size: number of units.
-        lateral_init: initializer of each quarter of the state's weights.
-        upward_init: initializer of each quarter of the input's weights.
-        bias_init: initializer of the biases of a, i and o; zero by default.
-        forget_bias_init: initializer of the bias of the forget gate f; one by default.
+    Each gives the gates a, i, f, o of each unit beside each other, as :func:`~minichainer.functions.lstm` takes
+    them. The arguments are those of :class:`LSTM`.
     """
 
     def __init__(
@@ -86,16 +78,7 @@ class StatelessLSTM(LSTMBase):
 
     .. math:: c, h = \mathrm{lstm}(c_\mathrm{prev},\; W_u x + b + W_l h_\mathrm{prev})
 
-    See :func:`~minichainer.functions.lstm`.
-
-    Args:
-        in_size: number of inputs; None to take it from the data of the first call. With one size alone, that is
-            ``out_size``.
-        out_size: number of units.
-        lateral_init: initializer of each quarter of the state's weights.
-        upward_init: initializer of each quarter of the input's weights.
-        bias_init: initializer of the biases of a, i and o; zero by default.
-        forget_bias_init: initializer of the bias of the forget gate; one by default.
+    See :func:`~minichainer.functions.lstm` for the function, and :class:`LSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> cell = chainer.links.StatelessLSTM(3, 2)

@@ -108,8 +108,9 @@ class StatefulMGU(Stateful, MGUBase):
         Raises:
             InvalidType: shapes or dtypes do not fit.
         """
-        if self.h is None:
+        before = self.h
+        if before is None:
             with self.device.create_context():
-                self.h = Variable(self.xp.zeros((x.shape[0], self._state_size), x.dtype))
-        self.h = self._step(self.h, x)
-        return self.h
+                before = Variable(self.xp.zeros((x.shape[0], self._state_size), x.dtype))
+        self.h = after = self._step(before, x)
+        return after
