@@ -53,9 +53,10 @@ from minichainer.function_hook import FunctionHook as FunctionHook
 from minichainer.function_hook import get_function_hooks as get_function_hooks
 from minichainer.function_node import FunctionNode as FunctionNode
 from minichainer.initializer import Initializer as Initializer
-from minichainer.link import Chain as Chain
-from minichainer.link import ChainList as ChainList
-from minichainer.link import Link as Link
+from minichainer.link.link import Chain as Chain
+from minichainer.link.link import ChainList as ChainList
+from minichainer.link.link import Link as Link
+from minichainer.link.link import Sequential as Sequential
 from minichainer.link_hook import LinkHook as LinkHook
 from minichainer.reporter import DictSummary as DictSummary
 from minichainer.reporter import Reporter as Reporter
@@ -63,7 +64,6 @@ from minichainer.reporter import Summary as Summary
 from minichainer.reporter import get_current_reporter as get_current_reporter
 from minichainer.reporter import report as report
 from minichainer.reporter import report_scope as report_scope
-from minichainer.sequential import Sequential as Sequential
 from minichainer.serializer import AbstractSerializer as AbstractSerializer
 from minichainer.serializer import Deserializer as Deserializer
 from minichainer.serializer import Serializer as Serializer

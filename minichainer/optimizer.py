@@ -18,7 +18,7 @@ from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer._update_rule.loss_scaling import LossScaling
 from minichainer._update_rule.rule import UpdateRule, expect_like
 from minichainer.errors import NotSetUpError
-from minichainer.link import Link
+from minichainer.link.link import Link
 from minichainer.serializer import Deserializer, SnapshotError
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from minichainer.gradient_check import check_backward
 from minichainer.initializers._generate import _get_initializer
-from minichainer.link import Link
+from minichainer.link.link import Link
 from minichainer.testing._gradient_case import (
     GradientCase,
     TestError,

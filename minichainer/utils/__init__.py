@@ -1,7 +1,8 @@
 """Helpers that Chainer publishes as ``chainer.utils``.
 
-``CooMatrix``, ``to_coo``, ``get_order`` and ``WalkerAlias`` stand on Variables and devices, to which this
-room must not reach: they are defined beside those, and found here when they are asked for.
+Most are small and stand below everything else. :mod:`~minichainer.utils.sparse` and
+:mod:`~minichainer.utils.walker_alias` are built on Variables and devices, which need the others first: they are
+loaded when somebody asks for a name of theirs.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from minichainer.utils.conv import get_conv_outsize, get_deconv_outsize
 from minichainer.utils.meta import enable_final, final
 from minichainer.utils.notices import experimental, nondeterministic, tempdir
 
-_DEFINED_ELSEWHERE = {
-    'CooMatrix': 'minichainer._sparse',
-    'WalkerAlias': 'minichainer._walker_alias',
-    'get_order': 'minichainer._sparse',
-    'to_coo': 'minichainer._sparse',
-    'walker_alias': 'minichainer.utils.walker_alias',
+#: Public names of the modules that are loaded later, and where they are.
+_LATER = {
+    'CooMatrix': 'sparse',
+    'WalkerAlias': 'walker_alias',
+    'get_order': 'sparse',
+    'sparse': 'sparse',
+    'to_coo': 'sparse',
+    'walker_alias': 'walker_alias',
 }
 __all__ = [
     'CooMatrix',
@@ -45,10 +48,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _DEFINED_ELSEWHERE:
+    if name not in _LATER:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    module = importlib.import_module(_DEFINED_ELSEWHERE[name])
-    value = globals()[name] = getattr(module, name, module)
+    module = importlib.import_module(f'{__name__}.{_LATER[name]}')
+    value = globals()[name] = module if name == _LATER[name] else getattr(module, name)
     return value
 
 

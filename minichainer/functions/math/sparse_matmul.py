@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer._sparse import CooMatrix
 from minichainer.functions._checks import invalid
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import cast
+from minichainer.utils.sparse import CooMatrix
 from minichainer.variable import Variable, as_variable
 
 

@@ -1,82 +1,54 @@
-"""Link: named parameters and the computation that uses them. Public as ``minichainer.link.Link``."""
+"""What a link holds: named parameters and persistent values, its own and those of the links below it."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy
 
-from minichainer import backend, link_hook
-from minichainer._link.parts import (
-    SequentialMaker,
-    SetByInit,
-    copied_persistent,
-    difference,
-    initialize_again,
-    not_initialised,
-    shape_and_dtype,
-)
+from minichainer import backend
 from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
-from minichainer.link_hook import LinkHook
 from minichainer.serializer import AbstractSerializer
 from minichainer.variable import Parameter
 
-_COPY_MODES = ('share', 'copy', 'init')
 
+class SetByInit:
+    """Stands in the class for state that ``__init__`` sets, so that forgetting to call it has its words.
 
-class Link(DeviceResident):
-    """Building block of a model: parameters, and a ``forward`` method that computes with them.
-
-    Parameters are attributes set inside :meth:`init_scope`. Values that are not trained but belong to the
-    model, such as running means, are persistents: :meth:`add_persistent`. Both are saved and moved between
-    devices.
-
-    Args:
-        params: shapes of parameters by name, or pairs of shape and dtype; all NaN. The style of Chainer v1.
-
-    >>> import numpy as np, minichainer as chainer
-    >>> class Scale(chainer.Link):
-    ...     def __init__(self, size):
-    ...         super().__init__()
-    ...         with self.init_scope():
-    ...             self.w = chainer.Parameter(2., (size,))
-    ...     def forward(self, x):
-    ...         return x * self.w
-    >>> Scale(3)(np.ones(3, np.float32)).array
-    array([2., 2., 2.], dtype=float32)
+    It has no ``__set__``: what the instance holds comes first, at no cost.
     """
 
-    __module__ = 'minichainer.link'
+    def __get__(self, link: Any, owner: type) -> Any:
+        if link is None:
+            return self
+        raise RuntimeError(not_initialised(owner))
+
+
+def not_initialised(cls: type) -> str:
+    """The error text for a link whose class does not call ``super().__init__()``."""
+    return f'Link.__init__() has not been called: call super().__init__() first in {cls.__name__}.__init__'
+
+
+class ParameterTree(DeviceResident):
+    """Named parameters and persistent values, and a tree of objects that have such: what is saved, copied and moved.
+
+    The base of :class:`minichainer.Link`, which adds that it can be called.
+    """
 
     name: str | None
     _params: Any = SetByInit()
     _persistent: Any = SetByInit()
-    _local_link_hooks: dict[str, LinkHook] | None
-    forward: Any
     _within_init_scope = False
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.__dict__.update(name=None, _params=set(), _persistent=set(), _local_link_hooks=None)
-        for name, value in params.items():
-            shape, dtype = shape_and_dtype(value)
-            self.add_param(name, shape, dtype=dtype)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            local_hooks = self._local_link_hooks
-        except AttributeError:
-            raise RuntimeError(not_initialised(type(self))) from None
-        if local_hooks or link_hook.active:
-            hooks = [*link_hook.get_link_hooks().values(), *(local_hooks or {}).values()]
-            return link_hook.call_with_hooks(self, hooks, args, kwargs)
-        return self.forward(*args, **kwargs)
+        self.__dict__.update(name=None, _params=set(), _persistent=set())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._within_init_scope:
@@ -87,14 +59,6 @@ class Link(DeviceResident):
         self._params.discard(name)
         self._persistent.discard(name)
         object.__delattr__(self, name)
-
-    def __str__(self) -> str:
-        return f'{type(self).__name__}({", ".join(f"{k}={v}" for k, v in self.printable_specs)})'
-
-    @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
-        """Names and values shown by ``str(link)``; a subclass yields its constructor's arguments."""
-        return iter(())
 
     # --- what belongs to the link ---
     @property
@@ -192,6 +156,14 @@ class Link(DeviceResident):
         self._params.discard(name)
 
     # --- walking ---
+    def _named_children(self) -> Iterable[tuple[str, Any]]:
+        """Pairs of name and child, in the order in which they are walked."""
+        return ()
+
+    def _child_of(self, link: Any, name: str) -> Any:
+        """What another link has in the place of the child of that name; None where it has nothing."""
+        raise NotImplementedError(f'{type(self).__name__} has children and must define _child_of')
+
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of the link and of the links below it.
 
@@ -203,6 +175,8 @@ class Link(DeviceResident):
             param = attributes[name]
             if include_uninit or param.array is not None:
                 yield param
+        for _, child in self._named_children():
+            yield from child.params(include_uninit)
 
     def namedparams(self, include_uninit: bool = True) -> Iterator[tuple[str, Parameter]]:
         """Pairs of path and parameter, such as ``('/l1/W', W)``.
@@ -215,8 +189,12 @@ class Link(DeviceResident):
             param = attributes[name]
             if include_uninit or param.array is not None:
                 yield '/' + name, param
+        for name, child in self._named_children():
+            prefix = '/' + name
+            for path, param in child.namedparams(include_uninit):
+                yield prefix + path, param
 
-    def links(self, skipself: bool = False) -> Iterator[Link]:
+    def links(self, skipself: bool = False) -> Iterator[Any]:
         """The link and all links below it.
 
         Args:
@@ -224,8 +202,10 @@ class Link(DeviceResident):
         """
         if not skipself:
             yield self
+        for _, child in self._named_children():
+            yield from child.links()
 
-    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
+    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Any]]:
         """Pairs of path and link; the link itself has the path ``'/'``.
 
         Args:
@@ -233,10 +213,16 @@ class Link(DeviceResident):
         """
         if not skipself:
             yield '/', self
+        for name, child in self._named_children():
+            prefix = '/' + name
+            yield prefix, child
+            for path, link in child.namedlinks(skipself=True):
+                yield prefix + path, link
 
-    def children(self) -> Iterator[Link]:
+    def children(self) -> Iterator[Any]:
         """The links directly below."""
-        return iter(())
+        for _, child in self._named_children():
+            yield child
 
     def count_params(self) -> int:
         """How many numbers the parameters have; warns of those whose shape is not known.
@@ -260,16 +246,15 @@ class Link(DeviceResident):
     # --- gradients and updates ---
     def cleargrads(self) -> None:
         """Sets the gradients of all parameters to None; called before each backward."""
-        if type(self).params is Link.params:
-            self._clear_own_grads()
-        else:
+        if type(self).params is not ParameterTree.params:
             for param in self.params():
                 param.cleargrad()
-
-    def _clear_own_grads(self) -> None:
-        attributes = self.__dict__
+            return
+        attributes = self.__dict__  # much quicker than a generator within a generator for each level of links
         for name in self._params:
             attributes[name].cleargrad()
+        for _, child in self._named_children():
+            child.cleargrads()
 
     def zerograds(self) -> None:
         """Sets the gradients of all parameters to zeros. Deprecated: :meth:`cleargrads` is faster."""
@@ -279,7 +264,7 @@ class Link(DeviceResident):
             for param in self.params():
                 param.zerograd()
 
-    def addgrads(self, link: Link) -> None:
+    def addgrads(self, link: ParameterTree) -> None:
         """Adds the gradients of another link to its own.
 
         Args:
@@ -325,10 +310,7 @@ class Link(DeviceResident):
         >>> a.copy().W.array is a.W.array, a.copy('copy').W.array is a.W.array
         (True, False)
         """
-        if mode not in _COPY_MODES:
-            raise ValueError(
-                f"The 'mode' argument should be either 'init', 'copy', or 'share'. But {mode} was given."
-            )
+        check_copy_mode(mode)
         if mode == 'share':
             clone = self._copied_sharing()
         else:
@@ -347,14 +329,13 @@ class Link(DeviceResident):
     def _copied_sharing(self) -> Any:
         clone = copy.copy(self)
         clone._params, clone._persistent = set(self._params), set(self._persistent)
-        clone._local_link_hooks = dict(self._local_link_hooks or {})
         for name in clone._params:
             param = copy.copy(clone.__dict__[name])
             param.grad_var = None  # the gradient array would be shared as well
             clone.__dict__[name] = param
         return clone
 
-    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+    def copyparams(self, link: ParameterTree, copy_persistent: bool = True) -> None:
         """Copies the values of another link's parameters into its own arrays.
 
         Args:
@@ -368,21 +349,28 @@ class Link(DeviceResident):
         self._matching_params(link, 'copyparams')
         self._copy_values(link, copy_persistent)
 
-    def _copy_values(self, link: Link, copy_persistent: bool) -> None:
+    def _copy_values(self, link: ParameterTree, copy_persistent: bool) -> None:
         mine, theirs = self.__dict__, link.__dict__
         for name in self._params:
             mine[name].copydata(theirs[name])
         if copy_persistent:
             for name in self._persistent & theirs.keys():
                 mine[name] = copied_persistent(mine[name], theirs[name], self.device)
+        for name, child in self._named_children():
+            source = self._child_of(link, name)
+            if source is not None:
+                child.copyparams(source, copy_persistent)
 
     def _param_pairs(self, link: Any) -> Iterator[tuple[str, Parameter, Any]]:
         """Path, parameter, and what another link has in its place (None where it has nothing)."""
         theirs = getattr(link, '__dict__', {})
         for name in sorted(self._params):
             yield '/' + name, self.__dict__[name], theirs.get(name)
+        for name, child in self._named_children():
+            for path, param, other in child._param_pairs(self._child_of(link, name)):
+                yield f'/{name}{path}', param, other
 
-    def _matching_params(self, link: Link, method: str) -> list[tuple[Parameter, Parameter]]:
+    def _matching_params(self, link: ParameterTree, method: str) -> list[tuple[Parameter, Parameter]]:
         pairs = list(self._param_pairs(link))
         problems = [text for text in (difference(*entry) for entry in pairs) if text]
         if problems:
@@ -392,32 +380,7 @@ class Link(DeviceResident):
             )
         return [(mine, theirs) for _, mine, theirs in pairs]
 
-    def repeat(self, n_repeat: int, mode: str = 'init') -> Any:
-        """A :class:`~minichainer.Sequential` of copies of the link.
-
-        Args:
-            n_repeat: number of copies.
-            mode: as for :meth:`copy`.
-
-        >>> import minichainer as chainer
-        >>> print(chainer.links.Linear(3, 3).repeat(2))
-        Sequential(
-          (0): Linear(in_size=3, out_size=3, nobias=False),
-          (1): Linear(in_size=3, out_size=3, nobias=False),
-        )
-        """
-        if mode not in _COPY_MODES:
-            raise ValueError(
-                f"The 'mode' argument should be either 'init', 'copy', or 'share'. But {mode} was given."
-            )
-        return SequentialMaker.make(*[self.copy(mode) for _ in range(n_repeat)])
-
-    @classmethod
-    def from_params(cls, *args: Any, **kwargs: Any) -> Link:
-        """Makes a link of the class from parameters that exist; defined by some subclasses."""
-        raise NotImplementedError(f'{cls.__name__} does not implement `from_params`.')
-
-    # --- devices, snapshots, hooks ---
+    # --- devices and snapshots ---
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         """Shows the visitor the link, its parameters and its persistent arrays."""
         super().device_resident_accept(visitor)
@@ -428,6 +391,8 @@ class Link(DeviceResident):
         for name in sorted(self._persistent & attributes.keys()):
             if isinstance(attributes[name], array_types):
                 attributes[name] = visitor.visit_array(attributes[name])
+        for _, child in self._named_children():
+            child.device_resident_accept(visitor)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads parameters and persistent values, by their names.
@@ -444,48 +409,53 @@ class Link(DeviceResident):
                 param._begin_with(param.device.send(data).astype(param.dtype))
         for name in sorted(self._persistent):
             self.__dict__[name] = serializer(name, getattr(self, name))
+        for name, child in self._named_children():
+            child.serialize(serializer[name])
 
-    @property
-    def local_link_hooks(self) -> Mapping[str, LinkHook]:
-        """The hooks on this link alone, by name."""
-        if self._local_link_hooks is None:
-            self._local_link_hooks = {}
-        return self._local_link_hooks
 
-    def add_hook(self, hook: LinkHook, name: str | None = None) -> Link:
-        """Puts a hook on this link alone.
+def check_copy_mode(mode: str) -> None:
+    """Raises ValueError for a mode that :meth:`minichainer.Link.copy` does not have."""
+    if mode not in ('share', 'copy', 'init'):
+        raise ValueError(f"The 'mode' argument should be either 'init', 'copy', or 'share'. But {mode} was given.")
 
-        Args:
-            hook: the hook.
-            name: by which it is found again; the hook's own by default.
 
-        Returns:
-            The link itself.
+def shape_and_dtype(value: Any) -> tuple[Any, Any]:
+    """A shape, or a pair of shape and dtype, as the pair."""
+    if isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], (int, numpy.integer)):
+        return value
+    return value, numpy.float32
 
-        Raises:
-            TypeError: ``hook`` is no LinkHook.
-            KeyError: there is a hook of that name.
-        """
-        if not isinstance(hook, LinkHook):
-            raise TypeError(f'Hook must be of type LinkHook, got {type(hook)}')
-        name = hook.name if name is None else name
-        hooks: Any = self.local_link_hooks
-        if name in hooks:
-            raise KeyError(f'Hook {name} already exists in this {type(self).__name__}: pass another name')
-        hooks[name] = hook
-        hook.added(self)
-        return self
 
-    def delete_hook(self, name: str) -> None:
-        """Removes a hook from this link.
+def initialize_again(param: Parameter) -> None:
+    """New initial values; a parameter made of an array has no others than that array's."""
+    initial: Any = param.initializer
+    param.grad_var = None
+    if isinstance(initial, backend.get_array_types()):
+        backend.copyto(param.array, initial)
+    else:
+        param.initialize(param.shape)
 
-        Args:
-            name: name of the hook.
 
-        Raises:
-            KeyError: there is no such hook.
-        """
-        hooks: Any = self.local_link_hooks
-        if name not in hooks:
-            raise KeyError(f'Hook {name} does not exist in this {type(self).__name__}')
-        hooks.pop(name).deleted(self)
+def difference(path: str, mine: Parameter, theirs: Any) -> str:
+    """Why one parameter cannot be combined with another, or nothing."""
+    if not isinstance(theirs, Parameter):
+        return f'{path}: missing'
+    if mine.array is not None and theirs.array is not None and mine.shape != theirs.shape:
+        return f'{path}: its shape is {theirs.shape}, expected {mine.shape}'
+    return ''
+
+
+def copied_persistent(mine: Any, theirs: Any, device: backend.Device) -> Any:
+    """The value to keep after copying ``theirs``; an array is written in place where the shape allows it.
+
+    Args:
+        mine: the value so far.
+        theirs: the value to copy.
+        device: where a new array is to lie.
+    """
+    array_types: Any = backend.get_array_types()
+    if isinstance(mine, array_types) and isinstance(theirs, array_types) and mine.shape == theirs.shape:
+        backend.copyto(mine, theirs)
+        return mine
+    copied = copy.deepcopy(theirs)
+    return device.send(copied) if isinstance(copied, array_types) else copied
