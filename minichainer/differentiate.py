@@ -158,7 +158,7 @@ def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
 
 def _expect_sequence(value: Any, name: str) -> None:
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f'{name}: tuple or list expected, came {type(value).__name__}')
+        raise TypeError(f'{name}: tuple or list expected, got {type(value).__name__}')
 
 
 def _expect_length(values: Any, name: str, others: Any, other: str) -> None:

@@ -91,7 +91,7 @@ class Variable(Operators):
     def as_layout(self, layout: Any) -> Variable:
         """The variable itself, for ``layout=None``; Chainer's other layouts were experimental and are not kept."""
         if layout is not None:
-            raise ValueError(f'as_layout: expected None, came {layout!r}; memory layouts are chosen by the kernels')
+            raise ValueError(f'as_layout: expected None, got {layout!r}; memory layouts are chosen by the kernels')
         return self
 
     def _known(self, what: str) -> Any:

@@ -49,7 +49,7 @@ def gelu(xp: Any, x: Any, approximate: str = 'none') -> Any:
     array([-0.1588,  0.    ,  0.8412])
     """
     if approximate not in ('none', 'tanh'):
-        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', came {approximate!r}")
+        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
     wide = x.astype('f') if x.dtype.char == 'e' else x
     if xp is numpy and wide.dtype.char == 'f':
         return kernels.gelu(wide, approximate).astype(x.dtype, copy=False)
