@@ -6,9 +6,9 @@ import math
 import warnings
 from typing import Any
 
-from minichainer._update_rule.elementwise import ElementwiseRule, check_eps
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
+from minichainer.optimizer.formula import ElementwiseRule, check_eps
+from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizer.hyperparameters import Hyperparameter, HyperparameterProxy
 
 _default_hyperparam = Hyperparameter()
 _default_hyperparam.alpha = 0.001

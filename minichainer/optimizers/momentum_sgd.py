@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._update_rule.elementwise import ElementwiseRule
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
+from minichainer.optimizer.formula import ElementwiseRule
+from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizer.hyperparameters import Hyperparameter, HyperparameterProxy
 
 _default_hyperparam = Hyperparameter()
 _default_hyperparam.lr = 0.01

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minichainer._update_rule.elementwise import ElementwiseRule
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
+from minichainer.optimizer.formula import ElementwiseRule
+from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizer.hyperparameters import Hyperparameter, HyperparameterProxy
 
 _default_hyperparam = Hyperparameter()
 _default_hyperparam.lr = 0.1

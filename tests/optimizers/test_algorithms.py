@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from minichainer import optimizers
-from minichainer._update_rule import elementwise
-from minichainer._update_rule.grouped import SMALL
 from minichainer.link import Link
+from minichainer.optimizer import formula as elementwise
+from minichainer.optimizer.grouped import SMALL
 from minichainer.serializers import DictionarySerializer, NpzDeserializer
 from minichainer.variable import Parameter
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from minichainer._update_rule.elementwise import (
+from minichainer.optimizer.formula import (
     ElementwiseRule,
     apply_in_place,
     block_size,
     computing_dtype,
 )
-from minichainer._update_rule.hyperparameter import Hyperparameter
+from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.variable import Parameter
 
 # Parameters of at most this many elements are gathered: for larger ones copying costs more than the calls it

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from minichainer._update_rule.hooks import HookSet
-from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer.backend import get_device_from_array, using_device
+from minichainer.optimizer.hooks import HookSet
+from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.serializer import Deserializer
 from minichainer.serializers._entries import EntryDeserializer
 from minichainer.variable import Parameter

@@ -64,3 +64,32 @@ class Hyperparameter:
         values = {} if self._parent is None else self._parent.get_dict()
         values.update((name, value) for name, value in self.__dict__.items() if name != '_parent')
         return values
+
+
+class HyperparameterProxy:
+    """Makes an attribute of an optimizer an alias of one of its hyperparameters.
+
+    Args:
+        attr_name (str): name of the hyperparameter.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> class Halving(chainer.GradientMethod):
+        ...     factor = chainer.optimizer.HyperparameterProxy('factor')
+        >>> optimizer = Halving()
+        >>> optimizer.factor = 0.5
+        >>> optimizer.hyperparam.factor
+        0.5
+
+    """
+
+    def __init__(self, attr_name: str) -> None:
+        self._attr_name = attr_name
+        self.__doc__ = f'Alias to ``self.hyperparam.{attr_name}``'
+
+    def __get__(self, obj: Any, type: type | None = None) -> Any:
+        return self if obj is None else getattr(obj.hyperparam, self._attr_name)
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        setattr(obj.hyperparam, self._attr_name, value)

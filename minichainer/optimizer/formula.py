@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer._update_rule.rule import UpdateRule
 from minichainer.backend import get_array_module
+from minichainer.optimizer.hyperparameters import Hyperparameter
+from minichainer.optimizer.rule import UpdateRule
 from minichainer.variable import Parameter
 
 # Bytes per operand and block. A formula passes over its operands about ten times; at this size they stay in
