@@ -21,14 +21,13 @@ from minichainer.serializer import Deserializer, SnapshotError
 class Optimizer(LossScaling):
     """Base class of everything that updates the parameters of a link.
 
-    :meth:`setup` gives it its target; :meth:`update`, which a subclass writes, makes one step.
+    :meth:`setup` gives it its target; :meth:`update`, which a subclass defines, makes one step.
 
     Attributes:
-        target (Link): the link whose parameters are updated; None before :meth:`setup`.
-        t (int): number of updates made.
-        epoch (int): number of epochs begun by :meth:`new_epoch`.
-        use_auto_new_epoch (bool): whether the updater calls :meth:`new_epoch`.
-
+        target: the link whose parameters are updated; None before :meth:`setup`.
+        t: number of updates made.
+        epoch: number of epochs begun by :meth:`new_epoch`.
+        use_auto_new_epoch: whether the updater calls :meth:`new_epoch`.
     """
 
     target: Any = None
@@ -38,17 +37,16 @@ class Optimizer(LossScaling):
     _hooks: HookSet | None = None
 
     def setup(self, link: Link) -> Optimizer:
-        """Set the link whose parameters are updated; counts and hooks begin anew.
+        """Set the link whose parameters are updated, with counts of zero and no hooks.
 
         Args:
-            link (Link): the model.
+            link: the model.
 
         Returns:
             The optimizer itself.
 
         Raises:
             TypeError: the target is not a link.
-
         """
         if not isinstance(link, Link):
             raise TypeError(f'optimization target must be a link, got {type(link).__name__}')
@@ -59,14 +57,13 @@ class Optimizer(LossScaling):
         return self
 
     def update(self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any) -> None:
-        """Update the parameters once; written by subclasses.
+        """Update the parameters once; defined by subclasses.
 
         Args:
-            lossfun (callable): called with the other arguments, returns the loss as a Variable; without it
-                the gradients are taken as they are.
+            lossfun: called with the other arguments, returns the loss as a Variable; without it the gradients
+                are taken as they are.
             args: arguments of ``lossfun``.
             kwds: keyword arguments of ``lossfun``.
-
         """
         raise NotImplementedError(f'{type(self).__name__} does not define update')
 
@@ -74,12 +71,10 @@ class Optimizer(LossScaling):
         """Count a new epoch.
 
         Args:
-            auto (bool): whether an updater calls; then :attr:`use_auto_new_epoch` must be true, otherwise
-                false.
+            auto: whether an updater calls; :attr:`use_auto_new_epoch` must be true if it does, false otherwise.
 
         Raises:
             RuntimeError: both the updater and the user count epochs, or neither is set to.
-
         """
         if auto and not self.use_auto_new_epoch:
             raise RuntimeError(
@@ -105,18 +100,17 @@ class Optimizer(LossScaling):
         """Call a hook on every update.
 
         Args:
-            hook (callable): called with the optimizer; if it has a true ``call_for_each_param``, with the
-                update rule and the parameter for each parameter instead.
-            name (str): to remove it by; by default its ``name`` or ``__name__``.
-            timing (str): 'pre' (gradients are there, parameters not updated yet), 'post', or 'auto' for the
-                hook's own ``timing`` ('pre' if it has none).
+            hook: called with the optimizer; if it has a true ``call_for_each_param``, with the update rule and
+                the parameter for each parameter instead.
+            name: the name to remove it by; by default its ``name`` or ``__name__``.
+            timing: 'pre' (after the gradients, before the update), 'post', or 'auto' for the hook's own
+                ``timing`` ('pre' if it has none).
 
         Raises:
-            NotSetUpError: before :meth:`setup`.
+            NotSetUpError: :meth:`setup` has not been called.
             TypeError: the hook is not callable.
-            ValueError: an unknown timing, or no name.
+            ValueError: the timing is unknown, or there is no name.
             KeyError: the name is taken.
-
         """
         self._set_up_hooks().add(hook, name, timing)
 
@@ -146,12 +140,11 @@ class Optimizer(LossScaling):
         and nothing has changed.
 
         Args:
-            serializer (AbstractSerializer): what is written to or read from.
+            serializer: the serializer that is written to or read from.
 
         Raises:
-            NotSetUpError: before :meth:`setup`.
+            NotSetUpError: :meth:`setup` has not been called.
             SnapshotError: entries are missing or do not fit (all are named); nothing has changed.
-
         """
         self._set_up_hooks()
         if isinstance(serializer, Deserializer):

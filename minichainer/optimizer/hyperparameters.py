@@ -12,38 +12,37 @@ class Hyperparameter:
     every parameter, and ``param.update_rule.hyperparam.lr = 0.01`` overrides it for one.
 
     Args:
-        parent (Hyperparameter): where a name that is not set here is looked up; None at the top.
+        parent: the set in which a name that is not set here is looked up; None at the top.
 
     Raises:
-        AttributeError: when neither this set nor any parent has the name.
+        AttributeError: on reading a name that neither this set nor any parent has.
 
-    .. admonition:: Example
-
-        >>> import minichainer as chainer
-        >>> common = chainer.optimizer.Hyperparameter()
-        >>> common.lr = 0.1
-        >>> own = chainer.optimizer.Hyperparameter(common)
-        >>> own.lr
-        0.1
-        >>> own.lr = 0.5
-        >>> own.lr, common.lr
-        (0.5, 0.1)
-
+    >>> import minichainer as chainer
+    >>> common = chainer.optimizer.Hyperparameter()
+    >>> common.lr = 0.1
+    >>> own = chainer.optimizer.Hyperparameter(common)
+    >>> own.lr
+    0.1
+    >>> own.lr = 0.5
+    >>> own.lr, common.lr
+    (0.5, 0.1)
     """
 
-    _parent: Hyperparameter | None = None
+    # The parent has a slot, so that `__dict__` holds the set's own values and nothing else.
+    __slots__ = ('__dict__', '__weakref__', '_parent')
+
+    _parent: Hyperparameter | None
 
     def __init__(self, parent: Hyperparameter | None = None) -> None:
         self._parent = parent
 
     def __getattr__(self, name: str) -> Any:
-        parent = self.__dict__.get('_parent')
-        # Copying and pickling probe for dunder names before _parent is set; those are never hyperparameters.
-        if name.startswith('__') or (parent is None and '_parent' not in self.__dict__):
+        # Copying and pickling probe for dunder names before the parent is set; those are never hyperparameters.
+        if name.startswith('__') or name == '_parent':
             raise AttributeError(name)
-        if parent is not None:
-            return getattr(parent, name)
-        known = ', '.join(sorted(self.get_dict())) or 'none'
+        if self._parent is not None:
+            return getattr(self._parent, name)
+        known = ', '.join(sorted(self.__dict__)) or 'none'
         raise AttributeError(f"no hyperparameter '{name}' is set here or in a parent (set at the top: {known})")
 
     if TYPE_CHECKING:  # any name may be set
@@ -54,34 +53,37 @@ class Hyperparameter:
         values = ', '.join(f'{name}={value}' for name, value in sorted(self.get_dict().items()))
         return f'Hyperparameter({values})'
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {'_parent': self._parent, **self.__dict__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
     @property
     def parent(self) -> Hyperparameter | None:
-        """The set that names are looked up in when they are not set here."""
+        """The set in which names that are not set here are looked up."""
         return self._parent
 
     def get_dict(self) -> dict[str, Any]:
         """Return every value that can be read here, own values before those of the parents."""
-        values = {} if self._parent is None else self._parent.get_dict()
-        values.update((name, value) for name, value in self.__dict__.items() if name != '_parent')
-        return values
+        inherited = {} if self._parent is None else self._parent.get_dict()
+        return {**inherited, **self.__dict__}
 
 
 class HyperparameterProxy:
     """Makes an attribute of an optimizer an alias of one of its hyperparameters.
 
     Args:
-        attr_name (str): name of the hyperparameter.
+        attr_name: name of the hyperparameter.
 
-    .. admonition:: Example
-
-        >>> import minichainer as chainer
-        >>> class Halving(chainer.GradientMethod):
-        ...     factor = chainer.optimizer.HyperparameterProxy('factor')
-        >>> optimizer = Halving()
-        >>> optimizer.factor = 0.5
-        >>> optimizer.hyperparam.factor
-        0.5
-
+    >>> import minichainer as chainer
+    >>> class Halving(chainer.GradientMethod):
+    ...     factor = chainer.optimizer.HyperparameterProxy('factor')
+    >>> optimizer = Halving()
+    >>> optimizer.factor = 0.5
+    >>> optimizer.hyperparam.factor
+    0.5
     """
 
     def __init__(self, attr_name: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from minichainer import optimizers
 from minichainer.link import Link
-from minichainer.optimizer import formula as elementwise
+from minichainer.optimizer import formula as formulas
 from minichainer.optimizer.grouped import SMALL
 from minichainer.serializers import DictionarySerializer, NpzDeserializer
 from minichainer.variable import Parameter
@@ -123,7 +123,7 @@ TABLE = [
 IDS = [f'{name}-{number}' for number, (name, *_) in enumerate(TABLE)]
 every_optimizer = pytest.mark.parametrize(('name', 'values', 'formula'), TABLE, ids=IDS)
 every_dtype = pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
-BLOCK = elementwise.BLOCK_BYTES // 4
+BLOCK = formulas.BLOCK_BYTES // 4
 # Zero-dimensional, empty, gathered, just not gathered, one block and a bit more.
 SHAPES = [(), (0, 3), (1,), (7, 5), (SMALL,), (SMALL + 1,), (3, 11), (BLOCK + 3,), (4,)]
 
