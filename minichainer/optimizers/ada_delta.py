@@ -7,7 +7,6 @@ from typing import Any
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizer.hyperparameters import Hyperparameter
 
 
 class AdaDeltaRule(FormulaRule):
@@ -19,7 +18,7 @@ class AdaDeltaRule(FormulaRule):
     msdx = state()
     temporaries = 2
 
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         return hyperparam.eps, hyperparam.rho, 1 - hyperparam.rho
 
     @staticmethod

@@ -31,9 +31,7 @@ class AdamRule(FormulaRule):
     beta2 = hyperparameter(0.999, r'how much of the mean square :math:`v` remains from one update to the next')
     eps = hyperparameter(1e-8, 'keeps the divisor from being zero')
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
-    weight_decay_rate = hyperparameter(
-        0, r'decay :math:`\lambda` of the weights themselves, not through the gradient'
-    )
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
     amsgrad = hyperparameter(False, 'whether to divide by the largest mean square so far')
     adabound = hyperparameter(False, 'whether to bound the learning rate of each element')
     final_lr = hyperparameter(0.1, "where AdaBound's bounds meet; it scales with changes of ``alpha``")
@@ -74,7 +72,7 @@ class AdamRule(FormulaRule):
         age = hyperparam.gamma * self.t
         return final * (1 - 1 / (age + 1)), final * (1 + 1 / age)
 
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         check_eps(type(self).__name__, float(hyperparam.eps), dtype)
         eta = hyperparam.eta
         rate = _learning_rate(hyperparam, self.t)

@@ -9,7 +9,6 @@ import numpy as np
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizer.hyperparameters import Hyperparameter
 
 
 class MSVAGRule(FormulaRule):
@@ -18,14 +17,12 @@ class MSVAGRule(FormulaRule):
     lr = hyperparameter(0.1, 'learning rate')
     beta = hyperparameter(0.9, 'how much of the averages remains from one update to the next')
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
-    weight_decay_rate = hyperparameter(
-        0, r'decay :math:`\lambda` of the weights themselves, not through the gradient'
-    )
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
     m = state()
     v = state()
     temporaries = 2
 
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         beta = hyperparam.beta
         correction = 1 - beta**self.t
         rho = (1 - beta) * (2 - correction) / ((1 + beta) * correction)

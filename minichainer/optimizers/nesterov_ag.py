@@ -7,7 +7,6 @@ from typing import Any
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizer.hyperparameters import Hyperparameter
 
 
 class NesterovAGRule(FormulaRule):
@@ -17,7 +16,7 @@ class NesterovAGRule(FormulaRule):
     momentum = hyperparameter(0.9, r'how much of the velocity :math:`v` remains from one update to the next')
     v = state()
 
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         momentum = hyperparam.momentum
         return hyperparam.lr, momentum, momentum * momentum, 1 + momentum
 

@@ -7,7 +7,6 @@ from typing import Any
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule, check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizer.hyperparameters import Hyperparameter
 
 
 class RMSpropRule(FormulaRule):
@@ -19,7 +18,7 @@ class RMSpropRule(FormulaRule):
     eps_inside_sqrt = hyperparameter(False, 'whether ``eps`` is added before the root is taken instead of after')
     ms = state()
 
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         check_eps(type(self).__name__, float(hyperparam.eps), dtype)
         inside = hyperparam.eps if hyperparam.eps_inside_sqrt else None
         outside = None if hyperparam.eps_inside_sqrt else hyperparam.eps

@@ -7,7 +7,6 @@ from typing import Any
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizer.hyperparameters import Hyperparameter
 
 
 class RMSpropGravesRule(FormulaRule):
@@ -21,7 +20,7 @@ class RMSpropGravesRule(FormulaRule):
     g = state()
     delta = state()
 
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         alpha = hyperparam.alpha
         return hyperparam.lr, alpha, 1 - alpha, hyperparam.momentum, hyperparam.eps
 
