@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import backend
-from minichainer._update_rule.rule import serialize_single_precision
 from minichainer.dataset.convert import call_converter, concat_examples
 from minichainer.dataset.iterator import Iterator
+from minichainer.optimizer.rule import serialize_single_precision
 from minichainer.serializers._entries import EntryDeserializer, check_link
 from minichainer.training.updater import Updater
 

@@ -11,8 +11,7 @@ from typing import Any
 class LossScaling:
     """What an optimizer needs to scale its loss, by a constant or by a factor that adapts.
 
-    Source: Micikevicius et al., Mixed precision training, ICLR 2018, https://arxiv.org/abs/1710.03740
-
+    From Micikevicius et al., *Mixed precision training*, ICLR 2018, https://arxiv.org/abs/1710.03740
     """
 
     target: Any = None
@@ -29,13 +28,12 @@ class LossScaling:
         """Scale the loss in ``update(lossfun)``, and the gradients back, against underflow.
 
         Args:
-            interval (int): without ``scale`` the factor adapts: it doubles on each update until a gradient is
-                not finite, then halves on those and otherwise doubles every ``interval`` updates.
-            scale (float): a constant factor instead.
+            interval: without ``scale`` the factor adapts: it doubles on each update until a gradient is not
+                finite, then halves on those and otherwise doubles every ``interval`` updates.
+            scale: a constant factor instead.
 
         Raises:
-            ValueError: ``interval`` less than 1, or ``scale`` not positive.
-
+            ValueError: ``interval`` is less than 1, or ``scale`` is not positive.
         """
         if scale is not None:
             if scale <= 0:

@@ -9,9 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from minichainer._update_rule.hooks import HookSet
-from minichainer._update_rule.hyperparameter import Hyperparameter
 from minichainer.backend import get_device_from_array, using_device
+from minichainer.optimizer.declarations import (
+    DeclaredHyperparameter,
+    DeclaredSignature,
+    DeclaredState,
+    add_args,
+    bound,
+    check_names,
+    declared,
+)
+from minichainer.optimizer.hooks import HookSet
+from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.serializer import Deserializer
 from minichainer.serializers._entries import EntryDeserializer
 from minichainer.variable import Parameter
@@ -20,39 +29,68 @@ from minichainer.variable import Parameter
 class UpdateRule:
     """How one parameter is updated from its gradient, with the state (such as a momentum) this takes.
 
-    A subclass writes :meth:`update_core`, or :meth:`update_core_cpu` and :meth:`update_core_gpu`, which
-    change ``param.array`` in place, and :meth:`init_state` if it keeps state.
+    A subclass defines :meth:`update_core`, or :meth:`update_core_cpu` and :meth:`update_core_gpu`, which change
+    ``param.array`` in place. It declares its hyperparameters and states (see
+    :func:`~minichainer.optimizer.hyperparameter`), or, as in Chainer, sets :attr:`hyperparam` in its ``__init__``
+    and defines :meth:`init_state`. A rule that is one formula is better a
+    :class:`~minichainer.optimizer.FormulaRule`.
 
     Args:
-        parent_hyperparam (Hyperparameter): the defaults, usually the optimizer's.
+        parent_hyperparam: the set in which values that are not given are looked up, usually the optimizer's; by
+            default that of the declared values.
+        values: the declared hyperparameters for this rule alone, in their order; None leaves the parent's value.
+        named: the same by name.
 
     Attributes:
-        enabled (bool): no update happens while this is false.
-        hyperparam (Hyperparameter): the values for this parameter.
-        t (int): how many updates have been made.
+        enabled: no update happens while this is false.
+        hyperparam: the values for this parameter.
+        t: how many updates have been made.
 
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> class SignRule(chainer.UpdateRule):
-        ...     def update_core(self, param):
-        ...         param.array -= self.hyperparam.lr * np.sign(param.grad)
-        >>> param = chainer.Parameter(np.zeros(2, np.float32))
-        >>> param.update_rule = SignRule()
-        >>> param.update_rule.hyperparam.lr = 0.5
-        >>> param.grad = np.array([3, -4], np.float32)
-        >>> param.update()
-        >>> param.array
-        array([-0.5,  0.5], dtype=float32)
-
+    >>> import numpy as np
+    >>> import minichainer as chainer
+    >>> class SignRule(chainer.UpdateRule):
+    ...     lr = chainer.optimizer.hyperparameter(0.5, 'size of a step')
+    ...     def update_core(self, param):
+    ...         param.array -= self.hyperparam.lr * np.sign(param.grad)
+    >>> param = chainer.Parameter(np.zeros(2, np.float32))
+    >>> param.update_rule = SignRule()
+    >>> param.grad = np.array([3, -4], np.float32)
+    >>> param.update()
+    >>> param.array
+    array([-0.5,  0.5], dtype=float32)
     """
 
-    is_elementwise = False
+    __signature__ = DeclaredSignature()
 
-    def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
+    is_elementwise = False
+    enabled = True
+    t = 0
+    hyperparam: Hyperparameter
+    _declared_states: dict[str, DeclaredState] = {}
+    _arguments: dict[str, None] = {}
+    _defaults: Hyperparameter | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_names(cls)
+        cls._declared_states = declared(cls, DeclaredState)
+        hyperparameters = declared(cls, DeclaredHyperparameter)
+        if hyperparameters.keys() == cls._arguments.keys() and not hyperparameters.keys() & vars(cls).keys():
+            return  # nothing new: the base's, with its docstring
+        cls._arguments = dict.fromkeys(hyperparameters)
+        cls._defaults = Hyperparameter()
+        for name, declaration in hyperparameters.items():
+            setattr(cls._defaults, name, declaration.default)
+        parent = {'parent_hyperparam': 'the set in which values that are not given are looked up'}
+        add_args(cls, parent | {name: declaration.text for name, declaration in hyperparameters.items()})
+
+    def __init__(self, parent_hyperparam: Hyperparameter | None = None, *values: Any, **named: Any) -> None:
+        cls = type(self)
         self.enabled = True
-        self.hyperparam = Hyperparameter(parent_hyperparam)
+        self.hyperparam = Hyperparameter(cls._defaults if parent_hyperparam is None else parent_hyperparam)
+        for name, value in bound(cls, cls._arguments, values, named).items():
+            if value is not None:
+                setattr(self.hyperparam, name, value)
         self.t = 0
         self._state: Any = None
         self._hooks: HookSet | None = None
@@ -62,22 +100,21 @@ class UpdateRule:
     @property
     def state(self) -> dict[str, Any] | None:
         """Arrays kept from one update to the next, by name; None before the first update."""
-        return self._state
+        state: dict[str, Any] | None = self._state
+        return state
 
     def add_hook(self, hook: Callable[..., None], name: str | None = None, timing: str = 'auto') -> None:
         """Call ``hook(rule, param)`` around each update of this parameter.
 
         Args:
-            hook (callable): takes this rule and the parameter; it may change ``param.grad`` and
-                ``param.array``.
-            name (str): to remove it by; by default its ``name`` or ``__name__``.
-            timing (str): 'pre', 'post', or 'auto' for the hook's own ``timing`` ('pre' if it has none).
+            hook: takes this rule and the parameter; it may change ``param.grad`` and ``param.array``.
+            name: the name to remove it by; by default its ``name`` or ``__name__``.
+            timing: 'pre', 'post', or 'auto' for the hook's own ``timing`` ('pre' if it has none).
 
         Raises:
             TypeError: the hook is not callable.
-            ValueError: an unknown timing, or no name.
+            ValueError: the timing is unknown, or there is no name.
             KeyError: the name is taken.
-
         """
         if self._hooks is None:
             self._hooks = HookSet()
@@ -91,8 +128,7 @@ class UpdateRule:
         """Update the parameter by its gradient, unless the rule is disabled.
 
         Args:
-            param (Parameter): changed in place; its ``array`` stays the same object.
-
+            param: the parameter, changed in place; its ``array`` stays the same object.
         """
         if not self.enabled:
             return
@@ -106,7 +142,7 @@ class UpdateRule:
     def _update(self, param: Parameter) -> None:
         target = param
         if self._use_fp32_update and param.array is not None and param.dtype == np.float16:
-            target = self._single_precision_twin(param)
+            target = self._single_precision_copy(param)
         if target.array is not None:
             self._init_states(target)
             loss_scale = getattr(param, '_loss_scale', None)
@@ -120,18 +156,18 @@ class UpdateRule:
             param.array[...] = target.array
             target.grad = None
 
-    def _single_precision_twin(self, param: Parameter) -> Parameter:
+    def _single_precision_copy(self, param: Parameter) -> Parameter:
         """Return the float32 copy that float16 parameters are updated through, brought up to date."""
-        twin = self._fp32_param
-        if twin is not None:
-            twin.to_device(param.device)
-        if twin is None or twin.shape != param.shape:
-            twin = self._fp32_param = Parameter(param.array.astype(np.float32), name=param.name)
-        elif not (twin.array.astype(np.float16) == param.array).all():
-            # Somebody wrote into the parameter since (a snapshot was loaded, say): that is the truth.
-            twin.array[...] = param.array
-        twin.grad = None if param.grad is None else param.grad.astype(np.float32)
-        return twin
+        single = self._fp32_param
+        if single is not None:
+            single.to_device(param.device)
+        if single is None or single.shape != param.shape:
+            single = self._fp32_param = Parameter(param.array.astype(np.float32), name=param.name)
+        elif not (single.array.astype(np.float16) == param.array).all():
+            # The parameter was written to since, by loading a snapshot for example, and takes precedence.
+            single.array[...] = param.array
+        single.grad = None if param.grad is None else param.grad.astype(np.float32)
+        return single
 
     def _call_hooks(self, timing: str, param: Parameter) -> None:
         if self._hooks is not None:
@@ -154,7 +190,17 @@ class UpdateRule:
         raise NotImplementedError(f'{type(self).__name__} defines neither update_core nor update_core_gpu')
 
     def init_state(self, param: Parameter) -> None:
-        """Fill :attr:`state` with arrays that suit the parameter; called before the first update."""
+        """Fill :attr:`state` with the declared arrays; called before the first update."""
+        for name in self._kept_states(self.hyperparam):
+            self._state[name] = self._declared_states[name].array_for(param.array)
+
+    def _kept_states(self, hyperparam: Hyperparameter) -> list[str]:
+        """Return the names of the declared states that these hyperparameters ask for."""
+        names = []  # no comprehension: before Python 3.12 that is one more call per update
+        for name, state in self._declared_states.items():
+            if state.when is None or getattr(hyperparam, state.when):
+                names.append(name)
+        return names
 
     def _init_states(self, param: Parameter) -> None:
         if self._state is None:
@@ -174,8 +220,7 @@ class UpdateRule:
         update.
 
         Args:
-            serializer (AbstractSerializer): what is written to or read from.
-
+            serializer: the serializer that is written to or read from.
         """
         if isinstance(serializer, Deserializer):
             self._load(serializer)
@@ -203,8 +248,7 @@ class UpdateRule:
     def _state_names(self) -> tuple[str, ...]:
         if self._state:
             return tuple(self._state)
-        # The names are what init_state makes, seen on a copy and a stand-in because the parameter may have no
-        # array.
+        # The names are those that init_state makes, tried on a copy and a stand-in: the parameter may have no array.
         probe = copy.copy(self)
         probe._state = {}
         stand_in = Parameter(np.zeros(1, np.float32))
@@ -218,7 +262,7 @@ class UpdateRule:
 
 
 def expect_like(serializer: Any, param: Any, count: int) -> None:
-    """Tell a deserializer of files that arrays as large as a parameter will come, however well compressed."""
+    """Tell a deserializer of files to expect arrays as large as a parameter, however well compressed."""
     if isinstance(serializer, EntryDeserializer) and param.array is not None:
         serializer.expect(count * param.array.size * max(param.dtype.itemsize, 4))
 
@@ -226,8 +270,8 @@ def expect_like(serializer: Any, param: Any, count: int) -> None:
 def serialize_single_precision(serializer: Any, link: Any) -> None:
     """Save or load the float32 copies that float16 parameters of a link are updated through.
 
-    They are no part of an optimizer's snapshot, which has Chainer's entries. Where a snapshot lacks one, or
-    has one that does not round to the parameter, it is made of the parameter.
+    They are not part of an optimizer's snapshot, which has Chainer's entries. Where a snapshot lacks one, or has
+    one that does not round to the parameter, it is made from the parameter.
     """
     for path, param in link.namedparams():
         rule = param.update_rule
