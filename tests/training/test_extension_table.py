@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import minichainer as chainer
 from minichainer.serializers.npz import NpzDeserializer
 from minichainer.training import extensions
 from minichainer.training.extensions import snapshot_writers
+from tests.training.documented import check_documentation, check_methods
 from tests.training.rows_extensions import ROWS, Row, Training, defaults, saved, shown
 
 #: What has no row of its own, and why.
@@ -71,17 +71,6 @@ def check_state(row: Row, folder: Path, make: Any = None) -> None:
     assert str(saved(chainer, loaded)) == str(state)
 
 
-def check_documentation(documented: Any) -> None:
-    text = inspect.getdoc(documented) or ''
-    summary, _, rest = text.partition('\n\n')
-    assert documented.__doc__ and summary.endswith('.') and len(summary) > 15, 'the first paragraph is a sentence'
-    names = [p.name for p in inspect.signature(documented).parameters.values() if p.name != 'kwargs']
-    arguments = rest.partition('Args:\n')[2].partition('\n\n')[0]
-    described = re.findall(r'^ {4}(\w+)(?: \(.*?\))?:', arguments, re.MULTILINE)
-    assert set(names) <= set(described), f'described are {described} of {names}'
-    assert '>>> ' in rest, 'an example is missing'
-
-
 def test_the_table_has_everything_public() -> None:
     assert {name.partition(',')[0] for name in ROWS} | set(BASES) == set(PUBLIC)
 
@@ -108,9 +97,7 @@ def test_documentation(name: str) -> None:
 
 @pytest.mark.parametrize('name', PUBLIC)
 def test_public_methods_are_documented(name: str) -> None:
-    methods = {key: value for key, value in vars(PUBLIC[name]).items() if inspect.isfunction(value)}
-    public_ones = {key for key in methods if not key.startswith('_')} | ({'__call__'} & set(methods))
-    assert [key for key in public_ones if not methods[key].__doc__] == []
+    check_methods(PUBLIC[name])
 
 
 @pytest.mark.parametrize('name', PUBLIC)
