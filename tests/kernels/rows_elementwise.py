@@ -221,8 +221,8 @@ ROWS = {
         special=(np.nan, 1.0, -1.0, 0.0, -0.0, 2.0), scalars=False,
     ),
     'error_functions.tail_ratio': Row(
-        lambda k, x: k(np, scipy.special.erfcx, x, 2), lambda x: _tail_ratio(x, 2), dtypes='d', special=(0.0, -2.0), low=-8,
-        tolerance=1e4,
+        lambda k, x: k(np, scipy.special.erfcx, x, 2), lambda x: _tail_ratio(x, 2), dtypes='d', low=-8,
+        special=(0.0, -2.0), tolerance=1e4,
     ),
     'gamma.trigamma': Row(
         lambda k, x: k(x),
