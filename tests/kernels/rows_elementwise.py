@@ -111,10 +111,15 @@ def _gelu_rows(form: str) -> dict[str, Row]:
     def gradient(k: Any, gy: Any, x: Any) -> Any:
         return k(gy, x, kernel('gelu.gelu')(x, form), form)
 
-    sizes, special = (threshold('gelu', '_BLOCK'),), (np.nan, 0.0, 1.0, -1.0)
+    sizes, special = (threshold('gelu', '_BLOCK'),), (np.nan, 0.0, 1.0, -1.0, 12.0, -12.0, 1e4, -1e4, 1e15, -1e15)
     return {
         f'gelu.gelu, {form}': Row(
-            lambda k, x: k(x, form), lambda x: _gelu(x, form), sizes, dtypes='f', special=special, absolute=True
+            lambda k, x: k(x, form),
+            lambda x: _gelu(x, form),
+            sizes,
+            dtypes='f',
+            special=(*special, np.inf, 3e38),
+            absolute=True,
         ),
         f'gelu.gelu_gradient, {form}': Row(
             gradient,
@@ -182,7 +187,8 @@ ROWS = {
         lambda k, x, y: k(x, y), kernel('bounds.fmod_reference'), (_BOUNDS, _BLOCKS), 2, 'efd', tolerance=0
     ),
     'blocks.in_blocks': Row(
-        lambda k, x, y: k(lambda a, b: a * b + 1, x, y), lambda x, y: x * y + 1, (_BLOCKS,), 2, tolerance=0
+        lambda k, x, y: k(lambda a, b: a * b + 1, x, y), lambda x, y: x * y + 1, (_BLOCKS, _BLOCKS + 1), 2, 'fd',
+        tolerance=0,
     ),
     'gates.sigmoid': Row(lambda k, x: k(x), kernel('gates.sigmoid_reference'), (_MANY,), low=-30),
     'gates.sigmoid_slope': Row(lambda k, x: k(np, x), lambda x: _sigmoid(x) * _sigmoid(-x), (_MANY,), low=-30),
