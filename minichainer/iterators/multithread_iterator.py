@@ -25,7 +25,8 @@ class MultithreadIterator(PositionedIterator, Iterator):
     .. admonition:: Example
 
         >>> import minichainer as chainer
-        >>> with chainer.iterators.MultithreadIterator(range(5), 2, repeat=False, shuffle=False, n_threads=3) as iterator:
+        >>> iterator = chainer.iterators.MultithreadIterator(range(5), 2, repeat=False, shuffle=False, n_threads=3)
+        >>> with iterator:
         ...     list(iterator)
         [[0, 1], [2, 3], [4]]
 
