@@ -16,6 +16,16 @@ class Converter:
 
     A subclass defines ``__call__(batch, device)``; ``device`` is a :class:`~minichainer.backend.Device` or
     ``None``.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> class OnlyImages(chainer.dataset.Converter):
+        ...     def __call__(self, batch, device):
+        ...         return chainer.dataset.concat_examples([x for x, t in batch], device)
+        >>> OnlyImages()([(1.5, 0), (2.5, 1)], None)
+        array([1.5, 2.5])
+
     """
 
     def __call__(self, batch: Sequence[Any], device: Any) -> Any:
@@ -236,6 +246,13 @@ class ConcatWithAsyncTransfer:
 
     Raises:
         RuntimeError: There is no CUDA.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> if chainer.backends.cuda.available:
+        ...     converter = chainer.dataset.ConcatWithAsyncTransfer()  # StandardUpdater(..., converter=converter)
+
     """
 
     def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:

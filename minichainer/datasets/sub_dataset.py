@@ -93,6 +93,14 @@ def split_dataset_random(dataset: Any, first_size: int, seed: int | None = None)
         dataset: Dataset.
         first_size (int): Number of examples of the first part.
         seed (int): Seed of the permutation; ``None`` takes one from the operating system.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> first, rest = chainer.datasets.split_dataset_random('abcde', 2, seed=0)
+        >>> sorted(first[:] + rest[:])
+        ['a', 'b', 'c', 'd', 'e']
+
     """
     return split_dataset(dataset, first_size, _permutation(dataset, seed))
 
@@ -104,13 +112,33 @@ def split_dataset_n(dataset: Any, n: int, order: Sequence[int] | None = None) ->
         dataset: Dataset.
         n (int): Number of parts.
         order: Sequence of all indices, see :class:`SubDataset`.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> [part[:] for part in chainer.datasets.split_dataset_n('abcde', 2)]
+        [['a', 'b'], ['c', 'd']]
+
     """
     size = len(dataset) // n
     return [SubDataset(dataset, size * i, size * (i + 1), order) for i in range(n)]
 
 
 def split_dataset_n_random(dataset: Any, n: int, seed: int | None = None) -> list[SubDataset]:
-    """Splits a dataset at random into ``n`` parts of one size; see :func:`split_dataset_n`."""
+    """Splits a dataset at random into ``n`` parts of one size; see :func:`split_dataset_n`.
+
+    Args:
+        dataset: Dataset.
+        n (int): Number of parts.
+        seed (int): Seed of the permutation; ``None`` takes one from the operating system.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> [len(part) for part in chainer.datasets.split_dataset_n_random('abcde', 2, seed=0)]
+        [2, 2]
+
+    """
     return split_dataset_n(dataset, n, _permutation(dataset, seed))
 
 
@@ -162,7 +190,21 @@ def get_cross_validation_datasets(
 def get_cross_validation_datasets_random(
     dataset: Any, n_folds: int, seed: int | None = None, **kwargs: Any
 ) -> list[tuple[SubDataset, SubDataset]]:
-    """Returns the pairs of :func:`get_cross_validation_datasets` over a random order."""
+    """Returns the pairs of :func:`get_cross_validation_datasets` over a random order.
+
+    Args:
+        dataset: Dataset.
+        n_folds (int): Number of pairs.
+        seed (int): Seed of the permutation; ``None`` takes one from the operating system.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> folds = chainer.datasets.get_cross_validation_datasets_random('abcd', 2, seed=0)
+        >>> [(len(train), len(test)) for train, test in folds]
+        [(2, 2), (2, 2)]
+
+    """
     return get_cross_validation_datasets(dataset, n_folds, _permutation(dataset, seed), **kwargs)
 
 

@@ -31,6 +31,7 @@ _TANH = _constants([-_SLOPE * _CUBIC, -_SLOPE])
 _TANH_DERIVATIVE = _constants([3 * _SLOPE * _CUBIC, _SLOPE])
 _ONE, _HALF, _MINUS_HALF, _PEAK = _constants([1.0, 0.5, -0.5, 1 / math.sqrt(2 * math.pi)])
 _LOWEST = -10.0  # below it the result is less than 1e-19, and the exponential of the negative argument overflows
+_ZERO, _HIGHEST_SQUARE = _constants([0.0, _LOWEST**2])
 _TINY = numpy.float32(1e-30)
 
 
@@ -114,6 +115,7 @@ def _exact_term(x: Any, y: Any, share: Any, term: Any, spare: Any) -> None:
 def _tanh_term(x: Any, y: Any, share: Any, term: Any, spare: Any) -> None:
     r"""Fills ``term`` with :math:`y (1 - \sigma)` times the derivative of :math:`\sigma`'s argument."""
     numpy.multiply(x, x, out=spare)
+    spare.clip(_ZERO, _HIGHEST_SQUARE, out=spare)  # beyond, it overflows, though what it multiplies is 0
     _polynomial(_TANH_DERIVATIVE, spare, term)
     numpy.subtract(_ONE, share, out=spare)
     spare *= y

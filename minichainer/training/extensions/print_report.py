@@ -15,6 +15,12 @@ class PrintReport(Extension):
         entries: Keys of the columns.
         log_report: :class:`LogReport`, or the name under which the trainer has one.
         out: Stream; standard output when omitted.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> table = extensions.PrintReport(['epoch', 'main/loss'], extensions.LogReport(trigger=(2, 'epoch')))
+
     """
 
     def __init__(self, entries: Sequence[str], log_report: Any = 'LogReport', out: Any = None) -> None:

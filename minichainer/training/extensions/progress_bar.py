@@ -20,6 +20,12 @@ class ProgressBar(Extension):
         update_interval (int): Number of iterations between two updates.
         bar_length (int): Width of the bars in characters.
         out: Stream; standard output when omitted.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> bar = extensions.ProgressBar(training_length=(20, 'epoch'), update_interval=10)
+
     """
 
     def __init__(

@@ -72,6 +72,19 @@ class ExponentialShift(_Shift):
 
     Raises:
         ValueError: The rate is negative.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.ExponentialShift('lr', 0.5, target=0.2, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.5 0.25 0.2
+
     """
 
     def __init__(
@@ -103,6 +116,19 @@ class StepShift(_Shift):
         init (float): First value :math:`v_0`; the optimizer's when omitted.
         target (float): Value where the shift stops.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.StepShift('lr', 0.5, 2, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 1.0 0.5 0.5
+
     """
 
     def __init__(
@@ -136,6 +162,19 @@ class MultistepShift(_Shift):
         step_value: Numbers of calls at which to multiply, rising.
         init (float): First value :math:`v_0`; the optimizer's for ``None``.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.MultistepShift('lr', 0.5, [1, 3], 1.0, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.5 0.5 0.25
+
     """
 
     def __init__(
@@ -167,6 +206,19 @@ class InverseShift(_Shift):
         init (float): First value :math:`v_0`; the optimizer's when omitted.
         target (float): Value where the shift stops.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.InverseShift('lr', 1, 1, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.5 0.333... 0.25
+
     """
 
     def __init__(
@@ -199,6 +251,19 @@ class PolynomialShift(_Shift):
         init (float): First value :math:`v_0`; the optimizer's when omitted.
         target (float): Value where the shift stops.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.PolynomialShift('lr', 1, 4, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.75 0.5 0.25
+
     """
 
     def __init__(
@@ -229,6 +294,19 @@ class WarmupShift(_Shift):
         warmup_iter (int): Number of calls until ``init`` is reached.
         init (float): Value from then on.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.WarmupShift('lr', 0.25, 3, 1.0, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        0.25 0.5 0.75 1.0
+
     """
 
     def __init__(
@@ -256,6 +334,19 @@ class LinearShift(_Shift):
         value_range (tuple): First and last value.
         time_range (tuple): Number of calls at which the change begins, and at which it ends.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.LinearShift('lr', (1.0, 0.5), (1, 3), optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 1.0 0.75 0.5
+
     """
 
     def __init__(

@@ -21,6 +21,15 @@ class EarlyStoppingTrigger:
         mode (str): ``'min'``, ``'max'``, or ``'auto'``: ``'max'`` if ``monitor`` contains ``accuracy``.
         verbose (bool): Whether to print when it stops early.
         max_trigger: Trigger that ends the training in any case.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import triggers
+        >>> stop = triggers.EarlyStoppingTrigger(
+        ...     monitor='validation/main/loss', patience=5, max_trigger=(50, 'epoch'))  # Trainer(updater, stop)
+        >>> stop.get_training_length()
+        (50, 'epoch')
+
     """
 
     def __init__(
