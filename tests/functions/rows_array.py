@@ -220,10 +220,10 @@ ROWS = [
         order=3, label='SplitAxis', except_from={**ANY_KIND, 'zero-d': 'a 0-d array has no axis'},
         errors=(
             bad('unequal', lambda: F.split_axis(X, 2, 1), InvalidType, 'SplitAxis', '% 2 == 0', '= 3'),
-            bad('out of range', lambda: F.split_axis(X, 1, 2), InvalidType, 'SplitAxis', 'x.ndim', '2'),
+            bad('out of range', lambda: F.split_axis(X, 1, 2), InvalidType, 'SplitAxis', 'axis < 2', 'axis = 2'),
             bad('beyond', lambda: F.split_axis(X, [4], 1), InvalidType, 'SplitAxis', '<= 3', '[4]'),
             bad('descending', lambda: F.split_axis(X, [2, 1], 1), ValueError, 'split_axis', 'ascending', '[2, 1]'),
-            bad('none', lambda: F.split_axis(X, 0, 1), ValueError, 'split_axis', 'at least one', '0'),
+            bad('none', lambda: F.split_axis(X, 0, 1), ValueError, 'split_axis', 'at least 1', 'got 0'),
             bad('text', lambda: F.split_axis(X, 'ab', 1), TypeError, 'split_axis', 'int', 'str'),
             bad('float', lambda: F.split_axis(X, np.array([1.5]), 1), TypeError, 'split_axis', 'int', 'float64'),
         ),

@@ -224,7 +224,7 @@ STACKS = [
         ], 'Separate', order=3, except_from=NO_AXIS,
         errors=(
             bad('out of range', lambda: F.separate(X, 2), InvalidType, 'Separate', 'axis = 2'),
-            bad('no int', lambda: F.separate(X, None), TypeError, 'Separate', 'None'),
+            bad('no int', lambda: F.separate(X, None), TypeError, 'separate', 'int expected as axis', 'None'),
         ),
     ),
     moving(
