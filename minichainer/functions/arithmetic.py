@@ -9,10 +9,9 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
-from minichainer.functions._define import elementwise
+from minichainer.functions._define import elementwise, primitive
 from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
@@ -163,7 +162,7 @@ def _shown(value: Any) -> str:
     return str(value) if not isinstance(value, numbers.Real) or value >= 0 else f'({value})'
 
 
-# --- where an operand is no Variable: a number calls for another op, an array takes the Variable's dtype ------------
+# --- where an operand is not a Variable: a number calls for another op, an array takes the dtype of the Variable ---
 def _is_number(value: Any) -> bool:
     return isinstance(value, (float, int, numpy.number, numpy.bool_))
 
@@ -186,7 +185,7 @@ def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
 
 
 def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
-    """What an operator does where one of its operands is no Variable."""
+    """What an operator does where one of its operands is not a Variable."""
 
     def call(lhs: Any, rhs: Any) -> Variable:
         if _is_number(rhs):
@@ -257,19 +256,12 @@ _power_mixed = _mixed(
 )
 
 
-class MultiAdd(FunctionNode):
-    """The sum of any number of arrays."""
-
-    takes_any_layout = True
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        total = inputs[0]
-        for x in inputs[1:]:
-            total = total + x
-        return (total,)
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        return tuple([ops.sum_to(grad_outputs[0], self._applied_edges()[i].shape) for i in target_input_indexes])
+@primitive(rule=lambda m, gy, xs_shape: (gy,) * len(xs_shape), name='MultiAdd')
+def add_all(xp: Any, *xs: Any) -> Any:
+    total = xs[0]
+    for x in xs[1:]:
+        total = total + x
+    return total
 
 
 def add(*xs: Any) -> Variable:
@@ -299,7 +291,8 @@ def add(*xs: Any) -> Variable:
         check_arrays((x.array,), 'MultiAdd')
         check.check((first.array, x.array), ())
     check.check_shapes([x.array for x in variables], ())
-    return MultiAdd().apply(variables)[0]
+    total: Variable = add_all(*variables)
+    return total
 
 
 def floor_divide(lhs: Any, rhs: Any) -> Variable:
@@ -308,7 +301,7 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
         if isinstance(operand, Variable):
             check_arrays((operand.array,), '_ // _')
             if operand.dtype.kind == 'c':
-                raise TypeError(f'_ // _: real numbers expected, came {operand.dtype}')
+                raise TypeError(f'_ // _: real numbers expected, got {operand.dtype}')
     if _is_number(rhs):
         quotient = as_variable(lhs).array // number_like(rhs, lhs)
     elif _is_number(lhs):
@@ -323,8 +316,8 @@ def _quotient(lhs: Any, rhs: Any) -> Any:
     try:
         numpy.broadcast_shapes(lhs.shape, rhs.shape)
     except ValueError:
-        where = 'Invalid operation is performed in: _ // _ (Forward)'
-        raise invalid('shapes that can be broadcast together', f'{lhs.shape} and {rhs.shape}', where) from None
+        expected = 'shapes that can be broadcast together'
+        raise Arguments('_ // _').misfit(expected, f'{lhs.shape} and {rhs.shape}') from None
     return lhs // rhs
 
 

@@ -31,7 +31,7 @@ def rows_of_sequences(xp: Any, *xs: Any, length: int, padding: Any) -> Any:
     several_outputs=True,
 )
 def sequences_of_rows(xp: Any, x: Any, lengths: list[int]) -> Any:
-    return tuple([row[:length] for row, length in zip(x, lengths, strict=True)])
+    return tuple([x[i, :length] for i, length in enumerate(lengths)])
 
 
 def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:

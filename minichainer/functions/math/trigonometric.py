@@ -159,7 +159,7 @@ def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
         Variable, in radians from -pi to pi.
 
     Raises:
-        InvalidType: dtypes differ or are no floats, or the shapes cannot be broadcast together.
+        InvalidType: dtypes differ or are not floats, or the shapes cannot be broadcast together.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.arctan2(np.array([0., 1.]), np.array([1., -1.])).array.round(4)
