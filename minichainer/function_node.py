@@ -174,6 +174,8 @@ class FunctionNode(Node):
         node = self._output_nodes[index]()
         if node is None:  # nobody holds this output any more: a place for its array, on the same function
             node = OutputNode(self, index, array)
+            known = self._output_nodes
+            self._output_nodes = (*known[:index], weakref.ref(node), *known[index + 1 :])
         return node
 
     def input_arrays(self) -> tuple[Any, ...]:
