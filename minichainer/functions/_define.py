@@ -27,6 +27,7 @@ Body = Callable[..., Any]
 
 def elementwise(
     *rules: Rule | None,
+    fast: Sequence[Rule | None] | None = None,
     name: str | None = None,
     label: Any = None,
     kinds: str = 'f',
@@ -38,6 +39,7 @@ def elementwise(
     Args:
         rules: one derivative rule per array argument, None where there is no derivative;
             ``rule(m, gy, ...)`` returns the gradient of that argument.
+        fast: array forms of the rules, as in :func:`primitive`.
         name: class name of its node; the function's name in camel case by default.
         label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
         kinds: dtype kinds that it takes.
@@ -60,8 +62,11 @@ def elementwise(
     array([ 0.    , -1.6646])
     """
     return lambda body: _op(
-        Primitive(body, rules, name=name, label=label, kinds=kinds, elementwise=True, mixed=mixed, on_numpy=on_numpy)
-    )
+        Primitive(
+            body, rules, fast=fast, name=name, label=label, kinds=kinds, elementwise=True, mixed=mixed,
+            on_numpy=on_numpy,
+        )
+    )  # fmt: skip
 
 
 def linear_map(

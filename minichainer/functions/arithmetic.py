@@ -54,7 +54,7 @@ def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one_or_at_origin_zero(lhs, rhs)),
-    lambda m, gy, lhs, rhs, y: gy * m.log_of_base(lhs, y) * y,
+    lambda m, gy, lhs, rhs, y: gy * _log_of_base(m, lhs, y) * y,
     mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _',
 )  # fmt: skip
 def power_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
@@ -98,7 +98,7 @@ def power_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else m.log_of_base(value, y)),
+    lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else _log_of_base(m, value, y)),
     name='PowConstVar', label=lambda value, shown: f'{_shown(shown)} ** _',
 )  # fmt: skip
 def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
@@ -146,16 +146,9 @@ ops.register_constant('one_or_at_origin_zero', _one_or_at_origin_zero)
 ops.register_constant('log_constant', _log_constant)
 
 
-def _log_of_base(xp: Any, base: Any, y: Any) -> Any:
+def _log_of_base(m: Any, base: Any, y: Any) -> Any:
     """log(base), and 0 where base ** exponent is 0: there the derivative is 0 and not 0 * -inf."""
-    return xp.log(xp.where(y == 0, 1, base)).astype(base.dtype, copy=False)
-
-
-def _log_of_base_variable(base: Any, y: Any) -> Any:
-    return ops.log(ops.where(ops.equal(y, 0), 1, base))
-
-
-ops.register('log_of_base', _log_of_base_variable, _log_of_base)
+    return m.log(m.where(m.equal(y, 0), base.dtype.type(1), base))
 
 
 def _shown(value: Any) -> str:
