@@ -160,20 +160,22 @@ class FunctionNode(Node):
         """The retained outputs as Variables at their places in the graph, in the order of ``retain_outputs``."""
         if not self._outputs_to_retain:
             return ()
-        places = [self._output_node(i) for i in self._outputs_to_retain]
-        return tuple(variable_on(y, node) for y, node in zip(self._retained_outputs, places, strict=True))
+        pairs = zip(self._retained_outputs, self._outputs_to_retain, strict=True)
+        return tuple([variable_on(y, self._output_node(i, y)) for y, i in pairs])
 
     def _applied_edges(self) -> tuple[Node, ...]:
         if self.edges is None:
             raise RuntimeError(f'{self.label} has not been applied, or it has been cut out of the graph by unchain')
         return self.edges
 
-    def _output_node(self, index: int) -> Any:
+    def _output_node(self, index: int, array: Any) -> Any:
         if self.output_count == 1:
             return self
         node = self._output_nodes[index]()
         if node is None:  # nobody holds this output any more: a place for its array, on the same function
-            node = OutputNode(self, index, self._retained_outputs[self._outputs_to_retain.index(index)])  # type: ignore[union-attr]
+            node = OutputNode(self, index, array)
+            known = self._output_nodes
+            self._output_nodes = (*known[:index], weakref.ref(node), *known[index + 1 :])
         return node
 
     def input_arrays(self) -> tuple[Any, ...]:

@@ -23,8 +23,7 @@ from minichainer.functions.activation.units import (
     softplus,
 )
 from minichainer.functions.arithmetic import absolute, add
-from minichainer.functions.array.cast import cast
-from minichainer.functions.array.conversion import copy, identity
+from minichainer.functions.array.conversion import cast, copy, identity
 from minichainer.functions.array.gathering import as_strided, diagonal, permutate, scatter_add, select_item
 from minichainer.functions.array.im2col import im2col
 from minichainer.functions.array.joining import concat, split_axis, stack

@@ -9,10 +9,9 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
-from minichainer.functions._define import elementwise
+from minichainer.functions._define import elementwise, primitive
 from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
@@ -55,7 +54,7 @@ def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one_or_at_origin_zero(lhs, rhs)),
-    lambda m, gy, lhs, rhs, y: gy * m.log_of_base(lhs, y) * y,
+    lambda m, gy, lhs, rhs, y: gy * _log_of_base(m, lhs, y) * y,
     mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _',
 )  # fmt: skip
 def power_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
@@ -99,7 +98,7 @@ def power_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else m.log_of_base(value, y)),
+    lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else _log_of_base(m, value, y)),
     name='PowConstVar', label=lambda value, shown: f'{_shown(shown)} ** _',
 )  # fmt: skip
 def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
@@ -147,23 +146,16 @@ ops.register_constant('one_or_at_origin_zero', _one_or_at_origin_zero)
 ops.register_constant('log_constant', _log_constant)
 
 
-def _log_of_base(xp: Any, base: Any, y: Any) -> Any:
+def _log_of_base(m: Any, base: Any, y: Any) -> Any:
     """log(base), and 0 where base ** exponent is 0: there the derivative is 0 and not 0 * -inf."""
-    return xp.log(xp.where(y == 0, 1, base)).astype(base.dtype, copy=False)
-
-
-def _log_of_base_variable(base: Any, y: Any) -> Any:
-    return ops.log(ops.where(ops.equal(y, 0), 1, base))
-
-
-ops.register('log_of_base', _log_of_base_variable, _log_of_base)
+    return m.log(m.where(m.equal(y, 0), base.dtype.type(1), base))
 
 
 def _shown(value: Any) -> str:
     return str(value) if not isinstance(value, numbers.Real) or value >= 0 else f'({value})'
 
 
-# --- where an operand is no Variable: a number calls for another op, an array takes the Variable's dtype ------------
+# --- where an operand is not a Variable: a number calls for another op, an array takes the dtype of the Variable ---
 def _is_number(value: Any) -> bool:
     return isinstance(value, (float, int, numpy.number, numpy.bool_))
 
@@ -186,7 +178,7 @@ def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
 
 
 def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
-    """What an operator does where one of its operands is no Variable."""
+    """What an operator does where one of its operands is not a Variable."""
 
     def call(lhs: Any, rhs: Any) -> Variable:
         if _is_number(rhs):
@@ -257,19 +249,12 @@ _power_mixed = _mixed(
 )
 
 
-class MultiAdd(FunctionNode):
-    """The sum of any number of arrays."""
-
-    takes_any_layout = True
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        total = inputs[0]
-        for x in inputs[1:]:
-            total = total + x
-        return (total,)
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        return tuple([ops.sum_to(grad_outputs[0], self._applied_edges()[i].shape) for i in target_input_indexes])
+@primitive(rule=lambda m, gy, xs_shape: (gy,) * len(xs_shape), name='MultiAdd')
+def add_all(xp: Any, *xs: Any) -> Any:
+    total = xs[0]
+    for x in xs[1:]:
+        total = total + x
+    return total
 
 
 def add(*xs: Any) -> Variable:
@@ -299,7 +284,8 @@ def add(*xs: Any) -> Variable:
         check_arrays((x.array,), 'MultiAdd')
         check.check((first.array, x.array), ())
     check.check_shapes([x.array for x in variables], ())
-    return MultiAdd().apply(variables)[0]
+    total: Variable = add_all(*variables)
+    return total
 
 
 def floor_divide(lhs: Any, rhs: Any) -> Variable:
@@ -308,7 +294,7 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
         if isinstance(operand, Variable):
             check_arrays((operand.array,), '_ // _')
             if operand.dtype.kind == 'c':
-                raise TypeError(f'_ // _: real numbers expected, came {operand.dtype}')
+                raise TypeError(f'_ // _: real numbers expected, got {operand.dtype}')
     if _is_number(rhs):
         quotient = as_variable(lhs).array // number_like(rhs, lhs)
     elif _is_number(lhs):
@@ -323,8 +309,8 @@ def _quotient(lhs: Any, rhs: Any) -> Any:
     try:
         numpy.broadcast_shapes(lhs.shape, rhs.shape)
     except ValueError:
-        where = 'Invalid operation is performed in: _ // _ (Forward)'
-        raise invalid('shapes that can be broadcast together', f'{lhs.shape} and {rhs.shape}', where) from None
+        expected = 'shapes that can be broadcast together'
+        raise Arguments('_ // _').misfit(expected, f'{lhs.shape} and {rhs.shape}') from None
     return lhs // rhs
 
 

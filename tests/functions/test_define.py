@@ -252,7 +252,7 @@ def test_wrong_dtypes_and_shapes_are_named() -> None:
         user_hypotenuse(np.ones(2, 'f'), np.ones(2))
     with pytest.raises(InvalidType, match=r'(?s)UserHypotenuse.*broadcast.*\(2,\) and \(3,\)'):
         user_hypotenuse(np.ones(2), np.ones(3))
-    with pytest.raises(InvalidType, match=r'(?s)user_norm.*axis < 1.*axis = 1'):
+    with pytest.raises(InvalidType, match=r'(?s)UserNorm.*axis < 1.*axis = 1'):
         user_norm(np.ones(3), axis=1)
 
 

@@ -10,9 +10,9 @@ import numpy
 from minichainer import ops
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.sigmoidal import tanh
-from minichainer.functions.math._scipy import special
 from minichainer.functions.math.special import erf
 from minichainer.kernels import gelu as kernels
+from minichainer.kernels._scipy import special
 from minichainer.variable import Variable, as_variable
 
 _ROOT_2 = math.sqrt(2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer import ops
 from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array.joining import stack
 from minichainer.functions.array.selection import take
@@ -29,20 +28,16 @@ def images_of_rows(xp: Any, rows: Any, shape: tuple[int, ...]) -> Any:
     return rows[:-1].reshape(batch, height, width, channels).transpose(0, 3, 1, 2)
 
 
-def _products_of_rows_of_arrays(xp: Any, gy: Any, values: Any) -> Any:
+def _weights_gradient(xp: Any, gy: Any, values: Any) -> Any:
     return xp.einsum('nc,knc->kn', gy, values)[:, :, None]
 
 
-ops.register(
-    'products_of_rows',
-    lambda gy, values: ops.sum(gy * values, (2,), True),
-    _products_of_rows_of_arrays,
-)
-
-
 @primitive(
-    rule=(lambda m, gy, weights: gy * weights, lambda m, gy, values: m.products_of_rows(gy, values)), kinds='f', name='WeightedRows'
-)  # fmt: skip
+    rule=(lambda m, gy, weights: gy * weights, lambda m, gy, values: m.sum(gy * values, (2,), True)),
+    fast=(None, _weights_gradient),
+    kinds='f',
+    name='WeightedRows',
+)
 def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
     """Sums rows (K, N, C) with weights (K, N, 1) over the first axis."""
     total = values[0] * weights[0]

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise, linear_map
 from minichainer.functions.array._indexing import index_of, is_basic
@@ -29,11 +29,7 @@ def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
         result = xp.zeros(shape, x.dtype)
         result[slices] = x
         return result
-    if xp is numpy:
-        return scattering.scattered(x, slices, shape)
-    result = xp.zeros(shape, x.dtype)
-    xp.add.at(result, slices, x)
-    return result
+    return scattering.scattered(xp, x, slices, shape)
 
 
 def get_item(x: Any, slices: Any) -> Variable:
@@ -104,10 +100,7 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
 
 def _check_condition(mask: Any) -> None:
     if getattr(mask, 'dtype', None) != numpy.bool_:
-        raise invalid(
-            'condition.dtype == bool', f'{getattr(mask, "dtype", type(mask).__name__)}',
-            'Invalid operation is performed in: Where (Forward)',
-        )  # fmt: skip
+        raise Arguments('Where').misfit('condition.dtype == bool', f'{getattr(mask, "dtype", type(mask).__name__)}')
 
 
 def _as_variables(x: Any, y: Any, xp: Any) -> tuple[Variable, Variable]:
@@ -123,7 +116,7 @@ def _as_variables(x: Any, y: Any, xp: Any) -> tuple[Variable, Variable]:
 
 @elementwise(
     lambda m, gy, mask: m.masked(gy, mask), lambda m, gy, mask: m.masked(gy, ~mask), name='Where', kinds='fiub'
-)  # fmt: skip
+)
 def _choose(xp: Any, x: Any, y: Any, mask: Any) -> Any:
     return kernels.chosen(xp, mask, x, y)
 

@@ -31,15 +31,9 @@ def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
 @linear_map(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
 def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int, ...]) -> Any:
     """The matrix of this shape to whose row i all rows with number i are added."""
-    dtype = rows.dtype
     if ignored is not None:
         ids, rows = ids[~ignored], rows[~ignored]
-    rows = rows.reshape(ids.size, shape[1]).astype('f' if dtype.char == 'e' else dtype, copy=False)
-    if xp is numpy:
-        return sums_of_rows(rows, ids.reshape(-1), shape[0]).astype(dtype, copy=False)
-    matrix = xp.zeros(shape, rows.dtype)
-    xp.add.at(matrix, ids.reshape(-1), rows)
-    return matrix.astype(dtype, copy=False)
+    return sums_of_rows(xp, rows.reshape(ids.size, shape[1]), ids.reshape(-1), shape[0])
 
 
 def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:

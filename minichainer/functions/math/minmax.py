@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._checks import check_number
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable
+
+_clip = Arguments('Clip', 'clip')
 
 
 def _greater_equal(xp: Any, x: Any, y: Any) -> Any:
@@ -88,7 +90,7 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
 
     Raises:
         ValueError: ``x_min`` is not less than ``x_max``, or both are None.
-        TypeError: one of them is no number.
+        TypeError: one of them is not a number.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.clip(np.array([-2., 0.5, 9.]), -1., 1.)
@@ -96,11 +98,11 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
     """
     for name, value in (('x_min', x_min), ('x_max', x_max)):
         if value is not None:
-            check_number(value, 'clip', name)
+            _clip.number(value, name)
     if x_min is None and x_max is None:
         raise ValueError('clip: at least one of x_min and x_max must be given')
     low = -float('inf') if x_min is None else x_min
     high = float('inf') if x_max is None else x_max
     if not low < high:
-        raise ValueError(f'clip: x_min < x_max expected, came x_min={x_min}, x_max={x_max}')
+        raise ValueError(f'clip: x_min < x_max expected, got x_min={x_min}, x_max={x_max}')
     return clip_between(x, low, high)

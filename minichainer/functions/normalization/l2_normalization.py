@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
-from minichainer.functions._reduce import kept_shape, normalize_axis
+from minichainer.functions._reduce import kept_shape
 from minichainer.functions.normalization._common import check_eps, check_float
 from minichainer.variable import Variable, as_variable
 
@@ -71,7 +72,7 @@ def normalize(x: Any, eps: float = 1e-5, axis: Any = 1) -> Variable:
     x = as_variable(x)
     check_float(_LABEL, x=x)
     check_eps(_LABEL, eps)
-    axes = normalize_axis(axis, x.ndim, _LABEL)
+    axes = Arguments(_LABEL).axes(axis, x.shape)
     if axes is None:
         axes = tuple(range(x.ndim))
     y: Variable = unit_vectors(x, eps, axes)
