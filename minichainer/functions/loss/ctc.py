@@ -13,7 +13,7 @@ from minichainer.differentiate import grad
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.joining import concat, stack
 from minichainer.functions.array.selection import masked, where
 from minichainer.functions.loss._common import reduced, reduced_array
@@ -54,7 +54,7 @@ def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
     A sequence that no alignment fits has loss 0 here, so that its derivatives are 0.
     """
     xp = get_array_module(x.array)
-    log_p = log_softmax(cast(x, numpy.promote_types(x.dtype, 'f')), axis=2)
+    log_p = log_softmax(as_dtype(x, numpy.promote_types(x.dtype, 'f')), axis=2)
     rows, no_way = xp.arange(len(ways.path))[:, None], log_p.dtype.type(_NO_WAY)
     barred = [Variable(xp.full((len(ways.path), width), no_way)) for width in (1, 2)]
     state = where(xp.arange(ways.path.shape[1]) < 2, log_p[0][rows, ways.path], no_way)
@@ -65,7 +65,7 @@ def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
         state = where((t < ways.lengths)[:, None], arrived + log_p[t][rows, ways.path], state)
     losses = -logsumexp(where(ways.is_last, state, no_way), 1)
     fits = (losses.array < -0.5 * _NO_WAY) & (ways.lengths > 0)
-    return cast(reduced(masked(losses, fits), reduce), x.dtype)
+    return as_dtype(reduced(masked(losses, fits), reduce), x.dtype)
 
 
 def connectionist_temporal_classification(

@@ -11,7 +11,7 @@ from minichainer.backend import get_array_module
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax, softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels import cross_entropy as kernels
@@ -26,8 +26,8 @@ def _rule(m: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
     xp = get_array_module(x.array)
     if samples.scale is not None:
         gy = broadcast_to(gy, samples.labels.shape)
-    coefficients = kernels.coefficients_of(cast(gy, residual.normalizer.dtype), samples)
-    coefficients = broadcast_to(expand_dims(cast(coefficients, x.dtype), 1), x.shape)
+    coefficients = kernels.coefficients_of(as_dtype(gy, residual.normalizer.dtype), samples)
+    coefficients = broadcast_to(expand_dims(as_dtype(coefficients, x.dtype), 1), x.shape)
     return (m.exp(log_softmax(x)) - kernels.one_hot(xp, samples, x.shape, x.dtype)) * coefficients
 
 
@@ -164,7 +164,7 @@ def _soft_target_loss(x: Variable, t: Variable, class_weight: Any, reduce: str, 
     if x.shape != t.shape or x.dtype.kind != 'f' or x.ndim < 2:
         raise _arguments.misfit('float x and t of one shape (B, C, ...)', described(x, t))
     if t.dtype != x.dtype:
-        t = cast(t, x.dtype)
+        t = as_dtype(t, x.dtype)
     log_p = log_softmax(x)
     if kind == 'kl-divergence':
         log_p = log_p - ops.log(ops.clip_between(t, numpy.finfo(t.dtype).tiny, float('inf')))
