@@ -19,7 +19,7 @@ def angle_gradient(xp: Any, gy: Any, x: Any, other: Any) -> Any:
     return gy * (other / distance / distance)
 
 
-@angle_gradient.on('numpy')
+@angle_gradient.on('numpy', declines=True)
 def _angle_gradient_numpy(xp: Any, gy: Any, x: Any, other: Any) -> Any:
     if x.size < _MANY:
         return DECLINED

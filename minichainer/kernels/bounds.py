@@ -24,7 +24,7 @@ def above(xp: Any, x: Any, low: Any) -> Any:
     return xp.maximum(x, low)
 
 
-@above.on('numpy')
+@above.on('numpy', declines=True)
 def _above_numpy(xp: Any, x: Any, low: Any) -> Any:
     return DECLINED if x.size < _MANY else numpy.clip(x, low, numpy.inf)  # with None it would be maximum
 
@@ -35,7 +35,7 @@ def below(xp: Any, x: Any, high: Any) -> Any:
     return xp.minimum(x, high)
 
 
-@below.on('numpy')
+@below.on('numpy', declines=True)
 def _below_numpy(xp: Any, x: Any, high: Any) -> Any:
     return DECLINED if x.size < _MANY else numpy.clip(x, -numpy.inf, high)
 
@@ -46,7 +46,7 @@ def between(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return xp.minimum(xp.maximum(x, low), high)
 
 
-@between.on('numpy')
+@between.on('numpy', declines=True)
 def _between_numpy(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return DECLINED if x.size < _MANY else numpy.clip(x, low, high)
 
@@ -57,7 +57,7 @@ def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     return xp.fmod(x, divisor)
 
 
-@fmod.on('numpy')
+@fmod.on('numpy', declines=True)
 def _fmod_numpy(xp: Any, x: Any, divisor: Any) -> Any:
     if x.dtype.char != 'f' or x.size < _MANY or getattr(divisor, 'shape', ()) != x.shape:
         return DECLINED

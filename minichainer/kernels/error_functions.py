@@ -41,7 +41,7 @@ def erf(xp: Any, x: Any) -> Any:
     return special(xp).erf(x)
 
 
-@erf.on('numpy')
+@erf.on('numpy', declines=True)
 def _erf_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_erf, x)
 
@@ -52,7 +52,7 @@ def erfc(xp: Any, x: Any) -> Any:
     return special(xp).erfc(x)
 
 
-@erfc.on('numpy')
+@erfc.on('numpy', declines=True)
 def _erfc_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_erfc, x)
 
@@ -63,7 +63,7 @@ def ndtr(xp: Any, x: Any) -> Any:
     return special(xp).ndtr(x)
 
 
-@ndtr.on('numpy')
+@ndtr.on('numpy', declines=True)
 def _ndtr_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_ndtr, x)
 
@@ -74,7 +74,7 @@ def erfinv(xp: Any, x: Any) -> Any:
     return special(xp).erfinv(x)
 
 
-@erfinv.on('numpy')
+@erfinv.on('numpy', declines=True)
 def _erfinv_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_erfinv, x)
 

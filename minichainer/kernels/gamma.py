@@ -26,7 +26,7 @@ def polygamma(xp: Any, n: Any, x: Any) -> Any:
     return special(xp).polygamma(n, x)
 
 
-@polygamma.on('numpy')
+@polygamma.on('numpy', declines=True)
 def _polygamma_numpy(xp: Any, n: Any, x: Any) -> Any:
     if x.size < _MANY or x.dtype.char != 'f' or not numpy.all(numpy.equal(n, 1)) or not (x > 0).all():
         return DECLINED

@@ -21,7 +21,7 @@ def maximum(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return x.max(axis=axis, keepdims=keepdims)
 
 
-@maximum.on('numpy')
+@maximum.on('numpy', declines=True)
 def _maximum_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return _by_slices(numpy.maximum, x, axis, keepdims)
 
@@ -32,7 +32,7 @@ def minimum(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return x.min(axis=axis, keepdims=keepdims)
 
 
-@minimum.on('numpy')
+@minimum.on('numpy', declines=True)
 def _minimum_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return _by_slices(numpy.minimum, x, axis, keepdims)
 
@@ -43,7 +43,7 @@ def total(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return x.sum(axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
-@total.on('numpy')
+@total.on('numpy', declines=True)
 def _total_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return _by_slices(numpy.add, x, axis, keepdims)
 

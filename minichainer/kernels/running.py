@@ -24,7 +24,7 @@ def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _flipped(xp.cumsum(_flipped(x, axis, flip), axis=axis), axis, flip)
 
 
-@running_sum.on('numpy')
+@running_sum.on('numpy', declines=True)
 def _running_sum_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _by_rows(numpy.add, x, axis, flip)
 
@@ -35,7 +35,7 @@ def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _flipped(xp.cumprod(_flipped(x, axis, flip), axis=axis), axis, flip)
 
 
-@running_product.on('numpy')
+@running_product.on('numpy', declines=True)
 def _running_product_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _by_rows(numpy.multiply, x, axis, flip)
 
@@ -56,7 +56,7 @@ def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
     return _flipped(s, axis, flip)
 
 
-@recurrence.on('numpy')
+@recurrence.on('numpy', declines=True)
 def _recurrence_numpy(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
     if not has_long_rows(g, axis):
         return DECLINED

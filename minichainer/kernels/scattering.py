@@ -32,7 +32,7 @@ def scattered(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) 
     return result
 
 
-@scattered.on('numpy')
+@scattered.on('numpy', declines=True)
 def _scattered_numpy(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     axis = _axis_of_numbers(slices) if x.size >= _MANY and x.dtype.char in 'fd' else None
     if axis is None:
@@ -54,7 +54,7 @@ def added_at(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
     return result
 
 
-@added_at.on('numpy')
+@added_at.on('numpy', declines=True)
 def _added_at_numpy(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
     return a + scattered(xp, b, slices, a.shape) if b.size >= _MANY else DECLINED
 
@@ -87,7 +87,7 @@ def sums_of_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     return result
 
 
-@sums_of_rows.on('numpy')
+@sums_of_rows.on('numpy', declines=True)
 def _sums_of_rows_numpy(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     if rows.size < _MANY or rows.dtype.char not in 'fd':
         return DECLINED

@@ -31,7 +31,7 @@ def masked(xp: Any, x: Any, mask: Any) -> Any:
     return xp.where(mask, x, xp.zeros((), x.dtype))
 
 
-@masked.on('numpy')
+@masked.on('numpy', declines=True)
 def _masked_numpy(xp: Any, x: Any, mask: Any) -> Any:
     bits = _BITS.get(x.dtype)
     if bits is None or mask.size < _MANY or not _covers(mask, x):
@@ -55,7 +55,7 @@ def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
     return xp.where(mask, x, y)
 
 
-@chosen.on('numpy')
+@chosen.on('numpy', declines=True)
 def _chosen_numpy(xp: Any, mask: Any, x: Any, y: Any) -> Any:
     bits = _BITS.get(x.dtype)
     if bits is None or x.dtype != y.dtype or mask.size < _MANY or not (_covers(mask, x) and _covers(mask, y)):

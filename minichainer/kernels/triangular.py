@@ -17,7 +17,7 @@ def lower_inverse(xp: Any, a: Any) -> Any:
     return xp.linalg.inv(a)
 
 
-@lower_inverse.on('numpy')
+@lower_inverse.on('numpy', declines=True)
 def _lower_inverse_numpy(xp: Any, a: Any) -> Any:
     if len(a) < _LARGE or a.dtype.char not in 'fd':
         return DECLINED

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer.errors import NotSetUpError
-from minichainer.link import Link
+from minichainer.link.link import Link
 from minichainer.optimizer.hooks import HookSet
 from minichainer.optimizer.loss_scaling import LossScaling
 from minichainer.optimizer.rule import UpdateRule, expect_like

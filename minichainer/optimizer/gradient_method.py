@@ -8,7 +8,7 @@ from itertools import repeat
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
-from minichainer.link import Link
+from minichainer.link.link import Link
 from minichainer.optimizer.base import Optimizer
 from minichainer.optimizer.declarations import (
     DeclaredHyperparameter,
