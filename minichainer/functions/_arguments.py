@@ -9,13 +9,18 @@ one :class:`Arguments` per op, which knows what to call it:
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
+import sys
 from typing import Any
 
 import numpy
 
 from minichainer.utils.type_check import InvalidType
+
+#: The largest size, stride or padding along an axis: what is computed of such numbers is still an int of NumPy.
+MOST = 2**31 - 1
 
 
 class Arguments:
@@ -114,7 +119,14 @@ class Arguments:
             raise self.wrong_type(f'an int or {n} ints', name, value) from None
         if any(v < least for v in ints):
             raise self.wrong_value(f'at least {least}', name, value)
+        if any(v > MOST for v in ints):
+            raise self.wrong_value(f'at most {MOST}', name, value)
         return ints
+
+    def addressable(self, shape: tuple[int, ...], itemsize: int = 8) -> None:
+        """Raises ValueError where an array has more bytes than there are addresses: NumPy does not always look."""
+        if math.prod([n or 1 for n in shape]) * itemsize > sys.maxsize:
+            raise ValueError(f'{self.name}: an array of shape {shape} is too big for any memory; pass smaller numbers')
 
     # --- arrays and Variables ----------------------------------------------------------------------------------
     def floats(self, *arrays: Any, name: str = 'x') -> None:

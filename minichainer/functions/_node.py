@@ -32,6 +32,8 @@ class PrimitiveNode(FunctionNode):
     static: tuple[Any, ...] = ()
     #: Which inputs need a gradient in the step under way.
     wanted_inputs: tuple[bool, ...] = ()
+    #: Of several outputs, which have an upstream gradient in the step under way.
+    given_outputs: tuple[bool, ...] = ()
     _residual: Any = None
     #: Shapes and dtypes of several outputs.
     _output_kinds: Sequence[tuple[Any, Any]] = ()
@@ -55,7 +57,7 @@ class PrimitiveNode(FunctionNode):
         return y if isinstance(y, tuple) else (y,)
 
     def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
-        several = len(outputs) > 1
+        several = self.spec.several_outputs
         if several:
             self._output_kinds = [(y.shape, y.dtype) for y in outputs]
         residual, self._residual = self._residual, None
@@ -74,15 +76,17 @@ class PrimitiveNode(FunctionNode):
 
     def outputs_as_variables(self, y: Any) -> Any:
         """The saved result at its place in the graph; a tuple where there are several outputs."""
-        if self.output_count == 1:
+        if not self.spec.several_outputs:
             return variable_on(y, self)
+        if len(y) == 1:
+            return (variable_on(y[0], self),)
         return tuple([variable_on(array, self._output_node(i)) for i, array in enumerate(y)])
 
     # --- backward ----------------------------------------------------------------------------------------------
     def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
-        gy = self._filled(gradient) if self.output_count > 1 else gradient
         spec, edges = self.spec, self._applied_edges()
-        xp = get_array_module(gy[0] if self.output_count > 1 else gy)
+        gy = self._gy(gradient if self.output_count > 1 else (gradient,))
+        xp = get_array_module(gy[0] if spec.several_outputs else gy)
         self.wanted_inputs = tuple([is_wanted(edge, wanted) for edge in edges])
         if len(spec.array_rules) == 1 and (spec.joint or spec.joint_fast):
             found = self._by_array_rule(0, xp, gy)
@@ -98,8 +102,13 @@ class PrimitiveNode(FunctionNode):
         m = spec.array_evaluators[index].on(xp)
         return spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])  # type: ignore[misc]
 
-    def _filled(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
-        """The upstream gradients, zeros for outputs without one."""
+    def _gy(self, gradients: Sequence[Any]) -> Any:
+        """What rules get as ``gy``; of several outputs a tuple, with zeros for outputs without a gradient."""
+        if not self.spec.several_outputs:
+            return gradients[0]
+        self.given_outputs = tuple([g is not None for g in gradients])
+        if all(self.given_outputs):
+            return tuple(gradients)
         known = next(g for g in gradients if g is not None)
         xp = get_array_module(getattr(known, 'array', known))
         pairs = zip(gradients, self._output_kinds, strict=True)
@@ -115,11 +124,15 @@ class PrimitiveNode(FunctionNode):
                 f'backward of {self.label} returned a wrong number of gradients\n'
                 f'Expect: {len(edges)}\nActual: {len(found)}'
             )
-        triples = zip(found, edges, self.wanted_inputs, strict=True)
-        return [self.conform(gx, edge) if needed else None for gx, edge, needed in triples]
+        fitted = []
+        for gx, edge, needed in zip(found, edges, self.wanted_inputs, strict=True):
+            if gx.__class__ is not _ndarray or gx.shape != edge.shape or gx.dtype is not edge.dtype:
+                gx = self.conform(gx, edge) if needed else None
+            fitted.append(gx if needed else None)
+        return fitted
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
-        gy = self._filled(grad_outputs) if self.output_count > 1 else grad_outputs[0]
+        gy = self._gy(grad_outputs)
         spec, edges = self.spec, self._applied_edges()
         self.wanted_inputs = tuple([i in target_input_indexes for i in range(len(edges))])
         if spec.joint:
@@ -169,7 +182,7 @@ def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
 # --- the usual cases, written out -----------------------------------------------------------------------------------
 def pullback_of(spec: Primitive) -> Callable[..., Any] | None:
     """A quicker form of ``PrimitiveNode.pullback``, where each gradient needs nothing but what is saved."""
-    if spec.joint or spec.joint_fast or spec.variadic or not all(spec.needs_saved_only):
+    if spec.several_outputs or spec.joint or spec.joint_fast or spec.variadic or not all(spec.needs_saved_only):
         return None
     if len(spec.rules) == 1 and spec.takes_saved[0] and spec.array_rules[0] is not None:
         return _unary_pullback(spec)

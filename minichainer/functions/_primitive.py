@@ -247,10 +247,12 @@ class Primitive:
             return lambda node: getattr(node.edges[index], what)
         if name == 'wanted':
             return lambda node: node.wanted_inputs
+        if name == 'given':
+            return lambda node: node.given_outputs
         raise TypeError(
             f'rule of {self.body.__name__}: unknown parameter {name!r}; expected one of '
             f'{[*self.arguments, "y", *[p.name for p in self.static_parameters]]}, <argument>_shape, '
-            '<argument>_dtype, residual, wanted'
+            '<argument>_dtype, residual, wanted, given'
         )
 
 
