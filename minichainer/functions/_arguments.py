@@ -126,7 +126,9 @@ class Arguments:
     def addressable(self, shape: tuple[int, ...], itemsize: int = 8) -> None:
         """Raises ValueError where an array has more bytes than there are addresses: NumPy does not always look."""
         if math.prod([n or 1 for n in shape]) * itemsize > sys.maxsize:
-            raise ValueError(f'{self.name}: an array of shape {shape} is too big for any memory; pass smaller numbers')
+            raise ValueError(
+                f'{self.name}: an array of shape {shape} is too big for any memory; pass smaller numbers'
+            )
 
     # --- arrays and Variables ----------------------------------------------------------------------------------
     def floats(self, *arrays: Any, name: str = 'x') -> None:

@@ -120,8 +120,8 @@ def primitive(
             ``rule(m, gy, ...)``; a single callable returns the gradients of all arrays, as a tuple where there are
             several. ``gy`` is a tuple where there are several outputs, with zeros for outputs without a gradient.
             Further parameters name what it needs: arguments, the result ``y``, ``x_shape``, ``x_dtype``, ``wanted``
-            (for each array, whether its gradient is needed), ``given`` (for each of several outputs, whether it has an
-            upstream gradient), ``residual``.
+            (for each array, whether its gradient is needed), ``given`` (for each of several outputs, whether it has
+            an upstream gradient), ``residual``.
         fast: ``fast(xp, gy, ...)``, the gradients computed on raw arrays where that is quicker than the rule; one for
             all arrays, or a tuple as for ``rule``, with None where the rule is evaluated. It is used in ordinary
             backward. With one, the rule may be written in differentiable functions alone.
