@@ -215,13 +215,13 @@ def _lenient(shape: tuple[int, ...], wide: tuple[int, ...]) -> tuple[tuple[int, 
 
 
 def _check(q: Variable, k: Variable, v: Variable) -> None:
-    given = described(q, k, v)
+    expected = 'query (..., L, E), key (..., S, E) and value (..., S, F)'
     if not q.dtype == k.dtype == v.dtype or q.dtype.kind != 'f':
-        raise _arguments.misfit('float query, key and value of one dtype', given)
+        raise _arguments.misfit('float query, key and value of one dtype', described(q, k, v))
     if min(q.ndim, k.ndim, v.ndim) < 2:
-        raise _arguments.misfit('query (..., L, E), key (..., S, E) and value (..., S, F)', given)
+        raise _arguments.misfit(expected, described(q, k, v))
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
-        raise _arguments.misfit('query (..., L, E), key (..., S, E) and value (..., S, F) with common E and S', given)
+        raise _arguments.misfit(f'{expected} with common E and S', described(q, k, v))
 
 
 def _broadcast_lead(*variables: Variable) -> list[Variable]:
