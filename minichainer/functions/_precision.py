@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions.array.conversion import cast
 
+def in_float32(m: Any, x: Any) -> Any:
+    """An array or Variable of float16 in float32; any other as it is. Gradients are cast back by ``PrimitiveNode``.
 
-def in_float32(x: Any) -> Any:
-    """A Variable of float16 in float32; any other as it is. ``PrimitiveNode`` casts the gradients back."""
-    return cast(x, 'f') if x.dtype.char == 'e' else x
+    Args:
+        m: that of a rule; outside of rules, :mod:`minichainer.ops`.
+        x: the array or Variable.
+    """
+    return m.cast(x, 'f') if x.dtype.char == 'e' else x

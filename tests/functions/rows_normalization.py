@@ -372,8 +372,8 @@ ROWS = [
         errors=(
             bad('wrong kind', lambda: F.local_response_normalization(z(2, 3, dtype='i')), InvalidType, 'int32'),
             bad('axes', lambda: F.local_response_normalization(z(3)), InvalidType, 'x.ndim >= 2', '(3,)'),
-            bad('n', lambda: F.local_response_normalization(z(2, 3), n=2.5), TypeError, 'n must be an int', 'float'),
-            bad('negative n', lambda: F.local_response_normalization(z(2, 3), n=-3), ValueError, 'came -3'),
+            bad('n', lambda: F.local_response_normalization(z(2, 3), n=2.5), TypeError, 'int expected as n', '2.5'),
+            bad('negative n', lambda: F.local_response_normalization(z(2, 3), n=-3), ValueError, 'least 0', 'got -3'),
         ),
     ),
     Row(

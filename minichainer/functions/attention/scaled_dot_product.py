@@ -31,7 +31,7 @@ def _rule(
     m: Any, gy: Any, xs: Any, wanted: Any, allowed: Any, dropped: Any, causal: bool, scale: float
 ) -> tuple[Any, ...]:
     """The composition of ops; the fast form computes the weights again, block by block."""
-    inputs = [in_float32(x) for x in xs]
+    inputs = [in_float32(m, x) for x in xs]
     q, k, v = inputs[:3]
     gy = cast(gy, q.dtype)
     weights = _weights(q, k, inputs[3] if len(inputs) == 4 else allowed, causal, scale)
