@@ -19,6 +19,9 @@ import numpy
 
 from minichainer.utils.type_check import InvalidType
 
+#: The largest size, stride or padding along an axis: what is computed of such numbers is still an int of NumPy.
+MOST = 2**31 - 1
+
 
 class Arguments:
     """The checks of one op.
@@ -116,6 +119,8 @@ class Arguments:
             raise self.wrong_type(f'an int or {n} ints', name, value) from None
         if any(v < least for v in ints):
             raise self.wrong_value(f'at least {least}', name, value)
+        if any(v > MOST for v in ints):
+            raise self.wrong_value(f'at most {MOST}', name, value)
         return ints
 
     def addressable(self, shape: tuple[int, ...], itemsize: int = 8) -> None:

@@ -78,6 +78,8 @@ class PrimitiveNode(FunctionNode):
         """The saved result at its place in the graph; a tuple where there are several outputs."""
         if not self.spec.several_outputs:
             return variable_on(y, self)
+        if len(y) == 1:
+            return (variable_on(y[0], self),)
         return tuple([variable_on(array, self._output_node(i, array)) for i, array in enumerate(y)])
 
     # --- backward ----------------------------------------------------------------------------------------------

@@ -113,7 +113,11 @@ def _or_else(body: Body, other: Body) -> Body:
 def _widened(body: Body) -> Body:
     @functools.wraps(body)
     def in_float32(xp: Any, *args: Any, **kwargs: Any) -> Any:
-        if not any(_is_half(x) for x in args):
+        for x in args:
+            dtype = getattr(x, 'dtype', None)
+            if dtype is not None and dtype.char == 'e':
+                break
+        else:
             return body(xp, *args, **kwargs)
         result = body(xp, *[x.astype('f') if _is_half(x) else x for x in args], **kwargs)
         return tuple(map(_narrow, result)) if isinstance(result, tuple) else _narrow(result)

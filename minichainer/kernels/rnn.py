@@ -6,13 +6,16 @@ is one too; the loop over steps is left with the product with the state and the 
 the gradient does not depend on later steps is computed for all steps at once, before the loop.
 
 Logistic sigmoids are computed as :math:`\\sigma(z) = (1 + \\tanh(z / 2)) / 2`, so that one call of tanh serves all
-gates; multiplying by 1/2 is exact. Arrays are float32 or float64.
+gates; multiplying by 1/2 is exact. Inside, arrays are float32 or float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.precision import in_float32
 
 #: First and last row of each step, in the order in which the steps are computed.
 Spans = Sequence[tuple[int, int]]
@@ -330,7 +333,90 @@ def layer_backward(
     return gx, Weights(gz.T.dot(x), ga.T.dot(saved[0]), gbx, gbh)
 
 
+class Layers(NamedTuple):
+    """What :func:`layers_backward` needs: of each layer and direction its weights, input, and what its cell saves."""
+
+    weights: Sequence[Weights]
+    inputs: Sequence[Any]
+    saved: Sequence[Any]
+    sizes: Sequence[int]
+    directions: int
+
+
+def layers_forward(
+    xp: Any, cell: Cell, weights: Sequence[Weights], masks: Any, states: Any, steps: Sequence[Any], directions: int
+) -> tuple[list[Any], Any, Layers]:
+    """Layers above each other, each in one or both directions.
+
+    Args:
+        xp: numpy or cupy.
+        cell: what a step computes.
+        weights: the parameters of each layer and direction.
+        masks: for each of them the factors of its packed inputs, or None.
+        states: arrays ``(layers * directions, batch, units)``.
+        steps: the inputs ``(size, inputs)`` of each step.
+        directions: 1 or 2.
+
+    Returns:
+        The last states, the outputs of the last layer ``(rows, directions * units)``, and what
+        :func:`layers_backward` needs. Arrays of float16 are computed, and returned, in float32.
+    """
+    last = [xp.array(in_float32(s), order='C') for s in states]
+    units, sizes = last[0].shape[2], [len(step) for step in steps]
+    y = xp.concatenate(steps) if steps else xp.empty((0, weights[0].x.shape[1]))
+    y = y.astype(last[0].dtype, copy=False)
+    inputs, saved = [], []
+    for begin in range(0, len(weights), directions):
+        x, y = y, xp.empty((len(y), directions * units), y.dtype)
+        for direction in range(directions):
+            at = begin + direction
+            inputs.append(x if masks[at] is None else x * masks[at])
+            part = y[:, direction * units : (direction + 1) * units]
+            first, spans = [s[at] for s in last], spans_of(sizes, direction == 1)
+            saved.append(layer_forward(xp, cell, weights[at], inputs[at], first, part, spans))
+    return last, y, Layers(weights, inputs, saved, sizes, directions)
+
+
+def layers_backward(
+    xp: Any, cell: Cell, layers: Layers, masks: Any, gstates: Any, gsteps: Any, wanted: tuple[bool, bool]
+) -> tuple[list[Any], list[Weights | None], Any]:
+    """Gradients of :func:`layers_forward`.
+
+    Args:
+        xp: numpy or cupy.
+        cell: what a step computes.
+        layers: what :func:`layers_forward` gives.
+        masks: as in :func:`layers_forward`.
+        gstates: gradients of the last states.
+        gsteps: those of the outputs at each step.
+        wanted: whether the gradients of the inputs, and those of the parameters, are wanted.
+
+    Returns:
+        Gradients of the states, of the parameters of each layer and direction, and of the packed inputs.
+    """
+    dtype, units = layers.weights[0].x.dtype, gstates[0].shape[2]
+    gstates = [xp.array(g, dtype=dtype, order='C') for g in gstates]
+    gy = xp.concatenate(gsteps) if gsteps else xp.zeros((0, layers.directions * units))
+    gy = gy.astype(dtype, copy=False)
+    gradients: list[Any] = [None] * len(layers.weights)
+    for begin in reversed(range(0, len(gradients), layers.directions)):
+        gx: Any = None
+        for direction in reversed(range(layers.directions)):
+            at = begin + direction
+            part = gy[:, direction * units : (direction + 1) * units]
+            found, gradients[at] = layer_backward(
+                xp, cell, layers.weights[at], layers.inputs[at], layers.saved[at], part, [g[at] for g in gstates],
+                spans_of(layers.sizes, direction == 1), (begin > 0 or wanted[0], wanted[1]),
+            )  # fmt: skip
+            if found is not None and masks[at] is not None:
+                found *= masks[at]
+            gx = found if gx is None else gx + found
+        gy = gx
+    return gstates, gradients, gy
+
+
 # --- cells on their own ---------------------------------------------------------------------------------------------
+@kernel(widens=True)
 def gated_sum(xp: Any, z: Any, cells: Sequence[Any], inputs: int) -> tuple[Any, Any, tuple[Any, ...]]:
     r"""The cell :math:`c = \sum_k \sigma(z_k) u_k,\; h = \sigma(z_o) \tanh c`.
 
@@ -358,6 +444,7 @@ def gated_sum(xp: Any, z: Any, cells: Sequence[Any], inputs: int) -> tuple[Any, 
     return c, z[last] * squashed, (z, terms, squashed)
 
 
+@kernel(widens=True)
 def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tuple[Any, list[Any]]:
     """Gradients of :func:`gated_sum` for z and for each cell; ``gc`` and ``gh`` are not changed, nor is ``saved``."""
     z, terms, squashed = saved
