@@ -12,7 +12,7 @@ from minichainer.configuration import config
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions.activation.softmax import softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.selection import masked
 from minichainer.functions.array.shape import broadcast_to, sum_to
 from minichainer.functions.math.matmul import matrix_product
@@ -70,9 +70,9 @@ class ScaledDotProductAttention(FunctionNode):
         return [gradients[i] for i in indexes]
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        inputs = [cast(x, 'f') if x.dtype.char == 'e' else x for x in self.get_retained_inputs()]
+        inputs = [as_dtype(x, 'f') if x.dtype.char == 'e' else x for x in self.get_retained_inputs()]
         q, k, v = inputs[:3]
-        gy = cast(grad_outputs[0], q.dtype)
+        gy = as_dtype(grad_outputs[0], q.dtype)
         weights = _weights(q, k, _mask_of(inputs, self.allowed), self.causal, self.scale)
         gweights = matrix_product(gy, v, False, True)
         dropped = weights
@@ -87,7 +87,7 @@ class ScaledDotProductAttention(FunctionNode):
             lambda: sum_to(gscores, inputs[3].shape),
         )
         edges = self._applied_edges()
-        return tuple([cast(gradients[i](), edges[i].dtype) for i in target_input_indexes])
+        return tuple([as_dtype(gradients[i](), edges[i].dtype) for i in target_input_indexes])
 
 
 def _mask_of(inputs: Any, allowed: Any) -> Any:

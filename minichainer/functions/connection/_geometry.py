@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import invalid
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable
 
@@ -68,5 +68,5 @@ def same_dtype(x: Variable, W: Variable, b: Any) -> tuple[Any, Any, Any]:
     if x.dtype == W.dtype and (b is None or b.dtype == x.dtype):
         return x, W, b
     dtype = numpy.promote_types(x.dtype, W.dtype)
-    converted = [v if v is None or v.dtype == dtype else cast(v, dtype) for v in (x, W, b)]
+    converted = [v if v is None or v.dtype == dtype else as_dtype(v, dtype) for v in (x, W, b)]
     return converted[0], converted[1], converted[2]

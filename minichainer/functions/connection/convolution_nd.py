@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minichainer.functions._checks import positive_tuple
 from minichainer.functions._define import linear_map, primitive
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.connection._geometry import (
     check_bias,
@@ -325,4 +325,4 @@ def _convolution(
     dtype = x.dtype
     x, W, b = same_dtype(x, W, b)
     y = convolve(x, W, geometry, names) if b is None else convolve_with_bias(x, W, b, geometry, names)
-    return y if y.dtype == dtype else cast(y, dtype)
+    return y if y.dtype == dtype else as_dtype(y, dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._checks import positive_tuple
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.connection._geometry import (
     check_bias,
     check_images,
@@ -199,7 +199,7 @@ def _deconvolution(
     dtype = x.dtype
     x, W, b = same_dtype(x, W, b)
     y = deconvolve(x, W, geometry, names) if b is None else deconvolve_with_bias(x, W, b, geometry, names)
-    return y if y.dtype == dtype else cast(y, dtype)
+    return y if y.dtype == dtype else as_dtype(y, dtype)
 
 
 def _check_channels(name: str, x: Variable, W: Variable, groups: int, planar: bool) -> None:

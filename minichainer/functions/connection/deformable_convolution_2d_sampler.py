@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._checks import positive_tuple
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.array.stacking import separate
@@ -63,8 +63,8 @@ def deformable_convolution_2d_sampler(
     dtype = numpy.promote_types(x.dtype, W.dtype)
     if x.dtype != dtype or dtype.char == 'e':
         wide = numpy.promote_types(dtype, 'f')
-        x, offset, W, b = (None if v is None else cast(v, wide) for v in (x, offset, W, b))
-    return cast(_convolution(x, offset, cast(W, x.dtype), b, stride, pad), dtype)
+        x, offset, W, b = (None if v is None else as_dtype(v, wide) for v in (x, offset, W, b))
+    return as_dtype(_convolution(x, offset, as_dtype(W, x.dtype), b, stride, pad), dtype)
 
 
 def _convolution(x: Any, offset: Any, W: Any, b: Any, stride: Any, pad: Any) -> Variable:

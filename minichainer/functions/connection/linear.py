@@ -10,7 +10,7 @@ from minichainer import configuration
 from minichainer.functions._call import own_copy
 from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import primitive
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.kernels.affine import affine
 from minichainer.recorder import record
@@ -117,7 +117,7 @@ def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
     """In the wider dtype of x and W; the result is one of x's."""
     dtype = variables[0].dtype
     wide = numpy.promote_types(dtype, variables[1].dtype)
-    return cast(_apply(*[cast(v, wide) for v in variables]), dtype)
+    return as_dtype(_apply(*[as_dtype(v, wide) for v in variables]), dtype)
 
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:

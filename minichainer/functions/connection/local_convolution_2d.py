@@ -9,7 +9,7 @@ from typing import Any
 
 from minichainer.functions._checks import positive_tuple
 from minichainer.functions._define import primitive
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.connection._geometry import invalid_in, same_dtype
 from minichainer.kernels import patches as kernels
 from minichainer.kernels._windows import Geometry
@@ -95,7 +95,7 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Vari
     dtype = x.dtype
     x, W, b = same_dtype(x, W, b)
     y = local_convolve(x, W, geometry) if b is None else local_convolve_with_bias(x, W, b, geometry)
-    return y if y.dtype == dtype else cast(y, dtype)
+    return y if y.dtype == dtype else as_dtype(y, dtype)
 
 
 def _check(x: Variable, W: Variable, b: Any) -> None:

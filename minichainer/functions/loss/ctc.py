@@ -10,7 +10,7 @@ from minichainer.differentiate import grad
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import invalid
 from minichainer.functions.activation.softmax import log_softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.joining import concat, stack
 from minichainer.functions.array.selection import masked, where
 from minichainer.functions.loss._common import check_reduce, reduced, reduced_array, wide
@@ -57,7 +57,7 @@ def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
     A sequence that no alignment fits has loss 0 here, so that its derivatives are 0.
     """
     xp = get_array_module(x.array)
-    log_p = log_softmax(cast(x, 'f') if x.dtype.char == 'e' else x, axis=2)
+    log_p = log_softmax(as_dtype(x, 'f') if x.dtype.char == 'e' else x, axis=2)
     rows, no_way = xp.arange(len(ways.path))[:, None], log_p.dtype.type(_NO_WAY)
     barred = [Variable(xp.full((len(ways.path), width), no_way)) for width in (1, 2)]
     state = where(xp.arange(ways.path.shape[1]) < 2, log_p[0][rows, ways.path], no_way)
@@ -68,7 +68,7 @@ def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
         state = where((t < ways.lengths)[:, None], came + log_p[t][rows, ways.path], state)
     losses = -logsumexp(where(ways.is_last, state, no_way), 1)
     fits = (losses.array < -0.5 * _NO_WAY) & (ways.lengths > 0)
-    return cast(reduced(masked(losses, fits), reduce), x.dtype)
+    return as_dtype(reduced(masked(losses, fits), reduce), x.dtype)
 
 
 def connectionist_temporal_classification(

@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.backend import get_array_module
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.connection.embed_id import embed_id
 from minichainer.functions.loss._common import check_reduce, misfit, reduced, wide
@@ -157,6 +157,6 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
     classes = xp.concatenate((labels[:, None], samples), axis=1)
     scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))
     # In float32 the difference 1 - p has few digits left where p is near 1.
-    log_p = log_softmax(cast(reshape(scores, classes.shape), 'd'))
+    log_p = log_softmax(as_dtype(reshape(scores, classes.shape), 'd'))
     losses = -(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1))
-    return cast(reduced(losses, reduce), x.dtype)
+    return as_dtype(reduced(losses, reduce), x.dtype)

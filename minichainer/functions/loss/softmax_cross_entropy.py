@@ -11,7 +11,7 @@ from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions.activation.softmax import log_softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels.softmax import total
@@ -103,8 +103,8 @@ class SoftmaxCrossEntropy(FunctionNode):
         gy = grad_outputs[0]
         if self.reduce != 'no':
             gy = broadcast_to(gy, self.t.shape)
-        coefficients = self._coefficients(cast(gy, self.normalizer.dtype))
-        coefficients = broadcast_to(expand_dims(cast(coefficients, x.dtype), 1), x.shape)
+        coefficients = self._coefficients(as_dtype(gy, self.normalizer.dtype))
+        coefficients = broadcast_to(expand_dims(as_dtype(coefficients, x.dtype), 1), x.shape)
         return ((probabilities - target) * coefficients,)
 
 
@@ -233,7 +233,7 @@ def _soft_target_loss(x: Variable, t: Variable, class_weight: Any, reduce: str, 
         raise invalid('float x and t of one shape (B, C, ...)', came, _where())
     _check_weights_fit(class_weight, x)
     if t.dtype != x.dtype:
-        t = cast(t, x.dtype)
+        t = as_dtype(t, x.dtype)
     log_p = log_softmax(x)
     if kind == 'kl-divergence':
         log_p = log_p - ops.log(ops.clip_between(t, numpy.finfo(t.dtype).tiny, float('inf')))

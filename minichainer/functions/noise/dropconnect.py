@@ -9,7 +9,7 @@ import numpy
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._checks import check_number, invalid
 from minichainer.functions._define import primitive
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.variable import Variable, as_array, as_variable
 
@@ -105,7 +105,7 @@ def simplified_dropconnect(
         raise ValueError(f'simplified_dropconnect: ratio must be in the range [0, 1), came {ratio}')
     x, W = as_variable(x), as_variable(W)
     if x.dtype.kind == W.dtype.kind == 'f':
-        W = cast(W, x.dtype)
+        W = as_dtype(W, x.dtype)
     x = _rows(x, W)
     shape = (len(x), *W.shape) if use_batchwise_mask else W.shape
     ratio = ratio if train else 0
@@ -115,7 +115,7 @@ def simplified_dropconnect(
         return dropconnect_rows(x, W, mask)
     b = as_variable(b)
     if b.dtype.kind == 'f':
-        b = cast(b, x.dtype)
+        b = as_dtype(b, x.dtype)
     if b.shape != W.shape[:1]:
         raise _misfit(f'b of shape {W.shape[:1]}', f'{b.shape}')
     return dropconnect_affine(x, W, b, mask)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minichainer.functions._checks import check_number, invalid
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.functions.util._first_pass import about_to_write
@@ -95,7 +95,7 @@ def key_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def wide(x: Any) -> Any:
     """A Variable of float16 in float32, all else as it is: what is computed in."""
-    return cast(x, 'f') if x.dtype.char == 'e' else x
+    return as_dtype(x, 'f') if x.dtype.char == 'e' else x
 
 
 def update_running(running: Any, decay: float, value: Any) -> None:
@@ -161,4 +161,4 @@ def affine_gradients(
 def as_inputs(gradients: tuple[Any, ...], inputs: Any) -> list[Any]:
     """Gradients (Variables or None) in the shapes and dtypes of what they are the gradients of."""
     pairs = zip(gradients, inputs, strict=True)
-    return [None if g is None else cast(reshape(g, x.shape), x.dtype) for g, x in pairs]
+    return [None if g is None else as_dtype(reshape(g, x.shape), x.dtype) for g, x in pairs]

@@ -7,7 +7,7 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.functions.normalization._common import affine_gradients, as_inputs, wide
 from minichainer.kernels import normalization as channels_kernels
@@ -53,7 +53,7 @@ class RowNormalization(FunctionNode):
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
         x, gamma = self.get_retained_inputs()
-        columns = cast(reshape(gamma, (1, gamma.size)), wide(x).dtype)
+        columns = as_dtype(reshape(gamma, (1, gamma.size)), wide(x).dtype)
         gradients = affine_gradients(
             target_input_indexes, wide(x), columns, wide(grad_outputs[0]), (1,), self.eps, self.centered
         )
@@ -106,7 +106,7 @@ class GroupNormalization(FunctionNode):
         x, gamma = self.get_retained_inputs()
         n, c = x.shape[:2]
         shape = (n, self.groups, c // self.groups, math.prod(x.shape[2:]))
-        per_channel = reshape(cast(gamma, wide(x).dtype), (1, self.groups, c // self.groups, 1))
+        per_channel = reshape(as_dtype(gamma, wide(x).dtype), (1, self.groups, c // self.groups, 1))
         grouped, g = reshape(wide(x), shape), reshape(wide(grad_outputs[0]), shape)
         gradients = affine_gradients(target_input_indexes, grouped, per_channel, g, (2, 3), self.eps)
         found = as_inputs(gradients, (x, gamma, gamma))

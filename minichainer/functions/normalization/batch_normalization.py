@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.function_node import FunctionNode
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.functions.normalization._common import (
     affine_gradients,
@@ -84,7 +84,7 @@ class BatchNormalization(FunctionNode):
         broadcast = reshape(wide(gamma), key_shape(x.shape, self.axes))
         dtype = wide(x).dtype
         gradients = affine_gradients(
-            target_input_indexes, wide(x), cast(broadcast, dtype), wide(grad_outputs[0]), self.axes, self.eps
+            target_input_indexes, wide(x), as_dtype(broadcast, dtype), wide(grad_outputs[0]), self.axes, self.eps
         )
         found = as_inputs(gradients, (x, gamma, gamma))
         return tuple([found[i] for i in target_input_indexes])
@@ -134,7 +134,7 @@ class FixedBatchNormalization(FunctionNode):
         inputs = self.get_retained_inputs()
         x, gy = wide(inputs[0]), wide(grad_outputs[0])
         shape = key_shape(x.shape, self.axes)
-        gamma, mean, var = [reshape(cast(v, x.dtype), shape) for v in inputs[1:]]
+        gamma, mean, var = [reshape(as_dtype(v, x.dtype), shape) for v in inputs[1:]]
         inv_std = (var + self.eps) ** -0.5
         gbeta, product = sum_to(gy, shape), sum_to(gy * (x - mean), shape)
         gradients = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module, on_device_of_arguments
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.normalization._common import check_running, wide
 from minichainer.functions.normalization.batch_normalization import (
     BatchNormalization,
@@ -85,7 +85,7 @@ def batch_renormalization(
     r, d = _corrections(xp, moments, as_array(running_mean), as_array(running_var), rmax, dmax, eps)
     node = BatchRenormalizationFunction(axes, eps, channels, moments)
     r, d = (v.reshape(gamma.shape).astype(wide(gamma).dtype) for v in (r, d))
-    scale, shift = cast(wide(gamma) * r, gamma.dtype), cast(wide(beta) + wide(gamma) * d, beta.dtype)
+    scale, shift = as_dtype(wide(gamma) * r, gamma.dtype), as_dtype(wide(beta) + wide(gamma) * d, beta.dtype)
     (y,) = node.apply((x, scale, shift))
     if update_statistics:
         move_statistics(node, running_mean, running_var, decay)

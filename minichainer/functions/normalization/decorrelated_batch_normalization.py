@@ -9,7 +9,7 @@ import numpy
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import primitive
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import sum as sum_
@@ -125,13 +125,13 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     over = 1.0 / max(count, 1)
     mean = sum_(grouped, 2, True) * over
     centre = grouped - mean
-    covariance = cast(matmul(centre, centre, transb=True) * over, 'd')
+    covariance = as_dtype(matmul(centre, centre, transb=True) * over, 'd')
     xp = get_array_module(x.array)
     projection = inverse_square_roots(covariance + eps * xp.eye(size))
     if running_mean is not None and count:
         update_running(running_mean, decay, mean.array)
         update_running(running_projection, decay, projection.array * (count / max(count - 1, 1)))
-    return _ungrouped(matmul(cast(projection, centre.dtype), centre), x)
+    return _ungrouped(matmul(as_dtype(projection, centre.dtype), centre), x)
 
 
 def fixed_decorrelated_batch_normalization(x: Any, mean: Any, projection: Any, groups: int = 16) -> Variable:
@@ -164,8 +164,8 @@ def fixed_decorrelated_batch_normalization(x: Any, mean: Any, projection: Any, g
     check_shapes(_FIXED, (groups, size), why, mean=mean)
     check_shapes(_FIXED, (groups, size, size), why, projection=projection)
     grouped = _grouped(wide(x), groups)
-    centre = grouped - reshape(cast(mean, grouped.dtype), (groups, size, 1))
-    return _ungrouped(matmul(cast(projection, grouped.dtype), centre), x)
+    centre = grouped - reshape(as_dtype(mean, grouped.dtype), (groups, size, 1))
+    return _ungrouped(matmul(as_dtype(projection, grouped.dtype), centre), x)
 
 
 def _check(label: str, x: Variable, groups: int) -> None:
@@ -189,4 +189,4 @@ def _grouped(x: Variable, groups: int) -> Variable:
 def _ungrouped(y: Variable, x: Variable) -> Variable:
     """The inverse of :func:`_grouped`, in x's dtype."""
     turned = reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
-    return cast(transpose(turned, (1, 0, *range(2, x.ndim))), x.dtype)
+    return as_dtype(transpose(turned, (1, 0, *range(2, x.ndim))), x.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
 from minichainer.function_node import FunctionNode
-from minichainer.functions.array.conversion import cast, identity
+from minichainer.functions.array.conversion import as_dtype, identity
 from minichainer.variable import Variable
 
 
@@ -29,8 +29,8 @@ class FusedNode(FunctionNode):
         with using_config('enable_backprop', True):
             # Places of their own: where one input is computed from another, that way is not this node's gradient.
             inputs = [identity(x) for x in self.get_retained_inputs()]
-            wide = [cast(x, 'f') if x.dtype.char == 'e' else x for x in inputs]
-            results = [cast(y, inputs[0].dtype) for y in self._reference(*wide)]
+            wide = [as_dtype(x, 'f') if x.dtype.char == 'e' else x for x in inputs]
+            results = [as_dtype(y, inputs[0].dtype) for y in self._reference(*wide)]
             known = [(y, g) for y, g in zip(results, grad_outputs, strict=True) if g is not None]
             ys, gys = zip(*known, strict=True)
             return tuple(grad(ys, [inputs[i] for i in target_input_indexes], gys, enable_double_backprop=True))
