@@ -20,25 +20,40 @@ _SIGNED = 'fiu'  # NumPy has no difference of bools
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy: gy,
-    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs), name='Add', label='_ + _', kinds=_NUMERIC, on_numpy='add'
-)  # fmt: skip
+    lambda m, gy: gy,
+    lambda m, gy: gy,
+    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs),
+    name='Add',
+    label='_ + _',
+    kinds=_NUMERIC,
+    on_numpy='add',
+)
 def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.add(lhs, rhs)
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy: -gy,
-    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_SIGNED, on_numpy='subtract'
-)  # fmt: skip
+    lambda m, gy: gy,
+    lambda m, gy: -gy,
+    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs),
+    name='Sub',
+    label='_ - _',
+    kinds=_SIGNED,
+    on_numpy='subtract',
+)
 def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.subtract(lhs, rhs)
 
 
 @elementwise(
-    lambda m, gy, lhs, rhs: gy * rhs, lambda m, gy, lhs, rhs: gy * lhs,
-    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs), name='Mul', label='_ * _', kinds=_NUMERIC, on_numpy='multiply'
-)  # fmt: skip
+    lambda m, gy, lhs, rhs: gy * rhs,
+    lambda m, gy, lhs, rhs: gy * lhs,
+    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs),
+    name='Mul',
+    label='_ * _',
+    kinds=_NUMERIC,
+    on_numpy='multiply',
+)
 def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.multiply(lhs, rhs)
 
@@ -46,8 +61,12 @@ def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy / rhs,
     lambda m, gy, lhs, rhs: -gy * lhs / rhs / rhs,
-    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs), name='Div', label='_ / _', kinds=_NUMERIC, on_numpy='divide'
-)  # fmt: skip
+    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs),
+    name='Div',
+    label='_ / _',
+    kinds=_NUMERIC,
+    on_numpy='divide',
+)
 def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.divide(lhs, rhs)
 
@@ -55,8 +74,10 @@ def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one_or_at_origin_zero(lhs, rhs)),
     lambda m, gy, lhs, rhs, y: gy * _log_of_base(m, lhs, y) * y,
-    mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _',
-)  # fmt: skip
+    mixed=lambda lhs, rhs: _power_mixed(lhs, rhs),
+    name='PowVarVar',
+    label='_ ** _',
+)
 def power_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.power(lhs, rhs)
 
@@ -75,32 +96,37 @@ def subtract_from_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 @elementwise(
     lambda m, gy, value: gy * value,
-    name='MulConstant', label=lambda value, shown: f'_ * {_shown(shown)}', kinds=_NUMERIC,
-)  # fmt: skip
+    name='MulConstant',
+    label=lambda value, shown: f'_ * {_shown(shown)}',
+    kinds=_NUMERIC,
+)
 def multiply_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.multiply(x, value)
 
 
 @elementwise(
     lambda m, gy, y, x: -gy * y / x,
-    name='DivFromConstant', label=lambda value, shown: f'{_shown(shown)} / _',
-)  # fmt: skip
+    name='DivFromConstant',
+    label=lambda value, shown: f'{_shown(shown)} / _',
+)
 def divide_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.divide(value, x)
 
 
 @elementwise(
     lambda m, gy, x, shown: gy * (shown * m.power(x, shown - 1 if shown else 0)),
-    name='PowVarConst', label=lambda value, shown: f'_ ** {_shown(shown)}',
-)  # fmt: skip
+    name='PowVarConst',
+    label=lambda value, shown: f'_ ** {_shown(shown)}',
+)
 def power_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.square(x) if shown == 2 else xp.power(x, value)
 
 
 @elementwise(
     lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else _log_of_base(m, value, y)),
-    name='PowConstVar', label=lambda value, shown: f'{_shown(shown)} ** _',
-)  # fmt: skip
+    name='PowConstVar',
+    label=lambda value, shown: f'{_shown(shown)} ** _',
+)
 def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.power(value, x)
 
@@ -320,8 +346,11 @@ def _power_raw(xp: Any, x: Any, exponent: Any) -> Any:
 
 # What Variable's operators and the rules call; the registry's names are NumPy's.
 for _name, _op in (
-    ('add', add_arrays), ('subtract', subtract_arrays), ('multiply', multiply_arrays), ('divide', divide_arrays),
+    ('add', add_arrays),
+    ('subtract', subtract_arrays),
+    ('multiply', multiply_arrays),
+    ('divide', divide_arrays),
     ('floor_divide', floor_divide),
-):  # fmt: skip
+):
     ops.register(_name, _op, lambda xp, lhs, rhs, _name=_name: getattr(xp, _name)(lhs, rhs))
 ops.register('power', power_arrays, _power_raw)

@@ -188,7 +188,7 @@ FLIPS = [
             bad('channels', lambda: F.depth2space(np.ones((1, 3, 2, 2)), 2), InvalidType, 'Depth2Space', '% 4',
                 '(1, 3, 2, 2)'),
             bad('axes', lambda: F.depth2space(X, 2), InvalidType, 'Depth2Space', 'ndim == 4', '2'),
-            bad('r', lambda: F.depth2space(np.ones((1, 3, 2, 2)), 0), ValueError, 'depth2space', 'at least 1', 'got 0'),
+            bad('r', lambda: F.depth2space(np.ones((1, 3, 2, 2)), 0), ValueError, 'depth2space', 'at least 1', '0'),
         ),
     ),
     Row(

@@ -121,7 +121,9 @@ def test_running_results_are_the_same_to_the_last_digit(kernel, shape, axis, fli
 
 
 @pytest.mark.parametrize('flip', [False, True])
-@pytest.mark.parametrize(('shape', 'axis'), [line for line in LINES if running.has_long_rows(np.empty(line[0]), line[1])])
+@pytest.mark.parametrize(
+    ('shape', 'axis'), [line for line in LINES if running.has_long_rows(np.empty(line[0]), line[1])]
+)
 def test_recurrence(shape, axis, flip):
     g, a = normal(shape, 'd'), normal(shape, 'd', 1)
     expected, lines, factors = (np.moveaxis(np.flip(v, axis) if flip else v, axis, 0).copy() for v in (g, g, a))

@@ -89,7 +89,7 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
 
 @linear_map(
     lambda m, gy, x_shape, offset, axis1, axis2: m.diagonal_placed(gy, x_shape, offset, axis1, axis2), name='Diagonal'
-)  # fmt: skip
+)
 def diagonal_of(xp: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
     return x.diagonal(offset, axis1, axis2)
 

@@ -30,9 +30,7 @@ def joined(xp: Any, *xs: Any, axis: int) -> Any:
     return xp.concatenate(xs, axis)
 
 
-@primitive(
-    rule=(lambda m, gy, axis: m.joined(*gy, axis=axis),), name='SplitAxis', several_outputs=True
-)  # fmt: skip
+@primitive(rule=(lambda m, gy, axis: m.joined(*gy, axis=axis),), name='SplitAxis', several_outputs=True)
 def parts(xp: Any, x: Any, sections: Any, axis: int) -> Any:
     return tuple(xp.split(x, sections, axis))
 

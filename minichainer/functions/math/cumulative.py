@@ -72,11 +72,14 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
 
 
 @primitive(
-    rule=(lambda m, gy, x, y, axis, flip: (
-        _product_before(m, y, axis, flip) * _recurrence_gradient(m, gy, x, axis, flip)
-    ),),
-    name='Cumprod', kinds='f',
-)  # fmt: skip
+    rule=(
+        lambda m, gy, x, y, axis, flip: (
+            _product_before(m, y, axis, flip) * _recurrence_gradient(m, gy, x, axis, flip)
+        ),
+    ),
+    name='Cumprod',
+    kinds='f',
+)
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Products of the elements up to each one, or from each one on where ``flip``."""
     return kernels.running_product(xp, x, axis, flip)

@@ -26,9 +26,9 @@ _REST = -1
 
 
 def _gradients(m: Any, gy: Any, xs: Any, wanted: tuple[bool, ...], sources: Any, target: Labels) -> Any:
-    return tuple([
-        _gradient(m, gy, xs, index, sources, target) if needed else None for index, needed in enumerate(wanted)
-    ])  # fmt: skip
+    return tuple(
+        [_gradient(m, gy, xs, index, sources, target) if needed else None for index, needed in enumerate(wanted)]
+    )
 
 
 def _gradient(m: Any, gy: Any, xs: Any, index: int, all_sources: Any, target: Labels) -> Any:

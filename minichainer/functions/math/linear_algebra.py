@@ -97,9 +97,7 @@ def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
     return cofactor_kernels.cofactors(xp, a, determinant)
 
 
-@primitive(
-    rule=(lambda m, gy, a, y: _expanded(m, gy) * m.cofactors(a, y),), name='BatchDet', label='det', kinds='f'
-)  # fmt: skip
+@primitive(rule=(lambda m, gy, a, y: _expanded(m, gy) * m.cofactors(a, y),), name='BatchDet', label='det', kinds='f')
 def determinants(xp: Any, a: Any) -> Any:
     return linalg.determinant(xp, a)
 

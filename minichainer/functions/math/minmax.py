@@ -25,9 +25,10 @@ for _name, _body in (('greater_equal', _greater_equal), ('less', _less)):
 
 
 @elementwise(
-    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x1, x2)), lambda m, gy, x1, x2: m.masked(gy, m.less(x1, x2)),
-    on_numpy='maximum'
-)  # fmt: skip
+    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x1, x2)),
+    lambda m, gy, x1, x2: m.masked(gy, m.less(x1, x2)),
+    on_numpy='maximum',
+)
 def maximum(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise maximum of two arrays, with broadcasting; the first gets the gradient where they are equal.
 
@@ -49,9 +50,10 @@ def maximum(xp: Any, x1: Any, x2: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x2, x1)), lambda m, gy, x1, x2: m.masked(gy, m.less(x2, x1)),
-    on_numpy='minimum'
-)  # fmt: skip
+    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x2, x1)),
+    lambda m, gy, x1, x2: m.masked(gy, m.less(x2, x1)),
+    on_numpy='minimum',
+)
 def minimum(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise minimum of two arrays, with broadcasting; the first gets the gradient where they are equal.
 

@@ -30,8 +30,9 @@ def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @linear_map(
     lambda m, gy, x_shape, axis: m.broadcast_to(m.reshape(gy, kept_shape(x_shape, axis)), x_shape),
-    name='Sum', kinds='f',
-)  # fmt: skip
+    name='Sum',
+    kinds='f',
+)
 def sum_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _sum(xp, x, axis, keepdims)
 
@@ -218,8 +219,9 @@ def _mean(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     lambda m, gy, x_shape, axis: m.broadcast_to(
         m.reshape(gy * _share(x_shape, axis), kept_shape(x_shape, axis)), x_shape
     ),
-    name='Mean', kinds='f',
-)  # fmt: skip
+    name='Mean',
+    kinds='f',
+)
 def mean_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _mean(xp, x, axis, keepdims)
 

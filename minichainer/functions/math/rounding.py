@@ -88,9 +88,7 @@ def sign(x: Any) -> Variable:
 ops.register_constant('whole_quotient', lambda xp, x, divisor: xp.trunc(x / divisor))
 
 
-@elementwise(
-    lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod'
-)  # fmt: skip
+@elementwise(lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod')
 def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     r"""Elementwise remainder with the sign of the dividend, :math:`y = x - d \operatorname{fix}(x / d)`.
 

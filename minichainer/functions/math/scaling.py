@@ -77,9 +77,11 @@ def _of_one_shape(name: str, **xs: Variable) -> None:
 
 
 @elementwise(
-    lambda m, gy, x0, x1: gy * (x0 - x1), lambda m, gy, p: gy * p, lambda m, gy, p: gy - gy * p,
+    lambda m, gy, x0, x1: gy * (x0 - x1),
+    lambda m, gy, p: gy * p,
+    lambda m, gy, p: gy - gy * p,
     name='LinearInterpolate',
-)  # fmt: skip
+)
 def interpolate(xp: Any, p: Any, x0: Any, x1: Any) -> Any:
     return blending.blended(xp, p, x0, x1)
 
@@ -109,7 +111,7 @@ def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
 
 @elementwise(
     lambda m, gy, x1, x2: gy * (2 * (x1 - x2)), lambda m, gy, x1, x2: gy * (2 * (x2 - x1)), name='SquaredError'
-)  # fmt: skip
+)
 def square_of_difference(xp: Any, x1: Any, x2: Any) -> Any:
     return xp.square(x1 - x2)
 
