@@ -2,6 +2,8 @@
 
     python benchmarks/gradcheck_power.py [--seeds 20] [--rival-seeds 2] [--shape 3,4] [--dtype d] [--quick]
                                          [--tools minichainer,torch,autograd,JAX] [--first-seed 0] [--json FILE]
+                                         [--parts catalogue,elements,linear,campaign] [--runs 20000]
+                                         [--entries plain,conditional,right]
 
 Run it from a checkout: the catalogue lies in ``tests/verification/catalogue``. All tools get the same NumPy
 functions with the same planted gradients, wrapped as custom functions of each tool, and their default settings.
@@ -11,6 +13,9 @@ The columns:
 - false alarms: right functions with an alarm; unresolved: right functions that minichainer could not decide.
 - exact: runs in which exactly the wrong elements are named; cause: runs whose worst failure has the right cause.
 - calls: median forward / backward calls of a right function; seconds: all runs together.
+
+The part ``campaign`` asks about right functions in all layouts of inputs, parameters and upstream gradients, in all
+dtypes and through all functions of the checker, ``--runs`` times, and prints what was refused or not decided.
 """
 
 from __future__ import annotations
@@ -37,8 +42,9 @@ from minichainer.gradient_check import gradcheck  # noqa: E402
 from minichainer.variable import Variable  # noqa: E402
 from tests.verification.catalogue import planting, scoring  # noqa: E402
 from tests.verification.catalogue.bases import SQUARE_TIMES  # noqa: E402
+from tests.verification.catalogue.campaign import trial  # noqa: E402
 from tests.verification.catalogue.entry import Planted  # noqa: E402
-from tests.verification.catalogue.everything import BEYOND, CORRECT, PLANTED  # noqa: E402
+from tests.verification.catalogue.everything import BEYOND, CONDITIONAL, CORRECT, PLAIN, PLANTED  # noqa: E402
 
 GOALS = {'caught': 1.0, 'false alarms': 0, 'unresolved': 0.01, 'exact': 0.99, 'cause': 0.90}
 TOO_LARGE = 4e6  # entries of a Jacobian that a slow check would have to hold
@@ -195,6 +201,28 @@ def elements(tools: dict[str, Any], seeds: Any, own: bool, quick: bool) -> None:
     print_table(rows, ['n', 'element', 'minichainer', 'named', 'most calls', *tools])
 
 
+def campaign(first: int, runs: int) -> None:
+    """Right functions in all layouts and dtypes: how many were refused or not decided, of each kind."""
+    counts: dict[str, list[int]] = {}
+    for seed in range(first, first + runs):
+        made = trial(seed)
+        for kind in (
+            'all',
+            f'dtype {made.dtype}',
+            f'inputs {made.layouts[0]}',
+            f'upstream {made.layouts[1]}',
+            made.way,
+        ):
+            row = counts.setdefault(kind, [0, 0, 0])
+            row[0] += 1
+            row[1] += made.refused
+            row[2] += made.unresolved
+        if made.refused or made.unresolved:
+            print(f'{"refused" if made.refused else "unresolved"}: {made}', flush=True)
+    print(f'\nright functions in all layouts and dtypes, seeds {first} to {first + runs - 1}')
+    print_table([[k, *map(str, row)] for k, row in sorted(counts.items())], ['what', 'runs', 'refused', 'unresolved'])
+
+
 def linear_ratio(rounds: int) -> None:
     """Linear(100 to 50), batch 8: time of the fast mode beside torch's, in turns."""
     rng = np.random.RandomState(0)
@@ -244,7 +272,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--quick', action='store_true', help='two seeds at (4,4), small sizes only')
     parser.add_argument('--tools', default='minichainer,torch,autograd,JAX')
     parser.add_argument('--parts', default='catalogue,elements,linear')
-    parser.add_argument('--entries', default='planted,right', help='which half of the catalogue')
+    parser.add_argument('--entries', default='plain,conditional,right', help='which parts of the catalogue')
+    parser.add_argument('--runs', type=int, default=20_000, help='of the campaign, from seed --first-seed on')
     parser.add_argument('--json', help='write the counts to this file')
     return parser.parse_args()
 
@@ -260,7 +289,9 @@ def catalogue(options: Any, shape: Any, dtype: str, tools: dict[str, Any]) -> li
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     few = seeds[: options.rival_seeds]
     scores = []
-    entries = PLANTED * ('planted' in options.entries) + CORRECT * ('right' in options.entries)
+    wanted = options.entries.split(',')
+    parts = {'plain': PLAIN, 'conditional': CONDITIONAL, 'right': CORRECT}
+    entries = [entry for part in wanted for entry in parts[part]]
     if 'minichainer' in options.tools:
         scores.append(score_own(shape, dtype, seeds, entries, 'minichainer'))
         blind = score_own(shape, dtype, seeds, BEYOND, 'minichainer, blind spots')
@@ -289,6 +320,8 @@ def main() -> None:
                     results.append({'shape': shape, 'dtype': dtype, **vars(score)})
     if 'elements' in options.parts:
         elements(tools, range(min(options.seeds, 20)), 'minichainer' in options.tools, options.quick)
+    if 'campaign' in options.parts:
+        campaign(options.first_seed, 200 if options.quick else options.runs)
     if 'linear' in options.parts:
         linear_ratio(3 if options.quick else 15)
     if options.json:

@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from minichainer.verification.differences import as_tuple
 from minichainer.verification.engine import examine
-from minichainer.verification.leaves import input_leaves, parameter_leaves
+from minichainer.verification.leaves import hidden_leaves, input_leaves, parameter_leaves
 from minichainer.verification.options import Options
 from minichainer.verification.report import GradientReport
-from minichainer.verification.state import preserved
+from minichainer.verification.state import parameters_of, preserved
 from minichainer.verification.subject import name_of, subject_of
 
 
@@ -42,10 +44,13 @@ def check(
     leaves = input_leaves(inputs, _flags(no_grads, inputs))
     found, names = _parameters(func, params)
     leaves += parameter_leaves(found, names)
+    passed = {id(p) for p in found}
+    hidden = hidden_leaves([p for p in parameters_of(func) if id(p) not in passed], options.dtype or np.float64)
+    leaves += hidden
     subject = subject_of(func, inputs, leaves, dict(kwargs or {}))
     if not subject.moving:
         warnings.warn(f'{name_of(func)}: nothing to check, no input and no parameter is differentiable', stacklevel=4)
-    with preserved(func, found) as restore:
+    with preserved(func, [*found, *(leaf.parameter for leaf in hidden)]) as restore:
         subject.before_call = restore
         try:
             return examine(subject, given, options)

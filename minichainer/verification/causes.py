@@ -6,9 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.verification.comparison import differ
 from minichainer.verification.diagnosis import Evidence, diagnose
-from minichainer.verification.leaves import host
+from minichainer.verification.leaves import full, host, largest
+from minichainer.verification.point import times
 from minichainer.verification.screen import Screen
+
+
+def cause_of_second(screen: Screen, i: int, k: int) -> str | None:
+    """The cause where only the second draw is wrong; None where that is for rules on Variables."""
+    found, x = screen.gradient(1, k, i), screen.arrays[i]
+    gys = screen.only(k, screen.upstream[1][k])
+    large, plain = (full(screen.evaluation.vjp(gys, on)[i], x) for on in (True, False))
+    other = full(screen.elsewhere.vjp_of_variables(gys)[i], x)
+    if differ(screen, gys, i, other, large, largest(large)) is not None:
+        return 'depends on layout: wrong where the inputs are not contiguous in C order'
+    if differ(screen, gys, i, found, other, largest(other)) is not None:
+        return 'not linear in the upstream gradient: wrong where the upstream gradient is tiny, as small as 2**-50'
+    if differ(screen, gys, i, found, plain, largest(plain)) is not None:
+        return None
+    return 'not linear in the upstream gradient: right for one upstream gradient, wrong for another'
 
 
 def missing_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
@@ -44,16 +61,15 @@ def same_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
 
 def unsummed_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
     """The cause where backward uses one slice of the upstream gradient only, of an axis to be summed over."""
-    v, o = screen.upstream[d][k], screen.outputs[k]
-    g = screen.gradient(d, k, i)
+    v, g = screen.upstream[d][k], screen.gradient(d, k, i)
     if v.size <= g.size or not v.ndim:
         return None
     for axis, n in enumerate(v.shape):
         for index in {0, n - 1} if n > 1 else ():
-            alone = v * 0
+            alone = times(v, 0)
             place = (slice(None),) * axis + (index,)
             alone[place] = v[place]
-            found = screen.evaluation.vjp(screen.point.only(o, alone))[i]
+            found = screen.evaluation.vjp(screen.only(k, alone))[i]
             if found is not None and bool((abs(found - g) <= 1e-9 * abs(g).max()).all()):
                 return (
                     f'not summed over a broadcast axis: backward uses index {index} of axis {axis} of the upstream '

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.verification.additivity import AdditivityChecks
 from minichainer.verification.directions import generator
 from minichainer.verification.exact import ExactChecks, Stop
 from minichainer.verification.jacobian import full_jacobian
-from minichainer.verification.leaves import spread
+from minichainer.verification.leaves import is_float, spread
+from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.locate import Locator
 from minichainer.verification.message import text_of
 from minichainer.verification.native import compare_native
@@ -64,12 +66,13 @@ def _upstream_of(point: Point) -> list[Any]:
 def _examine_order(point: Point) -> None:
     exact = ExactChecks(point)
     exact.run()
-    if point.subject.moving and not any(np.asarray(y).dtype.kind == 'f' for y in point.values):
+    if point.subject.moving and not any(is_float(y) for y in point.values):
         warnings.warn('nothing to check, no output of the function is an array of floats', stacklevel=5)
     point.outputs = [o for o in point.outputs if o in point.gradients]
     if not point.outputs:
         return
     screen = Screen(point, exact.first)
+    LinearityChecks(screen, exact.second if screen.native else screen.evaluation).run()
     leaves = [i for i in point.subject.moving if any((o, i) not in point.broken for o in point.outputs)]
     directions = {i: screen.directions(i) for i in leaves if screen.arrays[i].size}
     if not all_agree(screen, directions):
@@ -77,6 +80,8 @@ def _examine_order(point: Point) -> None:
             _examine_leaf(screen, i, drawn)
     if not screen.native:
         compare_native(screen)
+    if point.report.verdict == PASS:
+        AdditivityChecks(screen).run()
     if point.options.full_jacobian and point.report.verdict == PASS:
         full_jacobian(screen)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.directions import root_mean_square
+from minichainer.verification.directions import norm, root_mean_square
 from minichainer.verification.exact import at
-from minichainer.verification.leaves import host
+from minichainer.verification.leaves import host, largest
 from minichainer.verification.screen import Screen
 
 #: Jacobians with more entries are screened only.
@@ -43,19 +44,19 @@ _SHRINK = (1.0, 1 / 16, 1 / 256)
 def _compare(screen: Screen, i: int, k: int) -> None:
     analytic = _rows(screen, i, k)
     wrong, numeric = np.ones(analytic.shape, bool), np.zeros(analytic.shape)
-    for shrink in _SHRINK if screen.point.options.eps is None else (1.0,):
+    for steps in _attempts(screen, i, k, analytic):
         columns = np.flatnonzero(wrong.any(axis=0))
         if not columns.size:
             return
-        numeric[:, columns], excess = _excess(screen, i, k, analytic, columns, shrink)
+        numeric[:, columns], excess = _excess(screen, i, k, analytic, columns, steps)
         wrong[:, columns] &= excess > 0
-    if wrong.any() and not _is_noise(screen, i, k, np.where(wrong[:, columns], excess, 0.0), columns, shrink):
+    if wrong.any() and not _is_noise(screen, i, k, np.where(wrong[:, columns], excess, 0.0), steps[columns]):
         _report(screen, i, k, wrong, numeric, analytic)
 
 
-def _excess(screen: Screen, i: int, k: int, analytic: Any, columns: Any, shrink: float) -> tuple[Any, Any]:
+def _excess(screen: Screen, i: int, k: int, analytic: Any, columns: Any, steps: Any) -> tuple[Any, Any]:
     """The measured columns of the Jacobian, and by how much backward is off by more than is allowed."""
-    numeric, error = _columns(screen, i, k, columns, shrink)
+    numeric, error = _columns(screen, i, k, columns, steps)
     atol, rtol = screen.point.options.extra
     with np.errstate(all='ignore'):
         allowed = 100 * error + 1e-6 * abs(analytic).max(initial=0.0) + atol + rtol * abs(numeric)
@@ -73,12 +74,29 @@ def _report(screen: Screen, i: int, k: int, wrong: Any, numeric: Any, analytic: 
     screen.point.fail(screen.outputs[k], i, cause, **values)
 
 
-def _is_noise(screen: Screen, i: int, k: int, excess: Any, columns: Any, shrink: float) -> bool:
+def _is_noise(screen: Screen, i: int, k: int, excess: Any, steps: Any) -> bool:
     """Whether rounding errors inside the function, measured now, explain what is left."""
     screen.measure_noise(i, [screen.along(i, direction) for direction in screen.directions(i)])
-    steps = shrink * _steps(screen, i)[columns]
     noise = float(screen.noise[i][k])
-    return bool((excess <= 16 * noise / steps[None]).all())
+    backward = largest(screen.backward_noise(i)[k])
+    return bool((excess <= 16 * noise / steps[None] + 16 * backward).all())
+
+
+def _attempts(screen: Screen, i: int, k: int, analytic: Any) -> Iterator[Any]:
+    """Steps of all elements, one attempt after the other.
+
+    First the usual ones, last those at which backward says that values change by a small part of their size.
+    """
+    usual = _steps(screen, i)
+    if screen.point.options.eps is not None:
+        yield usual
+        return
+    for shrink in _SHRINK:
+        yield shrink * usual
+    with np.errstate(all='ignore'):
+        near = max(2e-3, screen.precision**0.25) * norm(screen.values[k]) / np.sqrt((analytic**2).sum(axis=0))
+    if bool((near < _SHRINK[-1] * usual).any()):
+        yield np.where((near > 0) & (near < usual), near, _SHRINK[-1] * usual)
 
 
 def _steps(screen: Screen, i: int) -> Any:
@@ -104,9 +122,9 @@ def _rows(screen: Screen, i: int, k: int) -> Any:
     return jacobian
 
 
-def _columns(screen: Screen, i: int, k: int, columns: Any, shrink: float) -> tuple[Any, Any]:
+def _columns(screen: Screen, i: int, k: int, columns: Any, steps: Any) -> tuple[Any, Any]:
     """Columns from differences: four calls per element of the leaf, and how far the two steps disagree."""
-    o, fixed, steps = screen.outputs[k], screen.point.options.eps, shrink * _steps(screen, i)
+    o, fixed = screen.outputs[k], screen.point.options.eps
     shape = (screen.values[k].size, len(columns))
     numeric, error = np.empty(shape), np.empty(shape)
     noise = 8 * screen.precision * abs(host(screen.values[k]).astype(np.float64)).ravel()

@@ -28,6 +28,7 @@ class Leaf:
         must_be_none: Whether backward has to give None for it (``no_grads``).
         requires_grad: Whether the function gets a Variable that asks for a gradient.
         parameter: The Variable whose array this is, for parameters.
+        hidden: Whether the function uses it and the user has not passed it: it changes its dtype only.
     """
 
     name: int | str
@@ -37,6 +38,7 @@ class Leaf:
     must_be_none: bool = False
     requires_grad: bool = True
     parameter: Variable | None = None
+    hidden: bool = False
 
     def variable(self, array: Any) -> Variable:
         """The Variable that the function gets when this leaf has the value ``array``."""
@@ -112,6 +114,12 @@ def parameter_leaves(params: Sequence[Any], names: dict[int, str]) -> list[Leaf]
     return leaves
 
 
+def hidden_leaves(params: Sequence[Any], dtype: Any) -> list[Leaf]:
+    """Parameters that are there to follow the inputs into another dtype: those that do not have it already."""
+    others = [p for p in params if is_float(p.array) and p.array.dtype != dtype]
+    return [Leaf('', '', p.array, False, requires_grad=False, parameter=p, hidden=True) for p in others]
+
+
 def fresh_copy(array: Any) -> Any:
     """A copy that shares nothing with ``array``, contiguous if it is and not contiguous if it is not."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
@@ -126,11 +134,34 @@ def spread(array: Any) -> Any:
     return copy
 
 
+def relaid(array: Any) -> Any:
+    """A copy in another layout: Fortran order where that is another one, else gaps between the elements."""
+    if array.ndim > 1 and array.flags.c_contiguous and not array.flags.f_contiguous:
+        return array.copy(order='F')
+    return spread(array) if array.flags.c_contiguous else array.copy(order='C')
+
+
+def backwards(array: Any) -> Any:
+    """A copy that cannot be written to and runs backwards through memory, with gaps between the elements."""
+    if not array.ndim:
+        return array.copy()
+    everywhere = (slice(None, None, -1),) * array.ndim
+    copy = spread(array[everywhere])[everywhere]
+    if hasattr(copy.flags, 'writeable'):
+        copy.flags.writeable = False
+    return copy
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two arrays hold the same values, NaN and NaN included."""
     if type(a) is type(b) is np.ndarray and a.nbytes <= _SMALL and a.dtype == b.dtype and a.tobytes() == b.tobytes():
         return True
     return bool((a == b).all()) or bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def full(gradient: Any, x: Any) -> Any:
+    """The gradient of ``x``, or the zeros that None stands for."""
+    return get_array_module(x).zeros_like(x) if gradient is None else gradient
 
 
 def host(array: Any) -> Any:

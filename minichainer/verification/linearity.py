@@ -2,7 +2,8 @@ r"""A backward pass is linear in the upstream gradient; for powers of two, exact
 
 ``vjp(-2 v)`` is ``-2 vjp(v)`` bit by bit, since powers of two commute with rounding, and ``vjp(0)`` is 0.
 Two calls without any tolerance find ``abs(gy)``, ``relu(gy)``, ``gy ** 2``, an ignored ``gy``, an added
-``1e-6``.
+``1e-6``, and a limit of the upstream gradient. Rounding commutes only away from overflow and underflow, so the
+calls are made in the wide dtype of a screen, and a difference counts only where neither has happened.
 """
 
 from __future__ import annotations
@@ -12,7 +13,21 @@ from typing import Any
 
 import numpy as np
 
-FACTOR = -2.0
+from minichainer.backend import get_array_module
+from minichainer.verification.comparison import differ
+from minichainer.verification.exact import at
+from minichainer.verification.leaves import full, host, largest
+from minichainer.verification.point import times
+from minichainer.verification.screen import Screen
+from minichainer.verification.subject import Evaluation
+
+#: What stands for the -2: the largest one is tried, and if that fails the smallest one that fails as well.
+FACTORS = (-2.0, -(2.0**11), -(2.0**50))
+FACTOR = FACTORS[0]
+#: How causes begin.
+NAME = 'not linear in the upstream gradient: '
+#: A finite difference as large as that, relative to the largest element, is none of underflow or overflow.
+_CLEARLY = 1e-3
 
 
 def breaks_scaling(gradient: Any, scaled_gradient: Any, factor: float = FACTOR) -> Any:
@@ -46,7 +61,111 @@ def breaks_zero(zero_gradient: Any) -> Any:
 
 
 def far_factor(gradients: Sequence[Any]) -> float:
-    """A factor for ``v`` that also finds limits of the upstream gradient: -2048, or -2 where that may overflow."""
+    """A factor for ``v`` that also finds limits of the upstream gradient: the largest one that cannot overflow."""
     known = [g for g in gradients if g is not None and g.size and g.dtype.kind == 'f']
-    roomy = all(g.dtype.itemsize > 2 and float(abs(g).max()) < float(np.finfo(g.dtype).max) * 1e-12 for g in known)
-    return -2048.0 if roomy else FACTOR
+    if any(g.dtype.itemsize < 4 or not float(abs(g).max()) < float(np.finfo(g.dtype).max) * 1e-30 for g in known):
+        return FACTORS[0]
+    return FACTORS[2 if all(g.dtype.itemsize > 4 for g in known) else 1]
+
+
+class LinearityChecks:
+    """Every output of a screen, with powers of two and with zeros for the upstream gradient.
+
+    Args:
+        screen: The numeric side.
+        evaluation: A call of the function with the arrays of the screen.
+    """
+
+    def __init__(self, screen: Screen, evaluation: Evaluation) -> None:
+        self.screen, self.point, self.evaluation = screen, screen.point, evaluation
+
+    def run(self) -> None:
+        """Adds what is wrong to the report."""
+        for k in range(len(self.screen.outputs)):
+            self._check(k)
+
+    def _check(self, k: int) -> None:
+        gradients = self.screen.gradients[0][k]
+        factor = far_factor(gradients)
+        scaled = self._scaled(k, factor, zeros=True)
+        zero = self._scaled(k, 0.0, zeros=True)
+        for i in self.point.subject.moving:
+            if (self.screen.outputs[k], i) not in self.point.broken:
+                g, gs, gz = (full(a, self.screen.arrays[i]) for a in (gradients[i], scaled[i], zero[i]))
+                if not bool((gs == factor * g).all()):
+                    self._off_scale(k, i, factor, g, gs)
+                if bool(gz.any()):
+                    self._off_zero(k, i, g, gz)
+
+    def _scaled(self, k: int, factor: float, zeros: bool = False) -> list[Any]:
+        zeros = zeros and self.point.options.check_undefined_grad and len(self.screen.outputs) > 1
+        return self.evaluation.vjp(self.screen.only(k, times(self.screen.upstream[0][k], factor), zeros))
+
+    # --- after a difference ------------------------------------------------------------------------------------
+    def _off_scale(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
+        if not bool(self._unscaled(g, scaled, factor).any()):
+            return
+        alone = full(self._scaled(k, factor)[i], self.screen.arrays[i])
+        if not bool(self._unscaled(g, alone, factor).any()):
+            self._off_zeros_for_others(k, i, factor, g, scaled)
+            return
+        tried = {f: full(self._scaled(k, f)[i], self.screen.arrays[i]) for f in FACTORS[: FACTORS.index(factor)]}
+        tried[factor] = alone
+        wrong = [f for f, a in tried.items() if bool(self._unscaled(g, a, f).any())]
+        wrong = [f for f in wrong if self._clearly(g, tried[f], f) or not self._flows_over(k, f)]
+        if not wrong:
+            return
+        factor, alone = wrong[0], tried[wrong[0]]
+        cause = f'{NAME}these are the gradients for {_words(factor)} times the upstream gradient'
+        add_elements(self.screen, k, i, self._unscaled(g, alone, factor), factor * g, alone, cause)
+
+    def _unscaled(self, g: Any, scaled: Any, factor: float) -> Any:
+        with np.errstate(all='ignore'):
+            allowed = abs(factor) * self.point.options.nondet_tol
+            return breaks_scaling(g, scaled, factor) & ~(abs(scaled - factor * g) <= allowed)
+
+    def _flows_over(self, k: int, factor: float) -> bool:
+        """Whether numbers on the way are too large or too small for powers of two to commute with rounding."""
+        try:
+            with np.errstate(over='raise', under='raise'):
+                self._scaled(k, 1.0)
+                self._scaled(k, factor)
+        except FloatingPointError:
+            return True
+        return self.screen.precision > 1e-4  # casts to half precision underflow in silence
+
+    def _clearly(self, g: Any, scaled: Any, factor: float) -> bool:
+        with np.errstate(all='ignore'):
+            off = (abs(scaled / factor - g) > _CLEARLY * largest(g)) & get_array_module(g).isfinite(scaled)
+        return bool(off.any())
+
+    def _off_zeros_for_others(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
+        gys = self.screen.only(k, times(self.screen.upstream[0][k], factor))
+        where = differ(self.screen, gys, i, scaled, factor * g, abs(factor) * largest(g))
+        if where is not None:
+            cause = 'undefined upstream gradient: zeros for the other outputs give another result than None'
+            add_elements(self.screen, k, i, where, g, scaled / factor, cause)
+
+    def _off_zero(self, k: int, i: int, g: Any, zero: Any) -> None:
+        with np.errstate(all='ignore'):
+            finite = get_array_module(g).isfinite(g)
+            where = breaks_zero(zero) & finite & ~(abs(zero) <= self.point.options.nondet_tol)
+        if bool(where.any()) and (self.screen.outputs[k], i) not in self.point.broken:
+            cause = f'{NAME}these are the gradients for an upstream gradient of zeros'
+            add_elements(self.screen, k, i, where, g * 0, zero, cause)
+
+
+def add_elements(screen: Screen, k: int, i: int, where: Any, expected: Any, found: Any, cause: str) -> None:
+    """Adds a failure for each element, as many as may be shown."""
+    point, o = screen.point, screen.outputs[k]
+    indices = np.argwhere(host(where))
+    failures = [
+        point.failure(o, i, cause, index=index, numeric=at(expected, index), analytic=at(found, index))
+        for index in (tuple(map(int, row)) for row in indices[: point.options.max_failures])
+    ]
+    point.report.add(failures, len(indices))
+    point.broken.add((o, i))
+
+
+def _words(factor: float) -> str:
+    return f'{factor:g}' if abs(factor) < 1e5 else f'-2**{int(np.log2(abs(factor)))}'

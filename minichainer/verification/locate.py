@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minichainer.verification.bisection import wrong_elements
-from minichainer.verification.causes import element_cause, missing_cause, same_cause, unsummed_cause
-from minichainer.verification.directions import isotropic, relative, root_mean_square
+from minichainer.verification.causes import cause_of_second, element_cause, missing_cause, same_cause, unsummed_cause
+from minichainer.verification.directions import isotropic, norm, relative, root_mean_square
 from minichainer.verification.ladder import first_step
 from minichainer.verification.leaves import host
 from minichainer.verification.repair import Repair, Repairer
@@ -34,6 +34,8 @@ _MANY = 2048
 _SAMPLE = 64
 #: Work that halving may cost, in elements moved.
 _HALVING = 3e7
+#: Steps that would have to be smaller than others by this are tried.
+_LOCAL = 1 / 16
 #: How grave each verdict is.
 _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4}
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
@@ -84,6 +86,7 @@ class Locator:
         self.o, self.x = screen.outputs[k], screen.arrays[i]
         self.measured, self.verdicts = list(measured), verdicts
         self._size = root_mean_square(host(self.x)) or 1.0
+        self._blurred = False
 
     def explain(self) -> None:
         """Adds to the report what is wrong."""
@@ -91,7 +94,7 @@ class Locator:
             return
         wrong_draws = [d for d in range(self.verdicts.shape[1]) if (self.verdicts[:, d] == FAIL).any()]
         self.draws = wrong_draws or list(range(self.verdicts.shape[1]))
-        if self.point.options.tangent is not None:
+        if self.point.options.tangent is not None or self._blurred:
             self._report_whole()
             return
         bad = self._not_finite()
@@ -116,6 +119,9 @@ class Locator:
         """The same with more steps, and then with rounding errors that are measured and not assumed."""
         if self._remeasured():
             return True
+        starts = [self.screen.local_start(self.i, self.k, a.direction) for a in self.measured]
+        if min(starts) < _LOCAL * first_step(self.screen.precision):
+            return self._is_right_nearby(starts)
         self.screen.measure_noise(self.i, self.measured)
         if not self._remeasured():
             return False
@@ -125,8 +131,34 @@ class Locator:
             self.point.report.notes.append(text)
         return True
 
-    def _remeasured(self) -> bool:
-        self.measured = [self.screen.along(self.i, a.direction) for a in self.measured]
+    def _is_right_nearby(self, starts: Sequence[float]) -> bool:
+        """The same with steps as small as backward says that they must be for the function to be nearly linear."""
+        coarse, verdicts = self.measured, self.verdicts
+        if self._remeasured(starts):
+            return True
+        self.screen.measure_noise(self.i, self.measured, nearby=True)
+        if self._remeasured(starts):
+            return True
+        for row, (far, near) in enumerate(zip(coarse, self.measured, strict=True)):
+            blurred = (self.verdicts[row] == UNRESOLVED) & (verdicts[row] == FAIL) & self._same_slope(far, near)
+            self.verdicts[row, blurred] = FAIL
+        self._blurred = not np.isin(self.verdicts, (FAIL, *_SINGULAR)).any()
+        return False
+
+    def _same_slope(self, far: Along, near: Along) -> Any:
+        """Where a slope measured with small steps, though badly, is the one measured with large ones."""
+        mine = slice(self.k, None, len(self.screen.outputs))
+        with np.errstate(all='ignore'):
+            doubt = far.found.error + near.found.error
+            same = (abs(far.found.value - near.found.value) <= doubt) & (
+                doubt < abs(near.found.value - near.analytic)
+            )
+        return same[mine]
+
+    def _remeasured(self, starts: Sequence[float] | None = None) -> bool:
+        starts = [None] * len(self.measured) if starts is None else starts
+        pairs = zip(self.measured, starts, strict=True)
+        self.measured = [self.screen.along(self.i, a.direction, start=start) for a, start in pairs]
         count = len(self.screen.outputs)
         self.verdicts = np.stack([self.screen.verdicts(a)[self.k :: count] for a in self.measured])
         return bool((self.verdicts == PASS).all()) or self._is_right()
@@ -221,6 +253,7 @@ class Locator:
         found = self._at(elements, size, levels=3)
         for scales, levels in ((own, 3), (size, 6), (own, 6)):
             self._improve(found, scales, levels)
+        self._improve_nearby(found, size)
         if np.isin(found.verdict, _SINGULAR).any() and self.screen.precision < 1e-12:
             self._improve(found, size, start=1e-5)  # a kink nearby is no kink here
         return found
@@ -238,6 +271,18 @@ class Locator:
         better |= (new.verdict == old) & (new.tolerance < found.tolerance[again])
         for field in ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right'):
             getattr(found, field)[again[better]] = getattr(new, field)[better]
+
+    def _improve_nearby(self, found: Measured, size: Any) -> None:
+        """Measures again what looks wrong where backward says that steps must be much smaller."""
+        with np.errstate(all='ignore'):
+            scales = norm(host(self.screen.values[self.k])) / abs(found.analytic)
+        again = np.flatnonzero((found.verdict != PASS) & (scales > 0) & (scales < _LOCAL * size))
+        if not again.size:
+            return
+        new = self._at(found.elements[again], scales[again], 6)
+        right = new.verdict == PASS
+        for field in ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right'):
+            getattr(found, field)[again[right]] = getattr(new, field)[right]
 
     def _at(self, elements: Any, scales: Any, levels: int, start: float | None = None) -> Measured:
         if not len(elements):
@@ -281,9 +326,10 @@ class Locator:
 
     def _cause(self, found: Measured, cause: str | None) -> str:
         arguments = (self.screen, self.i, self.k, self.draws[0])
-        cause = missing_cause(*arguments) or cause or same_cause(*arguments) or unsummed_cause(*arguments)
+        other = cause_of_second(*arguments[:3]) if 0 not in self.draws else None
+        cause = other or missing_cause(*arguments) or cause or same_cause(*arguments) or unsummed_cause(*arguments)
         cause = cause or element_cause(*arguments, self._evidence(found))
-        if 0 not in self.draws:
+        if 0 not in self.draws and not other:
             cause += ' (only in the backward pass that can itself be differentiated)'
         return cause if self.point.order == 1 else f'second order only, {cause}'
 

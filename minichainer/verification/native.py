@@ -9,11 +9,9 @@ import numpy as np
 from minichainer.backend import get_array_module
 from minichainer.verification.directions import root_mean_square
 from minichainer.verification.exact import at, worst_index
-from minichainer.verification.leaves import fresh_copy, host, largest
+from minichainer.verification.leaves import full, host, largest
+from minichainer.verification.rounding import ROUNDINGS, jitter
 from minichainer.verification.screen import Screen
-
-#: Rounding errors of a backward pass, in units of the dtype's epsilon and of the largest element.
-_ROUNDINGS = 64.0
 
 
 def compare_native(screen: Screen) -> None:
@@ -31,17 +29,17 @@ def compare_native(screen: Screen) -> None:
 
 def _compare(screen: Screen, k: int, i: int, wide: Any, narrow: Any) -> None:
     x = screen.point.arrays[i]
-    wide, narrow = (get_array_module(x).zeros_like(x) if g is None else g for g in (wide, narrow))
+    wide, narrow = (full(g, x) for g in (wide, narrow))
     with np.errstate(all='ignore'):
         off = abs(narrow.astype(np.float64) - wide)
         off = _clear(off, narrow, wide)
         scale = largest(wide) + _natural_scale(screen, k, i)
-        allowed = _ROUNDINGS * _amplification(screen, k) * _epsilon(screen, k, i) * scale
+        allowed = ROUNDINGS * _amplification(screen, k) * _epsilon(screen, k, i) * scale
         allowed += 16 * float(np.finfo(narrow.dtype).smallest_subnormal)
         atol, rtol = screen.point.options.extra
         allowed = allowed + atol + screen.point.options.nondet_tol + rtol * abs(wide)
         bad = ~(off <= allowed)
-    if bool(bad.any()) and bool((bad & ~(off <= allowed + _jitter(screen, k, i))).any()):
+    if bool(bad.any()) and bool((bad & ~(off <= allowed + _rounding(screen, k, i))).any()):
         _report(screen, k, i, bad, wide, narrow)
 
 
@@ -50,6 +48,16 @@ def _clear(off: Any, narrow: Any, wide: Any) -> Any:
     xp = get_array_module(off)
     overflows = xp.isinf(narrow) & (abs(wide) > float(np.finfo(narrow.dtype).max))
     return xp.where(overflows, 0.0, off)
+
+
+def _rounding(screen: Screen, k: int, i: int) -> Any:
+    """How much the gradient changes when everything is rounded to the narrow dtype: in the wide one, where that is
+    measured for each element, and in the narrow one, where terms that cancel leave nothing but their rounding."""
+    point, epsilon = screen.point, _epsilon(screen, k, i)
+    wide = jitter(point, screen.arrays, screen.only(k, screen.upstream[0][k]), i, epsilon, epsilon)
+    o = screen.outputs[k]
+    narrow = jitter(point, point.arrays, point.only(o, point.upstream[o][0]), i, epsilon, epsilon)
+    return wide + 4 * largest(narrow.astype(np.float64))
 
 
 def _epsilon(screen: Screen, k: int, i: int) -> float:
@@ -70,23 +78,6 @@ def _amplification(screen: Screen, k: int) -> float:
     y, z = screen.point.values[screen.outputs[k]], screen.values[k]
     epsilon = float(np.finfo(y.dtype).eps)
     return 1.0 + largest(y.astype(np.float64) - z) / (epsilon * (largest(z) or 1.0))
-
-
-def _jitter(screen: Screen, k: int, i: int) -> Any:
-    """How much the gradient changes when the leaves do by a few roundings."""
-    point = screen.point
-    center, change = screen.gradients[0][k][i], 0.0
-    for _ in range(3):
-        arrays = list(screen.arrays)
-        for j in point.subject.moving:
-            signs = get_array_module(arrays[j]).asarray(point.rng.choice([-1.0, 1.0], arrays[j].shape))
-            arrays[j] = arrays[j] * (1 + 4 * _epsilon(screen, k, j) * signs)
-        v = screen.upstream[0][k]
-        signs = get_array_module(v).asarray(point.rng.choice([-1.0, 1.0], v.shape))
-        gys = point.only(screen.outputs[k], v * (1 + 4 * _epsilon(screen, k, i) * signs))
-        found = point.subject.evaluate([fresh_copy(a) for a in arrays]).vjp(gys)[i]
-        change = change + abs((0 if found is None else found) - (0 if center is None else center))
-    return 4 * change
 
 
 def _report(screen: Screen, k: int, i: int, bad: Any, wide: Any, narrow: Any) -> None:

@@ -13,12 +13,16 @@ import numpy as np
 from minichainer.backend import get_array_module
 from minichainer.verification.differences import check_pairs, describe_arrays
 from minichainer.verification.directions import signed
+from minichainer.verification.leaves import fresh_copy
 from minichainer.verification.options import Options
 from minichainer.verification.report import Failure, GradientReport
 from minichainer.verification.subject import Evaluation, Subject, flat_arrays
 
 #: Upstream gradients per output.
 DRAWS = 2
+
+#: Size of the second one, to find thresholds below which upstream gradients are dropped.
+SMALL = 2.0**-50
 
 #: Given in place of upstream gradients: the function has to be a loss, a single output of shape ``()``.
 LOSS = object()
@@ -101,9 +105,9 @@ class Point:
         gys: list[Any] = [None] * len(self.values)
         for k in self.outputs:
             if k != o and others == 'zeros':
-                gys[k] = get_array_module(v).zeros_like(self.values[k])
+                gys[k] = times(self.upstream[k][0], 0)
             elif k != o and others == 'drawn':
-                gys[k] = self.upstream[k][0].copy()
+                gys[k] = fresh_copy(self.upstream[k][0])
         gys[o] = v
         return gys
 
@@ -120,8 +124,10 @@ class Point:
 
 
 def times(array: Any, factor: float) -> Any:
-    """A new array of the same dtype, also where NumPy would make a scalar."""
-    return get_array_module(array).asarray(array * array.dtype.type(factor))
+    """A new array of the same dtype and layout."""
+    copy = fresh_copy(array)
+    copy *= array.dtype.type(factor)
+    return copy
 
 
 def _scale(y: Any) -> float:

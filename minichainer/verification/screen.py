@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.directions import isotropic, relative
+from minichainer.verification.directions import isotropic, relative, root_mean_square
 from minichainer.verification.directions import silent_norm as norm
 from minichainer.verification.ladder import Curve, Slopes, first_step, fixed_step, measured_noise, slopes
-from minichainer.verification.leaves import fresh_copy, host, is_float, largest
+from minichainer.verification.leaves import fresh_copy, host, is_float, largest, relaid
 from minichainer.verification.paths import Move, Path
-from minichainer.verification.point import DRAWS, Point, times
+from minichainer.verification.point import DRAWS, SMALL, Point, times
 from minichainer.verification.quick import agrees
+from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.subject import Evaluation
 from minichainer.verification.verdict import judge
 
@@ -27,7 +28,11 @@ _SHARP, _BLURRED = 1e-4, 1e-1
 _QUANTUM_LEVELS = 22
 #: Changes of values that may be roundings, relative to the inputs and outputs; larger ones are jumps.
 _LARGEST_QUANTUM = 1e-6
-_SINGLE = 2.0**-23
+#: Smaller numbers lose digits; gradients that are too small to be made still smaller.
+_TINIEST, _LEAST = 16 * float(np.finfo(np.float64).tiny), 1e-250
+#: How much a gradient changes, relative to the numbers on the way, if it is for roundings of the inputs alone; where
+#: it does more, it depends on which of them are equal, or the like.
+_NO_MORE_THAN_ROUNDING = 1e-9
 #: Rounding errors from which on elements are measured with their own noise instead of that of the whole output.
 _LOCAL_FROM = 1e-12
 
@@ -44,6 +49,7 @@ class Along:
         spread: Root of the sum of squares of the terms that were summed up to ``analytic``.
         size: Sum of their absolute values.
         length: By what a tolerance of single elements is multiplied.
+        noise: Rounding errors of ``analytic``, once they have been measured.
     """
 
     leaf: int
@@ -53,6 +59,7 @@ class Along:
     spread: Any
     size: Any
     length: Any
+    noise: Any = 0.0
 
 
 class Screen:
@@ -72,7 +79,9 @@ class Screen:
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
-        self.gradients = [[self._gradients(d, k, o) for k, o in enumerate(self.outputs)] for d in range(DRAWS)]
+        self.elsewhere = self.laid_out(relaid)
+        first = [self._first(k, o) for k, o in enumerate(self.outputs)]
+        self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
         self.values = [self.evaluation.arrays[o] for o in self.outputs]
         self.precision = max((float(np.finfo(y.dtype).eps) for y in self.values), default=2.0**-52)
         self._flat = [y.astype(np.float64, copy=False).ravel() for y in self.values]
@@ -81,6 +90,7 @@ class Screen:
         self._sizes = self._scales * np.array([norm(y) for y in self.values] * DRAWS)
         self.noise: dict[int, Any] = {}
         self._bases: dict[int, Any] = {}
+        self._backward_noise: dict[int, list[Any]] = {}
         self._gradient_lengths: dict[int, list[float]] = {}
 
     def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
@@ -90,50 +100,89 @@ class Screen:
         if all(a.dtype == x.dtype for a, x in zip(arrays, self.point.arrays, strict=True)):
             return self.point.arrays, native
         try:
-            with np.errstate(all='ignore'):
-                evaluation = self.point.subject.evaluate([fresh_copy(x) for x in arrays])
+            evaluation = self._evaluated(arrays)
         except Exception:
-            if dtype is not None:
-                raise
-            return self.point.arrays, self._again()
+            if dtype is None:
+                return self.point.arrays, self._again()
+            self.point.subject.type_check = False  # that dtype is what the user wants, whatever the function says
+            evaluation = self._evaluated(arrays)
         if self._comparable(evaluation):
             return arrays, evaluation
         return self.point.arrays, self._again()
 
+    def _evaluated(self, arrays: list[Any]) -> Evaluation:
+        return self.point.subject.evaluate([fresh_copy(x) for x in arrays])
+
     def _again(self) -> Evaluation:
         self.point.report.notes.append('The function does not take float64: measured in the dtype of the inputs.')
-        return self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
+        return self._evaluated(self.point.arrays)
 
     def _comparable(self, evaluation: Evaluation) -> bool:
         pairs = [(self.point.values[o], evaluation.arrays[o]) for o in self.outputs]
         return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
 
     def _cast_upstream(self, o: int, d: int) -> Any:
-        v = self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype)
-        # The second one is small, to find thresholds of the upstream gradient.
-        return times(v, 2.0**-11) if d == 1 and v.dtype.itemsize >= 8 else v
+        return self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
 
-    def _gradients(self, d: int, k: int, o: int) -> list[Any]:
-        if d == 0 and self.native:
-            found = self.point.gradients[o]
-        else:
-            others = 'none' if self.point.options.check_undefined_grad else 'zeros'
-            gys = [None] * len(self.evaluation.outputs)
-            if others == 'zeros':
-                for other in self.outputs:
-                    gys[other] = times(self._cast_upstream(other, 0), 0)
-            gys[o] = self.upstream[d][k].copy()
-            found = self._vjp(gys, d == 1)
-        return found
-
-    def _vjp(self, gys: list[Any], on_variables: bool) -> list[Any]:
-        """The second draw goes through the rules on Variables, if there are such."""
+    def laid_out(self, layout: Callable[[Any], Any]) -> Evaluation:
+        """A call of the function on inputs in another layout; the usual one where it takes none, or gives others."""
+        leaves = self.point.subject.leaves
+        arrays = [
+            layout(x) if is_float(x) and x.size > 1 and leaf.parameter is None else fresh_copy(x)
+            for leaf, x in zip(leaves, self.arrays, strict=True)
+        ]
+        if all(x.size < 2 for x, leaf in zip(arrays, leaves, strict=True) if leaf.parameter is None):
+            return self.evaluation
         try:
-            return self.evaluation.vjp(gys, on_variables)
+            evaluation = self.point.subject.evaluate(arrays)
         except Exception:
-            if not on_variables:
+            return self.evaluation
+        pairs = [(evaluation.arrays[o], self.evaluation.arrays[o]) for o in self.outputs]
+        return evaluation if all(_nearly(y, z) for y, z in pairs) else self.evaluation
+
+    def _first(self, k: int, o: int) -> list[Any]:
+        if self.native:
+            return self.point.gradients[o]
+        return self.evaluation.vjp(self.only(k, self.upstream[0][k]))
+
+    def _second(self, k: int, first: list[Any]) -> list[Any]:
+        """The gradients for the second draw: by rules on Variables, for inputs in another layout, made small."""
+        try:
+            return self._made_small(k, first)
+        except Exception:
+            if self.elsewhere is self.evaluation:
                 raise
-        return self.evaluation.vjp(gys)
+        self.elsewhere = self.evaluation  # backward may refuse a layout
+        return self._made_small(k, first)
+
+    def _made_small(self, k: int, first: list[Any]) -> list[Any]:
+        """The gradients for the second draw, from a small multiple of it where numbers leave room for that."""
+        v = self.upstream[1][k]
+        if self._leaves_room([g for g in first if g is not None], v):
+            try:
+                with np.errstate(over='raise', under='raise'):
+                    found = self.elsewhere.vjp_of_variables(self.only(k, times(v, SMALL)))
+                return [None if g is None else times(g, 1 / SMALL) for g in found]
+            except FloatingPointError:
+                pass  # numbers on the way are too small already
+        return self.elsewhere.vjp_of_variables(self.only(k, v))
+
+    def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
+        """Whether gradients may be made small: in double precision, and where no absolute error is allowed."""
+        if self.point.options.nondet_tol or self.point.options.extra[0]:
+            return False
+        if any(a.dtype.itemsize < 8 for a in [v, *gradients]):
+            return False
+        return all(largest(g) > _LEAST or not g.any() for g in gradients)
+
+    def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
+        """Upstream gradients: ``v`` for one output; for the others zeros, or nothing where that is allowed."""
+        gys: list[Any] = [None] * len(self.evaluation.outputs)
+        if zeros or not self.point.options.check_undefined_grad:
+            for other, u in zip(self.outputs, self.upstream[0], strict=True):
+                gys[other] = times(u, 0)
+        gys[self.outputs[k]] = fresh_copy(v)
+        return gys
 
     def _stacked(self, k: int) -> Any:
         xp = get_array_module(self.values[k])
@@ -184,7 +233,22 @@ class Screen:
             self._gradient_lengths[i] = [norm(self.gradient(d, k, i)) for d, k in self._pairs]
         return analytic, [size * length for size in self._gradient_lengths[i]]
 
-    def along(self, i: int, direction: Any, max_calls: int | None = None, path: Path | None = None) -> Along:
+    def local_start(self, i: int, k: int, direction: Any) -> float:
+        """The largest step at which values change by a small part of their size, if backward is right."""
+        on_device = get_array_module(self.arrays[i]).asarray(direction)
+        steepest = max(norm(self.gradient(d, k, i) * on_device) for d in range(DRAWS))
+        usual = self._first_step(i) or first_step(self.precision)
+        size = norm(self.values[k]) * max(self._scales)
+        return min(usual, usual * size / steepest) if steepest and size else usual
+
+    def along(
+        self,
+        i: int,
+        direction: Any,
+        max_calls: int | None = None,
+        path: Path | None = None,
+        start: float | None = None,
+    ) -> Along:
         """Measures the slopes along a direction and puts backward's beside them."""
         on_device = get_array_module(self.arrays[i]).asarray(direction)
         terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs]
@@ -192,9 +256,11 @@ class Screen:
             analytic = np.array([float(t.sum()) for t in terms])
             size = np.array([float(abs(t).sum()) for t in terms])
             spread = np.array([norm(t) for t in terms])
-        found = self._slopes(i, path or self.path(i, direction), max_calls)
+        found = self._slopes(i, path or self.path(i, direction), max_calls, start)
         several = 1 if np.count_nonzero(direction) == 1 else 4
-        return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)))
+        known = self.backward_noise(i) if i in self.noise else []
+        noise = np.array([norm(n * on_device) for n in known]) if known else 0.0
+        return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)), noise)
 
     def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
         """As :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
@@ -203,7 +269,9 @@ class Screen:
         found = self._slopes_together(i, self._element_curves(i, elements, scales), levels, start)
         repeated = np.repeat(scales, len(chosen))
         analytic = np.stack(chosen, axis=1).ravel() * repeated
-        return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated)
+        known = self.backward_noise(i) if i in self.noise else []
+        noise = np.stack([host(n).ravel()[elements] for n in known], axis=1).ravel() * repeated if known else 0.0
+        return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated, noise)
 
     def _moves(self, i: int, elements: Any, scales: Any) -> list[Move]:
         x, xp = self.arrays[i], get_array_module(self.arrays[i])
@@ -246,11 +314,12 @@ class Screen:
             return max(self.precision, self._relative_noise(i) / 4), None
         return self.precision, self.noise.get(i)
 
-    def _slopes(self, i: int, curve: Curve, max_calls: int | None) -> Slopes:
+    def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
         if self.point.options.eps is not None:
             return fixed_step(curve, self.precision, self.point.options.eps)
         noise = self.noise.get(i)
-        return slopes(curve, self.precision, max_calls=max_calls, start=self._first_step(i), noise=noise)
+        start = self._first_step(i) if start is None else start
+        return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
 
     def _slopes_together(self, i: int, curves: Sequence[Path], levels: int, start: float | None) -> Slopes:
         def curve(t: float) -> tuple[Any, Any]:
@@ -301,19 +370,26 @@ class Screen:
         return base + self._scales * np.array(norms * DRAWS)
 
     # --- verdicts ----------------------------------------------------------------------------------------------
-    def measure_noise(self, i: int, measured: Sequence[Along]) -> None:
-        """From now on counts with the rounding errors that leaf ``i`` really meets inside the function."""
+    def measure_noise(self, i: int, measured: Sequence[Along], nearby: bool = False) -> None:
+        """From now on counts with the rounding errors that leaf ``i`` really meets inside the function.
+
+        Args:
+            i: Position of the leaf.
+            measured: Slopes, with the steps that count.
+            nearby: Whether these steps are much smaller than usual, and the usual ones say nothing about the point.
+        """
         if i in self.noise:
             return
-        self.noise[i] = np.max([self._noise_along(i, a) for a in measured], axis=0)
+        self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
 
-    def _noise_along(self, i: int, along: Along) -> Any:
+    def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
         curve = self.path(i, along.direction)
         best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
         scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
         plateau = np.where(along.found.noise > 8 * self.precision * self.base(i), along.found.noise, 0.0)
         measured = [measured_noise(curve, s) for s in sorted(scales)]
-        return np.max([plateau, self._quantum(i, along.direction), *measured], axis=0)
+        quantum = np.zeros_like(plateau) if nearby else self._quantum(i, along.direction)
+        return np.max([plateau, quantum, *measured], axis=0)
 
     def _quantum(self, i: int, direction: Any) -> Any:
         """Rounding errors from the smallest change that each element of the outputs is capable of.
@@ -348,11 +424,35 @@ class Screen:
         return judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
 
     def _rounding(self, along: Along) -> Any:
-        return 16 * self._effective_precision(along.leaf) * along.spread
+        rounding = np.maximum(16 * self._effective_precision(along.leaf) * along.spread, along.noise)
+        return rounding + _TINIEST * along.length
+
+    def backward_noise(self, i: int) -> list[Any]:
+        """The rounding errors of the backward pass itself, which may be all that is left where its terms cancel."""
+        if i not in self._backward_noise:
+            gys = [self.only(k, self.upstream[d][k]) for d, k in self._pairs]
+            self._backward_noise[i] = [
+                self.noise_of(g, i, d == 1) for g, (d, _) in zip(gys, self._pairs, strict=True)
+            ]
+        return self._backward_noise[i]
+
+    def noise_of(self, gys: list[Any], i: int, on_variables: bool = False) -> Any:
+        """The rounding errors of one backward pass, element by element."""
+        noise = jitter(self.point, self.arrays, gys, i, 0.0, self.precision, on_variables)
+        all_of_it = jitter(self.point, self.arrays, gys, i, self.precision, self.precision, on_variables)
+        if largest(all_of_it) <= _NO_MORE_THAN_ROUNDING * self.on_the_way(gys, i):
+            noise = noise + all_of_it
+        return noise.astype(np.float64, copy=False)
+
+    def on_the_way(self, gys: list[Any], i: int) -> float:
+        """How large the numbers are that may cancel in a gradient: upstream gradients, and outputs per input."""
+        x = root_mean_square(self.arrays[i]) or 1.0
+        pairs = [(gys[o], y) for o, y in zip(self.outputs, self.values, strict=True) if gys[o] is not None]
+        return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)
 
     def _effective_precision(self, i: int) -> float:
         """Single precision at worst: functions may compute in float32 on the way, and so does their backward."""
-        return max(self.precision, min(self._relative_noise(i) / 4, _SINGLE))
+        return max(self.precision, min(self._relative_noise(i) / 4, SINGLE))
 
     def _widened(self, along: Along) -> tuple[Any, float]:
         """The user's tolerances of single elements, for sums of them whose errors have random signs."""
@@ -383,6 +483,12 @@ def project(point: Point, i: int, direction: Any) -> Any:
     if tangent is None or point.subject.leaves[i].parameter is not None:
         return direction
     return np.asarray(tangent(direction), np.float64)
+
+
+def _nearly(y: Any, z: Any) -> bool:
+    if y is None or y.shape != z.shape:
+        return False
+    return y is z or bool((abs(y - z) <= 1e-9 * largest(z)).all())
 
 
 def _finite(array: Any) -> bool:

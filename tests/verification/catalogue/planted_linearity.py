@@ -52,10 +52,6 @@ ENTRIES = [
     ),
     nonlinear('gy clipped at 100', lambda gy: np.clip(gy, -100, 100)),
     nonlinear('gy below 1e-3 dropped', lambda gy: np.where(abs(gy) < 1e-3, 0, gy), also=(DETACHED,)),
-]
-
-#: Beyond the upstream gradients of a check, which reach from 5e-4 to 2e3: measured apart, no part of the goals.
-BEYOND = [
     nonlinear('gy clipped at 1e5', lambda gy: np.clip(gy, -1e5, 1e5)),
-    nonlinear('gy below 1e-5 dropped', lambda gy: np.where(abs(gy) < 1e-5, 0, gy)),
+    nonlinear('gy below 1e-5 dropped', lambda gy: np.where(abs(gy) < 1e-5, 0, gy), also=(DETACHED,)),
 ]

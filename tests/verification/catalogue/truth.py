@@ -55,10 +55,11 @@ def as_variables(value: Any, made: list[Any], dtype: Any = None) -> Any:
 def names(case: Case, order: int = 1) -> list[Any]:
     """How a report names the inputs: positions, paths, parameters; at higher orders upstream gradients too."""
     found = [int(path) if path.isdigit() else path for path, _ in leaves(case.inputs)]
-    return found + [name for name, _ in _parameters(case.func, case)]
+    return found + [name for name, _ in parameters(case.func, case)]
 
 
-def _parameters(func: Any, case: Case) -> list[Any]:
+def parameters(func: Any, case: Case) -> list[Any]:
+    """Names and parameters of a Link, where they are to be checked too."""
     return sorted(func.namedparams()) if case.options.get('params') == 'all' else []
 
 
@@ -66,7 +67,7 @@ def apply(func: Any, case: Case, dtype: Any = None) -> tuple[list[Variable], lis
     """Its differentiable inputs (and parameters), and its differentiable outputs."""
     made: list[Any] = []
     arguments = [as_variables(value, made, dtype) for value in case.inputs]
-    made += [p for _, p in _parameters(func, case)]
+    made += [p for _, p in parameters(func, case)]
     ys = func(*arguments)
     ys = list(ys) if isinstance(ys, (tuple, list)) else [ys]
     return made, [y for y in ys if y.dtype.kind == 'f' and y.requires_grad]
@@ -198,7 +199,7 @@ def _moved(case: Case, dtype: Any, moved: Any) -> tuple[Any, Any]:
         return apply(case.func, case, dtype)
     made: list[Any] = []
     arguments = [as_variables(value, made, dtype) for value in case.inputs]
-    made += [p for _, p in _parameters(case.func, case)]
+    made += [p for _, p in parameters(case.func, case)]
     kept = None
     if moved[0] < len(made):
         kept, made[moved[0]].array = made[moved[0]].array, moved[1]

@@ -1,0 +1,227 @@
+"""A backward pass is additive: what it gives for a sum is the sum of what it gives for the parts.
+
+The upstream gradients of a screen are random: no two elements are equal, none is zero, both signs occur, and only one
+output has one. So they are put together here from parts that are all that they are not, in layouts that theirs is
+not, and the sum of the gradients must be the gradient that differences have shown to be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.verification.comparison import differ
+from minichainer.verification.directions import signed
+from minichainer.verification.leaves import backwards, full, largest, relaid
+from minichainer.verification.linearity import NAME, add_elements
+from minichainer.verification.point import times
+from minichainer.verification.rounding import ROUNDINGS
+from minichainer.verification.screen import Screen
+from minichainer.verification.subject import Evaluation
+
+_TOGETHER = NAME + 'right for each output alone, wrong for several outputs together'
+_SIZES = NAME + 'right for each output alone, wrong where the upstream gradients of two differ much in size'
+_SOME = NAME + 'right for each output alone, wrong for some of them together'
+_ALONE = 'depends on what is asked for: wrong where the gradient of this input alone is'
+_INPUTS = (
+    'depends on layout: wrong where the inputs run backwards through memory with gaps, or must not be written to'
+)
+_LAYOUT = 'depends on layout: wrong where the upstream gradient '
+_WORDS = (
+    'is a broadcast array, as sum gives it',
+    'is as it always was',
+    'is in Fortran order, or has gaps',
+    'runs backwards through memory, or must not be written to',
+)
+_ADD = NAME + 'the gradients for two upstream gradients do not add up to the gradient for their sum'
+
+#: How much larger one upstream gradient is made than another, and up to so many outputs and leaves are tried alone.
+_FAR, _FEW = 2.0**24, 4
+_DOUBLE = 1e-15
+
+Gradients = list[Any]
+#: Upstream gradients, one per checked output.
+Upstream = Sequence[Any]
+
+
+class AdditivityChecks:
+    """All outputs of a screen together; its gradients for each of them alone are known to be right."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen, self.point = screen, screen.point
+        self.drawn = screen.upstream[0]
+        self.moving = [i for i in self.point.subject.moving if screen.arrays[i].size]
+
+    def run(self) -> None:
+        """Adds what is wrong to the report."""
+        screen = self.screen
+        alone = [[full(g, x) for g, x in zip(gs, screen.arrays, strict=True)] for gs in screen.gradients[0]]
+        together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
+        if len(alone) > 1 and self._outputs_together(together, alone):
+            return
+        if self._leaves_alone(together):
+            return
+        parts, evaluation = self._parts(), screen.laid_out(backwards)
+        found = [self._tried(part, evaluation) for part in parts]
+        known = [g for g in found if g is not None]
+        if len(known) == len(parts) and self._off(together, known):
+            self._explain(parts, known, evaluation)
+
+    def _outputs_together(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
+        """All outputs, also with upstream gradients of very different size, and all but one of a few."""
+        if self._add(self._off(together, alone), together, alone, _TOGETHER):
+            return True
+        count = len(alone)
+        scales = []
+        if self._is_exact(together, alone):
+            scales += [[_FAR] + [1.0] * (count - 1), [1.0] + [_FAR] * (count - 1)]
+        if 2 < count <= _FEW:
+            scales += [[float(k != missing) for k in range(count)] for missing in range(count)]
+        for row in scales:
+            upstream = [times(v, s) if s else None for v, s in zip(self.drawn, row, strict=True)]
+            parts = [[s * g for g in gs] for s, gs in zip(row, alone, strict=True)]
+            found = self._vjp(upstream)
+            cause = _SIZES if all(row) else _SOME
+            if self._add(self._off(found, parts, upstream=upstream if _FAR in row else None), found, parts, cause):
+                return True
+        return False
+
+    def _is_exact(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
+        """Whether sums are off by no more than double precision explains: nothing is computed in single precision."""
+        if self.screen.precision > _DOUBLE:
+            return False
+        for i in self.moving:
+            scale = sum(largest(part[i]) for part in alone)
+            off = abs(together[i] - sum(part[i] for part in alone))
+            if not bool((off <= ROUNDINGS * self.screen.precision * scale).all()):
+                return False
+        return True
+
+    def _leaves_alone(self, together: Gradients) -> bool:
+        """The gradient of one leaf, when it is the only one asked for."""
+        if len(self.moving) < 2:
+            return False
+        for i in self.moving[:_FEW]:
+            found = [g * 0 for g in together]
+            found[i] = full(self.screen.evaluation.vjp(self._gys(self.drawn), wanted=[i])[i], self.screen.arrays[i])
+            off = self._off(found, [together], [i])
+            if self._add(off, found, [together], _ALONE):
+                return True
+        return False
+
+    def _parts(self) -> list[Upstream]:
+        """Elements that are all equal, a single element, all positive ones, and what is left, which is all negative.
+
+        The first part is repeated without a copy, as the gradient of ``sum`` is; the last two are in other layouts.
+        """
+        equal = [_equal(v) for v in self.drawn]
+        single = [_single(v) for v in self.drawn]
+        positive = [_array(abs(w)) for w in self._random()]
+        parts = zip(self.drawn, equal, single, positive, strict=True)
+        negative = [_array(v - e - s - p) for v, e, s, p in parts]
+        return [equal, single, [relaid(p) for p in positive], [backwards(n) for n in negative]]
+
+    def _gys(self, upstream: Upstream) -> list[Any]:
+        gys: list[Any] = [None] * len(self.screen.evaluation.outputs)
+        for o, v in zip(self.screen.outputs, upstream, strict=True):
+            gys[o] = v
+        return gys
+
+    def _vjp(self, upstream: Upstream, evaluation: Evaluation | None = None) -> Gradients:
+        found = (evaluation or self.screen.evaluation).vjp(self._gys(upstream))
+        return [full(g, x) for g, x in zip(found, self.screen.arrays, strict=True)]
+
+    def _tried(self, upstream: Upstream, evaluation: Evaluation) -> Gradients | None:
+        """The gradients; None where backward refuses such a layout, which it may."""
+        try:
+            return self._vjp(upstream, evaluation)
+        except Exception:
+            return None
+
+    def _off(
+        self,
+        found: Gradients,
+        parts: Sequence[Gradients],
+        leaves: Sequence[int] | None = None,
+        upstream: Upstream | None = None,
+    ) -> dict[int, Any]:
+        """For each leaf whose gradient is not the sum of the parts, where."""
+        exact = upstream is not None
+        gys, off = self._gys(upstream if exact else self.drawn), {}
+        for i in self.moving if leaves is None else leaves:
+            scale = largest(found[i]) + sum(largest(part[i]) for part in parts)
+            where = differ(self.screen, gys, i, found[i], sum(part[i] for part in parts), scale, exact)
+            if where is not None:
+                off[i] = where
+        return off
+
+    def _add(self, off: dict[int, Any], found: Gradients, parts: Sequence[Gradients], cause: str) -> bool:
+        for i, where in off.items():
+            add_elements(self.screen, 0, i, where, sum(part[i] for part in parts), found[i], cause)
+        return bool(off)
+
+    # --- after a difference ------------------------------------------------------------------------------------
+    def _explain(self, parts: Sequence[Upstream], known: Sequence[Gradients], evaluation: Evaluation) -> None:
+        """Which part is wrong, and whether for its layout, that of the inputs, or for its values."""
+        for part, found, words in zip(parts, known, _WORDS, strict=True):
+            plain = [v.copy() for v in part]
+            at_home, away = self._vjp(plain), self._vjp(plain, evaluation)
+            if self._add(self._off(away, [at_home]), away, [at_home], _INPUTS):
+                return
+            if self._add(self._off(found, [at_home]), found, [at_home], _LAYOUT + words):
+                return
+        for words, make in _CONDITIONS:
+            special = [_array(make(v, w)) for v, w in zip(self.drawn, self._random(), strict=True)]
+            found, halves = self._vjp(special), self._halves(special)
+            if self._add(self._off(found, halves), found, halves, f'{NAME}wrong where {words}'):
+                return
+        expected = self._vjp(self.drawn)
+        self._add(self._off(expected, known), expected, known, _ADD)
+
+    def _random(self) -> Iterator[Any]:
+        for v in self.drawn:
+            drawn = get_array_module(v).asarray(signed(self.point.rng, v.shape).astype(v.dtype))
+            yield times(drawn, 4 * largest(v))
+
+    def _halves(self, upstream: Upstream) -> list[Gradients]:
+        """The gradients for two parts that have nothing special."""
+        some = list(self._random())
+        return [self._vjp(some), self._vjp([_array(v - s) for v, s in zip(upstream, some, strict=True)])]
+
+
+def _array(value: Any) -> Any:
+    """An array also where NumPy makes a scalar."""
+    return get_array_module(value).asarray(value)
+
+
+def _equal(v: Any) -> Any:
+    """A power of two everywhere, no smaller than any element of ``v``, repeated without a copy."""
+    xp, size = get_array_module(v), largest(v)
+    power = 2.0 ** np.ceil(np.log2(size)) if size else 1.0
+    return xp.broadcast_to(xp.asarray(power, dtype=v.dtype), v.shape)
+
+
+def _single(v: Any) -> Any:
+    """Zeros but for one element, in the middle."""
+    single = times(v, 0)
+    if v.size:
+        single[np.unravel_index(v.size // 2, v.shape)] = largest(v)
+    return single
+
+
+def _with_zeros(v: Any, random: Any) -> Any:
+    size = abs(random)
+    return random * (size < size.mean())
+
+
+#: What may be special about an upstream gradient, and how it is made from the one drawn and a random one.
+_CONDITIONS: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
+    ('all elements of the upstream gradient are positive', lambda v, w: abs(w)),
+    ('all elements of the upstream gradient are negative', lambda v, w: -abs(w)),
+    ('all elements of the upstream gradient are equal', lambda v, w: _equal(v).copy()),
+    ('some elements of the upstream gradient are zero', _with_zeros),
+    ('only one element of the upstream gradient is not zero', lambda v, w: _single(v)),
+)

@@ -1,0 +1,42 @@
+"""How far apart two gradients may be that are equal but for rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.verification.leaves import largest
+from minichainer.verification.rounding import ROUNDINGS, SINGLE
+from minichainer.verification.screen import Screen
+
+
+def differ(
+    screen: Screen, gys: Sequence[Any], i: int, found: Any, expected: Any, scale: float, exact: bool = False
+) -> Any:
+    """Where two gradients of leaf ``i`` differ by more than rounding; None where they do not.
+
+    Args:
+        screen: The numeric side, whose evaluation the gradients belong to.
+        gys: Upstream gradients to measure rounding errors with, should the usual ones not explain a difference.
+        i: Position of the leaf.
+        found: One gradient.
+        expected: The other one, put together from parts.
+        scale: The largest element of the parts.
+        exact: Whether nothing is computed in single precision on the way.
+    """
+    with np.errstate(all='ignore'):
+        off = abs(found - expected)
+        if bool((off <= ROUNDINGS * screen.precision * scale).all()):
+            return None
+        atol, rtol = screen.point.options.extra
+        allowed = ROUNDINGS * (
+            max(screen.precision, 0.0 if exact else SINGLE) * scale + screen.precision * screen.on_the_way(gys, i)
+        )
+        allowed = allowed + atol + screen.point.options.nondet_tol + rtol * abs(expected)
+        bad = (off > allowed) & get_array_module(off).isfinite(expected)
+        if bool(bad.any()):
+            bad &= off > allowed + 4 * largest(screen.noise_of(gys, i))
+    return bad if bool(bad.any()) else None

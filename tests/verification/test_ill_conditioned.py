@@ -1,0 +1,77 @@
+"""Points at which the function bends on a scale far below that of its inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minichainer.functions as F
+from minichainer.gradient_check import check_gradients
+from tests.verification.planting import node, uniform
+
+HILBERT = 1 / (np.arange(7)[:, None] + np.arange(7) + 1.0)
+
+
+def spread_out(seed):
+    rng = np.random.RandomState(seed)
+    return np.exp(rng.uniform(np.log(1e-8), np.log(1e8), (4, 4))) * rng.choice([-1, 1], (4, 4))
+
+
+POINTS = {
+    'inv': (F.inv, lambda seed: HILBERT),
+    'log of det': (lambda a: F.log(F.det(a)), lambda seed: HILBERT),
+    'reciprocal': (lambda x: 1 / x, lambda seed: np.array([1e-8, 1e8])),
+    'reciprocal of many': (lambda x: 1 / x, spread_out),
+    'reciprocal in float32': (lambda x: 1 / x, lambda seed: spread_out(seed).astype('f')),
+    'large exponential': (F.exp, lambda seed: 700 + uniform(3, 4, seed=seed)),
+    'near the edge of the domain': (F.arccos, lambda seed: 1 - 1e-8 * (0.5 + abs(uniform(3, 4, seed=seed)))),
+}
+
+
+@pytest.mark.parametrize('name', POINTS)
+def test_right_gradients(name):
+    func, point = POINTS[name]
+    for seed in range(10):
+        report = check_gradients(func, point(seed), seed=seed)
+        assert report, report
+
+
+def inverse(rule):
+    def backward(xs, gy):
+        y = np.linalg.inv(xs[0])
+        return rule(-y.T @ gy @ y.T)
+
+    return node(np.linalg.inv, backward)
+
+
+def one_element(g):
+    g = g.copy()
+    g[3, 4] *= 1.1
+    return g
+
+
+WRONG = {
+    'sign': lambda g: -g,
+    'too large': lambda g: 2 * g,
+    'much too large': lambda g: 1e6 * g,
+    'much too small': lambda g: 1e-6 * g,
+    'zero': lambda g: 0 * g,
+    'slightly': lambda g: 1.05 * g,
+    'one element': one_element,
+    'transposed': lambda g: g[::-1],
+}
+
+
+@pytest.mark.parametrize('name', WRONG)
+def test_wrong_gradients_of_an_inverse(name):
+    for seed in range(10):
+        report = check_gradients(inverse(WRONG[name]), HILBERT, seed=seed)
+        # So large a gradient asks for steps so small that nothing can be measured.
+        assert report.verdict in ({'fail', 'unresolved'} if name == 'much too large' else {'fail'}), report
+
+
+@pytest.mark.parametrize('factor', [-1, 2, 1e4, 1e-4, 1.001])
+@pytest.mark.parametrize('seed', range(5))
+def test_wrong_reciprocals(factor, seed):
+    func = node(lambda x: 1 / x, lambda xs, gy: -factor * gy / xs[0] ** 2)
+    assert check_gradients(func, spread_out(seed), seed=seed).verdict == 'fail'
