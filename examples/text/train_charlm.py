@@ -3,8 +3,8 @@
 python examples/text/train_charlm.py --epoch 6 --out result
 python examples/text/train_charlm.py --epoch 9 --out result --resume result/snapshot.npz
 
-The text is alice.txt beside this file; README.md says where it is from. Perplexity is the exponential of the mean cross
-entropy: among how many equally probable characters the model would be as unsure.
+The text is alice.txt beside this file; README.md says where it is from. Perplexity is the exponential of the mean
+cross entropy: among how many equally probable characters the model would be as unsure.
 """
 
 from __future__ import annotations
