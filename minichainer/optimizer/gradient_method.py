@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from itertools import repeat
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from minichainer.link.link import Link
 from minichainer.optimizer.base import Optimizer
@@ -67,8 +67,8 @@ class GradientMethod(Optimizer):
     _grouped: GroupedUpdate | None = None
     _rule_class: type[UpdateRule] | None = None
     # The hyperparameters with their defaults, and the names of those that are arguments.
-    _declared_values: dict[str, Any] = {}
-    _arguments: dict[str, Any] = {}
+    _declared_values: ClassVar[dict[str, Any]] = {}
+    _arguments: ClassVar[dict[str, Any]] = {}
     # Whether a class has the steps of an update as they are here.
     _standard_steps = True
 

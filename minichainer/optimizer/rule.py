@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,8 +66,8 @@ class UpdateRule:
     enabled = True
     t = 0
     hyperparam: Hyperparameter
-    _declared_states: dict[str, DeclaredState] = {}
-    _arguments: dict[str, None] = {}
+    _declared_states: ClassVar[dict[str, DeclaredState]] = {}
+    _arguments: ClassVar[dict[str, None]] = {}
     _defaults: Hyperparameter | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

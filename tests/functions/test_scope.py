@@ -208,7 +208,7 @@ class Callable_:
 
 
 def nested(m: Any, gy: Any) -> Any:
-    return [(lambda: m.own_twice(gy))() for _ in range(1)][0]
+    return [(lambda: m.own_twice(gy))() for _ in range(1)][0]  # noqa: RUF015  (a comprehension is what is tested)
 
 
 def with_signature(*args: Any) -> Any:
@@ -242,7 +242,7 @@ def unknown(m: Any, gy: Any) -> Any:
 UNKNOWN: dict[str, Any] = {
     'lambda': lambda m, gy: m.no_such(gy),
     'function': unknown,
-    'comprehension': lambda m, gy: [m.no_such(gy) for _ in range(2)][0],
+    'comprehension': lambda m, gy: [m.no_such(gy) for _ in range(2)][0],  # noqa: RUF015
     'inner function': lambda m, gy: (lambda: m.no_such(gy))(),
     'partial': functools.partial(lambda k, m, gy: m.no_such(k, gy), 3),
     'wrapped': functools.wraps(unknown)(lambda *args: unknown(*args)),
