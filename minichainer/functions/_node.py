@@ -17,7 +17,8 @@ from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable, variable_on
 
 _ndarray = numpy.ndarray
-_arrays = array_types()
+#: What a rule may return.
+_gradients: tuple[Any, ...] = (*array_types(), Variable)
 
 
 class PrimitiveNode(FunctionNode):
@@ -79,7 +80,7 @@ class PrimitiveNode(FunctionNode):
         return tuple([variable_on(array, self._output_node(i)) for i, array in enumerate(y)])
 
     # --- backward ----------------------------------------------------------------------------------------------
-    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         gy = self._filled(gradient) if self.output_count > 1 else gradient
         spec, edges = self.spec, self._applied_edges()
         xp = get_array_module(gy[0] if self.output_count > 1 else gy)
@@ -96,7 +97,7 @@ class PrimitiveNode(FunctionNode):
     def _by_array_rule(self, index: int, xp: Any, gy: Any) -> Any:
         spec = self.spec
         m = spec.array_evaluators[index].on(xp)
-        return spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])  # type: ignore[misc]
+        return spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])
 
     def _filled(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
         """The upstream gradients, zeros for outputs without one."""
@@ -148,7 +149,7 @@ class PrimitiveNode(FunctionNode):
             gx = numpy.asarray(gx)
         if gx is None and (self.spec.joint or None in self.spec.rules):
             return None
-        if not isinstance(gx, (*_arrays, Variable)):
+        if not isinstance(gx, _gradients):
             raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: an array or a Variable')
         if gx.shape != edge.shape:
             if not reaches(edge.shape, gx.shape):
