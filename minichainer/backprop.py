@@ -217,7 +217,7 @@ _AT_OUTPUTS: Any = object()
 def _enter(node: Any, table: dict[Node, Any], buckets: dict[int, list[Any]]) -> None:
     """Schedules the visit of a node that a gradient has reached; for one of several outputs, of its function."""
     if node.__class__ is OutputNode:
-        (node,) = node.edges
+        (node,) = node.edges  # type: ignore[misc]
         if node in table:
             return
         table[node] = _AT_OUTPUTS

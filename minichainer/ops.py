@@ -178,7 +178,7 @@ def raw(xp: Any) -> _Namespace:
     return built_in.on(xp)
 
 
-class _Modules:
+class Modules:
     """What fast forms get in the place of ``m``: the array module."""
 
     on_numpy = numpy
@@ -189,4 +189,4 @@ class _Modules:
 
 
 #: For fast forms of rules.
-modules = _Modules()
+modules = Modules()

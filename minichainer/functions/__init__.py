@@ -4,6 +4,9 @@
 :mod:`minichainer.functions._define`.
 """
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.functions._define import bilinear_map, elementwise, linear_map, primitive
 from minichainer.functions._reduce import reduction
 from minichainer.functions.activation.gated import glu, mish, silu, swish
@@ -209,3 +212,6 @@ __all__ = [
 ]  # fmt: skip
 
 _publish({name: globals()[name] for name in __all__})
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

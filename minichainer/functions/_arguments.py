@@ -159,7 +159,7 @@ def as_integer(value: Any) -> int | None:
 
 def entries_of(value: Any, n: int) -> tuple[Any, ...]:
     """What a sequence has; of anything else, n times the same."""
-    return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) else (value,) * n
+    return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) > 0 else (value,) * n
 
 
 def described(*arrays: Any) -> str:

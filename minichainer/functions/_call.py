@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy
 
@@ -22,6 +22,7 @@ from minichainer.functions._primitive import Primitive
 from minichainer.recorder import check_arrays, constant
 from minichainer.variable import Variable, as_variable
 
+F = TypeVar('F', bound=Callable[..., Any])
 _missing: Any = object()
 _new = object.__new__
 _ndarray = numpy.ndarray
@@ -48,7 +49,7 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             x = as_variable(x)
         array = x._data
         if configuration.nondefault or type(array) is not _ndarray:
-            return _apply(spec, cls, (x,), ())
+            return _apply(spec, cls, (x,), ())[0]
         dtype = array.dtype
         if dtype is not _float32 and dtype is not _float64 and kinds is not None and dtype.kind not in kinds:
             raise spec.wrong_kind(dtype, ())
@@ -78,7 +79,7 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
             x = as_variable(x)
         array = x._data
         if configuration.nondefault or type(array) is not _ndarray:
-            return _apply(spec, cls, (x,), static)
+            return _apply(spec, cls, (x,), static)[0]
         dtype = array.dtype
         if dtype is not _float32 and dtype is not _float64 and kinds is not None and dtype.kind not in kinds:
             raise spec.wrong_kind(dtype, static)
@@ -105,7 +106,7 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             x, other = as_variable(x), as_variable(other)
         arrays = array, operand = x._data, other._data
         if configuration.nondefault or type(array) is not _ndarray or type(operand) is not _ndarray:
-            return _apply(spec, cls, (x, other), ())
+            return _apply(spec, cls, (x, other), ())[0]
         dtype = array.dtype
         if dtype is not operand.dtype or (dtype is not _float32 and dtype is not _float64):
             spec.check(arrays, ())
@@ -131,13 +132,14 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         if named or len(args) != arity:
             args = spec.bound(args, named)
         static = args[count:]
-        arrays, places, level = [], [], 0
+        arrays: list[Any] = []
+        places, level = [], 0
         for x in args[:count]:
             if not isinstance(x, Variable):
                 x = as_variable(x)
             array = x._data
             if type(array) is not _ndarray or configuration.nondefault:
-                return _apply(spec, cls, args[:count], static)
+                return _apply(spec, cls, args[:count], static)[0]
             edge = x._node or x.edge
             if edge.level > level:
                 level = edge.level
@@ -161,17 +163,18 @@ def _in_full(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     def call(*args: Any, **named: Any) -> Any:
         bound = spec.bound(args, named)
         split = len(bound) - len(spec.static_parameters)
-        return _apply(spec, cls, bound[:split], bound[split:])
+        outputs = _apply(spec, cls, bound[:split], bound[split:])
+        return outputs if spec.several_outputs else outputs[0]
 
     return call
 
 
-def own_copy(function: Any) -> Any:
+def own_copy(function: F) -> F:
     """The function with code of its own: the interpreter adapts code to what passes through it, here to one op."""
-    code = function.__code__.replace()
-    return types.FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
+    given: Any = function
+    code = given.__code__.replace()
+    copy = types.FunctionType(code, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
+    return cast('F', copy)
 
 
 def _computing(spec: Primitive) -> Callable[..., Any]:
@@ -187,7 +190,9 @@ def _computing(spec: Primitive) -> Callable[..., Any]:
     return compute
 
 
-def _apply(spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]) -> Any:
+def _apply(
+    spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]
+) -> tuple[Variable, ...]:
     """The full way: hooks, debug mode, GPU arrays, several outputs; no graph where ``enable_backprop`` is off."""
     variables = [as_variable(x) for x in inputs]
     node = _new(cls)
@@ -198,7 +203,5 @@ def _apply(spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], s
         check_arrays(arrays, node.label)
         needs_grad = any([x.requires_grad for x in variables])
         with cuda.get_device_from_array(*arrays):
-            outputs = tuple([constant(y, needs_grad) for y in node.forward(arrays)])
-    else:
-        outputs = node.apply(variables)
-    return outputs if spec.several_outputs else outputs[0]
+            return tuple([constant(y, needs_grad) for y in node.forward(arrays)])
+    return node.apply(variables)

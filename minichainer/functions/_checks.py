@@ -69,7 +69,7 @@ def check_flag(value: Any, op: str, name: str) -> None:
 
 def entries_of(value: Any, n: int) -> tuple[Any, ...]:
     """What a sequence has; of anything else, n times the same."""
-    return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) else (value,) * n
+    return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) > 0 else (value,) * n
 
 
 def positive_tuple(op: str, name: str, value: Any, n: int, least: int = 1) -> tuple[int, ...]:

@@ -15,14 +15,24 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeAlias, TypedDict, overload
 
 from minichainer.functions._call import caller, own_copy
 from minichainer.functions._node import PrimitiveNode, pullback_of
 from minichainer.functions._primitive import Primitive, Rule
 from minichainer.functions._scope import publish
+from minichainer.variable import Variable
 
-Body = Callable[..., Any]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+P = ParamSpec('P')
+#: ``body(xp, *arrays, *static)``, on raw arrays.
+Body: TypeAlias = Callable[Concatenate[Any, P], Any]
+#: What the definers make of it: the same parameters without ``xp``.
+Op: TypeAlias = Callable[P, Variable]
+#: An op with several outputs.
+SeveralOp: TypeAlias = Callable[P, tuple[Variable, ...]]
 
 
 def elementwise(
@@ -31,9 +41,9 @@ def elementwise(
     name: str | None = None,
     label: Any = None,
     kinds: str = 'f',
-    mixed: Body | None = None,
-    on_numpy: str | Body | None = None,
-) -> Callable[[Body], Body]:
+    mixed: Callable[..., Any] | None = None,
+    on_numpy: str | Callable[..., Any] | None = None,
+) -> Callable[[Body[P]], Op[P]]:
     """Makes a differentiable op of a function that acts element by element, with broadcasting.
 
     Args:
@@ -71,7 +81,7 @@ def elementwise(
 
 def linear_map(
     adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc'
-) -> Callable[[Body], Body]:
+) -> Callable[[Body[P]], Op[P]]:
     """Makes a differentiable op of a linear map of one array, by its adjoint.
 
     Args:
@@ -92,7 +102,7 @@ def linear_map(
     variable([2., 1., 0.])
     """
 
-    def define(body: Body) -> Body:
+    def define(body: Body[P]) -> Op[P]:
         spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds)
         if not {*spec.arguments, 'y'}.isdisjoint(spec.kept):
             raise TypeError(f'{body.__name__}: the rule of a linear map needs neither its argument nor its result; '
@@ -102,8 +112,59 @@ def linear_map(
     return define
 
 
+class _Options(TypedDict, total=False):
+    """What the forms of :func:`primitive` have in common, for type checkers."""
+
+    fast: Rule | Sequence[Rule | None] | None
+    name: str | None
+    label: Any
+    kinds: str | None
+    on_numpy: str | Callable[..., Any] | None
+    attributes: dict[str, Callable[[Any], Any]] | None
+
+
+@overload
 def primitive(
-    forward: Body | None = None,
+    forward: Body[P],
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Op[P]: ...
+
+
+@overload
+def primitive(
+    forward: Body[P],
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[True],
+    **options: Unpack[_Options],
+) -> SeveralOp[P]: ...
+
+
+@overload
+def primitive(
+    forward: None = None,
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Callable[[Body[P]], Op[P]]: ...
+
+
+@overload
+def primitive(
+    forward: None = None,
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[True],
+    **options: Unpack[_Options],
+) -> Callable[[Body[P]], SeveralOp[P]]: ...
+
+
+def primitive(
+    forward: Callable[..., Any] | None = None,
     rule: Rule | Sequence[Rule | None] = (),
     *,
     fast: Rule | Sequence[Rule | None] | None = None,
@@ -111,7 +172,7 @@ def primitive(
     label: Any = None,
     kinds: str | None = None,
     several_outputs: bool = False,
-    on_numpy: str | Body | None = None,
+    on_numpy: str | Callable[..., Any] | None = None,
     attributes: dict[str, Callable[[Any], Any]] | None = None,
 ) -> Any:
     """Makes a differentiable op of any function of arrays: ``op = primitive(forward, rule, fast=...)``.
@@ -158,7 +219,7 @@ def primitive(
     array([ 1.    , -0.3679])
     """
 
-    def define(body: Body) -> Body:
+    def define(body: Callable[..., Any]) -> Callable[..., Any]:
         return _op(
             Primitive(
                 body, rule, fast=fast, name=name, label=label, kinds=kinds, several_outputs=several_outputs,
@@ -171,13 +232,13 @@ def primitive(
 
 def bilinear_map(
     *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f'
-) -> Callable[[Body], Body]:
+) -> Callable[[Body[P]], Op[P]]:
     """Deprecated name of :func:`primitive` with one rule per array."""
     warnings.warn('bilinear_map is deprecated: use primitive(rule=(...), ...)', DeprecationWarning, stacklevel=2)
-    return primitive(rule=rules, name=name, label=label, kinds=kinds)  # type: ignore[no-any-return]
+    return primitive(rule=rules, name=name, label=label, kinds=kinds)
 
 
-def _op(spec: Primitive) -> Body:
+def _op(spec: Primitive) -> Callable[..., Any]:
     attributes: dict[str, Any] = {
         'spec': spec,
         'is_elementwise': spec.elementwise,
@@ -191,7 +252,7 @@ def _op(spec: Primitive) -> Body:
     return _published(spec, cls, caller(spec, cls))
 
 
-def _published(spec: Primitive, cls: type[PrimitiveNode], call: Body) -> Body:
+def _published(spec: Primitive, cls: type[PrimitiveNode], call: Callable[..., Any]) -> Callable[..., Any]:
     """Gives the op its public face, and makes it known to rules."""
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):

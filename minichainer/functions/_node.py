@@ -17,7 +17,8 @@ from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable, variable_on
 
 _ndarray = numpy.ndarray
-_arrays = array_types()
+#: What a rule may return.
+_gradients: tuple[Any, ...] = (*array_types(), Variable)
 
 
 class PrimitiveNode(FunctionNode):
@@ -83,7 +84,7 @@ class PrimitiveNode(FunctionNode):
         return tuple([variable_on(array, self._output_node(i, array)) for i, array in enumerate(y)])
 
     # --- backward ----------------------------------------------------------------------------------------------
-    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         spec, edges = self.spec, self._applied_edges()
         gy = self._gy(gradient if self.output_count > 1 else (gradient,))
         xp = get_array_module(gy[0] if spec.several_outputs else gy)
@@ -100,7 +101,7 @@ class PrimitiveNode(FunctionNode):
     def _by_array_rule(self, index: int, xp: Any, gy: Any) -> Any:
         spec = self.spec
         m = spec.array_evaluators[index].on(xp)
-        return spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])  # type: ignore[misc]
+        return spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])
 
     def _gy(self, gradients: Sequence[Any]) -> Any:
         """What rules get as ``gy``; of several outputs a tuple, with zeros for outputs without a gradient."""
@@ -161,7 +162,7 @@ class PrimitiveNode(FunctionNode):
             gx = numpy.asarray(gx)
         if gx is None and (self.spec.joint or None in self.spec.rules):
             return None
-        if not isinstance(gx, (*_arrays, Variable)):
+        if not isinstance(gx, _gradients):
             raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: an array or a Variable')
         if gx.shape != edge.shape:
             if not reaches(edge.shape, gx.shape):

@@ -16,7 +16,7 @@ from minichainer.backend import get_array_module
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._scope import evaluators_of
 from minichainer.kernels._dispatch import Kernel
-from minichainer.variable import variable_on
+from minichainer.variable import Variable, variable_on
 
 Rule = Callable[..., Any]
 _ndarray = numpy.ndarray
@@ -57,7 +57,7 @@ class Primitive:
         kinds: str | None = None,
         elementwise: bool = False,
         several_outputs: bool = False,
-        mixed: Callable[..., Any] | None = None,
+        mixed: Callable[..., Variable] | None = None,
         on_numpy: Any = None,
         attributes: dict[str, Callable[[Any], Any]] | None = None,
     ) -> None:
@@ -121,6 +121,7 @@ class Primitive:
 
     def _plan_array_forms(self) -> None:
         """What computes gradients on raw arrays: fast forms, and rules where there is none."""
+        forms: list[tuple[Any, ops.Evaluators | ops.Modules]]
         if self.joint_fast:
             forms = [(self.fast[0], ops.modules)]
         else:
@@ -274,7 +275,7 @@ def _called(body: Callable[..., Any], static: Sequence[inspect.Parameter]) -> Ca
     return call
 
 
-def _picker(places: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     """The function that picks some elements of a tuple as a tuple."""
     if len(places) > 1:
         return operator.itemgetter(*places)

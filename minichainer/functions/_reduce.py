@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._define import Rule, primitive
+from minichainer.functions._define import Body, Op, P, primitive
+from minichainer.functions._primitive import Rule
 from minichainer.functions._scope import publish
 from minichainer.variable import as_variable
 
@@ -20,7 +21,7 @@ def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 
 def reduction(
     rule: Rule, name: str | None = None, kinds: str = 'f', public: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Body[P]], Op[P]]:
     """Makes a differentiable reduction, with Chainer's ``(x, axis=None, keepdims=False)``.
 
     Args:

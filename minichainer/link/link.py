@@ -7,12 +7,23 @@ from __future__ import annotations
 
 import collections.abc
 import copy
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
 from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, not_initialised, shape_and_dtype
 from minichainer.link_hook import LinkHook
+
+P = ParamSpec('P')
+R = TypeVar('R', covariant=True)
+
+
+class _Called(Protocol[P, R]):
+    """A link as its call sees it: so ``link(x)`` has the parameters and the result of ``forward``."""
+
+    _local_link_hooks: dict[str, LinkHook] | None
+
+    def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
 
 class Link(ParameterTree):
@@ -38,7 +49,7 @@ class Link(ParameterTree):
     """
 
     _local_link_hooks: dict[str, LinkHook] | None
-    forward: Any
+    forward: Callable[..., Any]
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
@@ -47,14 +58,15 @@ class Link(ParameterTree):
             shape, dtype = shape_and_dtype(value)
             self.add_param(name, shape, dtype=dtype)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: _Called[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             local_hooks = self._local_link_hooks
         except AttributeError:
             raise RuntimeError(not_initialised(type(self))) from None
         if local_hooks or link_hook.active:
             hooks = [*link_hook.get_link_hooks().values(), *(local_hooks or {}).values()]
-            return link_hook.call_with_hooks(self, hooks, args, kwargs)
+            result: R = link_hook.call_with_hooks(self, hooks, args, kwargs)
+            return result
         return self.forward(*args, **kwargs)
 
     def __str__(self) -> str:

@@ -5,25 +5,30 @@ Most are small and stand below everything else. :mod:`~minichainer.utils.sparse`
 loaded when somebody asks for a name of theirs.
 """
 
-from __future__ import annotations
+import typing
 
-import importlib
-from typing import Any
-
+from minichainer._names import namespace as _namespace
 from minichainer.utils import argument, conv, type_check
 from minichainer.utils.array import force_array, force_type, size_of_shape, sum_to
 from minichainer.utils.conv import get_conv_outsize, get_deconv_outsize
 from minichainer.utils.meta import enable_final, final
 from minichainer.utils.notices import experimental, nondeterministic, tempdir
 
+if typing.TYPE_CHECKING:
+    from minichainer.utils import sparse as sparse
+    from minichainer.utils import walker_alias as walker_alias
+    from minichainer.utils.sparse import CooMatrix as CooMatrix
+    from minichainer.utils.sparse import get_order as get_order
+    from minichainer.utils.sparse import to_coo as to_coo
+    from minichainer.utils.walker_alias import WalkerAlias as WalkerAlias
+
+_MODULES = ('argument', 'conv', 'sparse', 'type_check', 'walker_alias')
 #: Public names of the modules that are loaded later, and where they are.
 _LATER = {
     'CooMatrix': 'sparse',
     'WalkerAlias': 'walker_alias',
     'get_order': 'sparse',
-    'sparse': 'sparse',
     'to_coo': 'sparse',
-    'walker_alias': 'walker_alias',
 }
 __all__ = [
     'CooMatrix',
@@ -46,14 +51,5 @@ __all__ = [
     'type_check',
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    module = importlib.import_module(f'{__name__}.{_LATER[name]}')
-    value = globals()[name] = module if name == _LATER[name] else getattr(module, name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__, _MODULES, _LATER)
