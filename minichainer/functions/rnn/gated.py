@@ -22,8 +22,9 @@ Parts = tuple[list[Any], list[Any]]
 
 def _forward(xp: Any, parts: Parts, new_inputs: int = 1) -> Any:
     gates, cells = parts
-    c, h, saved = kernels.gated_sum(xp, xp.stack(gates), cells, new_inputs)
-    return (c, h), saved
+    c, h, saved = kernels.gated_sum(xp, gates, cells, new_inputs)
+    dtype = gates[0].dtype
+    return (c.astype(dtype, copy=False), h.astype(dtype, copy=False)), saved
 
 
 def _plain(parts: Parts, new_inputs: int = 1) -> tuple[Variable, Variable]:
