@@ -152,10 +152,11 @@ def test_forget_computes_twice_and_keeps_nothing_between() -> None:
 
 
 # --- copy and cast -------------------------------------------------------------------------------------------------
-def test_copy_shares_no_memory_and_cast_comes_back_itself() -> None:
+def test_copy_shares_no_memory_and_cast_to_the_same_dtype_is_a_node() -> None:
     x = V(np.ones(3))
     assert not np.shares_memory(F.copy(x, -1).array, x.array)
-    assert F.cast(x, 'd') is x
+    assert F.cast(x, 'd') is not x
+    assert F.cast(x, 'd').creator.label == 'Cast'
 
 
 @pytest.mark.parametrize('typ', 'ef')
