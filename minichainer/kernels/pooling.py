@@ -181,7 +181,7 @@ def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
     Returns:
         Array (N, C, *out_size).
     """
-    y = sums(xp, x, geometry)
+    y = sums.generic(xp, x, geometry)
     y *= _weights(xp, geometry, y.dtype, count_padding)
     return y
 
@@ -199,7 +199,7 @@ def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> A
     Returns:
         Array (N, C, *in_size).
     """
-    return spread_sums(xp, gy * _weights(xp, geometry, gy.dtype, count_padding), geometry)
+    return spread_sums.generic(xp, gy * _weights(xp, geometry, gy.dtype, count_padding), geometry)
 
 
 @kernel(widens=True)
