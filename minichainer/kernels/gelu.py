@@ -1,8 +1,8 @@
 r"""Gaussian error linear unit, on float32 NumPy arrays in blocks that stay in the cache.
 
-There both forms are :math:`x\,\sigma(x\,r(x^2))` with the logistic function :math:`\sigma`: the tanh form by definition,
-with a polynomial r of degree 1; the exact one with a rational r, fitted so that the result is off by less than
-1.2e-7 (half a unit in the last place of results about 1). That is 20 passes over a block, and 7 times as fast as
+There both forms are :math:`x\,\sigma(x\,r(x^2))` with the logistic function :math:`\sigma`: the tanh form by
+definition, with a polynomial r of degree 1; the exact one with a rational r, fitted so that the result is off by less
+than 1.2e-7 (half a unit in the last place of results about 1). That is 20 passes over a block, and 7 times as fast as
 SciPy's error function.
 """
 

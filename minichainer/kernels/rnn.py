@@ -411,9 +411,16 @@ def layers_backward(
             at = begin + direction
             part = gy[:, direction * units : (direction + 1) * units]
             found, gradients[at] = layer_backward(
-                xp, cell, layers.weights[at], layers.inputs[at], layers.saved[at], part, [g[at] for g in gstates],
-                spans_of(layers.sizes, direction == 1), (begin > 0 or wanted[0], wanted[1]),
-            )  # fmt: skip
+                xp,
+                cell,
+                layers.weights[at],
+                layers.inputs[at],
+                layers.saved[at],
+                part,
+                [g[at] for g in gstates],
+                spans_of(layers.sizes, direction == 1),
+                (begin > 0 or wanted[0], wanted[1]),
+            )
             if found is not None and masks[at] is not None:
                 found *= masks[at]
             gx = found if gx is None else gx + found

@@ -85,9 +85,14 @@ def _weights(q: Variable, k: Variable, mask: Any, causal: bool, scale: float) ->
 
 
 def _reference(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False, scale: float | None = None,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    is_causal: bool = False,
+    scale: float | None = None,
     dropout_mask: Any = None,
-) -> Variable:  # fmt: skip
+) -> Variable:
     """The plain composition: documentation, and oracle of the tests."""
     q, k, v = as_variable(query), as_variable(key), as_variable(value)
     if attn_mask is not None and not isinstance(attn_mask, Variable) and attn_mask.dtype.kind == 'f':

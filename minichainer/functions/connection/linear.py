@@ -7,16 +7,16 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._call import own_copy
-from minichainer.functions._checks import check_int, invalid
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.kernels.affine import affine
 from minichainer.recorder import record
-from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
+_arguments = Arguments('LinearFunction', 'linear')
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
@@ -144,11 +144,9 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:
-    check_int(n_batch_axes, 'linear', 'n_batch_axes')
-    if n_batch_axes < 1:
-        raise ValueError(f'linear: n_batch_axes must be at least 1, came {n_batch_axes}')
+    n_batch_axes = _arguments.integer(n_batch_axes, 'n_batch_axes', least=1)
     if x.ndim <= n_batch_axes:
-        raise ValueError(f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, came x.shape = {x.shape}')
+        raise ValueError(f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, got x.shape = {x.shape}')
     batch, rest = x.shape[:n_batch_axes], x.shape[n_batch_axes:]
     rows = reshape(x, (_product(batch), _product(rest)))
     y = linear(rows, W, b)
@@ -162,16 +160,12 @@ def _product(shape: tuple[int, ...]) -> int:
 def _check(arrays: list[Any]) -> None:
     x, W = arrays[0], arrays[1]
     if W.ndim != 2 or x.shape[1] != W.shape[1]:
-        raise _misfit('x of shape (batch, N) and W of shape (M, N)', f'{x.shape} and {W.shape}')
+        raise _arguments.misfit('x of shape (batch, N) and W of shape (M, N)', f'{x.shape} and {W.shape}')
     dtype = x.dtype
     if dtype.kind != 'f' or W.dtype.kind != 'f':
-        raise _misfit('float x and W', f'{dtype} and {W.dtype}')
+        raise _arguments.misfit('float x and W', f'{dtype} and {W.dtype}')
     if len(arrays) == 3:
         b = arrays[2]
         if b is None or b.ndim != 1 or len(b) != len(W) or (b.dtype is not dtype and b.dtype != dtype):
-            came = 'an uninitialized bias' if b is None else f'{b.shape} and {b.dtype}'
-            raise _misfit(f'b of shape {W.shape[:1]} and dtype {dtype}', came)
-
-
-def _misfit(expected: str, actual: str) -> InvalidType:
-    return invalid(expected, actual, 'Invalid operation is performed in: LinearFunction (Forward)')
+            got = 'an uninitialized bias' if b is None else f'{b.shape} and {b.dtype}'
+            raise _arguments.misfit(f'b of shape {W.shape[:1]} and dtype {dtype}', got)

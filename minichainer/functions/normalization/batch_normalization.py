@@ -115,9 +115,14 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
            [ 1., 11.]])
     """
     eps, running_mean, running_var, decay, axis = argument.parse_kwargs(
-        kwargs, ('eps', 2e-5), ('running_mean', None), ('running_var', None), ('decay', 0.9), ('axis', None),
+        kwargs,
+        ('eps', 2e-5),
+        ('running_mean', None),
+        ('running_var', None),
+        ('decay', 0.9),
+        ('axis', None),
         **_REMOVED,
-    )  # fmt: skip
+    )
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
     axes = checked_axes(_arguments, x, gamma, beta, eps, axis)
     if (running_mean is None) != (running_var is None):
