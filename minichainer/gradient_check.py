@@ -341,7 +341,8 @@ def gradcheck(
         check_batched_forward_grad: Not supported yet.
         check_forward_ad: Not supported yet.
         check_backward_ad: Must be True as long as there is no forward mode.
-        fast_mode: Leave out the full Jacobian; the screen is made in any case.
+        fast_mode: Leave out the full Jacobian, and the conditions that backward must not depend on: special upstream
+            gradients, layouts, threads, settings. The screen is made in any case.
         masked: Not supported yet.
         params: As in :func:`check_gradients`.
         no_grads: As in :func:`check_gradients`.
@@ -375,6 +376,7 @@ def gradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         full_jacobian=not fast_mode,
+        conditions=not fast_mode,
         seed=seed,
         explains_success=False,
     )
@@ -460,6 +462,7 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         full_jacobian=not fast_mode,
+        conditions=not fast_mode,
         non_contiguous=gen_non_contig_grad_outputs,
         seed=seed,
         explains_success=False,

@@ -15,7 +15,8 @@ import numpy as np
 from minichainer.backend import get_array_module
 from minichainer.verification.comparison import differ
 from minichainer.verification.directions import signed
-from minichainer.verification.leaves import backwards, full, largest, relaid
+from minichainer.verification.layouts import backwards, laid_out, relaid
+from minichainer.verification.leaves import full, largest
 from minichainer.verification.linearity import NAME, add_elements
 from minichainer.verification.point import times
 from minichainer.verification.rounding import ROUNDINGS
@@ -62,9 +63,9 @@ class AdditivityChecks:
         together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
         if len(alone) > 1 and self._outputs_together(together, alone):
             return
-        if self._leaves_alone(together):
+        if not self.point.options.conditions or self._leaves_alone(together):
             return
-        parts, evaluation = self._parts(), screen.laid_out(backwards)
+        parts, evaluation = self._parts(), laid_out(screen.evaluation, screen.arrays, backwards)
         found = [self._tried(part, evaluation) for part in parts]
         known = [g for g in found if g is not None]
         if len(known) == len(parts) and self._off(together, known):
@@ -105,7 +106,7 @@ class AdditivityChecks:
         if len(self.moving) < 2:
             return False
         for i in self.moving[:_FEW]:
-            found = [g * 0 for g in together]
+            found = list(together)
             found[i] = full(self.screen.evaluation.vjp(self._gys(self.drawn), wanted=[i])[i], self.screen.arrays[i])
             off = self._off(found, [together], [i])
             if self._add(off, found, [together], _ALONE):

@@ -145,7 +145,8 @@ class ExactChecks:
     # --- the same again ----------------------------------------------------------------------------------------
     def _stale_or_random(self) -> None:
         other = self._call_on_other_data()
-        found = in_another_thread(self._all_again, train=not config.train)
+        conditions = self.point.options.conditions
+        found = in_another_thread(self._all_again, train=not config.train) if conditions else None
         if found is None or self._unequal(found):
             here = self._all_again()
             if found is not None and not self._unequal(here) and not self._unequal(self._all_again()):

@@ -72,6 +72,11 @@ class Slopes:
             return (np.isfinite(fine) & (self.error <= 1e-2 * fine)) | (self.error <= 10 * self.noise / self.best)
 
     @property
+    def motionless(self) -> Any:
+        """Where the function does not change at any step, not even by rounding."""
+        return (self.samples == self.samples[:, 1:2]).all(axis=(0, 1))
+
+    @property
     def flat(self) -> Any:
         """Where the function does not change at any step, but for rounding."""
         return (abs(self.samples - self.samples[:, 1:2]) <= self.noise).all(axis=(0, 1))

@@ -134,24 +134,6 @@ def spread(array: Any) -> Any:
     return copy
 
 
-def relaid(array: Any) -> Any:
-    """A copy in another layout: Fortran order where that is another one, else gaps between the elements."""
-    if array.ndim > 1 and array.flags.c_contiguous and not array.flags.f_contiguous:
-        return array.copy(order='F')
-    return spread(array) if array.flags.c_contiguous else array.copy(order='C')
-
-
-def backwards(array: Any) -> Any:
-    """A copy that cannot be written to and runs backwards through memory, with gaps between the elements."""
-    if not array.ndim:
-        return array.copy()
-    everywhere = (slice(None, None, -1),) * array.ndim
-    copy = spread(array[everywhere])[everywhere]
-    if hasattr(copy.flags, 'writeable'):
-        copy.flags.writeable = False
-    return copy
-
-
 def same(a: Any, b: Any) -> bool:
     """Whether two arrays hold the same values, NaN and NaN included."""
     if type(a) is type(b) is np.ndarray and a.nbytes <= _SMALL and a.dtype == b.dtype and a.tobytes() == b.tobytes():

@@ -39,6 +39,7 @@ class Options:
     check_undefined_grad: bool = True
     check_grad_dtypes: bool = True
     full_jacobian: bool = False
+    conditions: bool = True
     subgradient: bool = False
     tangent: Any = None
     max_failures: int = 64
@@ -78,7 +79,7 @@ class Options:
         return ', '.join([*texts, f'seed={self.seed}'])
 
 
-_HIDDEN = ('seed', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success')
+_HIDDEN = ('seed', 'conditions', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success')
 
 
 def _argument(value: Any) -> str:

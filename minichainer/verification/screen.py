@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from minichainer.backend import get_array_module
 from minichainer.verification.directions import isotropic, relative, root_mean_square
 from minichainer.verification.directions import silent_norm as norm
 from minichainer.verification.ladder import Curve, Slopes, first_step, fixed_step, measured_noise, slopes
-from minichainer.verification.leaves import fresh_copy, host, is_float, largest, relaid
+from minichainer.verification.layouts import laid_out, relaid
+from minichainer.verification.leaves import fresh_copy, host, is_float, largest
 from minichainer.verification.paths import Move, Path
 from minichainer.verification.point import DRAWS, SMALL, Point, times
 from minichainer.verification.quick import agrees
@@ -79,7 +80,8 @@ class Screen:
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
-        self.elsewhere = self.laid_out(relaid)
+        conditions = self.point.options.conditions
+        self.elsewhere = laid_out(self.evaluation, self.arrays, relaid) if conditions else self.evaluation
         first = [self._first(k, o) for k, o in enumerate(self.outputs)]
         self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
         self.values = [self.evaluation.arrays[o] for o in self.outputs]
@@ -123,22 +125,6 @@ class Screen:
 
     def _cast_upstream(self, o: int, d: int) -> Any:
         return self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
-
-    def laid_out(self, layout: Callable[[Any], Any]) -> Evaluation:
-        """A call of the function on inputs in another layout; the usual one where it takes none, or gives others."""
-        leaves = self.point.subject.leaves
-        arrays = [
-            layout(x) if is_float(x) and x.size > 1 and leaf.parameter is None else fresh_copy(x)
-            for leaf, x in zip(leaves, self.arrays, strict=True)
-        ]
-        if all(x.size < 2 for x, leaf in zip(arrays, leaves, strict=True) if leaf.parameter is None):
-            return self.evaluation
-        try:
-            evaluation = self.point.subject.evaluate(arrays)
-        except Exception:
-            return self.evaluation
-        pairs = [(evaluation.arrays[o], self.evaluation.arrays[o]) for o in self.outputs]
-        return evaluation if all(_nearly(y, z) for y, z in pairs) else self.evaluation
 
     def _first(self, k: int, o: int) -> list[Any]:
         if self.native:
@@ -425,7 +411,12 @@ class Screen:
 
     def _rounding(self, along: Along) -> Any:
         rounding = np.maximum(16 * self._effective_precision(along.leaf) * along.spread, along.noise)
-        return rounding + _TINIEST * along.length
+        return rounding + _TINIEST * along.length + along.found.motionless * self._unseen(along)
+
+    def _unseen(self, along: Along) -> Any:
+        """Slopes that would be lost among numbers as large as the upstream gradients, or the outputs per input."""
+        pairs = [self.on_the_way(self.only(k, self.upstream[d][k]), along.leaf) for d, k in self._pairs]
+        return 16 * self.precision * np.tile(pairs, len(along.analytic) // len(pairs)) * along.length
 
     def backward_noise(self, i: int) -> list[Any]:
         """The rounding errors of the backward pass itself, which may be all that is left where its terms cancel."""
@@ -483,12 +474,6 @@ def project(point: Point, i: int, direction: Any) -> Any:
     if tangent is None or point.subject.leaves[i].parameter is not None:
         return direction
     return np.asarray(tangent(direction), np.float64)
-
-
-def _nearly(y: Any, z: Any) -> bool:
-    if y is None or y.shape != z.shape:
-        return False
-    return y is z or bool((abs(y - z) <= 1e-9 * largest(z)).all())
 
 
 def _finite(array: Any) -> bool:

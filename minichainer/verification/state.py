@@ -91,14 +91,19 @@ class _Persistents:
 
 def parameters_of(func: Any) -> list[Variable]:
     """The initialized parameters, and other leaves of graphs, that a function can reach."""
-    found = [x for x in _reached(func) if isinstance(x, Variable) and x.creator is None]
-    found += [p for link in _links_of(func) for p in link.params()]
+    reached = _reached(func)
+    found = [x for x in reached if isinstance(x, Variable) and x.creator is None]
+    found += [p for link in _links_among(reached) for p in link.params()]
     return [p for p in {id(p): p for p in found}.values() if p.array is not None]
 
 
 def _links_of(func: Any) -> list[Any]:
     """Links: ``func`` itself, what it is bound to, what it closes over or finds among its globals."""
-    return [x for x in _reached(func) if hasattr(x, 'namedlinks') and not isinstance(x, type)]
+    return _links_among(_reached(func))
+
+
+def _links_among(reached: Sequence[Any]) -> list[Any]:
+    return [x for x in reached if hasattr(x, 'namedlinks') and not isinstance(x, type)]
 
 
 def _reached(func: Any, seen: tuple[Any, ...] = ()) -> list[Any]:

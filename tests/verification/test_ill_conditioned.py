@@ -24,6 +24,10 @@ POINTS = {
     'reciprocal of many': (lambda x: 1 / x, spread_out),
     'reciprocal in float32': (lambda x: 1 / x, lambda seed: spread_out(seed).astype('f')),
     'large exponential': (F.exp, lambda seed: 700 + uniform(3, 4, seed=seed)),
+    'slopes below all rounding': (
+        lambda x: F.softmax_cross_entropy(x, np.zeros(3, 'i')),
+        lambda seed: np.array([[1086.0, 708.0, -139.0, 368.0]] * 3) + seed,
+    ),
     'near the edge of the domain': (F.arccos, lambda seed: 1 - 1e-8 * (0.5 + abs(uniform(3, 4, seed=seed)))),
 }
 

@@ -11,7 +11,7 @@ import pytest
 import minichainer.functions as F
 from minichainer.configuration import config, using_config
 from minichainer.function_node import FunctionNode
-from minichainer.gradient_check import check_gradients
+from minichainer.gradient_check import check_gradients, gradcheck
 from minichainer.variable import Variable
 from minichainer.verification.threads import in_another_thread
 from tests.verification.planting import node, square, uniform
@@ -101,6 +101,13 @@ def test_surroundings(name, shape):
     for seed in range(5):
         report = check_gradients(func, uniform(*shape, seed=seed), seed=seed)
         assert report.verdict == 'fail' and report.failures[0].cause.startswith(tuple(words.split('|'))), report
+
+
+@pytest.mark.parametrize('name', SURROUNDINGS)
+def test_the_fast_mode_does_not_look_at_the_surroundings(name):
+    func = SURROUNDINGS[name][0]
+    assert not gradcheck(func, uniform(3, 4), raise_exception=False)
+    assert gradcheck(func, uniform(3, 4), raise_exception=False, fast_mode=True) or name == 'state of the thread'
 
 
 def test_right_functions_in_a_thread_with_other_settings():
