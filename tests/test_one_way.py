@@ -107,7 +107,7 @@ def test_kernels_choose_by_their_dispatch() -> None:
     ('text', 'homes'),
     [
         (r'Invalid operation is performed in', {'functions/_arguments.py', 'utils/type_check.py'}),
-        (r"""char == ['"]e['"]""", {'kernels/_dispatch.py', 'kernels/precision.py'}),
+        (r"""char == ['"]e['"]""", {'kernels/_dispatch.py', 'kernels/precision.py', 'functions/_precision.py'}),
     ],
     ids=['error of arrays that do not fit', 'float16 computed in float32'],
 )

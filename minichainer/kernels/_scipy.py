@@ -6,10 +6,10 @@ import functools
 import importlib
 from typing import Any
 
-import numpy
+_HOMES = {'numpy': 'scipy.special'}
 
 
 @functools.cache
 def special(xp: Any) -> Any:
     """``scipy.special``, or what has its names for another array module."""
-    return importlib.import_module('scipy.special' if xp is numpy else f'{xp.__name__}x.scipy.special')
+    return importlib.import_module(_HOMES.get(xp.__name__, f'{xp.__name__}x.scipy.special'))

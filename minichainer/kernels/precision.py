@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
+_FLOAT32 = numpy.dtype('f')
+
+
+def accumulator(dtype: Any) -> Any:
+    """The dtype that elements are added up in: float32 for float16, else their own."""
+    return _FLOAT32 if dtype.char == 'e' else dtype
+
 
 def in_float32(x: Any) -> Any:
     """A float16 array in float32; any other array as it is."""

@@ -1,4 +1,4 @@
-"""Arguments that are not arrays: what the checks take and refuse; and what is done with arrays of two float dtypes."""
+"""Arguments that are not arrays: what the checks take and refuse; and arrays of two float dtypes."""
 
 from __future__ import annotations
 

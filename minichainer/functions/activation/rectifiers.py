@@ -6,9 +6,9 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise
 from minichainer.kernels import rectifier
+from minichainer.kernels.constants import zero
 
 
 def _positive(xp: Any, x: Any) -> Any:

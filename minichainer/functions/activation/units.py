@@ -6,11 +6,11 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._constants import zero
 from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import max as max_
 from minichainer.kernels import bounds, gates
+from minichainer.kernels.constants import zero
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
 

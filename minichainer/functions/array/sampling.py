@@ -13,6 +13,7 @@ from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.stacking import separate
 from minichainer.kernels import interpolation
 from minichainer.kernels.interpolation import Taps
+from minichainer.kernels.precision import accumulator
 from minichainer.utils import argument
 from minichainer.variable import Variable, as_variable
 
@@ -177,8 +178,9 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
     _refuse_use_cudnn(kwargs)
     x, grid = as_variable(x), as_variable(grid)
     _check_sampled(x, grid)
-    if x.dtype.char == 'e':
-        return as_dtype(spatial_transformer_sampler(as_dtype(x, 'f'), as_dtype(grid, 'f')), 'e')
+    wide = accumulator(x.dtype)
+    if x.dtype != wide:
+        return as_dtype(spatial_transformer_sampler(as_dtype(x, wide), as_dtype(grid, wide)), x.dtype)
     across, down = separate(grid, 1)
     columns, column_weights = _neighbours(across, x.shape[3])
     rows, row_weights = _neighbours(down, x.shape[2])

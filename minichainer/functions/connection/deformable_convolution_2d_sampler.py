@@ -60,8 +60,8 @@ def deformable_convolution_2d_sampler(
     stride, pad = _arguments.per_axis(stride, 'stride', 2), _arguments.per_axis(pad, 'pad', 2, least=0)
     _check(x, offset, W, b, stride, pad)
     dtype = numpy.promote_types(x.dtype, W.dtype)
-    if x.dtype != dtype or dtype.char == 'e':
-        wide = numpy.promote_types(dtype, 'f')
+    wide = numpy.promote_types(dtype, 'f')
+    if x.dtype != wide:
         x, offset, W, b = (None if v is None else as_dtype(v, wide) for v in (x, offset, W, b))
     return as_dtype(_convolution(x, offset, as_dtype(W, x.dtype), b, stride, pad), dtype)
 

@@ -9,6 +9,7 @@ from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
 from minichainer.functions._reduce import kept_shape, reduction
 from minichainer.kernels import reductions as kernels
+from minichainer.kernels.precision import accumulator
 from minichainer.variable import Variable, as_variable
 
 _sum_arguments, _average = Arguments('Sum', 'sum'), Arguments('Mean', 'average')
@@ -23,9 +24,7 @@ ops.register_constant('equal', _equal)
 
 def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum as an array or scalar of x's dtype; float16 is accumulated in float32."""
-    if x.dtype.char == 'e':
-        return x.sum(axis=axis, keepdims=keepdims, dtype='f').astype('e')
-    return x.sum(axis=axis, keepdims=keepdims)
+    return x.sum(axis=axis, keepdims=keepdims, dtype=accumulator(x.dtype)).astype(x.dtype, copy=False)
 
 
 @linear_map(
@@ -210,7 +209,7 @@ def _share(shape: tuple[int, ...], axis: Any) -> float:
 
 def _mean(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean as an array or scalar of x's dtype; the sum of float16 may be beyond float16 where the mean is not."""
-    wide = 'f' if x.dtype.char == 'e' else x.dtype
+    wide = accumulator(x.dtype)
     total = x.sum(axis=axis, keepdims=keepdims, dtype=wide)
     return (total * xp.asarray(_share(x.shape, axis), wide)).astype(x.dtype, copy=False)
 
