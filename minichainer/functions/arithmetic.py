@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -13,11 +14,13 @@ from minichainer.function_node import FunctionNode
 from minichainer.functions._checks import invalid
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise
+from minichainer.functions._node import node_class_of
 from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
 _NUMERIC = 'fiub'
 _SIGNED = 'fiu'  # NumPy has no difference of bools
+_Binary: TypeAlias = Callable[[Any, Any], Variable]
 
 
 @elementwise(
@@ -160,7 +163,7 @@ ops.register('log_of_base', _log_of_base_variable, _log_of_base)
 
 
 def _shown(value: Any) -> str:
-    return str(value) if not isinstance(value, numbers.Real) or value >= 0 else f'({value})'
+    return str(value) if not isinstance(value, numbers.Real) or value >= 0 else f'({value})'  # type: ignore[operator]
 
 
 # --- where an operand is no Variable: a number calls for another op, an array takes the Variable's dtype ------------
@@ -185,7 +188,7 @@ def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
     return as_variable(lhs), as_variable(rhs)
 
 
-def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
+def _mixed(op: _Binary, number_on_the_right: _Binary, number_on_the_left: _Binary) -> _Binary:
     """What an operator does where one of its operands is no Variable."""
 
     def call(lhs: Any, rhs: Any) -> Variable:
@@ -213,15 +216,15 @@ def _add_number(x: Variable, value: Any) -> Variable:
     return add_constant(x, number_like(value, x), value)
 
 
-_add_mixed = _mixed(add_arrays, _add_number, _add_number)
+_add_mixed: _Binary = _mixed(add_arrays, _add_number, _add_number)
 
 
 def _multiply_number(x: Variable, value: Any) -> Variable:
     return multiply_constant(x, number_like(value, x), value)
 
 
-_multiply_mixed = _mixed(multiply_arrays, _multiply_number, _multiply_number)
-_subtract_mixed = _mixed(
+_multiply_mixed: _Binary = _mixed(multiply_arrays, _multiply_number, _multiply_number)
+_subtract_mixed: _Binary = _mixed(
     subtract_arrays,
     lambda x, value: _add_number(x, -value),
     lambda x, value: subtract_from_constant(x, number_like(value, x), value),
@@ -234,7 +237,7 @@ def _divide_by_number(x: Variable, value: Any) -> Variable:
     return _multiply_number(x, 1.0 / value)
 
 
-_divide_mixed = _mixed(
+_divide_mixed: _Binary = _mixed(
     divide_arrays,
     _divide_by_number,
     lambda x, value: divide_constant(x, number_like(value, x), value),
@@ -245,12 +248,12 @@ def _power_with_number(op: Any, x: Variable, value: Any) -> Variable:
     try:
         constant = number_like(value, x)
     except OverflowError:
-        raise op.node_class.spec.wrong_kind(x.dtype, (value, value)) from None
+        raise node_class_of(op).spec.wrong_kind(x.dtype, (value, value)) from None
     result: Variable = op(x, constant, value)
     return result
 
 
-_power_mixed = _mixed(
+_power_mixed: _Binary = _mixed(
     power_arrays,
     lambda x, value: _power_with_number(power_constant, x, value),
     lambda x, value: _power_with_number(constant_power, x, value),
@@ -294,7 +297,7 @@ def add(*xs: Any) -> Variable:
         return add_arrays(*xs)
     first = as_variable(xs[0])
     variables = [first if x is xs[0] else _operand(x, first) for x in xs]
-    check = add_arrays.node_class.spec  # type: ignore[attr-defined]
+    check = node_class_of(add_arrays).spec
     for x in variables:
         check_arrays((x.array,), 'MultiAdd')
         check.check((first.array, x.array), ())
