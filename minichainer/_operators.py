@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from minichainer import ops
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from typing_extensions import Self
 
 #: What an operator returns: a Variable, also for a Parameter. Variable is defined by means of this module.
@@ -82,6 +84,10 @@ class Operators(Generic[R]):
 
     def __abs__(self) -> R:
         return ops.absolute(self)
+
+    if TYPE_CHECKING:  # Python iterates by __getitem__, which type checkers do not know
+
+        def __iter__(self) -> Iterator[R]: ...
 
     def __getitem__(self, slices: Any) -> R:
         """Indexes it with everything NumPy takes: ``get_item``."""

@@ -58,7 +58,7 @@ def grad(
     retain_grad: bool = False,
     enable_double_backprop: bool = False,
     loss_scale: Any = None,
-) -> list[Variable | None]:
+) -> list[Variable | Any]:
     """The gradients of ``outputs`` with respect to ``inputs``, as values; no ``.grad`` is touched.
 
     Only what lies between the two is computed. An output that appears twice counts twice.

@@ -83,21 +83,21 @@ class FunctionNode(Node):
     def check_layout_forward(self, inputs: Any) -> None:
         """Kept for subclasses that override it; memory layouts are chosen by the kernels."""
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs: a tuple of arrays from a tuple of arrays."""
         if any(isinstance(x, cuda.ndarray) for x in inputs):
             return self.forward_gpu(inputs)
         return self.forward_cpu(inputs)
 
-    def forward_cpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward_cpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs from NumPy arrays."""
         raise NotImplementedError(f'{self.label}: define forward, or forward_cpu')
 
-    def forward_gpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward_gpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs from CuPy arrays."""
         raise NotImplementedError(f'{self.label}: define forward, or forward_gpu')
 
-    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], /) -> Any:
         """Computes the gradients of the inputs.
 
         Args:
@@ -110,7 +110,7 @@ class FunctionNode(Node):
         return (None,) * len(target_input_indexes)
 
     def backward_accumulate(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...], /
     ) -> Any:
         """Computes the gradients of the wanted inputs and adds them to what they have got so far.
 

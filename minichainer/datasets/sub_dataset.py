@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
 from minichainer.dataset.dataset_mixin import DatasetMixin
+
+#: Which examples, by their indices.
+Order: TypeAlias = Sequence[int] | numpy.ndarray[Any, Any]
 
 
 class SubDataset(DatasetMixin):
@@ -29,7 +32,7 @@ class SubDataset(DatasetMixin):
 
     """
 
-    def __init__(self, dataset: Any, start: int, finish: int, order: Sequence[int] | None = None) -> None:
+    def __init__(self, dataset: Any, start: int, finish: int, order: Order | None = None) -> None:
         if start < 0 or finish > len(dataset):
             raise ValueError(
                 f'SubDataset: subset overruns the base dataset: [{start}, {finish}) of {len(dataset)} examples'
@@ -56,7 +59,7 @@ class SubDataset(DatasetMixin):
         return self._dataset[index if self._order is None else self._order[index]]
 
 
-def split_dataset(dataset: Any, split_at: int, order: Sequence[int] | None = None) -> tuple[SubDataset, SubDataset]:
+def split_dataset(dataset: Any, split_at: int, order: Order | None = None) -> tuple[SubDataset, SubDataset]:
     """Splits a dataset in two: the first ``split_at`` examples and the rest.
 
     Args:
@@ -105,7 +108,7 @@ def split_dataset_random(dataset: Any, first_size: int, seed: int | None = None)
     return split_dataset(dataset, first_size, _permutation(dataset, seed))
 
 
-def split_dataset_n(dataset: Any, n: int, order: Sequence[int] | None = None) -> list[SubDataset]:
+def split_dataset_n(dataset: Any, n: int, order: Order | None = None) -> list[SubDataset]:
     """Splits a dataset into ``n`` parts of ``len(dataset) // n`` examples; the remainder is left out.
 
     Args:
@@ -143,7 +146,7 @@ def split_dataset_n_random(dataset: Any, n: int, seed: int | None = None) -> lis
 
 
 def get_cross_validation_datasets(
-    dataset: Any, n_folds: int | None = None, order: Sequence[int] | None = None, **kwargs: Any
+    dataset: Any, n_folds: int | None = None, order: Order | None = None, **kwargs: Any
 ) -> list[tuple[SubDataset, SubDataset]]:
     """Returns the pairs (training set, test set) of a cross validation.
 

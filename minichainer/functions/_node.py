@@ -174,6 +174,12 @@ class PrimitiveNode(FunctionNode):
         return gx
 
 
+def node_class_of(op: Any) -> type[PrimitiveNode]:
+    """The class of the nodes of an op that one of the definers has made; its ``spec`` is the op's description."""
+    cls: type[PrimitiveNode] = op.node_class
+    return cls
+
+
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     """Whether broadcasting leads from one shape to another."""
     lead = len(wide) - len(shape)

@@ -9,6 +9,7 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import Body, Op, P, primitive
+from minichainer.functions._node import node_class_of
 from minichainer.functions._primitive import Rule
 from minichainer.functions._scope import publish
 from minichainer.variable import as_variable
@@ -76,8 +77,8 @@ def reduction(
 
         call.__name__ = call.__qualname__ = body.__name__
         call.__module__, call.__doc__ = body.__module__, body.__doc__
-        call.node_class = op.node_class  # type: ignore[attr-defined]
-        op.node_class.spec.op = publish(call, on_arrays)  # type: ignore[attr-defined]
+        call.node_class = node_class_of(op)  # type: ignore[attr-defined]
+        node_class_of(op).spec.op = publish(call, on_arrays)
         return call
 
     return decorate

@@ -58,7 +58,8 @@ class ShuffleOrderSampler(OrderSampler):
 
     def __call__(self, current_order: numpy.ndarray, current_position: int) -> numpy.ndarray:
         """Returns a random permutation of ``len(current_order)`` indices."""
-        return self._random.permutation(len(current_order))
+        order: numpy.ndarray = self._random.permutation(len(current_order))
+        return order
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the random state, where it is the sampler's own."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 import collections.abc
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
 from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, not_initialised, shape_and_dtype
 from minichainer.link_hook import LinkHook
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 P = ParamSpec('P')
 R = TypeVar('R', covariant=True)
@@ -99,7 +102,7 @@ class Link(ParameterTree):
         """Makes a link of the class from parameters that exist; defined by some subclasses."""
         raise NotImplementedError(f'{cls.__name__} does not implement `from_params`.')
 
-    def _copied_sharing(self) -> Any:
+    def _copied_sharing(self) -> Self:
         clone = super()._copied_sharing()
         clone._local_link_hooks = dict(self._local_link_hooks or {})
         return clone
@@ -214,7 +217,7 @@ class Chain(Link):
     def __str__(self) -> str:
         return _listed(self, [(name, str(child)) for name, child in self._named_children()])
 
-    def _copied_sharing(self) -> Any:
+    def _copied_sharing(self) -> Self:
         clone = super()._copied_sharing()
         clone._children = set(self._children)
         for name in clone._children:
@@ -311,7 +314,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
     def __str__(self) -> str:
         return _listed(self, [(name, str(child)) for name, child in self._named_children()])
 
-    def _copied_sharing(self) -> Any:
+    def _copied_sharing(self) -> Self:
         clone = super()._copied_sharing()
         clone._children = [child.copy('share') for child in self._children]
         clone._name_children()
@@ -583,7 +586,7 @@ class Sequential(ChainList):
             flat.extend(layer.flatten() if isinstance(layer, Sequential) else [layer])
         return flat
 
-    def _copied_sharing(self) -> Any:
+    def _copied_sharing(self) -> Self:
         clone = super(ChainList, self)._copied_sharing()  # ChainList would copy the children, not the layers
         clone._layers = [layer.copy('share') if isinstance(layer, Link) else layer for layer in self._layers]
         clone._number_copied_children()

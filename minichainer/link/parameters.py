@@ -6,7 +6,7 @@ import contextlib
 import copy
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -16,6 +16,9 @@ from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
 from minichainer.serializer import AbstractSerializer
 from minichainer.variable import Parameter
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class SetByInit:
@@ -295,7 +298,7 @@ class ParameterTree(DeviceResident):
                 param.update_rule.enabled = enabled
 
     # --- copies ---
-    def copy(self, mode: str = 'share') -> Any:
+    def copy(self, mode: str = 'share') -> Self:
         """A copy of the link and of the links below it.
 
         Args:
@@ -326,7 +329,7 @@ class ParameterTree(DeviceResident):
     def _number_copied_children(self) -> None:
         """Number the children as those of a new link; only in Sequential this depends on what was done to it."""
 
-    def _copied_sharing(self) -> Any:
+    def _copied_sharing(self) -> Self:
         clone = copy.copy(self)
         clone._params, clone._persistent = set(self._params), set(self._persistent)
         for name in clone._params:

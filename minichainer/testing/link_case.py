@@ -90,7 +90,7 @@ class _LinkCase(GradientCase):
     def _parameter(self, link: Link, name: str) -> Parameter:
         found = dict(link.namedparams()).get(name if name.startswith('/') else f'/{name}')
         LinkTestError.check(found is not None, f'Link does not have a parameter named {name!r}.')
-        return found
+        return found  # type: ignore[return-value]
 
 
 class LinkTestCase(_LinkCase):

@@ -95,7 +95,7 @@ class ParameterStatistics(Extension):
                 attr_name=attr,
                 function_name=name,
             )
-            value = float('nan') if skip else function(values)
+            value: Any = float('nan') if skip else function(values)
             if getattr(value, 'size', 1) > 1:
                 found.update({f'{key}/{i}': v for i, v in enumerate(value)})
             else:

@@ -59,7 +59,8 @@ class PrintReport(Extension):
     def _get_log(self, trainer: Any) -> list[dict[str, Any]]:
         report = self._log_report
         if isinstance(report, str):
-            return trainer.get_extension(report).log
+            log: list[dict[str, Any]] = trainer.get_extension(report).log
+            return log
         if not isinstance(report, LogReport):
             raise TypeError(f'PrintReport: log_report must be a LogReport or its name, got {type(report)}')
         report(trainer)

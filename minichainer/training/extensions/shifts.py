@@ -18,7 +18,8 @@ class _Shift(Extension):
 
     def __init__(self, attr: str, init: float | None, optimizer: Any) -> None:
         self._attr = attr
-        self._init = init
+        #: Found by :meth:`initialize` where it is not given.
+        self._init: Any = init
         self._optimizer = optimizer
         self._t = 0
         self._last_value: float | None = None
@@ -188,7 +189,8 @@ class MultistepShift(_Shift):
         return sum(step <= t for step in self._step_value)
 
     def _value(self, t: int) -> float:
-        return self._init * self._gamma ** self._n_steps(t)
+        value: float = self._init * self._gamma ** self._n_steps(t)
+        return value
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the number of calls; writes the number of steps too, which Chainer reads."""
@@ -319,7 +321,8 @@ class WarmupShift(_Shift):
     def _value(self, t: int) -> float:
         if t >= self._warmup_iter:
             return self._end
-        return self._init + t * (self._end - self._init) / self._warmup_iter
+        value: float = self._init + t * (self._end - self._init) / self._warmup_iter
+        return value
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the number of calls."""

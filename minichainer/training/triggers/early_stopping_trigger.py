@@ -85,7 +85,8 @@ class EarlyStoppingTrigger:
 
     def get_training_length(self) -> tuple[float, str]:
         """Returns ``(period, unit)`` of ``max_trigger``."""
-        return self._max_trigger.get_training_length()
+        length: tuple[float, str] = self._max_trigger.get_training_length()
+        return length
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the state; Chainer saved none: then it starts afresh with a warning."""

@@ -30,7 +30,7 @@ class TimeTrigger:
 
     def __call__(self, trainer: Any) -> bool:
         """Returns whether ``trainer.elapsed_time`` passed the end of an interval."""
-        fire = self._next_time < trainer.elapsed_time
+        fire: bool = self._next_time < trainer.elapsed_time
         if fire:
             self._next_time += self._period
         return fire
