@@ -107,10 +107,11 @@ def passes(target: Target, jobs: str, measured: bool) -> bool:
     if measured:
         command += ['--cov', '--cov-report=term:skip-covered']
         environment['COVERAGE_CORE'] = 'sysmon' if target.version >= FIRST_WITH_MONITORING else 'ctrace'
-    passed = subprocess.run(command, cwd=ROOT, env=environment).returncode == 0
+    status = subprocess.run(command, cwd=ROOT, env=environment).returncode
     taken = f'{ready - start:.0f} s to set up, {time.monotonic() - ready:.0f} s of tests'
-    print(f'{target}: {"passed" if passed else "FAILED"}; {taken}', flush=True)
-    return passed
+    # A negative status is the number of the signal that ended it.
+    print(f'{target}: {f"FAILED with status {status}" if status else "passed"}; {taken}', flush=True)
+    return status == 0
 
 
 def main() -> int:
