@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.kernels import scattering
 from minichainer.kernels._dispatch import kernel
-
-
-@kernel(widens=True)
-def sums_of_rows(xp: Any, rows: Any, ids: Any, count: int) -> Any:
-    """The matrix of ``count`` rows, to each of which all rows with its number are added."""
-    matrix = xp.zeros((count, rows.shape[1]), rows.dtype)
-    xp.add.at(matrix, ids, rows)
-    return matrix
-
-
-@sums_of_rows.on('numpy')
-def _sums_of_rows_numpy(xp: Any, rows: Any, ids: Any, count: int) -> Any:
-    return scattering.sums_of_rows(rows, ids, count)
 
 
 @kernel

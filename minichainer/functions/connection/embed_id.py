@@ -9,6 +9,7 @@ from minichainer.configuration import config
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import linear_map
 from minichainer.kernels import rows as kernels
+from minichainer.kernels import scattering
 from minichainer.variable import Variable, as_array, as_variable
 
 _arguments = Arguments('EmbedIDFunction', 'embed_id')
@@ -33,7 +34,7 @@ def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int
     """The matrix of this shape to whose row i all rows with number i are added."""
     if ignored is not None:
         ids, rows = ids[~ignored], rows[~ignored]
-    return kernels.sums_of_rows(xp, rows.reshape(ids.size, shape[1]), ids.reshape(-1), shape[0])
+    return scattering.sums_of_rows(xp, rows.reshape(ids.size, shape[1]), ids.reshape(-1), shape[0])
 
 
 def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
