@@ -233,7 +233,29 @@ def primitive(
 def bilinear_map(
     *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f'
 ) -> Callable[[Body[P]], Op[P]]:
-    """Deprecated name of :func:`primitive` with one rule per array."""
+    """Deprecated name of :func:`primitive` with one rule per array.
+
+    Args:
+        rules: one rule for each array; None where there is no gradient.
+        name: the op's name in errors; by default its function's.
+        label: the node's label in graphs.
+        kinds: kinds of dtypes that it takes, letters of ``numpy.dtype.kind``.
+
+    Returns:
+        Decorator that makes the op of its body.
+
+    Raises:
+        TypeError: the rules do not fit the body's arguments.
+
+    >>> import warnings, numpy as np, minichainer.functions as F
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore', DeprecationWarning)
+    ...     @F.bilinear_map(lambda m, g, b: g * b, lambda m, g, a: g * a)
+    ...     def product(xp, a, b):
+    ...         return a * b
+    >>> product(np.array([2.]), np.array([3.]))
+    variable([6.])
+    """
     warnings.warn('bilinear_map is deprecated: use primitive(rule=(...), ...)', DeprecationWarning, stacklevel=2)
     return primitive(rule=rules, name=name, label=label, kinds=kinds)
 
