@@ -45,7 +45,7 @@ def evaluations(optimizer: Any, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(found)
 
 
-@pytest.mark.parametrize(('name', 'most'), [('SGD', 13), ('Adam', 15)])
+@pytest.mark.parametrize(('name', 'most'), [('SGD', 14), ('Adam', 16)])
 def test_calls_of_an_update_of_one_parameter(name: str, most: int) -> None:
     optimizer = getattr(optimizers, name)().setup(model_of(1))
     optimizer.update()

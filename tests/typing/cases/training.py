@@ -84,7 +84,7 @@ loss.backward()
 optimizer.update()
 optimizer.update(loss_of, model, x)
 print(float(loss.array), model.l1.W.grad.sum())
-optimizer.updat()  # error
+optimizer.updat()  # not seen: each rule declares its hyperparameters, so a checker takes any attribute
 
 # The trainer.
 classifier = L.Classifier(model, lossfun=F.softmax_cross_entropy)
