@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
 METADATA := pyproject.toml setup.py minichainer/_version.py
 
-.PHONY: help demo test test-slow test-oldest mutation fuzz lint docs clean
+.PHONY: help demo test test-slow test-oldest contract matrix coverage sdist-test mutation fuzz lint docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,9 +24,13 @@ help:
 	@echo 'make test         the whole suite'
 	@echo 'make test-slow    the long tests as well'
 	@echo 'make test-oldest  the suite with NumPy 1.26 in $(OLDEST)'
+	@echo 'make contract     the part of the suite that every Python must pass, in a few minutes'
+	@echo 'make matrix       that part on every other Python that is found, and with NumPy 1.26'
+	@echo 'make coverage     which lines of the package that part reaches'
+	@echo 'make sdist-test   that part from the source archive, unpacked and installed by itself'
 	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'
 	@echo 'make fuzz         every function with random arguments, for some minutes'
-	@echo 'make lint         ruff and mypy'
+	@echo 'make lint         ruff, mypy and pyright'
 	@echo 'make docs         bring docs/coverage.md and docs/functions.md up to date'
 	@echo 'make clean        remove the environments and what runs left behind'
 
@@ -43,6 +47,18 @@ test-slow: $(VENV)/.ready-test
 test-oldest: $(OLDEST)/.ready-test
 	$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
+contract: $(VENV)/.ready-test
+	$(BIN)/python -m pytest -q -n $(JOBS) @tests/contract.txt $(PYTEST_ARGS)
+
+matrix:
+	$(PYTHON) .ci/matrix.py --jobs $(JOBS)
+
+coverage: $(VENV)/.ready-test
+	$(BIN)/python -m pytest -q -n $(JOBS) @tests/contract.txt --cov --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
+
+sdist-test: $(VENV)/.ready-dev
+	$(BIN)/python .ci/sdist.py --jobs $(JOBS)
+
 mutation: $(VENV)/.ready-test
 	$(BIN)/python -m tests.functions.mutation
 
@@ -53,13 +69,14 @@ lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 docs: $(VENV)/.ready-run
 	$(BIN)/python docs/make_coverage.py
 	$(BIN)/python docs/make_functions.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) result build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) .venv-matrix result build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 # Each environment is made once, and filled again only when the metadata changes. A richer set of packages
 # contains the poorer ones, so it marks those as ready too.

@@ -1,4 +1,4 @@
-"""Writes docs/coverage.md: which public names of Chainer 7.8.1 the package has.
+"""Writes docs/coverage.md: which public names of Chainer 7.8.1 the package has; and, for errors, those still to come.
 
 python docs/make_coverage.py            # write
 python docs/make_coverage.py --check    # only say whether the file is up to date
@@ -11,12 +11,17 @@ import importlib
 import importlib.util
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 API = DOCS.parent / 'tests' / 'reference' / 'chainer_api.json'
+NOT_YET = DOCS.parent / 'minichainer' / '_not_yet.py'
+
+#: Namespaces that will not come.
+LEFT_OUT = ('chainer.links.caffe',)
 
 # The work that will bring what is missing, by pattern of the full name; the first that matches counts.
 LATER = [
@@ -121,17 +126,51 @@ def _later(missing: dict[str, list[str]]) -> Iterator[str]:
             yield ', '.join(f'`{name}`' for name in by_work[work])
 
 
+def not_yet() -> str:
+    """The source of a module that lists, by package, the names and modules that are still to come."""
+    api = json.loads(API.read_text(encoding='utf-8'))
+    absent: dict[str, set[str]] = {}
+    for namespace, names in api.items():
+        if namespace in LEFT_OUT:
+            continue
+        if module_of(namespace) is None:
+            parent, _, child = namespace.rpartition('.')
+            absent.setdefault(parent, set()).add(child)
+        else:
+            missing = {name for name in missing_names(namespace, names) if '.' not in name}
+            absent.setdefault(namespace, set()).update(missing)
+    packages = sorted(
+        namespace for namespace in absent if absent[namespace] and hasattr(module_of(namespace), '__path__')
+    )
+    return '\n'.join([*_HEAD_OF_NOT_YET, *(line for n in packages for line in _entry(n, absent[n])), '}']) + '\n'
+
+
+_HEAD_OF_NOT_YET = [
+    '"""Names of Chainer 7.8.1 that are still to come, by package; written by ``make docs``."""',
+    '',
+    'NOT_YET = {',
+]
+
+
+def _entry(namespace: str, names: set[str]) -> Iterator[str]:
+    yield f'    \'minichainer{namespace.removeprefix("chainer")}\': """'
+    yield textwrap.fill(' '.join(sorted(names)), 110, initial_indent=' ' * 8, subsequent_indent=' ' * 8)
+    yield '    """,'
+
+
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description='Write docs/coverage.md.')
-    parser.add_argument('--check', action='store_true', help='compare with the file, do not write it')
+    parser = argparse.ArgumentParser(description='Write docs/coverage.md and the names still to come.')
+    parser.add_argument('--check', action='store_true', help='compare with the files, do not write them')
     args = parser.parse_args(argv)
-    target, text = DOCS / 'coverage.md', page()
+    files = {DOCS / 'coverage.md': page(), NOT_YET: not_yet()}
     if not args.check:
-        target.write_text(text, encoding='utf-8')
+        for target, text in files.items():
+            target.write_text(text, encoding='utf-8')
         return 0
-    if target.is_file() and target.read_text(encoding='utf-8') == text:
+    outdated = [t for t, text in files.items() if not t.is_file() or t.read_text(encoding='utf-8') != text]
+    if not outdated:
         return 0
-    print(f'{target} is out of date; run: make docs', file=sys.stderr)
+    print(f'{", ".join(map(str, outdated))}: out of date; run: make docs', file=sys.stderr)
     return 1
 
 

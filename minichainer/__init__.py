@@ -5,10 +5,7 @@ In the order in which a newcomer should read it: data (``Variable``, ``Parameter
 ``serializers``), checking (``gradient_check``), and the settings (``config``).
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
+import typing
 
 # settings and devices
 from minichainer import backend as backend
@@ -24,6 +21,7 @@ from minichainer import links as links
 # training
 from minichainer import utils as utils
 from minichainer._dtype import get_dtype as get_dtype
+from minichainer._names import namespace as _namespace
 from minichainer._version import __version__ as __version__
 from minichainer.allocator import tune_allocator as tune_allocator
 from minichainer.backend import get_array_types as get_array_types
@@ -53,9 +51,10 @@ from minichainer.function_hook import FunctionHook as FunctionHook
 from minichainer.function_hook import get_function_hooks as get_function_hooks
 from minichainer.function_node import FunctionNode as FunctionNode
 from minichainer.initializer import Initializer as Initializer
-from minichainer.link import Chain as Chain
-from minichainer.link import ChainList as ChainList
-from minichainer.link import Link as Link
+from minichainer.link.link import Chain as Chain
+from minichainer.link.link import ChainList as ChainList
+from minichainer.link.link import Link as Link
+from minichainer.link.link import Sequential as Sequential
 from minichainer.link_hook import LinkHook as LinkHook
 from minichainer.reporter import DictSummary as DictSummary
 from minichainer.reporter import Reporter as Reporter
@@ -63,7 +62,6 @@ from minichainer.reporter import Summary as Summary
 from minichainer.reporter import get_current_reporter as get_current_reporter
 from minichainer.reporter import report as report
 from minichainer.reporter import report_scope as report_scope
-from minichainer.sequential import Sequential as Sequential
 from minichainer.serializer import AbstractSerializer as AbstractSerializer
 from minichainer.serializer import Deserializer as Deserializer
 from minichainer.serializer import Serializer as Serializer
@@ -74,7 +72,19 @@ from minichainer.variable import Variable as Variable
 from minichainer.variable import as_array as as_array
 from minichainer.variable import as_variable as as_variable
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
+    from minichainer import dataset as dataset
+    from minichainer import datasets as datasets
+    from minichainer import gradient_check as gradient_check
+    from minichainer import iterators as iterators
+    from minichainer import optimizer as optimizer
+    from minichainer import optimizer_hooks as optimizer_hooks
+    from minichainer import optimizers as optimizers
+    from minichainer import sequential as sequential
+    from minichainer import serializers as serializers
+    from minichainer import testing as testing
+    from minichainer import training as training
+    from minichainer import verification as verification
     from minichainer._runtime_info import print_runtime_info as print_runtime_info
     from minichainer.gradient_check import gradcheck as gradcheck
     from minichainer.gradient_check import gradgradcheck as gradgradcheck
@@ -88,13 +98,13 @@ disable_experimental_feature_warning = False
 #: Chainer's marker of ChainerX fallbacks; ChainerX does not exist here.
 Fallback = None
 
-#: Rooms that are loaded when they are first asked for.
-_LATER = (
-    'computational_graph', 'dataset', 'datasets', 'gradient_check', 'iterators', 'optimizer', 'optimizer_hooks',
-    'optimizers', 'serializers', 'testing', 'training', 'verification',
-)  # fmt: skip
-#: Names of the root that live in them.
-_LATER_NAMES = {
+_MODULES = """
+    backend backends configuration cuda dataset datasets device_resident errors function function_hook function_node
+    functions gradient_check initializer initializers iterators link link_hook links optimizer optimizer_hooks
+    optimizers reporter sequential serializer serializers testing training types utils variable verification
+""".split()
+#: Names of the root that live in modules that are loaded when they are first asked for.
+_LATER = {
     'GradientMethod': 'optimizer',
     'Optimizer': 'optimizer',
     'UpdateRule': 'optimizer',
@@ -103,18 +113,5 @@ _LATER_NAMES = {
     'print_runtime_info': '_runtime_info',
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER_NAMES:
-        return getattr(importlib.import_module(f'minichainer.{_LATER_NAMES[name]}'), name)
-    if name in _LATER:
-        try:
-            return importlib.import_module(f'minichainer.{name}')
-        except ModuleNotFoundError as error:
-            if error.name != f'minichainer.{name}':
-                raise
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_LATER_NAMES})
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__, _MODULES, _LATER)

@@ -9,7 +9,7 @@ import numpy
 from minichainer.backends import cuda
 
 
-def array_types() -> tuple[type, ...]:
+def array_types() -> tuple[Any, ...]:
     """The types of arrays that Variables hold."""
     return (numpy.ndarray, cuda.ndarray)
 

@@ -26,4 +26,5 @@ def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype[Any]:
         dtype = config.dtype
     if dtype is mixed16 and map_mixed16 is not None:
         dtype = map_mixed16
-    return numpy.dtype(dtype)
+    found: numpy.dtype[Any] = numpy.dtype(dtype)
+    return found

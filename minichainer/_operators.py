@@ -1,10 +1,21 @@
 """Python's operators on Variables, each a call of a registered op."""
 
+# The registry finds ops by their names, and has no types of its own.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from minichainer import ops
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Self
+
+#: What an operator returns: a Variable, also for a Parameter. Variable is defined by means of this module.
+R = TypeVar('R')
 
 
 def _refusal(symbol: str) -> Any:
@@ -16,65 +27,69 @@ def _refusal(symbol: str) -> Any:
     return compare
 
 
-class Operators:
+class Operators(Generic[R]):
     """What arithmetic, indexing and comparison of Variables mean."""
 
     #: NumPy leaves ``ndarray * Variable`` to :meth:`__rmul__`.
     __array_ufunc__ = None
     __array_priority__ = 200
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> R:
         return ops.add(self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> R:
         return ops.add(other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> R:
         return ops.subtract(self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> R:
         return ops.subtract(other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> R:
         return ops.multiply(self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> R:
         return ops.multiply(other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> R:
         return ops.divide(self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> R:
         return ops.divide(other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> R:
         return ops.floor_divide(self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> R:
         return ops.floor_divide(other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> R:
         return ops.power(self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any) -> R:
         return ops.power(other, self)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> R:
         return ops.matmul_operator(self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> R:
         return ops.matmul_operator(other, self)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> R:
         return ops.negative(self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> R:
         return ops.absolute(self)
 
-    def __getitem__(self, slices: Any) -> Any:
+    if TYPE_CHECKING:  # Python iterates by __getitem__, which type checkers do not know
+
+        def __iter__(self) -> Iterator[R]: ...
+
+    def __getitem__(self, slices: Any) -> R:
         """Indexes it with everything NumPy takes: ``get_item``."""
         return ops.get_item(self, slices)
 

@@ -25,7 +25,7 @@ def _text(var: Any, array2string: Any, separator: str) -> str:
     array = var.device.send_to_cpu(array) if hasattr(var.device, 'send_to_cpu') else array
     if array.size == 0:
         return f'{prefix}[], shape={array.shape})'
-    return prefix + array2string(array, separator=separator, prefix=prefix) + ')'
+    return f'{prefix}{array2string(array, separator=separator, prefix=prefix)})'
 
 
 def statistics(array: Any) -> str:

@@ -15,10 +15,9 @@ several threads, and an exception leaves every ``.grad`` as it was: leaves are w
 
 from __future__ import annotations
 
-import bisect
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -28,6 +27,7 @@ from minichainer._observers import observers
 from minichainer.backend import copied
 from minichainer.backends import cuda
 
+_ndarray = numpy.ndarray
 _commit_lock = threading.Lock()
 
 
@@ -46,13 +46,34 @@ class Node:
     loss_scale: Any
     view: Any
 
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        """Passes the gradient of an ordinary (first-order) pass on to the edges."""
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+        """The gradient arrays of the edges in an ordinary (first-order) pass.
+
+        Args:
+            gradient: the upstream gradient, an array; for a function with several outputs a list of them, None for
+                an output without.
+            wanted: the nodes that need a gradient; None for all that require one.
+            table: what has reached the nodes so far, for a user's ``backward_accumulate``.
+
+        Returns:
+            One array per edge, None where there is none or none is wanted.
+        """
         raise NotImplementedError
 
-    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
-        """Passes the gradient of a differentiable pass, a Variable, on to the edges."""
+    def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+        """The same in a differentiable pass: the gradients are Variables, and how they come about is recorded."""
         raise NotImplementedError
+
+    def conform(self, gx: Any, edge: Node) -> Any:
+        """The gradient with the dtype and the shape of the place that it is for; see ``DefinedNode``."""
+        return gx
+
+
+def is_wanted(edge: Node, wanted: Container[Node] | None) -> bool:
+    """Whether a pass needs a gradient at this place."""
+    if wanted is None:
+        return edge.level > 0 or edge.requires_grad
+    return edge in wanted
 
 
 class LeafNode(Node):
@@ -90,184 +111,155 @@ class OutputNode(Node):
         self.shape, self.dtype = array.shape, array.dtype
         self.name = self.grad_value = self.loss_scale = self.view = None
 
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        self.receive_variable(gradient, table)
 
-    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
-        function: Any = self.edges[0]  # type: ignore[index]
-        if function in table:
-            if table[function] is None:
-                table[function] = [None] * function.output_count
-            table[function][self.index] = gradient
+def run(
+    roots: Iterable[tuple[Node, Any]],
+    variables: bool = False,
+    wanted: Container[Node] | None = None,
+    ends: Container[Node] | None = None,
+    keep: Any = None,
+    watchers: Sequence[Any] = (),
+) -> tuple[dict[Node, Any], dict[Node, Any]]:
+    """A backward pass: the one place where gradients are handed on from node to node.
 
-
-def deposit(gradient: Any, node: Node, table: dict[Node, Any], owned: set[Node]) -> None:
-    """Adds a gradient array to what has reached ``node`` so far.
-
-    The first one may be somebody else's array and is kept by reference; the second makes a new array, which the
-    pass owns; from the third on that one is added to in place.
-    """
-    present = table[node]
-    if present is None:
-        table[node] = gradient
-    elif cuda.available:
-        with cuda.get_device_from_array(gradient):
-            _add(gradient, present, node, table, owned)
-    else:
-        _add(gradient, present, node, table, owned)
-
-
-def _add(gradient: Any, present: Any, node: Node, table: dict[Node, Any], owned: set[Node]) -> None:
-    if node in owned:
-        present += gradient
-    else:
-        table[node] = total(present, gradient)
-        owned.add(node)
-
-
-def total(present: Any, gradient: Any) -> Any:
-    """The sum of two gradients, arrays or Variables; an array also where NumPy makes a scalar of two without axes."""
-    added = present + gradient
-    return numpy.asarray(added) if isinstance(added, numpy.generic) else added
-
-
-def reachable(roots: Iterable[Node], ends: Iterable[Node] = ()) -> tuple[list[Node], dict[Node, Any]]:
-    """Everything that gradients of ``roots`` can reach, in time proportional to it.
+    Nodes are visited level by level, from high to low, and within a level in the order in which gradients reached
+    them: Chainer's order. Only levels that occur cost anything. A node runs on the device of its gradient.
 
     Args:
-        roots: where gradients begin.
-        ends: places beyond which they do not go, as if those were leaves.
-
-    Returns:
-        The nodes with edges, those to go through first at the end; and the table, all of its values None.
-    """
-    table: dict[Node, Any] = dict.fromkeys(ends)
-    # Only levels that occur: those of a graph whose beginning unchain has cut off are high, and get ever higher.
-    levels: dict[int, list[Node]] = {}
-    waiting: list[int] = []  # the keys not gone through yet, in ascending order
-    outputs: dict[int, list[Node]] = {}
-    for node in roots:
-        if node not in table:
-            table[node] = None
-            if node.edges is not None:
-                _enter(node, table, levels, waiting, outputs)
-    nodes: list[Node] = []
-    while waiting:
-        number = waiting.pop()
-        level = levels[number]
-        for node in level:
-            for edge in node.edges:  # type: ignore[union-attr]
-                if edge in table:
-                    continue
-                if edge.edges is None:
-                    if edge.requires_grad:
-                        table[edge] = None
-                    continue
-                table[edge] = None
-                if edge.level in levels and edge.__class__ is not OutputNode:
-                    levels[edge.level].append(edge)
-                else:
-                    _enter(edge, table, levels, waiting, outputs)
-        if number in outputs:
-            nodes += reversed(outputs[number])
-        nodes += level
-    nodes.reverse()
-    return nodes, table
-
-
-def _enter(
-    node: Node, table: dict[Node, Any], levels: dict[int, list[Node]], waiting: list[int],
-    outputs: dict[int, list[Node]],
-) -> None:  # fmt: skip
-    """Puts a node on its level; for one of several outputs its function, after all outputs of the level."""
-    if node.__class__ is OutputNode:
-        outputs.setdefault(node.level, []).append(node)
-        node = node.edges[0]  # type: ignore[index]
-        if node in table:
-            return
-        table[node] = None
-    number = node.level
-    if number in levels:
-        levels[number].append(node)
-        return
-    levels[number] = [node]
-    if waiting and waiting[-1] > number:
-        bisect.insort(waiting, number)
-    else:
-        waiting.append(number)
-
-
-def leading_to(
-    targets: Iterable[Node], nodes: list[Node], table: dict[Node, Any]
-) -> tuple[list[Node], dict[Node, Any]]:
-    """The part of :func:`reachable`'s result that lies on a way to one of ``targets``."""
-    needed = {node for node in targets if node in table}
-    on_way = []
-    for node in nodes:
-        if not needed.isdisjoint(node.edges):  # type: ignore[arg-type]
-            needed.add(node)
-            on_way.append(node)
-    return on_way, {node: None for node in table if node in needed}
-
-
-def run(nodes: list[Node], table: dict[Node, Any]) -> None:
-    """An ordinary pass: raw arrays, nothing watched. Leaves alone remain in the table; ``nodes`` is used up."""
-    if cuda.available:
-        run_watched(nodes, table, False, None, [])
-        return
-    owned: set[Node] = set()
-    while nodes:
-        node = nodes.pop()
-        gradient = table.pop(node)
-        if gradient is not None:
-            node.receive(gradient, table, owned)
-
-
-def run_watched(
-    nodes: list[Node], table: dict[Node, Any], variables: bool, keep: Any, watchers: list[Any]
-) -> dict[Node, Any]:
-    """A pass with anything beyond :func:`run`: Variables as gradients, gradients kept, hooks, debug mode, devices.
-
-    A node and its watchers run on the device of its gradient.
-
-    Args:
-        nodes: as from :func:`reachable`; used up.
-        table: as from :func:`reachable`, with the roots' gradients; leaves alone remain.
-        variables: the gradients are Variables, and how they come about is recorded in the graph.
-        keep: the nodes whose gradients are wanted; ``all`` for every one, None for none.
+        roots: nodes and their gradients: arrays, or Variables in a differentiable pass; those of one node add up.
+        variables: how the gradients come about is recorded in the graph.
+        wanted: the nodes that need a gradient; None for all that require one.
+        ends: nodes at which gradients stop, as at leaves.
+        keep: the nodes whose gradients are to be kept; ``all`` for every one, None for none.
         watchers: called as ``watcher(node, gradient, table)`` before each step; each returns None or a function
             to be called after the step.
 
     Returns:
-        The gradients of the nodes in ``keep``.
+        The gradients of the leaves (and ends), and of the nodes in ``keep``.
     """
+    table: dict[Node, Any] = {}
+    buckets: dict[int, list[Any]] = {}
     kept: dict[Node, Any] = {}
     owned: set[Node] = set()
-    while nodes:
-        node = nodes.pop()
-        gradient = table.pop(node)
-        if gradient is None:
-            continue
-        if keep is all or (keep is not None and node in keep):
-            kept[node] = gradient
-        if cuda.available:
-            with cuda.get_device_from_array(*(gradient if type(gradient) is list else (gradient,))):
-                _step(node, gradient, table, owned, variables, watchers)
-        else:
-            _step(node, gradient, table, owned, variables, watchers)
-    return kept
+    watched = bool(watchers) or keep is not None or cuda.available
+    for node, gradient in roots:
+        if node in table:
+            table[node] = _sum_of(table[node], gradient)
+        elif gradient is not None:
+            table[node] = gradient
+            if node.edges is not None and (ends is None or node not in ends):
+                _enter(node, table, buckets)
+    level = -1
+    while buckets:
+        if level not in buckets:
+            level = max(buckets)
+        for node in buckets.pop(level):
+            gradient = table.pop(node, None)
+            if gradient is None:
+                continue
+            if gradient is _AT_OUTPUTS:
+                gradient = node.take_from_outputs(table, kept, keep)
+            if not watched:
+                _hand_over(node, gradient, table, buckets, owned, variables, wanted, ends)
+                continue
+            if keep is all or (keep is not None and node in keep):
+                kept[node] = gradient
+            with cuda.get_device_from_array(*map(as_raw, gradient if type(gradient) is list else [gradient])):
+                after = [watcher(node, gradient, table) for watcher in watchers]
+                _hand_over(node, gradient, table, buckets, owned, variables, wanted, ends)
+                for done in filter(None, after):
+                    done()
+        level -= 1
+    return table, kept
 
 
-def _step(
-    node: Node, gradient: Any, table: dict[Node, Any], owned: set[Node], variables: bool, watchers: list[Any]
+def _hand_over(
+    node: Any,
+    gradient: Any,
+    table: dict[Node, Any],
+    buckets: dict[int, list[Any]],
+    owned: set[Node],
+    variables: bool,
+    wanted: Container[Node] | None,
+    ends: Container[Node] | None,
 ) -> None:
-    after = [watcher(node, gradient, table) for watcher in watchers]
-    if variables:
-        node.receive_variable(gradient, table)
+    """Hands the gradients that a node computes on to its edges: no other place does that.
+
+    The first gradient to reach an edge may be somebody else's array and is kept by reference; the second makes a new
+    array, which the pass owns; from the third on that one is added to in place.
+    """
+    found = node.pullback_variables(gradient, wanted, table) if variables else node.pullback(gradient, wanted, table)
+    place = -1
+    for edge in node.edges:
+        place += 1
+        gx = found[place]
+        if gx.__class__ is not _ndarray or gx.dtype is not edge.dtype:
+            gx = node.conform(gx, edge) if is_wanted(edge, wanted) else None
+            if gx is None:
+                continue
+        present = table.get(edge)
+        if present is None:
+            table[edge] = gx
+            if edge.edges is not None and (ends is None or edge not in ends):
+                _enter(edge, table, buckets)
+        elif edge in owned:
+            _add_in_place(present, gx)
+        else:
+            table[edge] = _sum_of(present, gx)
+            if not variables:
+                owned.add(edge)
+
+
+#: Stands in the table for the gradient of a function with several outputs: it is collected from these.
+_AT_OUTPUTS: Any = object()
+
+
+def _enter(node: Any, table: dict[Node, Any], buckets: dict[int, list[Any]]) -> None:
+    """Schedules the visit of a node that a gradient has reached; for one of several outputs, of its function."""
+    if node.__class__ is OutputNode:
+        (node,) = node.edges  # type: ignore[misc]
+        if node in table:
+            return
+        table[node] = _AT_OUTPUTS
+    level = node.level
+    if level in buckets:
+        buckets[level].append(node)
     else:
-        node.receive(gradient, table, owned)
-    for done in filter(None, after):
-        done()
+        buckets[level] = [node]
+
+
+def _sum_of(present: Any, gradient: Any) -> Any:
+    with cuda.get_device_from_array(as_raw(gradient)):
+        total = present + gradient
+    return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy makes scalars of 0-d sums
+
+
+def _add_in_place(present: Any, gradient: Any) -> None:
+    with cuda.get_device_from_array(gradient):
+        present += gradient
+
+
+def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
+    """Everything that gradients of ``roots`` can reach, these included; nothing beyond ``ends``."""
+    reached: set[Node] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            if node.edges is not None and node not in ends:
+                waiting += node.edges
+    return reached
+
+
+def between(outputs: Iterable[Node], inputs: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
+    """The nodes on a path from ``inputs`` to ``outputs``, both included; nothing beyond ``ends``."""
+    reached = reachable(outputs, ends)
+    on_path = reached.intersection(inputs)
+    for node in sorted(reached, key=lambda node: (node.level, node.__class__ is OutputNode)):
+        if node.edges is not None and node not in ends and not on_path.isdisjoint(node.edges):
+            on_path.add(node)
+    return on_path
 
 
 # A gradient that nothing else refers to may become a leaf's own without a copy. How many references the
@@ -335,27 +327,11 @@ def propagate(
         variables: make the pass differentiable.
         loss_scale: noted in the leaves, for optimizers.
     """
-    nodes, table = reachable([node for node, _ in roots])
-    seed(roots, table)
-    watchers = observers()
-    kept: dict[Node, Any] = {}
-    if variables or retain_grad or watchers:
-        kept = run_watched(nodes, table, variables, all if retain_grad else None, watchers)
-    else:
-        run(nodes, table)
+    table, kept = run(roots, variables, keep=all if retain_grad else None, watchers=observers())
     for root, _ in roots:
         root.grad_value = None
     keep(kept)
     (commit_variables if variables else commit_arrays)(table, loss_scale)
-
-
-def seed(roots: list[tuple[Node, Any]], table: dict[Node, Any]) -> None:
-    """Puts the initial gradients into the table; those of one node add up."""
-    for node, gradient in roots:
-        if node in table and gradient is not None:
-            present = table[node]
-            with cuda.get_device_from_array(gradient):
-                table[node] = gradient if present is None else total(present, gradient)
 
 
 def keep(gradients: dict[Node, Any]) -> None:

@@ -57,16 +57,8 @@ class _Mixed16:
 mixed16 = _Mixed16()
 
 
-class GlobalConfig:
-    """Values that hold for every thread that has not set its own.
-
-    Environment variables give the first values of some: ``CHAINER_DEBUG``, ``CHAINER_DTYPE``,
-    ``CHAINER_TYPE_CHECK``, ``CHAINER_KEEP_GRAPH_ON_REPORT``, ``CHAINER_USE_CUDNN``, ``CHAINER_AUTOTUNE``.
-
-    >>> import minichainer as chainer
-    >>> chainer.global_config.train
-    True
-    """
+class _Settings:
+    """What there is to set; both levels have it. Users may set further names."""
 
     autotune: bool
     compute_mode: Any
@@ -81,11 +73,23 @@ class GlobalConfig:
     schedule_func: Any
     train: bool
     type_check: bool
-    use_cudnn: Any
-    use_cudnn_tensor_core: Any
-    use_ideep: Any
+    use_cudnn: str
+    use_cudnn_tensor_core: str
+    use_ideep: str
     use_static_graph: bool
     warn_nondeterministic: bool
+
+
+class GlobalConfig(_Settings):
+    """Values that hold for every thread that has not set its own.
+
+    Environment variables give the first values of some: ``CHAINER_DEBUG``, ``CHAINER_DTYPE``,
+    ``CHAINER_TYPE_CHECK``, ``CHAINER_KEEP_GRAPH_ON_REPORT``, ``CHAINER_USE_CUDNN``, ``CHAINER_AUTOTUNE``.
+
+    >>> import minichainer as chainer
+    >>> chainer.global_config.train
+    True
+    """
 
     def __init__(self) -> None:
         self.autotune = _flag('CHAINER_AUTOTUNE', False)
@@ -158,7 +162,7 @@ class _CountedValues:
             count_nondefault(-weight)
 
 
-class LocalConfig:
+class LocalConfig(_Settings):
     """The settings as one thread sees them: its own values over those of ``global_config``.
 
     Setting an attribute changes it for the current thread only; deleting it makes the global value visible again.

@@ -109,7 +109,7 @@ class DeviceResidentsVisitor:
         raise NotImplementedError(f'{type(self).__name__} must define visit_device_resident')
 
     def visit_array(self, arr: Any) -> Any:
-        """Called for each array that is no Parameter.
+        """Called for each array that is not a Parameter.
 
         Args:
             arr: the array.

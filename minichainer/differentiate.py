@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from minichainer import backprop
@@ -58,7 +58,7 @@ def grad(
     retain_grad: bool = False,
     enable_double_backprop: bool = False,
     loss_scale: Any = None,
-) -> list[Variable | None]:
+) -> list[Variable | Any]:
     """The gradients of ``outputs`` with respect to ``inputs``, as values; no ``.grad`` is touched.
 
     Only what lies between the two is computed. An output that appears twice counts twice.
@@ -127,15 +127,23 @@ def gradients_of(
     Returns:
         An array or Variable for each target; None where there is no way to it.
     """
-    nodes, table = backprop.leading_to(targets, *backprop.reachable([node for node, _ in roots], ends))
-    backprop.seed(roots, table)
-    kept = backprop.run_watched(nodes, table, variables, all if retain_grad else set(targets), observers())
+    ends = set(ends)
+    wanted = backprop.between([node for node, _ in roots], targets, ends)
+    passing = ends.union([x for x in targets if not _leads_on(x, wanted)])
+    roots = [(node, gradient) for node, gradient in roots if node in wanted]
+    keep = all if retain_grad else set(targets)
+    table, kept = backprop.run(roots, variables, wanted, passing, keep, observers())
     if retain_grad:
         backprop.keep(kept)
     kept.update(table)
     if not variables:
         kept = {node: backprop.take_own(kept, node) for node in dict.fromkeys(targets) if node in kept}
     return [kept.get(node) for node in targets]
+
+
+def _leads_on(node: Node, wanted: Container[Node]) -> bool:
+    """Whether gradients go on from a node to others that need one."""
+    return node.edges is not None and any([edge in wanted for edge in node.edges])
 
 
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
@@ -150,7 +158,7 @@ def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
 
 def _expect_sequence(value: Any, name: str) -> None:
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f'{name}: tuple or list expected, came {type(value).__name__}')
+        raise TypeError(f'{name}: tuple or list expected, got {type(value).__name__}')
 
 
 def _expect_length(values: Any, name: str, others: Any, other: str) -> None:

@@ -12,7 +12,7 @@ Chainer's exception types stay where its users catch them::
     ├── TypeError                               a wrong kind of object, or CPU and GPU arrays in one call
     └── ValueError                              a value out of range
 
-A text says which op, what was expected, what came, and what to do.
+A text says which op, what was expected, what was got, and what to do.
 """
 
 from __future__ import annotations

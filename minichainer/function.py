@@ -167,31 +167,31 @@ class Function:
     def check_type_forward(self, in_types: Any) -> None:
         """Checks shapes and dtypes of the inputs before forward."""
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs: a tuple of arrays from a tuple of arrays."""
         if any(isinstance(x, cuda.ndarray) for x in inputs):
             return self.forward_gpu(inputs)
         return self.forward_cpu(inputs)
 
-    def forward_cpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward_cpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs from NumPy arrays."""
         raise NotImplementedError(f'{self.label}: define forward, or forward_cpu')
 
-    def forward_gpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward_gpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs from CuPy arrays."""
         raise NotImplementedError(f'{self.label}: define forward, or forward_gpu')
 
-    def backward(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the gradients of all inputs: a tuple of arrays or None."""
         if any(isinstance(x, cuda.ndarray) for x in inputs + grad_outputs):
             return self.backward_gpu(inputs, grad_outputs)
         return self.backward_cpu(inputs, grad_outputs)
 
-    def backward_cpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward_cpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the gradients from NumPy arrays."""
         return (None,) * len(inputs)
 
-    def backward_gpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def backward_gpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the gradients from CuPy arrays."""
         return (None,) * len(inputs)
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import traceback
 import weakref
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
-import numpy
-
-from minichainer import configuration
-from minichainer._checks import array_types
-from minichainer._observers import hooks_of, is_nan, nan_error
+from minichainer import recorder
+from minichainer._checks import as_raw
 from minichainer.backend import copied
 from minichainer.backends import cuda
-from minichainer.backprop import Node, OutputNode, deposit
-from minichainer.configuration import config, count_nondefault, using_config
+from minichainer.backprop import Node, OutputNode
+from minichainer.configuration import count_nondefault, using_config
 from minichainer.differentiate import grad as grad
 from minichainer.utils import type_check
-from minichainer.variable import Variable, as_variable, variable_on
+from minichainer.variable import Variable, variable_on
 from minichainer.variable_node import cut, view_of
-
-_arrays = array_types()
 
 
 class FunctionNode(Node):
@@ -66,10 +60,10 @@ class FunctionNode(Node):
 
     #: Variables beside the inputs to which gradients flow: what forward has found the outputs to depend on.
     closed_over: Sequence[Variable] = ()
+    #: What backward needs: the retained inputs, then the retained outputs.
+    saved: tuple[Any, ...] = ()
     _inputs_to_retain: tuple[int, ...] | None = None
     _outputs_to_retain: tuple[int, ...] | None = None
-    _retained_inputs: tuple[Any, ...] = ()
-    _retained_outputs: tuple[Any, ...] = ()
     _output_nodes: tuple[Any, ...] = ()
     _owners: tuple[Any, ...] = ()
     _local_hooks: Any = None
@@ -89,21 +83,21 @@ class FunctionNode(Node):
     def check_layout_forward(self, inputs: Any) -> None:
         """Kept for subclasses that override it; memory layouts are chosen by the kernels."""
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs: a tuple of arrays from a tuple of arrays."""
         if any(isinstance(x, cuda.ndarray) for x in inputs):
             return self.forward_gpu(inputs)
         return self.forward_cpu(inputs)
 
-    def forward_cpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward_cpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs from NumPy arrays."""
         raise NotImplementedError(f'{self.label}: define forward, or forward_cpu')
 
-    def forward_gpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward_gpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
         """Computes the outputs from CuPy arrays."""
         raise NotImplementedError(f'{self.label}: define forward, or forward_gpu')
 
-    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], /) -> Any:
         """Computes the gradients of the inputs.
 
         Args:
@@ -116,7 +110,7 @@ class FunctionNode(Node):
         return (None,) * len(target_input_indexes)
 
     def backward_accumulate(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...], /
     ) -> Any:
         """Computes the gradients of the wanted inputs and adds them to what they have got so far.
 
@@ -141,6 +135,19 @@ class FunctionNode(Node):
         """Keeps outputs for backward; call it in forward, then :meth:`get_retained_outputs` in backward."""
         self._outputs_to_retain = tuple(indexes)
 
+    def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """What of inputs and outputs backward needs; the recorder stores it as :attr:`saved`."""
+        inputs = [arrays[i] for i in self._inputs_to_retain or ()]
+        return (*inputs, *[outputs[i] for i in self._outputs_to_retain or ()])
+
+    @property
+    def _retained_inputs(self) -> tuple[Any, ...]:
+        return self.saved[: len(self._inputs_to_retain or ())]
+
+    @property
+    def _retained_outputs(self) -> tuple[Any, ...]:
+        return self.saved[len(self._inputs_to_retain or ()) :]
+
     def get_retained_inputs(self) -> tuple[Variable, ...]:
         """The retained inputs as Variables at their places in the graph, in the order of ``retain_inputs``."""
         if not self._inputs_to_retain:
@@ -153,20 +160,22 @@ class FunctionNode(Node):
         """The retained outputs as Variables at their places in the graph, in the order of ``retain_outputs``."""
         if not self._outputs_to_retain:
             return ()
-        places = [self._output_node(i) for i in self._outputs_to_retain]
-        return tuple(variable_on(y, node) for y, node in zip(self._retained_outputs, places, strict=True))
+        pairs = zip(self._retained_outputs, self._outputs_to_retain, strict=True)
+        return tuple([variable_on(y, self._output_node(i, y)) for y, i in pairs])
 
     def _applied_edges(self) -> tuple[Node, ...]:
         if self.edges is None:
             raise RuntimeError(f'{self.label} has not been applied, or it has been cut out of the graph by unchain')
         return self.edges
 
-    def _output_node(self, index: int) -> Any:
+    def _output_node(self, index: int, array: Any) -> Any:
         if self.output_count == 1:
             return self
         node = self._output_nodes[index]()
         if node is None:  # nobody holds this output any more: a place for its array, on the same function
-            node = OutputNode(self, index, self._retained_outputs[self._outputs_to_retain.index(index)])  # type: ignore[union-attr]
+            node = OutputNode(self, index, array)
+            known = self._output_nodes
+            self._output_nodes = (*known[:index], weakref.ref(node), *known[index + 1 :])
         return node
 
     def input_arrays(self) -> tuple[Any, ...]:
@@ -225,7 +234,7 @@ class FunctionNode(Node):
         self._release()
 
     def _release(self) -> None:
-        self._retained_inputs = self._retained_outputs = ()
+        self.saved = ()
         self._inputs_to_retain = self._outputs_to_retain = None
 
     # --- hooks -------------------------------------------------------------------------------------------------
@@ -268,29 +277,7 @@ class FunctionNode(Node):
             TypeError: CPU and GPU arrays are mixed, or an input is neither Variable nor array.
             RuntimeError: the node has been applied before.
         """
-        if self.edges is not None:
-            raise RuntimeError(f'{self.label} has been applied already: make a new node for each application')
-        variables = [as_variable(x) for x in inputs]
-        arrays = tuple([x._data for x in variables])
-        check_arrays(arrays, self.label)
-        if not self.takes_any_layout:
-            arrays = tuple([_contiguous(x) for x in arrays])
-        if config.type_check:
-            self._check_types(arrays)
-        if cuda.available:
-            with cuda.get_device_from_array(*arrays):
-                outputs = self._outputs(arrays)
-        else:
-            outputs = self._outputs(arrays)
-        variables += self.closed_over
-        needs_grad = any(x.requires_grad for x in variables)
-        if needs_grad and config.enable_backprop:
-            return self._join_graph(variables, arrays, outputs)
-        self._release()
-        return tuple(Variable(y, requires_grad=needs_grad) for y in outputs)
-
-    def _outputs(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-        return self._watched_forward(arrays) if configuration.nondefault else self._checked_forward(arrays)
+        return recorder.apply(self, inputs)
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
         if type(self).check_type_forward is FunctionNode.check_type_forward:
@@ -303,95 +290,54 @@ class FunctionNode(Node):
                 self.check_type_forward(type_check.get_types(arrays, 'in_types', False))
             raise
 
-    def _checked_forward(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-        outputs = self.forward(arrays)
-        if type(outputs) is not tuple:
-            raise TypeError(
-                f'forward output must be a tuple ({self.label})\nExpect: a tuple of arrays\n'
-                f'Actual: {type(outputs).__name__}'
-            )
-        if not all([isinstance(y, _arrays) for y in outputs]):
-            outputs = tuple([self._as_output(y) for y in outputs])
-        return outputs
-
-    def _as_output(self, y: Any) -> Any:
-        """An output as an array: NumPy makes scalars of 0-d results."""
-        if isinstance(y, numpy.generic):
-            return numpy.asarray(y)
-        if not isinstance(y, _arrays):
-            raise TypeError(
-                f'forward outputs must be arrays ({self.label})\nExpect: numpy.ndarray or cupy.ndarray\n'
-                f'Actual: {type(y).__name__}'
-            )
-        return y
-
-    def _watched_forward(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-        hooks = hooks_of(self)
-        for hook in hooks:
-            hook.forward_preprocess(self, arrays)
-        outputs = self._checked_forward(arrays)
-        for hook in hooks:
-            hook.forward_postprocess(self, arrays)
-        if config.debug:
-            self.stack = traceback.extract_stack()
-            if any(is_nan(y) for y in outputs):
-                raise nan_error(self, 'forward')
-        return outputs
-
-    def _join_graph(
-        self, variables: list[Variable], arrays: tuple[Any, ...], outputs: tuple[Any, ...]
-    ) -> tuple[Variable, ...]:
-        if self._inputs_to_retain is not None:
-            self._retained_inputs = tuple([arrays[i] for i in self._inputs_to_retain])
-        if self._outputs_to_retain is not None:
-            self._retained_outputs = tuple([outputs[i] for i in self._outputs_to_retain])
-        self.edges = tuple([x.edge for x in variables])
-        self.level = 1 + max([edge.level for edge in self.edges], default=0)
-        self.output_count = len(outputs)
-        if len(outputs) == 1:
-            self.shape, self.dtype = outputs[0].shape, outputs[0].dtype
-            nodes: list[Node] = [self]
-        else:
-            nodes = [OutputNode(self, i, y) for i, y in enumerate(outputs)]
-            self._output_nodes = tuple([weakref.ref(node) for node in nodes])
-        results = tuple([variable_on(y, node) for y, node in zip(outputs, nodes, strict=True)])
-        self._owners = tuple([weakref.ref(y) for y in results])
-        return results
-
     # --- backward ----------------------------------------------------------------------------------------------
     #: The inner contract of built-in functions: ``backward_arrays(indexes, grad_outputs)`` computes on raw arrays
     #: what :meth:`backward` computes on Variables; it returns one array or None per index.
     backward_arrays: Any = None
 
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
-        edges = self._applied_edges()
-        indexes = tuple([i for i, edge in enumerate(edges) if edge in table])
+        indexes = self._wanted(wanted)
         if self.backward_arrays is not None:
-            found = self.backward_arrays(indexes, gradients)
-        else:
-            with using_config('enable_backprop', False):
-                found = self._backward_through_variables(indexes, gradients, table)
-        for i, gx in zip(indexes, found, strict=True):
-            if gx is not None:
-                deposit(gx, edges[i], table, owned)
+            return self._per_edge(indexes, self.backward_arrays(indexes, gradients))
+        with using_config('enable_backprop', False):
+            found = self._gradients(indexes, self._upstream_variables(gradients), table)
+        return self._per_edge(indexes, [None if gx is None else gx.array for gx in found])
 
-    def _backward_through_variables(self, indexes: Any, gradients: Any, table: dict[Node, Any]) -> list[Any]:
-        if not self.takes_any_layout:
-            gradients = [None if g is None else _contiguous(g) for g in gradients]
-        grad_outputs = tuple([None if g is None else Variable(g, requires_grad=False) for g in gradients])
-        found = self._gradients(indexes, grad_outputs, table)
-        return [None if gx is None else gx.array for gx in found]
-
-    def receive_variable(self, gradient: Any, table: dict[Node, Any]) -> None:
+    def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
-        edges = self._applied_edges()
-        indexes = tuple([i for i, edge in enumerate(edges) if edge in table])
-        if not self.takes_any_layout:
-            gradients = tuple([None if g is None else _contiguous_variable(g) for g in gradients])
+        indexes = self._wanted(wanted)
         with using_config('enable_backprop', True):
-            for i, gx in zip(indexes, self._gradients(indexes, gradients, table), strict=True):
-                table[edges[i]] = _sum_of(gx, table[edges[i]])
+            return self._per_edge(indexes, self._gradients(indexes, self._upstream_variables(gradients), table))
+
+    def _wanted(self, wanted: Container[Node] | None) -> tuple[int, ...]:
+        if wanted is None:
+            return tuple([i for i, edge in enumerate(self._applied_edges()) if edge.requires_grad])
+        return tuple([i for i, edge in enumerate(self._applied_edges()) if edge in wanted])
+
+    def take_from_outputs(self, table: dict[Node, Any], kept: dict[Node, Any], keep: Any) -> list[Any]:
+        """Takes the gradients of its outputs out of the table of a pass, None for an output without."""
+        gradients: list[Any] = [None] * self.output_count
+        for i, reference in enumerate(self._output_nodes):
+            node = reference()
+            if node in table and node.edges is not None:
+                gradients[i] = table.pop(node)
+                if keep is all or (keep is not None and node in keep):
+                    kept[node] = gradients[i]
+        return gradients
+
+    def _per_edge(self, indexes: tuple[int, ...], found: Any) -> list[Any]:
+        """Gradients of the wanted inputs, with None for the others."""
+        gradients: list[Any] = [None] * len(self.edges or ())
+        for i, gx in zip(indexes, found, strict=True):
+            gradients[i] = gx
+        return gradients
+
+    def _upstream_variables(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Upstream gradients as Variables, C-contiguous where the function asks for that."""
+        if not self.takes_any_layout:
+            gradients = tuple([None if g is None else _contiguous_gradient(g) for g in gradients])
+        return tuple([_as_gradient_variable(g) for g in gradients])
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: dict[Node, Any]) -> Any:
         """Gradients of the wanted inputs; what a user's ``backward_accumulate`` has summed leaves the table."""
@@ -400,8 +346,7 @@ class FunctionNode(Node):
         edges = self._applied_edges()
         present = []
         for i in indexes:
-            present.append(_as_gradient_variable(table[edges[i]]))
-            table[edges[i]] = None
+            present.append(_as_gradient_variable(table.pop(edges[i], None)))
         return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, tuple(present)))
 
     def _wanted_gradients(self, indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> list[Any]:
@@ -450,13 +395,13 @@ class _LocalHooks(dict):  # type: ignore[type-arg]
             count_nondefault(-len(self))
 
 
-def _contiguous(array: Any) -> Any:
-    return array if array.flags.c_contiguous else copied(array)
-
-
-def _contiguous_variable(x: Variable) -> Variable:
-    """The Variable, at its place in the graph, with its array C-contiguous."""
-    return x if x.array.flags.c_contiguous else variable_on(_contiguous(x.array), x.edge)
+def _contiguous_gradient(g: Any) -> Any:
+    """The gradient, an array or a Variable at its place in the graph, with its array C-contiguous."""
+    array = as_raw(g)
+    if array.flags.c_contiguous:
+        return g
+    array = copied(array)
+    return variable_on(array, g.edge) if isinstance(g, Variable) else array
 
 
 def _as_gradient_variable(gradient: Any) -> Any:
@@ -474,29 +419,3 @@ def _sum_of(new: Any, present: Any) -> Any:
 def static_forward_optimizations(func: Any, inputs: Any) -> Any:
     """Runs the forward of a function; Chainer's static graphs were experimental and are not kept."""
     return func.forward(inputs)
-
-
-def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
-    """Raises TypeError where inputs of an op are no arrays, or lie on CPU and GPU at once."""
-    on_cpu = sum(isinstance(x, numpy.ndarray) for x in arrays)
-    if on_cpu == len(arrays):
-        return
-    for i, x in enumerate(arrays):
-        if x is None:
-            raise uninitialized(op, i)
-    if on_cpu or not all(isinstance(x, cuda.ndarray) for x in arrays):
-        kinds = ', '.join(f'{type(x).__module__}.{type(x).__name__}' for x in arrays)
-        raise TypeError(
-            f'inputs of {op} must be arrays of one kind\nExpect: all numpy.ndarray or all '
-            f'cupy.ndarray\nActual: {kinds}\nMove them to one device, for example by x.to_device(model.device)'
-        )
-
-
-def uninitialized(op: str, index: int) -> Exception:
-    """The error for an input without array."""
-    from minichainer.errors import UninitializedParameterError
-
-    return UninitializedParameterError(
-        f'{op}\nExpect: an array as input {index}\nActual: an uninitialized Parameter or Variable(None)\n'
-        'Call its initialize(shape), or the link that it belongs to with data once'
-    )

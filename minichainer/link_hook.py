@@ -21,7 +21,7 @@ _thread = _ThreadHooks()
 
 
 def get_link_hooks() -> dict[str, LinkHook]:
-    """The hooks that ``with hook:`` put in force in this thread, by name, in the order they came."""
+    """The hooks that ``with hook:`` put in force in this thread, by name, the first one first."""
     return _thread.hooks
 
 

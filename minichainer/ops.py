@@ -176,3 +176,17 @@ built_in = Evaluators(_find_built_in)
 def raw(xp: Any) -> _Namespace:
     """The package's forward bodies for arrays of module ``xp``."""
     return built_in.on(xp)
+
+
+class Modules:
+    """What fast forms get in the place of ``m``: the array module."""
+
+    on_numpy = numpy
+
+    def on(self, xp: Any) -> Any:
+        """The module itself."""
+        return xp
+
+
+#: For fast forms of rules.
+modules = Modules()

@@ -26,27 +26,23 @@ __all__ = [
 
 
 class WeightDecay:
-    """Weight decay: adds ``rate * param`` to the gradient, the gradient of ``rate / 2 * sum(param ** 2)``.
+    r"""Weight decay: :math:`g \leftarrow g + \lambda w`, the gradient of :math:`\lambda / 2 \sum w^2`.
 
     With adaptive methods this is not the same as decaying the weights themselves; see
     :class:`~minichainer.optimizers.AdamW` for that.
 
     Args:
-        rate (float): coefficient of the decay.
+        rate: coefficient :math:`\lambda` of the decay.
 
     Attributes:
-        timing (str): 'pre': called before the update.
+        timing: 'pre', called before the update.
 
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> param = chainer.Parameter(np.array([1, -2], np.float32))
-        >>> param.grad = np.zeros(2, np.float32)
-        >>> chainer.optimizer_hooks.WeightDecay(0.5)(None, param)
-        >>> param.grad
-        array([ 0.5, -1. ], dtype=float32)
-
+    >>> import numpy as np, minichainer as chainer
+    >>> param = chainer.Parameter(np.array([1, -2], np.float32))
+    >>> param.grad = np.zeros(2, np.float32)
+    >>> chainer.optimizer_hooks.WeightDecay(0.5)(None, param)
+    >>> param.grad
+    array([ 0.5, -1. ], dtype=float32)
     """
 
     name = 'WeightDecay'
@@ -63,24 +59,20 @@ class WeightDecay:
 
 
 class Lasso:
-    """L1 regularisation: adds ``rate * sign(param)`` to the gradient.
+    r"""L1 regularisation: :math:`g \leftarrow g + \lambda \, \mathrm{sign}(w)`.
 
     Args:
-        rate (float): coefficient of the penalty ``rate * sum(abs(param))``.
+        rate: coefficient :math:`\lambda` of the penalty :math:`\lambda \sum |w|`.
 
     Attributes:
-        timing (str): 'pre': called before the update.
+        timing: 'pre', called before the update.
 
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> param = chainer.Parameter(np.array([1, -2], np.float32))
-        >>> param.grad = np.zeros(2, np.float32)
-        >>> chainer.optimizer_hooks.Lasso(0.5)(None, param)
-        >>> param.grad
-        array([ 0.5, -0.5], dtype=float32)
-
+    >>> import numpy as np, minichainer as chainer
+    >>> param = chainer.Parameter(np.array([1, -2], np.float32))
+    >>> param.grad = np.zeros(2, np.float32)
+    >>> chainer.optimizer_hooks.Lasso(0.5)(None, param)
+    >>> param.grad
+    array([ 0.5, -0.5], dtype=float32)
     """
 
     name = 'Lasso'
@@ -97,31 +89,27 @@ class Lasso:
 
 
 class GradientClipping:
-    """Scales all gradients by one factor so that their common L2 norm is at most ``threshold``.
+    r"""Scales all gradients by one factor, :math:`g \leftarrow g \min(1, c / \|g\|)` with the norm of all of them.
 
-    Source: Pascanu, Mikolov, Bengio, On the difficulty of training recurrent neural networks, ICML 2013.
+    From Pascanu, Mikolov, Bengio, *On the difficulty of training recurrent neural networks*, ICML 2013.
 
     Args:
-        threshold (float): the largest norm of all gradients taken as one vector. Gradients within it stay as
-            they are.
+        threshold: the largest L2 norm :math:`c` of all gradients taken as one vector. Gradients within it stay
+            as they are.
 
     Attributes:
-        timing (str): 'pre': called before the update.
+        timing: 'pre', called before the update.
 
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> model = chainer.Link()
-        >>> with model.init_scope():
-        ...     model.w = chainer.Parameter(np.zeros(2, np.float32))
-        >>> optimizer = chainer.optimizers.SGD(lr=1).setup(model)
-        >>> optimizer.add_hook(chainer.optimizer_hooks.GradientClipping(1))
-        >>> model.w.grad = np.array([3, 4], np.float32)
-        >>> optimizer.update()
-        >>> model.w.grad
-        array([0.6, 0.8], dtype=float32)
-
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.zeros(2, np.float32))
+    >>> optimizer = chainer.optimizers.SGD(lr=1).setup(model)
+    >>> optimizer.add_hook(chainer.optimizer_hooks.GradientClipping(1))
+    >>> model.w.grad = np.array([3, 4], np.float32)
+    >>> optimizer.update()
+    >>> model.w.grad
+    array([0.6, 0.8], dtype=float32)
     """
 
     name = 'GradientClipping'
@@ -142,22 +130,18 @@ class GradientHardClipping:
     """Clips every element of the gradient to ``[lower_bound, upper_bound]``.
 
     Args:
-        lower_bound (float): smallest value left in a gradient.
-        upper_bound (float): largest value left in a gradient.
+        lower_bound: smallest value left in a gradient.
+        upper_bound: largest value left in a gradient.
 
     Attributes:
-        timing (str): 'pre': called before the update.
+        timing: 'pre', called before the update.
 
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> param = chainer.Parameter(np.zeros(3, np.float32))
-        >>> param.grad = np.array([-5, 0.5, 5], np.float32)
-        >>> chainer.optimizer_hooks.GradientHardClipping(-1, 2)(None, param)
-        >>> param.grad
-        array([-1. ,  0.5,  2. ], dtype=float32)
-
+    >>> import numpy as np, minichainer as chainer
+    >>> param = chainer.Parameter(np.zeros(3, np.float32))
+    >>> param.grad = np.array([-5, 0.5, 5], np.float32)
+    >>> chainer.optimizer_hooks.GradientHardClipping(-1, 2)(None, param)
+    >>> param.grad
+    array([-1. ,  0.5,  2. ], dtype=float32)
     """
 
     name = 'GradientHardClipping'
@@ -172,22 +156,22 @@ class GradientHardClipping:
         grad = param.grad
         if grad is not None:
             lower, upper = (bound * _scale_of(param) for bound in (self.lower_bound, self.upper_bound))
-            with np.errstate(over='ignore'):  # a bound that float16 cannot hold is none
+            with np.errstate(over='ignore'):  # float16 cannot hold the bound: no element exceeds it
                 get_array_module(grad).clip(grad, lower, upper, out=grad)
 
 
 def exponential_decay_noise(xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any) -> Any:
     """Draw normal noise of variance ``hook.eta / (1 + opt.t) ** 0.55``, which vanishes as training goes on.
 
-    Source: Neelakantan et al., Adding gradient noise improves learning for very deep networks, 2015,
+    From Neelakantan et al., *Adding gradient noise improves learning for very deep networks*, 2015,
     https://arxiv.org/abs/1511.06807
 
     Args:
-        xp (module): numpy or cupy; draws from its global generator.
-        shape (tuple of int): of the noise.
-        dtype (numpy.dtype): of the noise.
-        hook (GradientNoise): gives ``eta``.
-        opt (UpdateRule): gives ``t``, the number of updates.
+        xp: numpy or cupy; draws from its global generator.
+        shape: shape of the noise.
+        dtype: dtype of the noise.
+        hook: the :class:`GradientNoise`, for its ``eta``.
+        opt: the update rule, for ``t``, the number of updates.
 
     """
     deviation = math.sqrt(hook.eta / (1 + opt.t) ** 0.55)
@@ -198,25 +182,21 @@ class GradientNoise:
     """Adds random noise to the gradient.
 
     Args:
-        eta (float): scale of the noise; the paper selects it from 0.01, 0.3 and 1.
-        noise_func (callable): ``noise_func(xp, shape, dtype, hook, rule)`` returns the noise; by default
+        eta: scale of the noise; the paper selects it from 0.01, 0.3 and 1.
+        noise_func: ``noise_func(xp, shape, dtype, hook, rule)`` returns the noise; by default
             normal noise of variance ``eta / (1 + t) ** 0.55`` (Neelakantan et al., 2015,
             https://arxiv.org/abs/1511.06807).
 
     Attributes:
-        timing (str): 'pre': called before the update.
+        timing: 'pre', called before the update.
 
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> param = chainer.Parameter(np.zeros(2, np.float32))
-        >>> param.grad = np.ones(2, np.float32)
-        >>> constant = lambda xp, shape, dtype, hook, rule: xp.full(shape, hook.eta, dtype)
-        >>> chainer.optimizer_hooks.GradientNoise(0.5, constant)(None, param)
-        >>> param.grad
-        array([1.5, 1.5], dtype=float32)
-
+    >>> import numpy as np, minichainer as chainer
+    >>> param = chainer.Parameter(np.zeros(2, np.float32))
+    >>> param.grad = np.ones(2, np.float32)
+    >>> constant = lambda xp, shape, dtype, hook, rule: xp.full(shape, hook.eta, dtype)
+    >>> chainer.optimizer_hooks.GradientNoise(0.5, constant)(None, param)
+    >>> param.grad
+    array([1.5, 1.5], dtype=float32)
     """
 
     name = 'GradientNoise'
@@ -241,27 +221,23 @@ class GradientLARS:
 
     .. math:: \frac{\|w\|}{\|g\| + \lambda \|w\| + \epsilon} (g + \lambda w).
 
-    Source: You, Gitman, Ginsburg, Large batch training of convolutional networks, 2017,
+    From You, Gitman, Ginsburg, *Large batch training of convolutional networks*, 2017,
     https://arxiv.org/abs/1708.03888
 
     Args:
-        threshold (float): the gradients of parameters of a norm up to this are decayed but not rescaled.
-        weight_decay (float): coefficient :math:`\lambda` of the decay.
-        eps (float): keeps the divisor from being zero.
+        threshold: the gradients of parameters of a norm up to this are decayed but not rescaled.
+        weight_decay: coefficient :math:`\lambda` of the decay.
+        eps: keeps the divisor from being zero.
 
     Attributes:
-        timing (str): 'pre': called before the update.
+        timing: 'pre', called before the update.
 
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> param = chainer.Parameter(np.array([3, 4], np.float64))
-        >>> param.grad = np.array([0, 2], np.float64)
-        >>> chainer.optimizer_hooks.GradientLARS()(None, param)
-        >>> param.grad
-        array([0., 5.])
-
+    >>> import numpy as np, minichainer as chainer
+    >>> param = chainer.Parameter(np.array([3, 4], np.float64))
+    >>> param.grad = np.array([0, 2], np.float64)
+    >>> chainer.optimizer_hooks.GradientLARS()(None, param)
+    >>> param.grad
+    array([0., 5.])
     """
 
     name = 'GradientLARS'

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-__all__ = ['TYPE_CHECKING', 'AbstractInitializer']
+import numpy
+
+__all__ = ['TYPE_CHECKING', 'AbstractInitializer', 'Array', 'ArrayLike']
+
+#: The array of a Variable, or its gradient. CuPy's arrays are used in the same way, and are no dependency.
+Array: TypeAlias = numpy.ndarray[Any, Any]
+
+#: What ops take: a Variable, or a NumPy or CuPy array. It is not spelled out, because the body of an op has the same
+#: parameter and gets the raw array.
+ArrayLike: TypeAlias = Any
 
 
 @runtime_checkable

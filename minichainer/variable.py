@@ -1,10 +1,13 @@
 """Variable and Parameter: arrays with a place in the graph."""
 
+# The registry finds ops by their names, and has no types of its own.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 
@@ -19,12 +22,13 @@ from minichainer.backprop import LeafNode, Node
 from minichainer.errors import UninitializedParameterError, describe
 from minichainer.initializers._generate import generate_array
 from minichainer.initializers.constant import Constant, NaN
+from minichainer.types import Array
 from minichainer.variable_node import VariableNode, creator_of, cut, view_of
 
 _new = object.__new__
 
 
-class Variable(Operators):
+class Variable(Operators['Variable']):
     """An array, and where it stands in the graph of computations.
 
     Args:
@@ -48,11 +52,17 @@ class Variable(Operators):
     _node: Node | None = None
     _view: Any = None
 
-    def __init__(self, data: Any = None, **kwargs: Any) -> None:
-        name, grad = kwargs.pop('name', None), kwargs.pop('grad', None)
-        requires_grad = kwargs.pop('requires_grad', True)
-        if kwargs:
-            raise TypeError(_unexpected(kwargs))
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        name: str | None = None,
+        grad: Any = None,
+        requires_grad: bool = True,
+        **unknown: NoReturn,
+    ) -> None:
+        if unknown:
+            raise TypeError(_unexpected(unknown))
         if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
             raise TypeError(
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
@@ -65,7 +75,7 @@ class Variable(Operators):
 
     # --- the array ---------------------------------------------------------------------------------------------
     @property
-    def array(self) -> Any:
+    def array(self) -> Array:
         """The array, or None where it is not initialized."""
         return self._data
 
@@ -79,7 +89,7 @@ class Variable(Operators):
     data = array
 
     @property
-    def raw_array(self) -> Any:
+    def raw_array(self) -> Array:
         """The array as it lies in memory; the same as :attr:`array`, for no layouts are kept."""
         return self._data
 
@@ -91,7 +101,7 @@ class Variable(Operators):
     def as_layout(self, layout: Any) -> Variable:
         """The variable itself, for ``layout=None``; Chainer's other layouts were experimental and are not kept."""
         if layout is not None:
-            raise ValueError(f'as_layout: expected None, came {layout!r}; memory layouts are chosen by the kernels')
+            raise ValueError(f'as_layout: expected None, got {layout!r}; memory layouts are chosen by the kernels')
         return self
 
     def _known(self, what: str) -> Any:
@@ -103,22 +113,22 @@ class Variable(Operators):
         return self._data
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> tuple[int, ...]:
         """Shape of the array."""
         return self._known('shape').shape
 
     @property
-    def ndim(self) -> Any:
+    def ndim(self) -> int:
         """Number of axes."""
         return self._known('ndim').ndim
 
     @property
-    def size(self) -> Any:
+    def size(self) -> int:
         """Number of elements."""
         return self._known('size').size
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> numpy.dtype[Any]:
         """Dtype of the array."""
         return self._known('dtype').dtype
 
@@ -129,7 +139,7 @@ class Variable(Operators):
         return len(array)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Variable:
         """Transposition, all axes in reverse."""
         return ops.transpose(self)
 
@@ -137,20 +147,20 @@ class Variable(Operators):
         """The one element as a Python number; waits for the GPU."""
         return self._known('item()').item()
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Variable:
         """Permutes the axes: ``x.transpose(1, 0)``, ``x.transpose((1, 0))``, or all reversed."""
         order: Any = axes
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             order = axes[0]
         return ops.transpose(self, order or None)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any) -> Variable:
         """Gives it another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; one entry may be -1."""
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         return ops.reshape(self, shape)
 
-    def mean(self, axis: Any = None, *, weights: Any = None, keepdims: bool = False) -> Any:
+    def mean(self, axis: Any = None, *, weights: Any = None, keepdims: bool = False) -> Variable:
         """The (weighted) mean over axes: ``functions.average``."""
         return ops.average(self, axis, weights, keepdims)
 
@@ -162,7 +172,7 @@ class Variable(Operators):
 
     # --- the gradient ------------------------------------------------------------------------------------------
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Array | Any:
         """The gradient array, or None."""
         node = self._node
         grad = None if node is None else node.grad_value
@@ -175,7 +185,7 @@ class Variable(Operators):
         self.edge.grad_value = grad
 
     @property
-    def grad_var(self) -> Any:
+    def grad_var(self) -> Variable | Any:
         """The gradient as a Variable, or None; with its graph after ``enable_double_backprop``."""
         node = self.edge
         if node.grad_value is not None and not isinstance(node.grad_value, Variable):
@@ -360,7 +370,7 @@ class Variable(Operators):
 
     def unchain_backward(self) -> None:
         """Cuts every function that it was computed from out of the graph, for truncated backpropagation in time."""
-        for node in backprop.reachable([self.edge])[0]:
+        for node in backprop.reachable([self.edge]):
             cut(node)
 
     # --- devices -----------------------------------------------------------------------------------------------
@@ -515,7 +525,7 @@ class Parameter(Variable):
         return self._data is not None
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> numpy.dtype[Any]:
         """Dtype of the array, or the one that it will have."""
         if self._data is not None:
             return self._data.dtype

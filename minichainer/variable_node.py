@@ -31,8 +31,8 @@ class VariableNode:
     def __init__(self, variable: Any, name: str | None, **kwargs: Any) -> None:
         if kwargs:
             raise TypeError(f'VariableNode() got unexpected keyword arguments {sorted(kwargs)}')
-        self._target = variable.edge
-        self._target.name = name
+        self._target = target = variable.edge
+        target.name = name
         self._variable = weakref.ref(variable)
         self._make = variable.node._make
 
@@ -86,7 +86,8 @@ class VariableNode:
 
     @name.setter
     def name(self, name: str | None) -> None:
-        self._target.name = name
+        target: Any = self._target
+        target.name = name
 
     @property
     def label(self) -> str:
@@ -157,7 +158,7 @@ def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None) 
         make: makes a Variable from an array and a node, where one is asked for that is no longer alive.
         variable: the Variable that stands there, where known.
     """
-    view = node.view and node.view()
+    view: VariableNode | None = node.view and node.view()
     if view is None:
         view = VariableNode.__new__(VariableNode)
         view._target, view._make, view._variable = node, make, _nobody

@@ -1,6 +1,8 @@
 """The rules of docs/design.md about who may import whom, and how long things may get. No exceptions to them.
 
-All imports count, also those inside functions and under TYPE_CHECKING.
+All imports count, also those inside functions, under TYPE_CHECKING, and of modules that a string names. What cannot
+be imported must not be handed upwards in other ways either: nobody sets attributes of what is imported, or methods of
+what is handed over.
 """
 
 from __future__ import annotations
@@ -17,19 +19,20 @@ PACKAGE = 'minichainer'
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 
-# Each room imports from itself and from those above it; a name stands for the module and all below it.
+# Each room imports from itself and from those above it; a name stands for the module and all below it that have no
+# name of their own here.
 ROOMS = [
-    '_version errors configuration _dtype types utils _text _once allocator',
-    'backend backends cuda _runtime_info',
+    '_version _names _not_yet errors configuration _dtype types utils _text _once allocator',
+    'backend backends cuda _runtime_info device_resident utils.walker_alias _walker_alias',
     'kernels',
     'initializer initializers',
-    'ops backprop variable variable_node differentiate function_node function function_hook link_hook '
-    '_checks _observers _operators _sparse',
+    'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
+    '_checks _observers _operators utils.sparse _sparse',
     'functions',
     'verification',
     'gradient_check',
     'serializer reporter',
-    'device_resident link _link sequential link_hooks links distributions _walker_alias',
+    'link sequential link_hooks links distributions',
     'optimizer _update_rule optimizer_hooks optimizers serializers function_hooks computational_graph',
     'dataset datasets iterators',
     'training',
@@ -38,6 +41,8 @@ ROOMS = [
     'compat',
 ]
 RANK = {name: rank for rank, names in enumerate(ROOMS) for name in names.split()}
+#: What loads a module that is named by a string.
+IMPORTS_BY_STRING = {'import_module', '__import__', 'modules', 'resolve_name', 'run_module'}
 CUPY_PLACES = ('backends.cuda', 'kernels.cuda')
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -79,6 +84,19 @@ class Tree:
             elif isinstance(node, ast.ImportFrom):
                 base = self._absolute(module, node)
                 yield from ((f'{base}.{alias.name}', node.lineno) for alias in node.names)
+        yield from self._imported_by_string(module)
+
+    def _imported_by_string(self, module: str) -> Iterator[tuple[str, int]]:
+        """Modules of the package that are named by strings, in a module that imports by strings."""
+        nodes = list(ast.walk(self.trees[module]))
+        called = {getattr(node, 'attr', getattr(node, 'id', None)) for node in nodes}
+        if not IMPORTS_BY_STRING & called:
+            return
+        for node in nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                name = node.value.rstrip('.')  # the beginning of an f-string
+                if (name in self.files or name == self.package) and name != module:
+                    yield name, node.lineno
 
     def _absolute(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -118,12 +136,18 @@ def aggregator_imports(tree: Tree) -> list[str]:
 def upward_imports(tree: Tree) -> list[str]:
     found = []
     for i in tree.imports():
-        if i.importer == tree.package or i.target == tree.package:
+        if i.target == tree.package or i.target.startswith(i.importer + '.'):  # a package gathers what it is made of
             continue
-        importer, target = (module.split('.')[1] for module in (i.importer, i.target))
-        if RANK.get(target, 0) > RANK.get(importer, len(ROOMS)):
+        if _rank(i.target, 0) > _rank(i.importer, len(ROOMS)):
             found.append(f'{i}, which is in a room below it')
     return found
+
+
+def _rank(module: str, default: int) -> int:
+    """The room of a module: that of the longest name that it is, or lies below."""
+    parts = module.split('.')[1:]
+    names = ['.'.join(parts[:n]) for n in range(len(parts), 0, -1)]
+    return next((RANK[name] for name in names if name in RANK), default)
 
 
 def cycles(tree: Tree) -> list[list[str]]:
@@ -170,6 +194,81 @@ def cupy_imports(tree: Tree) -> list[str]:
     ]
 
 
+def set_from_outside(tree: Tree) -> list[str]:
+    """Attributes that a module sets of what it has imported: nobody who reads the class would find them."""
+    found = []
+    for module, syntax in tree.trees.items():
+        imported = {
+            (alias.asname or alias.name).split('.')[0]
+            for node in ast.walk(syntax)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+        }
+        for setting in _settings(syntax):
+            name = _first_name(setting.target)
+            if name in imported - setting.own:
+                text = ast.unparse(setting.target)
+                found.append(f'{module}:{setting.target.lineno} sets {text}, of an imported {name}')
+    return found
+
+
+def replaced_methods(tree: Tree) -> list[str]:
+    """Functions that take the place of a method of some class of the package, from outside of the class."""
+    methods = {
+        member.name
+        for syntax in tree.trees.values()
+        for node in ast.walk(syntax)
+        if isinstance(node, ast.ClassDef)
+        for member in node.body
+        if isinstance(member, ast.FunctionDef) and not member.decorator_list and not member.name.startswith('__')
+    }
+    found = []
+    for module, syntax in tree.trees.items():
+        functions = {node.name for node in ast.walk(syntax) if isinstance(node, ast.FunctionDef)}
+        for setting in _settings(syntax):
+            target, value = setting.target, setting.value
+            is_function = isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in functions)
+            is_own = _first_name(target) in ('self', 'cls')
+            if is_function and not is_own and isinstance(target, ast.Attribute) and target.attr in methods:
+                found.append(f'{module}:{target.lineno} sets {ast.unparse(target)}, which is a method')
+    return found
+
+
+@dataclass(frozen=True)
+class Setting:
+    """``target = value``, ``setattr(target, ...)`` or the like, in a function whose local names are ``own``."""
+
+    target: ast.expr
+    value: ast.expr | None
+    own: frozenset[str]
+
+
+def _settings(syntax: ast.AST, own: frozenset[str] = frozenset(), value: ast.expr | None = None) -> Iterator[Setting]:
+    """Where attributes are set or deleted."""
+    for node in ast.iter_child_nodes(syntax):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            yield from _settings(node, own | _local_names(node))
+            continue
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            yield Setting(node, value, own)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ('setattr', 'delattr'):
+            yield Setting(node.args[0], None, own)
+        yield from _settings(node, own, node.value if isinstance(node, ast.Assign) else value)
+
+
+def _local_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """Arguments of a function, and the names that it assigns."""
+    nodes = list(ast.walk(function))
+    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return arguments | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _first_name(node: ast.expr) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
 def long_files(tree: Tree) -> list[str]:
     """Files with more code than they should have; docstrings do not count, so that nobody saves on them."""
     found = []
@@ -202,7 +301,10 @@ def _docstring_lines(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Asy
     return (docstring.end_lineno or 0) - docstring.lineno + 1
 
 
-RULES = [aggregator_imports, upward_imports, cycles, cupy_imports, long_files, long_functions]
+RULES = [
+    aggregator_imports, upward_imports, cycles, cupy_imports, set_from_outside, replaced_methods, long_files,
+    long_functions,
+]  # fmt: skip
 
 
 @pytest.fixture(scope='module')
@@ -213,6 +315,8 @@ def package() -> Tree:
 def test_every_module_has_a_room(package: Tree) -> None:
     top = {module.split('.')[1] for module in package.files if '.' in module}
     assert top - set(RANK) == set(), 'say in ROOMS, and in docs/design.md, where these belong'
+    inside = {f'{package.package}.{name}' for name in RANK if '.' in name}
+    assert inside <= set(package.files), 'modules that have rooms of their own exist'
 
 
 @pytest.mark.parametrize('rule', RULES, ids=lambda rule: rule.__name__)
@@ -282,6 +386,61 @@ BROKEN = {
             'links/linear.py': 'x = 1',
         },
     ),
+    'upward, by a string': (
+        upward_imports,
+        {
+            '__init__.py': '',
+            'utils/__init__.py': '',
+            'utils/later.py': 'import importlib\nA = {"a": "minichainer.link"}\nm = importlib.import_module(A["a"])',
+            'link.py': '',
+        },
+    ),
+    'the root, by a string': (
+        aggregator_imports,
+        {
+            '__init__.py': 'a = 1',
+            'link.py': 'def f(name):\n    return __import__(f"minichainer.{name}")',
+        },
+    ),
+    'upward, from a part of a room with a room of its own': (
+        upward_imports,
+        {
+            '__init__.py': '',
+            'utils/__init__.py': '',
+            'utils/conv.py': 'from minichainer.utils.sparse import a',
+            'utils/sparse.py': 'from minichainer.variable import b\na = b',
+            'variable.py': 'b = 1',
+        },
+    ),
+    'class that is set in another': (
+        set_from_outside,
+        {
+            '__init__.py': '',
+            'link.py': 'class Maker:\n    make = None',
+            'sequential.py': 'from minichainer.link import Maker\nclass S:\n    pass\nMaker.make = S',
+        },
+    ),
+    'attribute of a module, by setattr': (
+        set_from_outside,
+        {
+            '__init__.py': '',
+            'link.py': '',
+            'sequential.py': 'from minichainer import link\ndef f(x):\n    setattr(link, "s", x)',
+        },
+    ),
+    'attribute of a class of an imported module': (
+        set_from_outside,
+        {'__init__.py': '', 'link.py': 'import numpy as np\ndef f():\n    np.ndarray.x = 1'},
+    ),
+    'method of what is handed over': (
+        replaced_methods,
+        {
+            '__init__.py': '',
+            'function.py': 'class Spec:\n    def error(self):\n        return 1',
+            'functions/__init__.py': '',
+            'functions/math.py': 'def f(spec):\n    spec.error = lambda: 2',
+        },
+    ),
     'cycle': (
         cycles,
         {
@@ -305,6 +464,15 @@ KEPT = {
     'variable.py': '\n'.join(['def f():', '    """' + '\n' * MAX_FUNCTION_LINES + '"""', '    return 1', 'a = 1']),
     'links/__init__.py': 'from minichainer.links.linear import Linear\nfrom minichainer.links import model',
     'links/linear.py': 'from minichainer import link\nLinear = 1',
+    'utils/__init__.py': (
+        'import importlib\nfrom minichainer.utils import conv\na = importlib.import_module(__name__ + ".sparse")'
+    ),
+    'utils/conv.py': 'from importlib import import_module\ndef f(name):\n    return import_module(name)',
+    'utils/sparse.py': 'from minichainer.variable import a',
+    'optimizer.py': (
+        'from minichainer import link\nclass O:\n    def run(self):\n        self.other = self.run = 1\n'
+        'def f(link):\n    link.attribute = 1\n    O().attribute = 2'
+    ),
     'links/model/__init__.py': 'from minichainer.links.model.vgg import VGG',
     'links/model/vgg.py': 'import minichainer.links.linear\nVGG = 1',
 }

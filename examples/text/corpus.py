@@ -1,18 +1,17 @@
-"""Text that every Python interpreter has, and how well counting predicts it."""
+"""The text to learn from, and how well counting predicts it."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 
 
-def reference_manual() -> str:
-    """The chapters of Python's reference that ``help('topics')`` lists, from module ``pydoc_data.topics``."""
-    from pydoc_data.topics import topics
-
-    text = '\n\n'.join(topics[name] for name in sorted(topics))
-    return re.sub(r' {2,}', ' ', ''.join(c for c in text if c == '\n' or ' ' <= c <= '~'))
+def alice() -> str:
+    """The book in alice.txt, with each run of spaces reduced to one."""
+    text = (Path(__file__).parent / 'alice.txt').read_text(encoding='ascii')
+    return re.sub(r' {2,}', ' ', text)
 
 
 def split_text(text: str, held_out: int) -> tuple[np.ndarray, np.ndarray, str]:

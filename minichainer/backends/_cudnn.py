@@ -8,10 +8,17 @@ import numpy
 
 from minichainer.configuration import config
 
-#: CuPy's module for cuDNN, None where it has none; set by :mod:`minichainer.backends.cuda`.
+#: CuPy's module for cuDNN, None where it has none.
 library: Any = None
 #: Version of cuDNN as it counts itself, such as 8900.
 version = 0
+
+
+def set_library(module: Any, its_version: int) -> None:
+    """Says which cuDNN there is, once it is known whether CuPy can be used."""
+    global library, version
+    library, version = module, its_version
+
 
 _USE_LEVELS = {'never': 0, 'auto': 1, 'always': 2}
 

@@ -6,14 +6,19 @@ from typing import Any
 
 import numpy
 
-#: Why there is no CUDA, where there is none; :mod:`minichainer.backends.cuda` knows better.
-reason = 'CuPy sees no GPU'
+_reason = 'CuPy sees no GPU'
+
+
+def set_reason(reason: str) -> None:
+    """Says why there is no CUDA, for the errors of who needs it."""
+    global _reason
+    _reason = reason
 
 
 def why_unavailable() -> str:
     """What is missing, and what to do."""
     return (
-        f'CUDA is not available: {reason}. Install the CuPy package for your CUDA version, such as '
+        f'CUDA is not available: {_reason}. Install the CuPy package for your CUDA version, such as '
         'cupy-cuda12x, or stay on the CPU'
     )
 

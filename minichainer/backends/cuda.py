@@ -90,7 +90,7 @@ def _sees_a_gpu() -> bool:
     try:
         return bool(cupy.is_available())
     except Exception as error:  # where there is no driver, or one that is too old, CuPy 13 raises here
-        _missing_cupy.reason = f'CuPy cannot use a GPU ({error})'
+        _missing_cupy.set_reason(f'CuPy cannot use a GPU ({error})')
         return False
 
 
@@ -104,13 +104,13 @@ try:
     available = _sees_a_gpu()
 # A broken CUDA installation raises more than ImportError, and must not stop who stays on the CPU.
 except Exception as error:
-    _missing_cupy.reason = f'CuPy cannot be imported ({error})'
+    _missing_cupy.set_reason(f'CuPy cannot be imported ({error})')
     from minichainer.backends._missing_cupy import Device, Event, Stream, cupy, ndarray
 
     available = False
 
 if available:
-    _cudnn.library, _cudnn.version = _import_cudnn()
+    _cudnn.set_library(*_import_cudnn())
 #: True if CuPy brings cuDNN.
 cudnn_enabled: bool = _cudnn.library is not None
 

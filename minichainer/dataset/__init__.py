@@ -1,5 +1,8 @@
 """What a dataset, an iterator and a converter are."""
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.dataset import convert as convert
 from minichainer.dataset import dataset_mixin as dataset_mixin
 from minichainer.dataset import download as download
@@ -16,3 +19,6 @@ from minichainer.dataset.download import get_dataset_directory as get_dataset_di
 from minichainer.dataset.download import get_dataset_root as get_dataset_root
 from minichainer.dataset.download import set_dataset_root as set_dataset_root
 from minichainer.dataset.iterator import Iterator as Iterator
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__, ['convert', 'dataset_mixin', 'download', 'iterator'])

@@ -16,6 +16,16 @@ class Converter:
 
     A subclass defines ``__call__(batch, device)``; ``device`` is a :class:`~minichainer.backend.Device` or
     ``None``.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> class OnlyImages(chainer.dataset.Converter):
+        ...     def __call__(self, batch, device):
+        ...         return chainer.dataset.concat_examples([x for x, t in batch], device)
+        >>> OnlyImages()([(1.5, 0), (2.5, 1)], None)
+        array([1.5, 2.5])
+
     """
 
     def __call__(self, batch: Sequence[Any], device: Any) -> Any:
@@ -139,8 +149,8 @@ def concat_examples_func(batch: Sequence[Any], device: Any = None, padding: Any 
         paddings = padding if isinstance(padding, tuple) else (padding,) * len(first)
         return tuple(_concat([e[i] for e in batch], paddings[i], device, i) for i in range(len(first)))
     if isinstance(first, dict):
-        paddings = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
-        return {k: _concat([e[k] for e in batch], paddings[k], device, k) for k in first}
+        fillings = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
+        return {k: _concat([e[k] for e in batch], fillings[k], device, k) for k in first}
     return _concat(batch, padding, device)
 
 
@@ -188,7 +198,8 @@ def _pad(arrays: Sequence[Any], padding: Any) -> Any:
     xp = backend.get_array_module(arrays[0])
     result = xp.full((len(arrays), *shape), padding, dtype=arrays[0].dtype)
     for i, a in enumerate(arrays):
-        result[(i, *(slice(n) for n in a.shape))] = a
+        place = (i, *(slice(n) for n in a.shape))
+        result[place] = a
     return result
 
 
@@ -236,6 +247,13 @@ class ConcatWithAsyncTransfer:
 
     Raises:
         RuntimeError: There is no CUDA.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> if chainer.backends.cuda.available:
+        ...     converter = chainer.dataset.ConcatWithAsyncTransfer()  # StandardUpdater(..., converter=converter)
+
     """
 
     def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:

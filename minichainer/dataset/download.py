@@ -11,12 +11,33 @@ def get_dataset_root() -> str:
     """Returns the folder where downloaded datasets are kept.
 
     It is ``$CHAINER_DATASET_ROOT``, or ``~/.chainer/dataset`` where that is not set.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> isinstance(chainer.dataset.get_dataset_root(), str)
+        True
+
     """
     return _root
 
 
 def set_dataset_root(path: str) -> None:
-    """Sets the folder where downloaded datasets are kept."""
+    """Sets the folder where downloaded datasets are kept.
+
+    Args:
+        path (str): Folder; it need not exist yet.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> before = chainer.dataset.get_dataset_root()
+        >>> chainer.dataset.set_dataset_root('/data')
+        >>> chainer.dataset.get_dataset_root()
+        '/data'
+        >>> chainer.dataset.set_dataset_root(before)
+
+    """
     global _root
     _root = path
 
@@ -27,6 +48,15 @@ def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> s
     Args:
         dataset_name (str): Name, with slashes for sub-folders.
         create_directory (bool): Whether to make the folder where it does not exist.
+
+    .. admonition:: Example
+
+        >>> import os
+        >>> import minichainer as chainer
+        >>> folder = chainer.dataset.get_dataset_directory('letters/small', create_directory=False)
+        >>> os.path.relpath(folder, chainer.dataset.get_dataset_root())
+        'letters/small'
+
     """
     path = os.path.join(_root, dataset_name)
     if create_directory:
@@ -38,6 +68,24 @@ def cached_download(url: str) -> str:
     """Downloads a file once and returns the path of the copy kept in the dataset root.
 
     Raises :class:`OSError` when the file cannot be fetched or the folder cannot be written.
+
+    Args:
+        url (str): Address of the file.
+
+    .. admonition:: Example
+
+        >>> import pathlib
+        >>> import tempfile
+        >>> import minichainer as chainer
+        >>> before = chainer.dataset.get_dataset_root()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     chainer.dataset.set_dataset_root(folder)
+        ...     source = pathlib.Path(folder, 'numbers.txt')
+        ...     _ = source.write_text('1 2 3')
+        ...     print(pathlib.Path(chainer.dataset.cached_download(source.as_uri())).read_text())
+        1 2 3
+        >>> chainer.dataset.set_dataset_root(before)
+
     """
     # These modules would double the time of `import minichainer`.
     import hashlib
@@ -59,6 +107,28 @@ def cache_or_load_file(path: str, creator: Callable[[str], Any], loader: Callabl
     its content.
 
     A file that ``creator`` made only in part never appears under ``path``.
+
+    Args:
+        path (str): Path of the file.
+        creator: Function ``creator(path)`` that writes the file and returns its content.
+        loader: Function ``loader(path)`` that reads the file and returns its content.
+
+    .. admonition:: Example
+
+        >>> import os
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> def make(path):
+        ...     np.save(path, np.arange(3))
+        ...     return np.load(path)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, 'numbers.npy')
+        ...     for _ in range(2):  # the second time the file is there
+        ...         print(chainer.dataset.cache_or_load_file(path, make, np.load))
+        [0 1 2]
+        [0 1 2]
+
     """
     import tempfile
 

@@ -9,6 +9,17 @@ class Iterator:
     A subclass defines :meth:`__next__`, and for use in a trainer also the attributes ``epoch``,
     ``epoch_detail``, ``previous_epoch_detail`` and ``is_new_epoch``. An iterator is a context manager that
     calls :meth:`finalize` at exit.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> class Pairs(chainer.dataset.Iterator):
+        ...     numbers = iter(range(5))
+        ...     def __next__(self):
+        ...         return [next(self.numbers), next(self.numbers)]
+        >>> list(Pairs())
+        [[0, 1], [2, 3]]
+
     """
 
     def __enter__(self) -> Iterator:

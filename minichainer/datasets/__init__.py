@@ -1,5 +1,8 @@
 """Datasets: ways of putting examples together, and data."""
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.datasets.concatenated_dataset import ConcatenatedDataset as ConcatenatedDataset
 from minichainer.datasets.dict_dataset import DictDataset as DictDataset
 from minichainer.datasets.digits import get_digits as get_digits
@@ -14,3 +17,6 @@ from minichainer.datasets.sub_dataset import split_dataset_n_random as split_dat
 from minichainer.datasets.sub_dataset import split_dataset_random as split_dataset_random
 from minichainer.datasets.transform_dataset import TransformDataset as TransformDataset
 from minichainer.datasets.tuple_dataset import TupleDataset as TupleDataset
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

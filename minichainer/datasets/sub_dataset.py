@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
 from minichainer.dataset.dataset_mixin import DatasetMixin
+
+#: Which examples, by their indices.
+Order: TypeAlias = Sequence[int] | numpy.ndarray[Any, Any]
 
 
 class SubDataset(DatasetMixin):
@@ -29,7 +32,7 @@ class SubDataset(DatasetMixin):
 
     """
 
-    def __init__(self, dataset: Any, start: int, finish: int, order: Sequence[int] | None = None) -> None:
+    def __init__(self, dataset: Any, start: int, finish: int, order: Order | None = None) -> None:
         if start < 0 or finish > len(dataset):
             raise ValueError(
                 f'SubDataset: subset overruns the base dataset: [{start}, {finish}) of {len(dataset)} examples'
@@ -56,7 +59,7 @@ class SubDataset(DatasetMixin):
         return self._dataset[index if self._order is None else self._order[index]]
 
 
-def split_dataset(dataset: Any, split_at: int, order: Sequence[int] | None = None) -> tuple[SubDataset, SubDataset]:
+def split_dataset(dataset: Any, split_at: int, order: Order | None = None) -> tuple[SubDataset, SubDataset]:
     """Splits a dataset in two: the first ``split_at`` examples and the rest.
 
     Args:
@@ -93,29 +96,57 @@ def split_dataset_random(dataset: Any, first_size: int, seed: int | None = None)
         dataset: Dataset.
         first_size (int): Number of examples of the first part.
         seed (int): Seed of the permutation; ``None`` takes one from the operating system.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> first, rest = chainer.datasets.split_dataset_random('abcde', 2, seed=0)
+        >>> sorted(first[:] + rest[:])
+        ['a', 'b', 'c', 'd', 'e']
+
     """
     return split_dataset(dataset, first_size, _permutation(dataset, seed))
 
 
-def split_dataset_n(dataset: Any, n: int, order: Sequence[int] | None = None) -> list[SubDataset]:
+def split_dataset_n(dataset: Any, n: int, order: Order | None = None) -> list[SubDataset]:
     """Splits a dataset into ``n`` parts of ``len(dataset) // n`` examples; the remainder is left out.
 
     Args:
         dataset: Dataset.
         n (int): Number of parts.
         order: Sequence of all indices, see :class:`SubDataset`.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> [part[:] for part in chainer.datasets.split_dataset_n('abcde', 2)]
+        [['a', 'b'], ['c', 'd']]
+
     """
     size = len(dataset) // n
     return [SubDataset(dataset, size * i, size * (i + 1), order) for i in range(n)]
 
 
 def split_dataset_n_random(dataset: Any, n: int, seed: int | None = None) -> list[SubDataset]:
-    """Splits a dataset at random into ``n`` parts of one size; see :func:`split_dataset_n`."""
+    """Splits a dataset at random into ``n`` parts of one size; see :func:`split_dataset_n`.
+
+    Args:
+        dataset: Dataset.
+        n (int): Number of parts.
+        seed (int): Seed of the permutation; ``None`` takes one from the operating system.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> [len(part) for part in chainer.datasets.split_dataset_n_random('abcde', 2, seed=0)]
+        [2, 2]
+
+    """
     return split_dataset_n(dataset, n, _permutation(dataset, seed))
 
 
 def get_cross_validation_datasets(
-    dataset: Any, n_folds: int | None = None, order: Sequence[int] | None = None, **kwargs: Any
+    dataset: Any, n_folds: int | None = None, order: Order | None = None, **kwargs: Any
 ) -> list[tuple[SubDataset, SubDataset]]:
     """Returns the pairs (training set, test set) of a cross validation.
 
@@ -162,7 +193,21 @@ def get_cross_validation_datasets(
 def get_cross_validation_datasets_random(
     dataset: Any, n_folds: int, seed: int | None = None, **kwargs: Any
 ) -> list[tuple[SubDataset, SubDataset]]:
-    """Returns the pairs of :func:`get_cross_validation_datasets` over a random order."""
+    """Returns the pairs of :func:`get_cross_validation_datasets` over a random order.
+
+    Args:
+        dataset: Dataset.
+        n_folds (int): Number of pairs.
+        seed (int): Seed of the permutation; ``None`` takes one from the operating system.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> folds = chainer.datasets.get_cross_validation_datasets_random('abcd', 2, seed=0)
+        >>> [(len(train), len(test)) for train, test in folds]
+        [(2, 2), (2, 2)]
+
+    """
     return get_cross_validation_datasets(dataset, n_folds, _permutation(dataset, seed), **kwargs)
 
 

@@ -1,11 +1,13 @@
 """Differentiable functions: every op of the package, and the doors to define one's own.
 
-``elementwise``, ``linear_map`` and ``reduction`` make an op of one rule; see :mod:`minichainer.functions._define`.
+``elementwise``, ``linear_map``, ``reduction`` and ``primitive`` make an op of a forward body and a rule; see
+:mod:`minichainer.functions._define`.
 """
 
-from minichainer.functions._define import bilinear as bilinear_map
-from minichainer.functions._define import elementwise
-from minichainer.functions._define import linear as linear_map
+import typing
+
+from minichainer._names import namespace as _namespace
+from minichainer.functions._define import bilinear_map, elementwise, linear_map, primitive
 from minichainer.functions._reduce import reduction
 from minichainer.functions.activation.gated import glu, mish, silu, swish
 from minichainer.functions.activation.gelu import gelu
@@ -24,8 +26,7 @@ from minichainer.functions.activation.units import (
     softplus,
 )
 from minichainer.functions.arithmetic import absolute, add
-from minichainer.functions.array.cast import cast
-from minichainer.functions.array.conversion import copy, identity
+from minichainer.functions.array.conversion import cast, copy, identity
 from minichainer.functions.array.gathering import as_strided, diagonal, permutate, scatter_add, select_item
 from minichainer.functions.array.im2col import im2col
 from minichainer.functions.array.joining import concat, split_axis, stack
@@ -198,8 +199,8 @@ __all__ = [
     'maximum', 'maxout', 'mean', 'mean_absolute_error', 'mean_squared_error', 'min', 'minimum', 'mish',
     'moveaxis', 'n_step_bigru', 'n_step_bilstm', 'n_step_birnn', 'n_step_gru', 'n_step_lstm', 'n_step_rnn',
     'ndtr', 'ndtri', 'negative_sampling', 'norm', 'normalize', 'pad', 'pad_sequence', 'permutate', 'polygamma',
-    'precision', 'prelu', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat', 'reshape',
-    'resize_images', 'rms_norm', 'roi_average_align_2d', 'roi_average_pooling_2d', 'roi_max_align_2d',
+    'precision', 'prelu', 'primitive', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat',
+    'reshape', 'resize_images', 'rms_norm', 'roi_average_align_2d', 'roi_average_pooling_2d', 'roi_max_align_2d',
     'roi_max_pooling_2d', 'roi_pooling_2d', 'rollaxis', 'rrelu', 'rsqrt', 'scale', 'scaled_dot_product_attention',
     'scatter_add', 'select_item', 'selu', 'separate', 'shift', 'sigmoid', 'sigmoid_cross_entropy', 'sign', 'silu',
     'simplified_dropconnect', 'sin', 'sinh', 'slogdet', 'slstm', 'softmax', 'softmax_cross_entropy', 'softplus',
@@ -211,3 +212,6 @@ __all__ = [
 ]  # fmt: skip
 
 _publish({name: globals()[name] for name in __all__})
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

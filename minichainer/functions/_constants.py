@@ -34,17 +34,3 @@ def _fits(value: float, dtype: Any) -> bool:
     """Whether an integer dtype has the number, cut off to an integer."""
     limits = numpy.iinfo(dtype)
     return bool(limits.min - 1 < value < limits.max + 1)
-
-
-_zeros: dict[Any, Any] = {}
-
-
-def zero(xp: Any, dtype: Any) -> Any:
-    """0 as a 0-d array."""
-    if xp is not numpy:
-        return xp.zeros((), dtype)
-    array = _zeros.get(dtype)
-    if array is None:
-        array = _zeros[dtype] = numpy.zeros((), dtype)
-        array.flags.writeable = False
-    return array

@@ -6,42 +6,56 @@ ops. So the same line is first and second (and any) order. The rule's parameter 
 own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays
 that no rule names are not kept. What the names after ``m.`` mean: :mod:`minichainer.functions._scope`.
 
-There are four decorators: :func:`elementwise`, :func:`linear`, :func:`bilinear`, and
-:func:`~minichainer.functions._reduce.reduction`.
+There are four doors: :func:`elementwise`; :func:`linear_map`; :func:`~minichainer.functions._reduce.reduction`; and
+:func:`primitive`, for everything else: several arrays or outputs, fused ops with a fast array form of their rule.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeAlias, TypedDict, overload
 
-from minichainer.functions._call import binary_receive, caller, unary_receive
-from minichainer.functions._node import DefinedNode, Rule, Spec
+from minichainer.functions._call import caller, own_copy
+from minichainer.functions._node import PrimitiveNode, pullback_of
+from minichainer.functions._primitive import Primitive, Rule
 from minichainer.functions._scope import publish
+from minichainer.variable import Variable
 
-Body = Callable[..., Any]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+P = ParamSpec('P')
+#: ``body(xp, *arrays, *static)``, on raw arrays.
+Body: TypeAlias = Callable[Concatenate[Any, P], Any]
+#: What the definers make of it: the same parameters without ``xp``.
+Op: TypeAlias = Callable[P, Variable]
+#: An op with several outputs.
+SeveralOp: TypeAlias = Callable[P, tuple[Variable, ...]]
 
 
 def elementwise(
     *rules: Rule | None,
+    fast: Sequence[Rule | None] | None = None,
     name: str | None = None,
     label: Any = None,
     kinds: str = 'f',
-    mixed: Body | None = None,
-    on_numpy: str | Body | None = None,
-) -> Callable[[Body], Body]:
+    mixed: Callable[..., Any] | None = None,
+    on_numpy: str | Callable[..., Any] | None = None,
+) -> Callable[[Body[P]], Op[P]]:
     """Makes a differentiable op of a function that acts element by element, with broadcasting.
 
     Args:
         rules: one derivative rule per array argument, None where there is no derivative;
             ``rule(m, gy, ...)`` returns the gradient of that argument.
+        fast: array forms of the rules, as for :func:`primitive`.
         name: class name of its node; the function's name in camel case by default.
         label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
         kinds: dtype kinds that it takes.
         mixed: for an op of two arrays, what is called instead where an argument is no Variable; by default an
             array becomes a constant.
-        on_numpy: what the body is on NumPy arrays: a function, or the name of one of NumPy's; saves calls.
+        on_numpy: what the body is on NumPy arrays: a kernel, a function, or the name of one of NumPy's; saves calls.
 
     The decorated function is ``body(xp, *arrays, *static)`` on raw arrays, ``xp`` being numpy or cupy.
 
@@ -57,17 +71,27 @@ def elementwise(
     >>> x.grad.round(4)
     array([ 0.    , -1.6646])
     """
-    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=True, mixed=mixed, on_numpy=on_numpy))
+    return lambda body: _op(
+        Primitive(
+            body, rules, fast=fast, name=name, label=label, kinds=kinds, elementwise=True, mixed=mixed,
+            on_numpy=on_numpy,
+        )
+    )  # fmt: skip
 
 
-def linear(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc') -> Callable[[Body], Body]:
-    """Makes a differentiable op of a map of one array whose gradient is stated as a whole, such as its adjoint.
+def linear_map(
+    adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc'
+) -> Callable[[Body[P]], Op[P]]:
+    """Makes a differentiable op of a linear map of one array, by its adjoint.
 
     Args:
-        adjoint: ``adjoint(m, gy, ...)``; it usually names ``x_shape`` and static parameters.
+        adjoint: ``adjoint(m, gy, ...)``; it may name ``x_shape``, ``x_dtype`` and static parameters.
         name: as in :func:`elementwise`.
         label: as in :func:`elementwise`.
         kinds: dtype kinds that it takes; all by default.
+
+    Raises:
+        TypeError: the rule needs the argument or the result, so the map is not linear; use :func:`primitive`.
 
     >>> import numpy as np
     >>> from minichainer.functions import linear_map
@@ -77,56 +101,180 @@ def linear(adjoint: Rule, name: str | None = None, label: Any = None, kinds: str
     >>> reverse(np.arange(3.))
     variable([2., 1., 0.])
     """
-    return lambda body: _op(Spec(body, (adjoint,), name, label, kinds, elementwise=False))
+
+    def define(body: Body[P]) -> Op[P]:
+        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds)
+        if not {*spec.arguments, 'y'}.isdisjoint(spec.kept):
+            raise TypeError(f'{body.__name__}: the rule of a linear map needs neither its argument nor its result; '
+                            'use primitive for a map that is not linear')  # fmt: skip
+        return _op(spec)
+
+    return define
 
 
-def bilinear(
-    *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f'
-) -> Callable[[Body], Body]:
-    """Makes a differentiable op of a function of several arrays that is no elementwise one, such as a product.
+class _Options(TypedDict, total=False):
+    """What the forms of :func:`primitive` have in common, for type checkers."""
+
+    fast: Rule | Sequence[Rule | None] | None
+    name: str | None
+    label: Any
+    kinds: str | None
+    on_numpy: str | Callable[..., Any] | None
+    attributes: dict[str, Callable[[Any], Any]] | None
+
+
+@overload
+def primitive(
+    forward: Body[P],
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Op[P]: ...
+
+
+@overload
+def primitive(
+    forward: Body[P],
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[True],
+    **options: Unpack[_Options],
+) -> SeveralOp[P]: ...
+
+
+@overload
+def primitive(
+    forward: None = None,
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Callable[[Body[P]], Op[P]]: ...
+
+
+@overload
+def primitive(
+    forward: None = None,
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    several_outputs: Literal[True],
+    **options: Unpack[_Options],
+) -> Callable[[Body[P]], SeveralOp[P]]: ...
+
+
+def primitive(
+    forward: Callable[..., Any] | None = None,
+    rule: Rule | Sequence[Rule | None] = (),
+    *,
+    fast: Rule | Sequence[Rule | None] | None = None,
+    name: str | None = None,
+    label: Any = None,
+    kinds: str | None = None,
+    several_outputs: bool = False,
+    on_numpy: str | Callable[..., Any] | None = None,
+    attributes: dict[str, Callable[[Any], Any]] | None = None,
+) -> Any:
+    """Makes a differentiable op of any function of arrays: ``op = primitive(forward, rule, fast=...)``.
+
+    Called without ``forward``, it is a decorator of it.
 
     Args:
-        rules: one derivative rule per array argument; what leading axes were broadcast is summed afterwards.
-        name: as in :func:`elementwise`.
-        label: as in :func:`elementwise`.
-        kinds: dtype kinds that it takes.
+        forward: ``forward(xp, *arrays, *static)``, on raw arrays; with as many arrays as there are rules or, where
+            there is one rule for all, as there are parameters without a default. It returns an array, or a tuple.
+        rule: the derivative, at every order. A tuple has one rule (or None) per array,
+            ``rule(m, gy, ...)``; a single callable returns the gradients of all arrays, as a tuple where there are
+            several. ``gy`` is a tuple where there are several outputs, with zeros for outputs without a gradient.
+            Further parameters name what it needs: arguments, the result ``y``, ``x_shape``, ``x_dtype``, ``wanted``
+            (for each array, whether its gradient is needed), ``given`` (for each of several outputs, whether it has
+            an upstream gradient), ``residual``.
+        fast: ``fast(xp, gy, ...)``, the gradients computed on raw arrays where that is quicker than the rule; one for
+            all arrays, or a tuple as for ``rule``, with None where the rule is evaluated. It is used in ordinary
+            backward. With one, the rule may be written in differentiable functions alone.
+        name: class name of the node; by default the function's name in camel case.
+        label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
+        kinds: dtype kinds that it takes, with one dtype for all arrays; None where it checks its arguments itself.
+        several_outputs: ``forward`` returns a tuple.
+        on_numpy: what ``forward`` is on NumPy arrays, without ``xp``: a function, or the name of one of NumPy's.
+        attributes: what can be read from the op's nodes, ``{name: function of the node}``.
 
-    The arrays must agree in dtype; their shapes are the op's own matter.
+    Where ``rule`` or ``fast`` names ``residual``, ``forward`` returns a pair: the result, and what it has computed on
+    the way. In a rule that must be a constant, such as a mask; what depends on the inputs is for ``fast`` alone.
+
+    A fused kernel with an array backward of its own:
 
     >>> import numpy as np, minichainer as chainer
-    >>> from minichainer.functions import bilinear_map
-    >>> @bilinear_map(lambda m, gy, x, w: m.outer(gy, w), lambda m, gy, x, w: m.matmul(gy, x))
-    ... def weigh(xp, x, w):
-    ...     return x @ w
-    >>> @bilinear_map(lambda m, gy, a, b: m.weigh(gy, b), lambda m, gy, a, b: m.matmul(a, gy))
-    ... def outer(xp, a, b):
-    ...     return a[:, None] * b
-    >>> x, w = chainer.Variable(np.array([[1., 2.], [3., 4.]])), chainer.Variable(np.array([1., -1.]))
-    >>> y = weigh(x, w)
-    >>> y.grad = np.array([1., 10.])
-    >>> y.backward()
-    >>> x.grad, w.grad
-    (array([[  1.,  -1.],
-           [ 10., -10.]]), array([31., 42.]))
+    >>> from minichainer.functions import primitive
+    >>> def forward(xp, x):
+    ...     e = xp.exp(-x * x)
+    ...     return x * e, e
+    >>> def rule(m, gy, x):
+    ...     return gy * m.exp(-x * x) * (1 - 2 * x * x)
+    >>> def fast(xp, gy, x, residual):
+    ...     return gy * residual * (1 - 2 * x * x)
+    >>> bump = primitive(forward, rule, fast=fast, name='Bump')
+    >>> x = chainer.Variable(np.array([0., 1.]))
+    >>> gx, = chainer.grad([bump(x)], [x], [chainer.Variable(np.ones(2))], enable_double_backprop=True)
+    >>> gx.array.round(4)
+    array([ 1.    , -0.3679])
     """
-    return lambda body: _op(Spec(body, rules, name, label, kinds, elementwise=False))
+
+    def define(body: Callable[..., Any]) -> Callable[..., Any]:
+        return _op(
+            Primitive(
+                body, rule, fast=fast, name=name, label=label, kinds=kinds, several_outputs=several_outputs,
+                on_numpy=on_numpy, attributes=attributes,
+            )
+        )  # fmt: skip
+
+    return define if forward is None else define(forward)
 
 
-def _op(spec: Spec) -> Body:
+def bilinear_map(
+    *rules: Rule | None, name: str | None = None, label: Any = None, kinds: str = 'f'
+) -> Callable[[Body[P]], Op[P]]:
+    """Deprecated name of :func:`primitive` with one rule per array.
+
+    Args:
+        rules: one rule for each array; None where there is no gradient.
+        name: the op's name in errors; by default its function's.
+        label: the node's label in graphs.
+        kinds: kinds of dtypes that it takes, letters of ``numpy.dtype.kind``.
+
+    Returns:
+        Decorator that makes the op of its body.
+
+    Raises:
+        TypeError: the rules do not fit the body's arguments.
+
+    >>> import warnings, numpy as np, minichainer.functions as F
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore', DeprecationWarning)
+    ...     @F.bilinear_map(lambda m, g, b: g * b, lambda m, g, a: g * a)
+    ...     def product(xp, a, b):
+    ...         return a * b
+    >>> product(np.array([2.]), np.array([3.]))
+    variable([6.])
+    """
+    warnings.warn('bilinear_map is deprecated: use primitive(rule=(...), ...)', DeprecationWarning, stacklevel=2)
+    return primitive(rule=rules, name=name, label=label, kinds=kinds)
+
+
+def _op(spec: Primitive) -> Callable[..., Any]:
     attributes: dict[str, Any] = {
-        'spec': spec, 'is_elementwise': spec.elementwise, '__module__': spec.body.__module__
-    }  # fmt: skip
-    if len(spec.rules) == 1 and spec.rules[0] is not None and spec.takes_saved[0]:
-        attributes['receive'] = unary_receive(spec)
-    elif (
-        len(spec.rules) == 2 and None not in spec.rules and not spec.static_parameters and all(spec.needs_saved_only)
-    ):
-        attributes['receive'] = binary_receive(spec)
-    cls = type(spec.name, (DefinedNode,), attributes)
+        'spec': spec,
+        'is_elementwise': spec.elementwise,
+        '__module__': spec.body.__module__,
+        **{name: property(read) for name, read in spec.attributes.items()},
+    }
+    pullback = pullback_of(spec)
+    if pullback is not None:
+        attributes['pullback'] = own_copy(pullback)
+    cls = type(spec.name, (PrimitiveNode,), attributes)
     return _published(spec, cls, caller(spec, cls))
 
 
-def _published(spec: Spec, cls: type[DefinedNode], call: Body) -> Body:
+def _published(spec: Primitive, cls: type[PrimitiveNode], call: Callable[..., Any]) -> Callable[..., Any]:
     """Gives the op its public face, and makes it known to rules."""
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):

@@ -1,12 +1,8 @@
-"""The nodes of ops that are defined by rules, and what is known of such an op."""
+"""The nodes of primitives: how their gradients are computed, and made to fit."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-import operator
-from collections.abc import Callable, Sequence
-from types import FunctionType
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy
@@ -14,97 +10,174 @@ import numpy
 from minichainer import ops
 from minichainer._checks import array_types
 from minichainer.backend import get_array_module
-from minichainer.backprop import Node, deposit
+from minichainer.backprop import Node, is_wanted
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
-from minichainer.functions._scope import evaluators_of
+from minichainer.functions._primitive import Primitive, rule_names
 from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable, variable_on
 
-Rule = Callable[..., Any]
 _ndarray = numpy.ndarray
-_arrays = array_types()
+#: What a rule may return.
+_gradients: tuple[Any, ...] = (*array_types(), Variable)
 
 
-class DefinedNode(FunctionNode):
-    """The node of an op made by one of the decorators."""
+class PrimitiveNode(FunctionNode):
+    """The node of an op made by one of the definers.
 
-    spec: Spec
+    It can be made and called by itself with the static values: ``ReLU()(x)``, ``Concat(axis)(x, y)``.
+    """
+
+    spec: Primitive
     takes_any_layout = True
-    #: Arrays and static values that the rules need, in the order of ``spec.kept``.
-    saved: tuple[Any, ...] = ()
     #: Values of the static parameters.
     static: tuple[Any, ...] = ()
-    #: Whether an input was broadcast, so that its gradient must be summed.
-    broadcasts = False
+    #: Which inputs need a gradient in the step under way.
+    wanted_inputs: tuple[bool, ...] = ()
+    #: Of several outputs, which have an upstream gradient in the step under way.
+    given_outputs: tuple[bool, ...] = ()
+    _residual: Any = None
+    #: Shapes and dtypes of several outputs.
+    _output_kinds: Sequence[tuple[Any, Any]] = ()
+
+    def __init__(self, *static: Any, **named: Any) -> None:
+        self.static = self.spec.static_values(static, named)
+
+    def __call__(self, *inputs: Any) -> Any:
+        outputs = self.apply(inputs)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     @property
     def label(self) -> str:
         return self.spec.label(self.static)
 
+    # --- forward -----------------------------------------------------------------------------------------------
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (self.spec.compute(inputs, self.static),)
+        if self.spec.is_new:
+            self.spec.check_names()
+        y, self._residual = self.spec.compute(inputs, self.static)
+        return y if isinstance(y, tuple) else (y,)
 
-    def _join_graph(self, variables: Any, arrays: Any, outputs: Any) -> Any:
-        self.saved = self.spec.keep(arrays, outputs[0], self.static)
-        self.broadcasts = any(x.shape != outputs[0].shape for x in arrays)
-        return super()._join_graph(variables, arrays, outputs)
+    def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
+        several = self.spec.several_outputs
+        if several:
+            self._output_kinds = [(y.shape, y.dtype) for y in outputs]
+        residual, self._residual = self._residual, None
+        return self.spec.keep(arrays, tuple(outputs) if several else outputs[0], self.static, residual)
 
     def _release(self) -> None:
-        self.saved = ()
+        self._residual = None
         super()._release()
 
     def input_arrays(self) -> tuple[Any, ...]:
-        kept = dict(zip(self.spec.kept, self.saved, strict=True)) if self.saved else {}
-        return tuple(kept.get(name) for name in self.spec.arguments)
+        spec = self.spec
+        kept = dict(zip(spec.kept, self.saved, strict=True)) if self.saved else {}
+        if spec.variadic:
+            return kept.get(spec.arguments[0]) or (None,) * len(self.edges or ())
+        return tuple(kept.get(name) for name in spec.arguments)
+
+    def outputs_as_variables(self, y: Any) -> Any:
+        """The saved result at its place in the graph; a tuple where there are several outputs."""
+        if not self.spec.several_outputs:
+            return variable_on(y, self)
+        if len(y) == 1:
+            return (variable_on(y[0], self),)
+        return tuple([variable_on(array, self._output_node(i, array)) for i, array in enumerate(y)])
+
+    # --- backward ----------------------------------------------------------------------------------------------
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
+        spec, edges = self.spec, self._applied_edges()
+        gy = self._gy(gradient if self.output_count > 1 else (gradient,))
+        xp = get_array_module(gy[0] if spec.several_outputs else gy)
+        self.wanted_inputs = tuple([is_wanted(edge, wanted) for edge in edges])
+        if len(spec.array_rules) == 1 and (spec.joint or spec.joint_fast):
+            found = self._by_array_rule(0, xp, gy)
+        else:
+            found = [
+                self._by_array_rule(i, xp, gy) if needed and spec.array_rules[i] is not None else None
+                for i, needed in enumerate(self.wanted_inputs)
+            ]
+        return self._fitted(found)
+
+    def _by_array_rule(self, index: int, xp: Any, gy: Any) -> Any:
+        spec = self.spec
+        m = spec.array_evaluators[index].on(xp)
+        return spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])
+
+    def _gy(self, gradients: Sequence[Any]) -> Any:
+        """What rules get as ``gy``; of several outputs a tuple, with zeros for outputs without a gradient."""
+        if not self.spec.several_outputs:
+            return gradients[0]
+        self.given_outputs = tuple([g is not None for g in gradients])
+        if all(self.given_outputs):
+            return tuple(gradients)
+        known = next(g for g in gradients if g is not None)
+        xp = get_array_module(getattr(known, 'array', known))
+        pairs = zip(gradients, self._output_kinds, strict=True)
+        filled = [xp.zeros(*kind) if g is None else g for g, kind in pairs]
+        return tuple(map(as_variable, filled) if isinstance(known, Variable) else filled)
+
+    def _fitted(self, found: Any) -> list[Any]:
+        """The wanted gradients as they were returned for all inputs, one by one made to fit; None for the others."""
+        edges = self._applied_edges()
+        found = found if isinstance(found, (tuple, list)) else (found,)
+        if len(found) != len(edges):
+            raise ValueError(
+                f'backward of {self.label} returned a wrong number of gradients\n'
+                f'Expect: {len(edges)}\nActual: {len(found)}'
+            )
+        fitted = []
+        for gx, edge, needed in zip(found, edges, self.wanted_inputs, strict=True):
+            if gx.__class__ is not _ndarray or gx.shape != edge.shape or gx.dtype is not edge.dtype:
+                gx = self.conform(gx, edge) if needed else None
+            fitted.append(gx if needed else None)
+        return fitted
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
-        return tuple([self._gradient_variable(i, grad_outputs[0]) for i in target_input_indexes])
+        gy = self._gy(grad_outputs)
+        spec, edges = self.spec, self._applied_edges()
+        self.wanted_inputs = tuple([i in target_input_indexes for i in range(len(edges))])
+        if spec.joint:
+            found = self._by_rule(0, gy)
+        else:
+            found = [
+                self._by_rule(i, gy) if needed and spec.rules[i] is not None else None
+                for i, needed in enumerate(self.wanted_inputs)
+            ]
+        gradients = self._fitted(found)
+        return tuple([gradients[i] for i in target_input_indexes])
 
-    def _gradient_variable(self, index: int, gy: Variable) -> Variable | None:
-        rule = self.spec.rules[index]
-        if rule is None:
+    def _by_rule(self, index: int, gy: Any) -> Any:
+        spec = self.spec
+        m = spec.evaluators[index].on_variables
+        return spec.rules[index](m, gy, *[get(self) for get in spec.variable_getters[index]])  # type: ignore[misc]
+
+    def conform(self, gx: Any, edge: Node) -> Any:
+        """Gives a gradient, an array or a Variable, the dtype and the shape of the place that it is for.
+
+        Raises:
+            TypeError: a rule has returned something else.
+            ValueError: a rule has returned a shape that does not fit.
+        """
+        if isinstance(gx, numpy.generic):
+            gx = numpy.asarray(gx)
+        if gx is None and (self.spec.joint or None in self.spec.rules):
             return None
-        edge = self._applied_edges()[index]
-        m = self.spec.evaluators[index].on_variables
-        gx = rule(m, gy, *[get(self) for get in self.spec.variable_getters[index]])
-        if not isinstance(gx, (Variable, *_arrays)):
-            raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: a Variable')
-        gx = as_variable(gx)
+        if not isinstance(gx, _gradients):
+            raise TypeError(f'a rule of {self.label} returned {type(gx).__name__}\nExpect: an array or a Variable')
         if gx.shape != edge.shape:
             if not reaches(edge.shape, gx.shape):
                 raise ValueError(f'a rule of {self.label} returned a wrong gradient\nExpect: shape {edge.shape}\n'
                                  f'Actual: shape {gx.shape}')  # fmt: skip
-            gx = ops.sum_to(gx, edge.shape)
-        return gx if gx.dtype == edge.dtype else ops.cast(gx, edge.dtype)
-
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        xp = get_array_module(gradient)
-        spec = self.spec
-        for index, edge in enumerate(self._applied_edges()):
-            rule = spec.rules[index]
-            if rule is not None and edge in table:
-                gx = rule(spec.evaluators[index].on(xp), gradient, *[get(self) for get in spec.getters[index]])
-                deposit(conform(gx, edge, self), edge, table, owned)
+            gx = (ops.sum_to if isinstance(gx, Variable) else sum_to_shape)(gx, edge.shape)
+        if gx.dtype != edge.dtype:
+            gx = ops.cast(gx, edge.dtype) if isinstance(gx, Variable) else gx.astype(edge.dtype)
+        return gx
 
 
-def conform(gx: Any, edge: Node, node: DefinedNode) -> Any:
-    """Gives a gradient array the type, dtype and shape of the place that it is for.
-
-    Raises:
-        TypeError: a rule has returned something else than an array.
-        ValueError: a rule has returned an array of a shape that does not fit.
-    """
-    if isinstance(gx, numpy.generic):
-        gx = numpy.asarray(gx)
-    if not isinstance(gx, _arrays):
-        raise TypeError(f'a rule of {node.label} returned {type(gx).__name__}\nExpect: an array')
-    if gx.shape != edge.shape:
-        if not reaches(edge.shape, gx.shape):
-            raise ValueError(f'a rule of {node.label} returned a wrong gradient\nExpect: shape {edge.shape}\n'
-                             f'Actual: shape {gx.shape}')  # fmt: skip
-        gx = sum_to_shape(gx, edge.shape)
-    return gx if gx.dtype == edge.dtype else gx.astype(edge.dtype)
+def node_class_of(op: Any) -> type[PrimitiveNode]:
+    """The class of the nodes of an op that one of the definers has made; its ``spec`` is the op's description."""
+    cls: type[PrimitiveNode] = op.node_class
+    return cls
 
 
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
@@ -113,204 +186,75 @@ def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     return lead >= 0 and all(new in (1, old) for old, new in zip(wide[lead:], shape, strict=True))
 
 
-_KINDS = {'f': 'float', 'i': 'int', 'u': 'unsigned int', 'b': 'bool', 'c': 'complex'}
+# --- the usual cases, written out -----------------------------------------------------------------------------------
+def pullback_of(spec: Primitive) -> Callable[..., Any] | None:
+    """A quicker form of ``PrimitiveNode.pullback``, where each gradient needs nothing but what is saved."""
+    if spec.several_outputs or spec.joint or spec.joint_fast or spec.variadic or not all(spec.needs_saved_only):
+        return None
+    if len(spec.rules) == 1 and spec.takes_saved[0] and spec.array_rules[0] is not None:
+        return _unary_pullback(spec)
+    return _nary_pullback(spec) if len(spec.rules) > 1 else None
 
 
-class Spec:
-    """What a decorator knows of its op.
+def _unary_pullback(spec: Primitive) -> Callable[..., Any]:
+    rule: Any = spec.array_rules[0]
+    evaluators: Any = spec.array_evaluators[0]
+    on_numpy, reshapes, saves_one = evaluators.on_numpy, not spec.elementwise, len(spec.kept) == 1
 
-    It does not know the names that rules call before the op is first applied: see :mod:`~._scope`.
+    def pullback(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+        m = on_numpy if type(gradient) is _ndarray else evaluators.on(get_array_module(gradient))
+        saved = self.saved
+        gx = rule(m, gradient, saved[0]) if saves_one else rule(m, gradient, *saved)
+        return (self.conform(gx, self.edges[0]) if reshapes else gx,)
 
-    Args:
-        body: ``body(xp, *arrays, *static)`` on raw arrays.
-        rules: a derivative rule, or None, for each array argument.
-        name: class name of the node.
-        label: text, or ``label(*static)``.
-        kinds: dtype kinds of the arrays.
-        elementwise: the arrays are broadcast together.
-        mixed: called with the arguments of a binary op where one is no Variable.
-        on_numpy: what the body is on NumPy arrays: a function, or the name of one of NumPy's.
-    """
-
-    #: The op itself.
-    op: ops.Op
-
-    def __init__(
-        self,
-        body: Any,
-        rules: Sequence[Rule | None],
-        name: str | None,
-        label: Any,
-        kinds: str,
-        elementwise: bool,
-        mixed: Callable[..., Any] | None = None,
-        on_numpy: Any = None,
-    ) -> None:
-        parameters = self.parameters = list(inspect.signature(body).parameters.values())[1:]
-        if len(rules) > len(parameters):
-            raise TypeError(f'{body.__name__}: {len(rules)} rules for {len(parameters)} arguments after xp')
-        self.body = body
-        self.rules = rules
-        #: What each rule gets as ``m``.
-        self.evaluators = [evaluators_of(rule, lambda: self.op) for rule in rules]
-        #: Whether the names in the rules are still to be looked up.
-        self.is_new = any(evaluators is not ops.built_in for evaluators in self.evaluators)
-        self.kinds = kinds
-        self.elementwise = elementwise
-        self.mixed = mixed
-        if isinstance(on_numpy, str):
-            on_numpy = getattr(numpy, on_numpy)
-        self.on_numpy = functools.partial(body, numpy) if on_numpy is None else on_numpy
-        self.arguments = [p.name for p in parameters[: len(rules)]]
-        self.static_parameters = parameters[len(rules) :]
-        self.name = name or ''.join(part.capitalize() for part in body.__name__.split('_'))
-        self._label = label or self.name
-        wanted = [rule_names(rule) for rule in rules]
-        if 'y' in self.arguments and any('y' in names for names in wanted):
-            raise TypeError(f'{body.__name__}: y in a rule is the result, so no array argument may be named y')
-        static = [p.name for p in self.static_parameters]
-        everything = [*self.arguments, 'y', *static]
-        named = wanted[0] if len(wanted) == 1 else everything  # the order that a single rule wants
-        self.kept = [n for n in named if n in everything and any(n in names for names in wanted)]
-        self._pick = _picker([everything.index(n) for n in self.kept])
-        self.getters = [[self._getter(n) for n in names] for names in wanted]
-        self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
-        #: For each rule, whether it is called with exactly what is saved.
-        self.takes_saved = [names == self.kept for names in wanted]
-        #: For each rule, whether it needs nothing but what is saved.
-        self.needs_saved_only = [set(names) <= set(self.kept) for names in wanted]
-
-    def check_names(self) -> None:
-        """Raises AttributeError where a rule names an op that there is not."""
-        for evaluators in self.evaluators:
-            evaluators.check()
-        self.is_new = False
-
-    def label(self, static: tuple[Any, ...]) -> str:
-        """What graphs, hooks and errors show."""
-        return self._label if isinstance(self._label, str) else self._label(*static)
-
-    def keep(self, arrays: Sequence[Any], y: Any, static: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arrays and static values that the rules need."""
-        return self._pick((*arrays, y, *static))
-
-    def compute(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> Any:
-        """The result as an array, after the inputs have been checked."""
-        first = arrays[0]
-        if len(arrays) > 1:
-            self.check_dtypes(arrays, static)
-            if self.elementwise:
-                self.check_shapes(arrays, static)
-        elif first.dtype.kind not in self.kinds:
-            raise self.wrong_kind(first.dtype, static)
-        y = self.body(numpy if type(first) is _ndarray else get_array_module(*arrays), *arrays, *static)
-        return y if type(y) is _ndarray and not self.elementwise else self.as_result(y, first.dtype)
-
-    def as_result(self, y: Any, dtype: Any) -> Any:
-        """A body's result as an array; an elementwise op of floats keeps their dtype whatever NumPy makes of it."""
-        if isinstance(y, numpy.generic):
-            y = numpy.asarray(y)
-        return y.astype(dtype, copy=False) if self.elementwise and dtype.kind == 'f' else y
-
-    def check_dtypes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
-        """Raises InvalidType where operands differ in dtype, or are of a kind that the op does not take."""
-        dtype = arrays[0].dtype
-        for name, x in zip(self.arguments, arrays, strict=True):
-            if x.dtype != dtype:
-                raise self._misfit(f'{self.arguments[0]}.dtype == {name}.dtype', f'{dtype} != {x.dtype}', static)
-        if dtype.kind not in self.kinds:
-            raise self.wrong_kind(dtype, static)
-
-    def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
-        """Raises InvalidType where shapes cannot be broadcast together."""
-        shapes = [x.shape for x in arrays]
-        try:
-            numpy.broadcast_shapes(*shapes)
-        except ValueError:
-            expected = 'shapes that can be broadcast together'
-            raise self._misfit(expected, ' and '.join(map(str, shapes)), static) from None
-
-    def wrong_kind(self, dtype: Any, static: tuple[Any, ...]) -> Exception:
-        """The error for an array of a dtype that the op does not take."""
-        wanted = ' or '.join(_KINDS[kind] for kind in self.kinds)
-        remedy = '; convert it first, for example by x.astype(numpy.float32)'
-        return self._misfit(f'{self.arguments[0]}.dtype of kind {wanted}', f'{dtype}{remedy}', static)
-
-    def _misfit(self, expected: str, actual: str, static: tuple[Any, ...]) -> Exception:
-        return invalid(expected, actual, f'Invalid operation is performed in: {self.label(static)} (Forward)')
-
-    def arrays_of(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The array arguments of a call in which some are named; takes those out of ``named``."""
-        name = self.body.__name__
-        for argument in self.arguments[len(args) :]:
-            if argument not in named:
-                raise TypeError(f'{name}() missing argument {argument!r}')
-            args = (*args, named.pop(argument))
-        if named and not self.static_parameters:
-            raise TypeError(f'{name}() got unexpected arguments {sorted(named)}')
-        return args
-
-    def static_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Values of the static parameters from a call's further arguments."""
-        parameters = self.static_parameters
-        if not kwargs and len(args) == len(parameters):
-            return args
-        name = self.body.__name__
-        if len(args) > len(parameters):
-            raise TypeError(f'{name}() takes {len(parameters)} arguments beside its arrays, {len(args)} were given')
-        values = list(args)
-        for parameter in parameters[len(args) :]:
-            value = kwargs.pop(parameter.name, parameter.default)
-            if value is inspect.Parameter.empty:
-                raise TypeError(f'{name}() missing argument {parameter.name!r}')
-            values.append(value)
-        if kwargs:
-            raise TypeError(f'{name}() got unexpected arguments {sorted(kwargs)}')
-        return tuple(values)
-
-    def _getter(self, name: str) -> Callable[[Any], Any]:
-        if name in self.kept:
-            place = self.kept.index(name)
-            return lambda node: node.saved[place]
-        return self._plain_getter(name)
-
-    def _variable_getter(self, name: str) -> Callable[[Any], Any]:
-        if name not in self.kept:
-            return self._plain_getter(name)
-        place = self.kept.index(name)
-        if name == 'y':
-            return lambda node: variable_on(node.saved[place], node)
-        if name not in self.arguments:
-            return lambda node: node.saved[place]
-        index = self.arguments.index(name)
-        return lambda node: variable_on(node.saved[place], node.edges[index])
-
-    def _plain_getter(self, name: str) -> Callable[[Any], Any]:
-        argument, _, what = name.rpartition('_')
-        if argument in self.arguments and what in ('shape', 'dtype'):
-            index = self.arguments.index(argument)
-            return lambda node: getattr(node.edges[index], what)
-        raise TypeError(
-            f'rule of {self.body.__name__}: unknown parameter {name!r}; expected one of '
-            f'{[*self.arguments, "y", *[p.name for p in self.static_parameters]]}, or <argument>_shape, '
-            '<argument>_dtype'
-        )
+    return pullback
 
 
-def _picker(places: list[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """The function that picks some elements of a tuple as a tuple."""
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    if places:
+def _nary_pullback(spec: Primitive) -> Callable[..., Any]:
+    count = len(spec.rules)
+    rule0, rule1, *others = (_on_saved(spec, index) for index in range(count))
+    evaluators: Any = spec.array_evaluators
+    on_numpy0, on_numpy1, *others_on_numpy = (e.on_numpy for e in evaluators)
+    rest = list(zip(range(2, count), others, others_on_numpy, strict=True))
+
+    def pullback(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
+        xp = None if type(gradient) is _ndarray else get_array_module(gradient)
+        edges = self.edges
+        edge0, edge1 = edges[0], edges[1]
+        saved = self.saved
+        g0 = g1 = None
+        if rule0 is not None and (edge0.level or edge0.requires_grad if wanted is None else edge0 in wanted):
+            g0 = rule0(on_numpy0 if xp is None else evaluators[0].on(xp), gradient, *saved)
+            if g0.__class__ is not _ndarray or g0.shape != edge0.shape:
+                g0 = self.conform(g0, edge0)
+        if rule1 is not None and (edge1.level or edge1.requires_grad if wanted is None else edge1 in wanted):
+            g1 = rule1(on_numpy1 if xp is None else evaluators[1].on(xp), gradient, *saved)
+            if g1.__class__ is not _ndarray or g1.shape != edge1.shape:
+                g1 = self.conform(g1, edge1)
+        if not rest:
+            return g0, g1
+        found = [g0, g1]
+        for index, rule, on_numpy in rest:
+            edge, gx = edges[index], None
+            if rule is not None and (edge.level or edge.requires_grad if wanted is None else edge in wanted):
+                gx = rule(on_numpy if xp is None else evaluators[index].on(xp), gradient, *saved)
+                if gx.__class__ is not _ndarray or gx.shape != edge.shape:
+                    gx = self.conform(gx, edge)
+            found.append(gx)
+        return found
+
+    return pullback
+
+
+def _on_saved(spec: Primitive, index: int) -> Any:
+    """A rule as a function of ``(m, gy, *saved)``."""
+    rule: Any = spec.array_rules[index]
+    if rule is None or spec.takes_saved[index]:
+        return rule
+    places = [spec.kept.index(name) for name in rule_names(rule)]
+    if not places:
+        return lambda m, gy, *saved: rule(m, gy)
+    if len(places) == 1:
         (place,) = places
-        return lambda values: (values[place],)
-    return lambda values: ()
-
-
-def rule_names(rule: Rule | None) -> list[str]:
-    """What a rule needs: its parameters after ``m`` and ``gy``."""
-    if rule is None:
-        return []
-    if type(rule) is FunctionType and not rule.__dict__ and not rule.__code__.co_kwonlyargcount:
-        return list(rule.__code__.co_varnames[2 : rule.__code__.co_argcount])  # 20 times cheaper, at import
-    return list(inspect.signature(rule).parameters)[2:]
+        return lambda m, gy, *saved: rule(m, gy, saved[place])
+    return lambda m, gy, *saved: rule(m, gy, *[saved[place] for place in places])

@@ -1,4 +1,4 @@
-"""How reductions are defined: the third decorator beside those of ``_define``."""
+"""How reductions are defined: one of the four doors beside those of ``_define``."""
 
 from __future__ import annotations
 
@@ -7,33 +7,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from minichainer.functions._checks import check_flag, invalid
-from minichainer.functions._define import Rule, linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import Body, Op, P, primitive
+from minichainer.functions._node import node_class_of
+from minichainer.functions._primitive import Rule
 from minichainer.functions._scope import publish
 from minichainer.variable import as_variable
-
-
-def normalize_axis(axis: Any, ndim: int, op: str) -> Any:
-    """An ``axis`` argument as a tuple of non-negative ints, or None.
-
-    Raises:
-        TypeError: it is neither None, int nor tuple of ints.
-        ValueError: an axis appears twice.
-        InvalidType: an axis is out of range.
-    """
-    if axis is None:
-        return None
-    if isinstance(axis, int):
-        axis = (axis,)
-    if not isinstance(axis, tuple) or not all(isinstance(a, int) for a in axis):
-        raise TypeError(f'{op}: None, int or tuple of int are required for axis, came {axis!r}')
-    for a in axis:
-        if not -ndim <= a < ndim:
-            raise invalid(f'-{ndim} <= axis < {ndim}', f'axis = {a}', f'Invalid operation is performed in: {op}')
-    positive = tuple([a % ndim for a in axis])
-    if len(set(positive)) != len(positive):
-        raise ValueError(f'{op}: duplicate value in axis: {axis}')
-    return positive
 
 
 def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
@@ -43,7 +22,7 @@ def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 
 def reduction(
     rule: Rule, name: str | None = None, kinds: str = 'f', public: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Body[P]], Op[P]]:
     """Makes a differentiable reduction, with Chainer's ``(x, axis=None, keepdims=False)``.
 
     Args:
@@ -80,24 +59,26 @@ def reduction(
     adapted.__wrapped__ = rule  # type: ignore[attr-defined]  # where its names are looked up
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        op = linear(adapted, name, kinds=kinds)(body)
+        op = primitive(rule=(adapted,), name=name, kinds=kinds)(body)
+
+        arguments = Arguments(op.node_class.__name__, public or body.__name__)  # type: ignore[attr-defined]
 
         def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
             if axis is not None:
                 x = as_variable(x)
-                axis = normalize_axis(axis, x.ndim, public or body.__name__)
+                axis = arguments.axes(axis, x.shape)
             if keepdims is not False and keepdims is not True:
-                check_flag(keepdims, public or body.__name__, 'keepdims')
+                arguments.flag(keepdims, 'keepdims')
             return op(x, axis, keepdims)
 
         @functools.wraps(body)
         def on_arrays(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-            return body(xp, x, normalize_axis(axis, x.ndim, body.__name__), keepdims)
+            return body(xp, x, arguments.axes(axis, x.shape), keepdims)
 
         call.__name__ = call.__qualname__ = body.__name__
         call.__module__, call.__doc__ = body.__module__, body.__doc__
-        call.node_class = op.node_class  # type: ignore[attr-defined]
-        op.node_class.spec.op = publish(call, on_arrays)  # type: ignore[attr-defined]
+        call.node_class = node_class_of(op)  # type: ignore[attr-defined]
+        node_class_of(op).spec.op = publish(call, on_arrays)
         return call
 
     return decorate

@@ -9,10 +9,10 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
-from minichainer.function_node import FunctionNode, check_arrays
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
-from minichainer.functions._define import elementwise
+from minichainer.functions._define import elementwise, primitive
+from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
 _NUMERIC = 'fiub'
@@ -20,25 +20,40 @@ _SIGNED = 'fiu'  # NumPy has no difference of bools
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy: gy,
-    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs), name='Add', label='_ + _', kinds=_NUMERIC, on_numpy='add'
-)  # fmt: skip
+    lambda m, gy: gy,
+    lambda m, gy: gy,
+    mixed=lambda lhs, rhs: _add_mixed(lhs, rhs),
+    name='Add',
+    label='_ + _',
+    kinds=_NUMERIC,
+    on_numpy='add',
+)
 def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.add(lhs, rhs)
 
 
 @elementwise(
-    lambda m, gy: gy, lambda m, gy: -gy,
-    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs), name='Sub', label='_ - _', kinds=_SIGNED, on_numpy='subtract'
-)  # fmt: skip
+    lambda m, gy: gy,
+    lambda m, gy: -gy,
+    mixed=lambda lhs, rhs: _subtract_mixed(lhs, rhs),
+    name='Sub',
+    label='_ - _',
+    kinds=_SIGNED,
+    on_numpy='subtract',
+)
 def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.subtract(lhs, rhs)
 
 
 @elementwise(
-    lambda m, gy, lhs, rhs: gy * rhs, lambda m, gy, lhs, rhs: gy * lhs,
-    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs), name='Mul', label='_ * _', kinds=_NUMERIC, on_numpy='multiply'
-)  # fmt: skip
+    lambda m, gy, lhs, rhs: gy * rhs,
+    lambda m, gy, lhs, rhs: gy * lhs,
+    mixed=lambda lhs, rhs: _multiply_mixed(lhs, rhs),
+    name='Mul',
+    label='_ * _',
+    kinds=_NUMERIC,
+    on_numpy='multiply',
+)
 def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.multiply(lhs, rhs)
 
@@ -46,17 +61,23 @@ def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 @elementwise(
     lambda m, gy, lhs, rhs: gy / rhs,
     lambda m, gy, lhs, rhs: -gy * lhs / rhs / rhs,
-    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs), name='Div', label='_ / _', kinds=_NUMERIC, on_numpy='divide'
-)  # fmt: skip
+    mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs),
+    name='Div',
+    label='_ / _',
+    kinds=_NUMERIC,
+    on_numpy='divide',
+)
 def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.divide(lhs, rhs)
 
 
 @elementwise(
     lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one_or_at_origin_zero(lhs, rhs)),
-    lambda m, gy, lhs, rhs, y: gy * m.log_of_base(lhs, y) * y,
-    mixed=lambda lhs, rhs: _power_mixed(lhs, rhs), name='PowVarVar', label='_ ** _',
-)  # fmt: skip
+    lambda m, gy, lhs, rhs, y: gy * _log_of_base(m, lhs, y) * y,
+    mixed=lambda lhs, rhs: _power_mixed(lhs, rhs),
+    name='PowVarVar',
+    label='_ ** _',
+)
 def power_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.power(lhs, rhs)
 
@@ -75,32 +96,37 @@ def subtract_from_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 
 @elementwise(
     lambda m, gy, value: gy * value,
-    name='MulConstant', label=lambda value, shown: f'_ * {_shown(shown)}', kinds=_NUMERIC,
-)  # fmt: skip
+    name='MulConstant',
+    label=lambda value, shown: f'_ * {_shown(shown)}',
+    kinds=_NUMERIC,
+)
 def multiply_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.multiply(x, value)
 
 
 @elementwise(
     lambda m, gy, y, x: -gy * y / x,
-    name='DivFromConstant', label=lambda value, shown: f'{_shown(shown)} / _',
-)  # fmt: skip
+    name='DivFromConstant',
+    label=lambda value, shown: f'{_shown(shown)} / _',
+)
 def divide_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.divide(value, x)
 
 
 @elementwise(
     lambda m, gy, x, shown: gy * (shown * m.power(x, shown - 1 if shown else 0)),
-    name='PowVarConst', label=lambda value, shown: f'_ ** {_shown(shown)}',
-)  # fmt: skip
+    name='PowVarConst',
+    label=lambda value, shown: f'_ ** {_shown(shown)}',
+)
 def power_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.square(x) if shown == 2 else xp.power(x, value)
 
 
 @elementwise(
-    lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else m.log_of_base(value, y)),
-    name='PowConstVar', label=lambda value, shown: f'{_shown(shown)} ** _',
-)  # fmt: skip
+    lambda m, gy, y, value, shown: gy * y * (m.log_constant(value) if shown else _log_of_base(m, value, y)),
+    name='PowConstVar',
+    label=lambda value, shown: f'{_shown(shown)} ** _',
+)
 def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.power(value, x)
 
@@ -109,21 +135,6 @@ def constant_power(xp: Any, x: Any, value: Any, shown: Any) -> Any:
 def negative(xp: Any, x: Any) -> Any:
     """Elementwise negation, :math:`y = -x`."""
     return xp.negative(x)
-
-
-def _bools_are_type_errors(spec: Any) -> None:
-    """Makes bools a TypeError, which NumPy's is in Chainer; of other kinds it is an InvalidType."""
-    wrong_kind = spec.wrong_kind
-
-    def error(dtype: Any, static: tuple[Any, ...]) -> Exception:
-        found: Exception = wrong_kind(dtype, static)
-        return TypeError(str(found)) if dtype.kind == 'b' else found
-
-    spec.wrong_kind = error
-
-
-for _op in (subtract_arrays, subtract_from_constant, negative):
-    _bools_are_type_errors(_op.node_class.spec)  # type: ignore[attr-defined]
 
 
 @elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', on_numpy='absolute')
@@ -161,23 +172,16 @@ ops.register_constant('one_or_at_origin_zero', _one_or_at_origin_zero)
 ops.register_constant('log_constant', _log_constant)
 
 
-def _log_of_base(xp: Any, base: Any, y: Any) -> Any:
+def _log_of_base(m: Any, base: Any, y: Any) -> Any:
     """log(base), and 0 where base ** exponent is 0: there the derivative is 0 and not 0 * -inf."""
-    return xp.log(xp.where(y == 0, 1, base)).astype(base.dtype, copy=False)
-
-
-def _log_of_base_variable(base: Any, y: Any) -> Any:
-    return ops.log(ops.where(ops.equal(y, 0), 1, base))
-
-
-ops.register('log_of_base', _log_of_base_variable, _log_of_base)
+    return m.log(m.where(m.equal(y, 0), base.dtype.type(1), base))
 
 
 def _shown(value: Any) -> str:
     return str(value) if not isinstance(value, numbers.Real) or value >= 0 else f'({value})'
 
 
-# --- where an operand is no Variable: a number calls for another op, an array takes the Variable's dtype ------------
+# --- where an operand is not a Variable: a number calls for another op, an array takes the dtype of the Variable ---
 def _is_number(value: Any) -> bool:
     return isinstance(value, (float, int, numpy.number, numpy.bool_))
 
@@ -200,7 +204,7 @@ def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
 
 
 def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
-    """What an operator does where one of its operands is no Variable."""
+    """What an operator does where one of its operands is not a Variable."""
 
     def call(lhs: Any, rhs: Any) -> Variable:
         if _is_number(rhs):
@@ -271,19 +275,12 @@ _power_mixed = _mixed(
 )
 
 
-class MultiAdd(FunctionNode):
-    """The sum of any number of arrays."""
-
-    takes_any_layout = True
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        total = inputs[0]
-        for x in inputs[1:]:
-            total = total + x
-        return (total,)
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        return tuple([ops.sum_to(grad_outputs[0], self._applied_edges()[i].shape) for i in target_input_indexes])
+@primitive(rule=lambda m, gy, xs_shape: (gy,) * len(xs_shape), name='MultiAdd')
+def add_all(xp: Any, *xs: Any) -> Any:
+    total = xs[0]
+    for x in xs[1:]:
+        total = total + x
+    return total
 
 
 def add(*xs: Any) -> Variable:
@@ -311,9 +308,10 @@ def add(*xs: Any) -> Variable:
     check = add_arrays.node_class.spec  # type: ignore[attr-defined]
     for x in variables:
         check_arrays((x.array,), 'MultiAdd')
-        check.check_dtypes((first.array, x.array), ())
+        check.check((first.array, x.array), ())
     check.check_shapes([x.array for x in variables], ())
-    return MultiAdd().apply(variables)[0]
+    total: Variable = add_all(*variables)
+    return total
 
 
 def floor_divide(lhs: Any, rhs: Any) -> Variable:
@@ -322,7 +320,7 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
         if isinstance(operand, Variable):
             check_arrays((operand.array,), '_ // _')
             if operand.dtype.kind == 'c':
-                raise TypeError(f'_ // _: real numbers expected, came {operand.dtype}')
+                raise TypeError(f'_ // _: real numbers expected, got {operand.dtype}')
     if _is_number(rhs):
         quotient = as_variable(lhs).array // number_like(rhs, lhs)
     elif _is_number(lhs):
@@ -337,8 +335,8 @@ def _quotient(lhs: Any, rhs: Any) -> Any:
     try:
         numpy.broadcast_shapes(lhs.shape, rhs.shape)
     except ValueError:
-        where = 'Invalid operation is performed in: _ // _ (Forward)'
-        raise invalid('shapes that can be broadcast together', f'{lhs.shape} and {rhs.shape}', where) from None
+        expected = 'shapes that can be broadcast together'
+        raise Arguments('_ // _').misfit(expected, f'{lhs.shape} and {rhs.shape}') from None
     return lhs // rhs
 
 
@@ -348,8 +346,11 @@ def _power_raw(xp: Any, x: Any, exponent: Any) -> Any:
 
 # What Variable's operators and the rules call; the registry's names are NumPy's.
 for _name, _op in (
-    ('add', add_arrays), ('subtract', subtract_arrays), ('multiply', multiply_arrays), ('divide', divide_arrays),
+    ('add', add_arrays),
+    ('subtract', subtract_arrays),
+    ('multiply', multiply_arrays),
+    ('divide', divide_arrays),
     ('floor_divide', floor_divide),
-):  # fmt: skip
+):
     ops.register(_name, _op, lambda xp, lhs, rhs, _name=_name: getattr(xp, _name)(lhs, rhs))
 ops.register('power', power_arrays, _power_raw)

@@ -1,5 +1,8 @@
 """First values of parameters."""
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.initializers._generate import _get_initializer, generate_array
 from minichainer.initializers.constant import Constant, Identity, NaN, One, Zero
 from minichainer.initializers.normal import GlorotNormal, HeNormal, LeCunNormal, Normal
@@ -27,3 +30,6 @@ __all__ = [
     '_get_initializer',
     'generate_array',
 ]
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +34,8 @@ class Plan:
         self.repeat = repeat
         if order_sampler is None and (shuffle is None or shuffle):
             order_sampler = ShuffleOrderSampler()
-        self.order_sampler: Callable[[numpy.ndarray, int], numpy.ndarray] | None = order_sampler
+        #: ``order_sampler(current_order, current_position)`` returns the next order, or None for that of the dataset.
+        self.order_sampler: Any = order_sampler
 
     def first(self) -> Position:
         """The position before the first mini-batch."""

@@ -21,6 +21,15 @@ class MultithreadIterator(PositionedIterator, Iterator):
         shuffle (bool): Whether each epoch has a new random order (the default).
         n_threads (int): Number of threads.
         order_sampler: See :class:`SerialIterator`.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> iterator = chainer.iterators.MultithreadIterator(range(5), 2, repeat=False, shuffle=False, n_threads=3)
+        >>> with iterator:
+        ...     list(iterator)
+        [[0, 1], [2, 3], [4]]
+
     """
 
     _pool: ThreadPoolExecutor | None = None

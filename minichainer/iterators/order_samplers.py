@@ -10,7 +10,18 @@ from minichainer.serializer import Serializer
 
 
 class OrderSampler:
-    """Base class of samplers that decide the order of the examples of an epoch."""
+    """Base class of samplers that decide the order of the examples of an epoch.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> class Backwards(chainer.iterators.OrderSampler):
+        ...     def __call__(self, current_order, current_position):
+        ...         return current_order[::-1]
+        >>> chainer.iterators.SerialIterator(range(5), 3, order_sampler=Backwards()).next()
+        [4, 3, 2]
+
+    """
 
     def __call__(self, current_order: numpy.ndarray, current_position: int) -> numpy.ndarray:
         """Returns the order of the next epoch, indices into the dataset.
@@ -47,7 +58,8 @@ class ShuffleOrderSampler(OrderSampler):
 
     def __call__(self, current_order: numpy.ndarray, current_position: int) -> numpy.ndarray:
         """Returns a random permutation of ``len(current_order)`` indices."""
-        return self._random.permutation(len(current_order))
+        order: numpy.ndarray = self._random.permutation(len(current_order))
+        return order
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the random state, where it is the sampler's own."""

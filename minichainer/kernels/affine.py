@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.precision import accumulator
+
 _ndarray, _empty, _add = numpy.ndarray, numpy.empty, numpy.add
 _float32 = numpy.dtype('f')
 #: Numbers of rows, of columns, and of elements of the weights for which the other order is faster.
@@ -48,3 +51,27 @@ def affine_reference(x: Any, W: Any, b: Any = None) -> Any:
     """The plain form of :func:`affine`."""
     y = x @ W.T
     return y if b is None else y + b
+
+
+#: Rows of ones by dtype and length.
+_ones: dict[Any, dict[int, Any]] = {numpy.dtype('f'): {}, numpy.dtype('d'): {}}
+
+
+@kernel
+def sum_of_rows(xp: Any, matrix: Any) -> Any:
+    """The sum over the first axis."""
+    return matrix.sum(axis=0, dtype=accumulator(matrix.dtype)).astype(matrix.dtype, copy=False)
+
+
+@sum_of_rows.on('numpy', declines=True)
+def _sum_of_rows_numpy(xp: Any, matrix: Any) -> Any:
+    # As a product with a row of ones, which BLAS does three times faster.
+    rows = _ones.get(matrix.dtype)
+    if rows is None:
+        return DECLINED
+    ones = rows.get(len(matrix))
+    if ones is None:
+        if len(rows) >= 64:  # sizes of batches are few; of anything else they may be many
+            rows.clear()
+        ones = rows[len(matrix)] = numpy.ones(len(matrix), matrix.dtype)
+    return ones.dot(matrix)

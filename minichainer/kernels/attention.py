@@ -3,17 +3,20 @@
 Weights are never kept: they are computed a block at a time, which stays in the cache, and again in the gradient,
 from two numbers of each row. So memory grows with the length, not with its square.
 
-All arrays have four axes: (batch, heads, length, features), or (batch, heads, queries, keys) for the weights.
-Sums of float16 are computed in float32 (the callers pass it). ``_reference`` is in
-``functions.attention.scaled_dot_product``.
+Inside, all arrays have four axes: (batch, heads, length, features), or (batch, heads, queries, keys) for the weights.
+The plain form is ``_reference`` in ``functions.attention.scaled_dot_product``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy
+
+from minichainer.kernels._dispatch import kernel
+from minichainer.utils.array import sum_to
 
 _BLOCK_BYTES = 1 << 18
 _BLOCK_BYTES_ON_GPU = 1 << 28
@@ -23,15 +26,17 @@ _SMALL = 16.0
 _COPY_FROM = 16
 
 
-class Weighting(NamedTuple):
-    """How scores become weights.
+class Saved(NamedTuple):
+    """What the gradient needs of each row: what was subtracted from its scores, and the sum of their exponentials."""
 
-    Args:
-        scale: factor of the products of queries and keys.
-        causal: query i takes part in keys up to i only.
-        mask: None, or a bool array (True: takes part) or one added to the scores; its axes are those of the weights
-            or of size 1.
-        drop: None, or factors of the weights, an array of their shape.
+    top: Any
+    total: Any
+
+
+class _Weighting(NamedTuple):
+    """How scores become weights: the factor of the products, whether later keys are left out, and two arrays.
+
+    ``mask`` and ``drop`` are as in :func:`attend`, with four axes.
     """
 
     scale: float
@@ -40,26 +45,91 @@ class Weighting(NamedTuple):
     drop: Any
 
 
-class Saved(NamedTuple):
-    """What the gradient needs of each row: what was subtracted from its scores, and the sum of their exponentials."""
-
-    top: Any
-    total: Any
-
-
-def attend(xp: Any, q: Any, k: Any, v: Any, weighting: Weighting) -> tuple[Any, Saved]:
+@kernel(widens=True)
+def attend(xp: Any, q: Any, k: Any, v: Any, mask: Any, drop: Any, scale: float, causal: bool) -> tuple[Any, Saved]:
     """Means of the values, weighted by the softmax of the scores; zeros for a query that takes part in no key.
 
     Args:
         xp: numpy or cupy.
-        q: queries (B, H, L, E).
-        k: keys (B, H, S, E).
-        v: values (B, H, S, F).
-        weighting: how scores become weights.
+        q: queries (..., L, E).
+        k: keys (..., S, E), with the same leading axes.
+        v: values (..., S, F), likewise.
+        mask: None, or a bool array (True: takes part) or one added to the scores; broadcast to (..., L, S).
+        drop: None, or factors of the weights, an array (..., L, S).
+        scale: factor of the products of queries and keys.
+        causal: query i takes part in keys up to i only.
 
     Returns:
-        Array (B, H, L, F), laid out like ``q``, and what :func:`attend_gradients` needs.
+        Array (..., L, F), laid out like ``q``, and what :func:`attend_gradients` needs.
     """
+    y, saved = _attend(xp, *map(_with_four_axes, (q, k, v)), _weighting(xp, q, mask, drop, scale, causal))
+    return _with_lead_of(y, q), saved
+
+
+@kernel(widens=True)
+def attend_gradients(
+    xp: Any,
+    gy: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any,
+    drop: Any,
+    scale: float,
+    causal: bool,
+    saved: Saved,
+    of_mask: bool,
+) -> tuple[Any, ...]:
+    """Gradients of :func:`attend`: those of queries, keys and values, and of an added mask if it is wanted.
+
+    Args:
+        xp: numpy or cupy.
+        gy: upstream gradient (..., L, F).
+        q: as in :func:`attend`.
+        k: as in :func:`attend`.
+        v: as in :func:`attend`.
+        mask: as in :func:`attend`.
+        drop: as in :func:`attend`.
+        scale: as in :func:`attend`.
+        causal: as in :func:`attend`.
+        saved: what :func:`attend` has returned.
+        of_mask: whether the gradient of the mask is wanted.
+    """
+    weighting = _weighting(xp, q, mask, drop, scale, causal)
+    *found, of_scores = _attend_gradients(xp, *map(_with_four_axes, (gy, q, k, v)), weighting, saved, of_mask)
+    gradients = tuple([_with_lead_of(gx, x) for gx, x in zip(found, (q, k, v), strict=True)])
+    if not of_mask:
+        return gradients
+    return (*gradients, sum_to(of_scores.reshape(*q.shape[:-1], k.shape[-2]), mask.shape))
+
+
+def _weighting(xp: Any, q: Any, mask: Any, drop: Any, scale: float, causal: bool) -> _Weighting:
+    if mask is not None:
+        mask = _with_four_axes(_aligned(xp, mask, q.shape[:-2]))
+    return _Weighting(scale, causal, mask, None if drop is None else _with_four_axes(drop))
+
+
+def _aligned(xp: Any, mask: Any, lead: tuple[int, ...]) -> Any:
+    """A mask with as many axes as the weights; with all of its leading axes in full where they will be merged."""
+    mask = mask.reshape((1,) * (len(lead) + 2 - mask.ndim) + mask.shape)
+    return mask if len(lead) <= 2 else xp.broadcast_to(mask, (*lead, *mask.shape[-2:]))
+
+
+def _with_four_axes(x: Any) -> Any:
+    """Leading axes made two; a view except of odd layouts with more than two."""
+    if x.ndim == 4:
+        return x
+    if x.ndim < 4:
+        return x[(None,) * (4 - x.ndim)]
+    return x.reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
+
+
+def _with_lead_of(y: Any, x: Any) -> Any:
+    """The reverse of :func:`_with_four_axes` for an array that shares the leading axes of ``x``."""
+    return y if x.ndim == 4 else y.reshape(*x.shape[:-2], *y.shape[-2:])
+
+
+def _attend(xp: Any, q: Any, k: Any, v: Any, weighting: _Weighting) -> tuple[Any, Saved]:
     y = xp.empty_like(q, shape=(*q.shape[:3], v.shape[3]))
     top, total = xp.empty((*q.shape[:3], 1), q.dtype), xp.empty((*q.shape[:3], 1), q.dtype)
     if not k.shape[2]:
@@ -67,7 +137,7 @@ def attend(xp: Any, q: Any, k: Any, v: Any, weighting: Weighting) -> tuple[Any, 
     ones = xp.ones((k.shape[2], 1), q.dtype)
     for keys, rows, both in _blocks(xp, q, k, weighting.causal):
         scores = _by_transposed(xp, q[rows] * q.dtype.type(weighting.scale), k[keys])
-        small = xp is numpy and not _adds(weighting.mask) and _are_small(scores)
+        small = not _adds(weighting.mask) and _are_small(xp, scores)
         _mask(xp, scores, weighting, both)
         top[rows] = 0 if small else _subtract_largest(xp, scores)
         xp.exp(scores, out=scores)
@@ -80,24 +150,10 @@ def attend(xp: Any, q: Any, k: Any, v: Any, weighting: Weighting) -> tuple[Any, 
     return y, Saved(top, total)
 
 
-def attend_gradients(
-    xp: Any, gy: Any, q: Any, k: Any, v: Any, weighting: Weighting, saved: Saved, of_scores: bool
+def _attend_gradients(
+    xp: Any, gy: Any, q: Any, k: Any, v: Any, weighting: _Weighting, saved: Saved, of_scores: bool
 ) -> tuple[Any, Any, Any, Any]:
-    """Gradients of :func:`attend`.
-
-    Args:
-        xp: numpy or cupy.
-        gy: upstream gradient (B, H, L, F).
-        q: as in :func:`attend`.
-        k: as in :func:`attend`.
-        v: as in :func:`attend`.
-        weighting: as in :func:`attend`.
-        saved: what :func:`attend` has returned.
-        of_scores: whether the gradient of the scores is wanted as a whole.
-
-    Returns:
-        Gradients of queries, keys, values, and scores (B, H, L, S) (None if not wanted).
-    """
+    """Gradients of queries, keys, values, and scores (B, H, L, S) (None if not wanted)."""
     gq, gk, gv = xp.empty_like(q), xp.zeros_like(k), xp.zeros_like(v)
     gscores = xp.zeros((*q.shape[:3], k.shape[2]), q.dtype) if of_scores else None
     scale = q.dtype.type(weighting.scale)
@@ -108,8 +164,7 @@ def attend_gradients(
         scaled = q[rows] * scale
         e = _by_transposed(xp, scaled, k[keys])
         _mask(xp, e, weighting, both)
-        if xp is not numpy or saved.top[rows].any():
-            e -= saved.top[rows]
+        _subtract(xp, e, saved.top[rows])
         xp.exp(e, out=e)  # the weights times their total; the gradient is divided by it instead
         g = gy[rows] / saved.total[rows]
         ge = _by_transposed(xp, g, v[keys])
@@ -134,8 +189,7 @@ _Place = tuple[slice, ...]
 def _blocks(xp: Any, q: Any, k: Any, causal: bool) -> Iterator[tuple[_Place, _Place, _Place]]:
     """Places of keys, queries and weights that fill about one block; keys that come too late are left out."""
     batch, heads, length = q.shape[:3]
-    limit = _BLOCK_BYTES if xp is numpy else _BLOCK_BYTES_ON_GPU
-    lines = max(1, limit // max(1, k.shape[2] * q.dtype.itemsize))
+    lines = max(1, _block_bytes(xp) // max(1, k.shape[2] * q.dtype.itemsize))
     step_h = max(1, lines // max(1, length))
     step_b = max(1, step_h // max(1, heads))
     if not k.shape[2]:
@@ -147,23 +201,60 @@ def _blocks(xp: Any, q: Any, k: Any, causal: bool) -> Iterator[tuple[_Place, _Pl
                 yield (b, h, keys), (b, h, rows), (b, h, rows, keys)
 
 
+@kernel
+def _block_bytes(xp: Any) -> int:
+    return _BLOCK_BYTES_ON_GPU
+
+
+@_block_bytes.on('numpy')
+def _block_bytes_numpy(xp: Any) -> int:
+    return _BLOCK_BYTES
+
+
 def _ranges(size: int, step: int) -> list[slice]:
     return [slice(i, min(i + step, size)) for i in range(0, size, step)]
 
 
+@kernel
 def _by_transposed(xp: Any, a: Any, b: Any) -> Any:
-    """``a`` times ``b`` transposed; small products in BLAS gain more from its copy than that costs."""
+    """``a`` times ``b`` transposed."""
+    return xp.matmul(a, b.swapaxes(-1, -2))
+
+
+@_by_transposed.on('numpy')
+def _by_transposed_numpy(xp: Any, a: Any, b: Any) -> Any:
+    """Small products in BLAS gain more from a copy of the transposed matrix than it costs."""
     b = b.swapaxes(-1, -2)
-    return xp.matmul(a, numpy.ascontiguousarray(b) if xp is numpy and a.shape[-2] >= _COPY_FROM else b)
+    return numpy.matmul(a, numpy.ascontiguousarray(b) if a.shape[-2] >= _COPY_FROM else b)
 
 
 def _adds(mask: Any) -> bool:
     return mask is not None and mask.dtype.kind != 'b'
 
 
-def _are_small(scores: Any) -> bool:
-    """Whether exponentials of the scores are safe as they are: finding the largest of each row takes longer."""
+@kernel
+def _are_small(xp: Any, scores: Any) -> bool:
+    """Whether exponentials of the scores are safe as they are; a GPU would have to be waited for."""
+    return False
+
+
+@_are_small.on('numpy')
+def _are_small_numpy(xp: Any, scores: Any) -> bool:
+    """Finding the smallest and the largest of all takes less time than the largest of each row."""
     return bool(scores.size) and scores.min() >= -_SMALL and scores.max() <= _SMALL
+
+
+@kernel
+def _subtract(xp: Any, scores: Any, top: Any) -> None:
+    """Subtracts a number from each row, in place."""
+    scores -= top
+
+
+@_subtract.on('numpy')
+def _subtract_numpy(xp: Any, scores: Any, top: Any) -> None:
+    """Most often they are all 0."""
+    if top.any():
+        scores -= top
 
 
 def _subtract_largest(xp: Any, scores: Any) -> Any:
@@ -174,7 +265,7 @@ def _subtract_largest(xp: Any, scores: Any) -> Any:
     return largest
 
 
-def _mask(xp: Any, scores: Any, weighting: Weighting, place: _Place) -> None:
+def _mask(xp: Any, scores: Any, weighting: _Weighting, place: _Place) -> None:
     """Adds to scores, in place, minus infinity where a query does not take part, or the additive mask."""
     mask, dtype = weighting.mask, scores.dtype
     minus_infinity = dtype.type(-numpy.inf)

@@ -1,4 +1,4 @@
-"""Limits and remainders of NumPy arrays: what has a slow way in NumPy when arrays are large.
+"""Limits and remainders, which NumPy computes slowly for large arrays.
 
 A million elements of float32: ``maximum`` against a number takes 0.4 ms, ``clip`` 0.2; ``fmod`` divides element by
 element, 16 ms, where quotient, rounding and product take 5. On small arrays ``clip`` is the slower one.
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.blocks import in_blocks
 
 _MANY = 4096
@@ -17,37 +18,50 @@ _MANY = 4096
 _EXACT_QUOTIENT = 2.0**28
 
 
+@kernel
 def above(xp: Any, x: Any, low: Any) -> Any:
     """``maximum(x, low)`` for a 0-d array of the same dtype; NaN stays NaN."""
-    if xp is not numpy or x.size < _MANY:
-        return xp.maximum(x, low)
-    return numpy.clip(x, low, numpy.inf)  # with None it would be maximum
+    return xp.maximum(x, low)
 
 
+@above.on('numpy', declines=True)
+def _above_numpy(xp: Any, x: Any, low: Any) -> Any:
+    return DECLINED if x.size < _MANY else numpy.clip(x, low, numpy.inf)  # with None it would be maximum
+
+
+@kernel
 def below(xp: Any, x: Any, high: Any) -> Any:
     """``minimum(x, high)``, likewise."""
-    if xp is not numpy or x.size < _MANY:
-        return xp.minimum(x, high)
-    return numpy.clip(x, -numpy.inf, high)
+    return xp.minimum(x, high)
 
 
+@below.on('numpy', declines=True)
+def _below_numpy(xp: Any, x: Any, high: Any) -> Any:
+    return DECLINED if x.size < _MANY else numpy.clip(x, -numpy.inf, high)
+
+
+@kernel
 def between(xp: Any, x: Any, low: Any, high: Any) -> Any:
     """``minimum(maximum(x, low), high)``, likewise."""
-    if xp is not numpy or x.size < _MANY:
-        return xp.minimum(xp.maximum(x, low), high)
-    return numpy.clip(x, low, high)
+    return xp.minimum(xp.maximum(x, low), high)
 
 
-def fmod(x: Any, divisor: Any) -> Any:
-    """``fmod(x, divisor)`` of two NumPy arrays."""
+@between.on('numpy', declines=True)
+def _between_numpy(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    return DECLINED if x.size < _MANY else numpy.clip(x, low, high)
+
+
+@kernel
+def fmod(xp: Any, x: Any, divisor: Any) -> Any:
+    """The remainder with the sign of the dividend."""
+    return xp.fmod(x, divisor)
+
+
+@fmod.on('numpy', declines=True)
+def _fmod_numpy(xp: Any, x: Any, divisor: Any) -> Any:
     if x.dtype.char != 'f' or x.size < _MANY or getattr(divisor, 'shape', ()) != x.shape:
-        return fmod_reference(x, divisor)
+        return DECLINED
     return in_blocks(_fmod, x, divisor).astype('f', copy=False)
-
-
-def fmod_reference(x: Any, divisor: Any) -> Any:
-    """The plain form of :func:`fmod`."""
-    return numpy.fmod(x, divisor)
 
 
 def _fmod(x: Any, divisor: Any) -> Any:

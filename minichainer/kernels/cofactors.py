@@ -8,18 +8,36 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 
-def cofactors(xp: Any, a: Any) -> Any:
+from minichainer.kernels._dispatch import kernel
+
+
+@kernel(widens=True)
+def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
     """The determinant of each matrix without one row and column, with its sign, in place of each element.
+
+    They are the determinant times the transposed inverse, and what its limit is where there is no inverse.
 
     Args:
         xp: numpy or cupy.
-        a: float32 or float64 array ``(..., n, n)`` of finite numbers.
+        a: float array ``(..., n, n)``.
+        determinant: its determinants ``(...)``.
     """
+    try:
+        y = determinant[..., None, None] * xp.linalg.inv(a).swapaxes(-1, -2)
+    except numpy.linalg.LinAlgError:
+        return singular_cofactors(xp, a)
+    return y if xp.isfinite(y).all() or not xp.isfinite(a).all() else singular_cofactors(xp, a)
+
+
+def singular_cofactors(xp: Any, a: Any) -> Any:
+    """The same for matrices of any rank, of finite numbers."""
     u, s, v, sign = _factors(xp, a)
     return (u * (_products_of_others(xp, s) * sign)[..., None, :]) @ v
 
 
+@kernel(widens=True)
 def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
     """The derivative of the cofactors in the direction of ``step``, which is a matrix, or several, like ``a``."""
     u, s, v, sign = _factors(xp, a)

@@ -6,20 +6,21 @@ lie in memory with the channels last, so that a block of patches is a matrix of 
 a megabyte are multiplied at a time. Images of up to three channels have short rows; their patches are laid out the
 other way round.
 
-Sums of float16 are computed in float32. Each kernel has its plain form beside it, as documentation and as the
-oracle of its test.
+float16 is computed in float32. Each kernel has its plain form beside it, as documentation and as the oracle of its
+test.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 
 from minichainer.kernels import depthwise, winograd
+from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
 
 _BLOCK_BYTES = 1 << 20
@@ -29,6 +30,7 @@ _FEW_CHANNELS = 3
 _FLIP_UP_TO = 1.5
 
 
+@kernel(widens=True)
 def convolve(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     """Convolution (cross-correlation, as usual in neural networks).
 
@@ -42,32 +44,50 @@ def convolve(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, O, *out_size) of ``x``'s dtype; its layout in memory is unspecified.
     """
-    if depthwise.applies(xp, geometry, x.shape[1]):
-        y = depthwise.convolve(_rows(xp, x), _wide(W), geometry)
-    else:
-        y = _products(xp, x, W, geometry)
-    if b is not None:
-        _add_to_channels(xp, y, b)
-    return _channels_second(y.astype(x.dtype, copy=False))
+    return _with_bias(xp, _products(xp, x, W, geometry), b)
 
 
+@convolve.on('numpy', declines=True)
+def _convolve_channels(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
+    if not depthwise.applies(geometry, x.shape[1]):
+        return DECLINED
+    return _with_bias(xp, depthwise.convolve(_rows(xp, x), W, geometry), b)
+
+
+@kernel
 def _products(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     """The convolution as products of patches with filters, (N, *out_size, O)."""
-    if winograd.applies(xp, geometry, x.shape[1], len(W)):
-        return winograd.convolve(_rows(xp, x), _wide(W), geometry)
     images = _spread_out(xp, x, geometry)
     matrix = _as_matrices(W, geometry, images.dtype)
     y = xp.empty((len(x), *geometry.out_size, len(W)), images.dtype)
     patches = _Patches(xp, images, geometry)
     for place in patches.blocks():
-        part = _grouped(y[place], geometry.groups)
-        if geometry.groups == 1 and xp is numpy:
-            numpy.matmul(patches.columns(place), matrix, out=part)
-        else:
-            part[...] = xp.matmul(patches.columns(place), matrix)
+        _write_product(xp, patches.columns(place), matrix, _grouped(y[place], geometry.groups))
     return y
 
 
+@_products.on('numpy', declines=True)
+def _products_of_tiles(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
+    if not winograd.applies(geometry, x.shape[1], len(W)):
+        return DECLINED
+    return winograd.convolve(_rows(xp, x), W, geometry)
+
+
+@kernel
+def _write_product(xp: Any, left: Any, right: Any, out: Any) -> None:
+    """Writes a product of matrices (groups, ...)."""
+    out[...] = xp.matmul(left, right)
+
+
+@_write_product.on('numpy')
+def _write_product_numpy(xp: Any, left: Any, right: Any, out: Any) -> None:
+    if len(left) == 1:  # contiguous
+        numpy.matmul(left, right, out=out)
+    else:
+        out[...] = numpy.matmul(left, right)
+
+
+@kernel(widens=True)
 def data_gradient(xp: Any, gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     """The transpose of :func:`convolve` as a map of images: its data gradient, and the transposed convolution.
 
@@ -81,15 +101,18 @@ def data_gradient(xp: Any, gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, C, *in_size) of ``gy``'s dtype; its layout in memory is unspecified.
     """
-    if depthwise.applies(xp, geometry, geometry.groups * W.shape[1]):
-        gx = depthwise.data_gradient(_rows(xp, gy), _wide(W), geometry)
-    elif _flipping_pays(geometry):
-        gx = _products(xp, gy, _flipped(xp, W, geometry), flipped_geometry(geometry))
+    if _flipping_pays(geometry):
+        gx = _products(xp, gy, _flipped(W, geometry), flipped_geometry(geometry))
     else:
         gx = _added_products(xp, gy, W, geometry)
-    if b is not None:
-        _add_to_channels(xp, gx, b)
-    return _channels_second(gx.astype(gy.dtype, copy=False))
+    return _with_bias(xp, gx, b)
+
+
+@data_gradient.on('numpy', declines=True)
+def _data_gradient_of_channels(xp: Any, gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
+    if not depthwise.applies(geometry, geometry.groups * W.shape[1]):
+        return DECLINED
+    return _with_bias(xp, depthwise.data_gradient(_rows(xp, gy), W, geometry), b)
 
 
 def _added_products(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
@@ -106,6 +129,7 @@ def _added_products(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     return unfit(xp, span, geometry, first=1)
 
 
+@kernel(widens=True)
 def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     """The transpose of :func:`convolve` as a map of filters.
 
@@ -118,11 +142,6 @@ def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     Returns:
         C-contiguous array (O, C / groups, *ksize) of ``x``'s dtype.
     """
-    if depthwise.applies(xp, geometry, x.shape[1]):
-        filters = depthwise.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry)
-        return xp.ascontiguousarray(filters.astype(x.dtype, copy=False))
-    if winograd.applies(xp, geometry, x.shape[1], gy.shape[1]):
-        return winograd.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry).astype(x.dtype, copy=False)
     images, rows = _spread_out(xp, x, geometry), _rows(xp, gy)
     groups, channels, o = geometry.groups, x.shape[1], gy.shape[1]
     count = math.prod(geometry.ksize) * (channels // groups)
@@ -132,17 +151,48 @@ def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
         total += xp.matmul(patches.columns(place).transpose(0, 2, 1), _grouped(rows[place], groups))
     taps = total.reshape(groups, *geometry.ksize, channels // groups, o // groups)
     filters = taps.transpose(0, -1, -2, *range(1, 1 + len(geometry.ksize)))
-    filters = filters.reshape(o, channels // groups, *geometry.ksize)
-    return xp.ascontiguousarray(filters.astype(x.dtype, copy=False))
+    return xp.ascontiguousarray(filters.reshape(o, channels // groups, *geometry.ksize))
 
 
+@filter_gradient.on('numpy', declines=True)
+def _filter_gradient_numpy(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
+    if depthwise.applies(geometry, x.shape[1]):
+        return numpy.ascontiguousarray(depthwise.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry))
+    if winograd.applies(geometry, x.shape[1], gy.shape[1]):
+        return winograd.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry)
+    return DECLINED
+
+
+@kernel(widens=True)
 def sum_of_channels(xp: Any, x: Any) -> Any:
     """The sum over all axes but the second; in NumPy as a product with ones, which is faster.
 
     ``_reference`` is ``x.sum(axis=(0, 2, ...))``.
     """
-    rows = _rows(xp, x).reshape(-1, x.shape[1]) if x.size else xp.zeros((1, x.shape[1]), 'f')
-    return xp.ones(len(rows), rows.dtype).dot(rows).astype(x.dtype, copy=False)
+    rows = _rows(xp, x).reshape(-1, x.shape[1]) if x.size else xp.zeros((1, x.shape[1]), x.dtype)
+    return xp.ones(len(rows), rows.dtype).dot(rows)
+
+
+@kernel
+def _block_bytes(xp: Any) -> int:
+    return _BLOCK_BYTES_ON_GPU
+
+
+@_block_bytes.on('numpy')
+def _block_bytes_numpy(xp: Any) -> int:
+    return _BLOCK_BYTES
+
+
+@kernel
+def _product(xp: Any, left: Any, right: Any, buffer: Callable[[], Any]) -> Any:
+    """A product of matrices; ``buffer`` gives memory that it may be written to."""
+    return xp.matmul(left, right)
+
+
+@_product.on('numpy')
+def _product_in_buffer(xp: Any, left: Any, right: Any, buffer: Callable[[], Any]) -> Any:
+    """New memory would take longer than the product."""
+    return numpy.matmul(left, right, out=buffer())
 
 
 class _Patches:
@@ -161,9 +211,8 @@ class _Patches:
     def blocks(self) -> Iterator[tuple[slice, ...]]:
         """Ranges of images, and of the first axis of windows, whose patches fill about one block."""
         size, n = self.geometry.out_size, len(self.images)
-        limit = _BLOCK_BYTES if self.xp is numpy else _BLOCK_BYTES_ON_GPU
         bytes_each = max(1, self.elements * self.geometry.groups * self.images.dtype.itemsize)
-        windows = max(1, limit // bytes_each)
+        windows = max(1, _block_bytes(self.xp) // bytes_each)
         per_image, per_line = math.prod(size), math.prod(size[1:])
         if windows >= per_image or not size:
             step = max(1, windows // max(1, per_image))
@@ -222,10 +271,7 @@ class _Patches:
         return taps if self.windows_last else self.xp.ascontiguousarray(taps.swapaxes(2, 3))
 
     def _product(self, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
-        """A matrix product; in NumPy in memory that is used again: new memory would take longer than the product."""
-        if self.xp is not numpy:
-            return self.xp.matmul(left, right)
-        return numpy.matmul(left, right, out=self._buffer(math.prod(shape)).reshape(shape))
+        return _product(self.xp, left, right, lambda: self._buffer(math.prod(shape)).reshape(shape))
 
     def _memory_order(self, ndim: int) -> list[int]:
         """Axes of a window view (n, *out, *k, groups, channels) in the order that the columns have in memory."""
@@ -274,6 +320,13 @@ def _add_to_channels(xp: Any, y: Any, b: Any) -> None:
         y += b
 
 
+def _with_bias(xp: Any, y: Any, b: Any) -> Any:
+    """Images (N, *size, C) as (N, C, *size), with a number added to each channel where ``b`` is not None."""
+    if b is not None:
+        _add_to_channels(xp, y, b)
+    return _channels_second(y)
+
+
 def _channels_last(x: Any) -> Any:
     return x.transpose(0, *range(2, x.ndim), 1)
 
@@ -282,13 +335,9 @@ def _channels_second(x: Any) -> Any:
     return x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1))
 
 
-def _wide(x: Any) -> Any:
-    return x.astype('f') if x.dtype.char == 'e' else x
-
-
 def _spread_out(xp: Any, x: Any, geometry: Geometry) -> Any:
     """Images (N, *span, C) with their padding, laid out in memory as their patches need it."""
-    images = _channels_last(_wide(x))
+    images = _channels_last(x)
     if images.shape[-1] <= _FEW_CHANNELS:
         return fit(xp, images, geometry, 0, first=1)
     return fit(xp, xp.ascontiguousarray(images), geometry, 0, first=1)
@@ -296,7 +345,7 @@ def _spread_out(xp: Any, x: Any, geometry: Geometry) -> Any:
 
 def _rows(xp: Any, gy: Any) -> Any:
     """Images (N, *size, O), contiguous."""
-    return xp.ascontiguousarray(_channels_last(_wide(gy)))
+    return xp.ascontiguousarray(_channels_last(gy))
 
 
 def _grouped(rows: Any, groups: int) -> Any:
@@ -320,7 +369,7 @@ def _flipping_pays(geometry: Geometry) -> bool:
     return all(s == 1 for s in geometry.stride) and work <= _FLIP_UP_TO * math.prod(geometry.out_size)
 
 
-def _flipped(xp: Any, W: Any, geometry: Geometry) -> Any:
+def _flipped(W: Any, geometry: Geometry) -> Any:
     """The filters turned around, with the roles of their channels exchanged."""
     groups = geometry.groups
     o, channels, *ksize = W.shape

@@ -21,9 +21,9 @@ from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
 _IMAGES = 32
 
 
-def applies(xp: Any, geometry: Geometry, channels: int) -> bool:
+def applies(geometry: Geometry, channels: int) -> bool:
     """Whether these kernels are for a convolution of so many channels."""
-    return xp is numpy and geometry.groups == channels > 1 and len(geometry.ksize) > 0 and 0 not in geometry.ksize
+    return geometry.groups == channels > 1 and len(geometry.ksize) > 0 and 0 not in geometry.ksize
 
 
 def convolve(images: Any, W: Any, geometry: Geometry) -> Any:
@@ -78,9 +78,11 @@ class _Lines:
         channels, width = images.shape[-1], geometry.out_size[-1]
         out, taps = list(range(1, n)), list(range(n, 2 * n))
         self.together = stride[-1] == channels * channel
-        rest = ([width * channels], [channel], [2 * n]) if self.together else (
-            [width, channels], [stride[-1], channel], [2 * n, 2 * n + 1]
-        )  # fmt: skip
+        rest = (
+            ([width * channels], [channel], [2 * n])
+            if self.together
+            else ([width, channels], [stride[-1], channel], [2 * n, 2 * n + 1])
+        )
         shape = (len(images), *geometry.out_size[:-1], *geometry.ksize, *rest[0])
         self.view = as_strided(images, shape, (batch, *stride[:-1], *dilate, *rest[1]), writeable=False)
         self.axes = [0, *out, *taps, *rest[2]]

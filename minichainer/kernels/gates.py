@@ -1,4 +1,4 @@
-"""Gated and limited units on NumPy arrays, with few temporaries: each costs as much as a step of arithmetic."""
+"""Gated and limited units, on NumPy arrays with few temporaries: each costs as much as a step of arithmetic."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy
 
 from minichainer.kernels import bounds
+from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.precision import in_float32
 from minichainer.kernels.selection import masked
 
 #: From how many elements on the exponential of -x is the faster form, though its overflow has to be silenced.
@@ -21,21 +23,21 @@ _MISH_TOP = 40
 _MISH_BOTTOM = 1000
 
 
-def sigmoid(x: Any) -> Any:
+@kernel
+def sigmoid(xp: Any, x: Any) -> Any:
     r""":math:`1 / (1 + e^{-x})` of a float array, precise to the last digits where it is tiny too."""
+    return (1 / (1 + xp.exp(-in_float32(x)))).astype(x.dtype, copy=False)
+
+
+@sigmoid.on('numpy')
+def _sigmoid_numpy(xp: Any, x: Any) -> Any:
     top = _tops.get(x.dtype)
     if top is None:
-        return sigmoid(x.astype('f')).astype(x.dtype)
+        return _sigmoid_numpy(xp, x.astype('f')).astype(x.dtype)
     if x.size >= _MANY:
         return _sigmoid_of_many(x)
     exponential = numpy.exp(numpy.minimum(x, top))
     return numpy.divide(exponential, numpy.add(exponential, _ones[x.dtype]))
-
-
-def sigmoid_reference(x: Any) -> Any:
-    """The plain form of :func:`sigmoid`."""
-    with numpy.errstate(over='ignore'):
-        return 1 / (1 + numpy.exp(-x))
 
 
 def _sigmoid_of_many(x: Any) -> Any:
@@ -47,8 +49,10 @@ def _sigmoid_of_many(x: Any) -> Any:
     return numpy.divide(one, y, out=y)
 
 
+@kernel
 def sigmoid_slope(xp: Any, x: Any) -> Any:
     r""":math:`\sigma(x) \sigma(-x)`, the derivative of the sigmoid, precise where it is tiny too."""
+    x = in_float32(x)
     y = xp.asarray(xp.absolute(x))
     xp.negative(y, out=y)
     xp.exp(y, out=y)
@@ -58,22 +62,20 @@ def sigmoid_slope(xp: Any, x: Any) -> Any:
     return y
 
 
-def silu(x: Any) -> Any:
-    r""":math:`x \sigma(x)` of a float32 or float64 array."""
-    gate = numpy.asarray(sigmoid(x))
+@kernel
+def silu(xp: Any, x: Any) -> Any:
+    r""":math:`x \sigma(x)` of a float array."""
+    x = in_float32(x)
+    gate = xp.asarray(sigmoid(xp, x))
     gate *= x
     return gate
 
 
-def silu_reference(x: Any) -> Any:
-    """The plain form of :func:`silu`."""
-    return x * sigmoid_reference(x)
-
-
-def silu_gradient(gy: Any, x: Any, y: Any) -> Any:
+@kernel
+def silu_gradient(xp: Any, gy: Any, x: Any, y: Any) -> Any:
     """The upstream gradient times the derivative ``s + y (1 - s)``, in which ``s`` is the sigmoid of ``x``."""
-    gate = numpy.asarray(sigmoid(x))
-    other = numpy.asarray(1 - gate)
+    gate = xp.asarray(sigmoid(xp, x))
+    other = xp.asarray(1 - gate)
     other *= y
     gate += other
     gate *= gy
@@ -91,21 +93,20 @@ def _mish_terms(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     return exponential, above, xp.asarray(above + 2)
 
 
+@kernel
 def mish(xp: Any, x: Any) -> Any:
-    r""":math:`x \tanh(\log(1 + e^x))` of a float32 or float64 array."""
+    r""":math:`x \tanh(\log(1 + e^x))` of a float array."""
+    x = in_float32(x)
     _, gate, below = _mish_terms(xp, x)
     gate /= below
     gate *= x
     return gate
 
 
-def mish_reference(x: Any) -> Any:
-    """The plain form of :func:`mish`."""
-    return x * numpy.tanh(numpy.logaddexp(0, x))
-
-
+@kernel
 def mish_gradient(xp: Any, gy: Any, x: Any) -> Any:
     r"""The upstream gradient times the derivative :math:`n / (n + 2) + 4 x e (e + 1) / (n + 2)^2`."""
+    x = in_float32(x)
     slope, gate, below = _mish_terms(xp, x)
     gate /= below
     other = xp.asarray(slope + 1)
@@ -119,8 +120,16 @@ def mish_gradient(xp: Any, gy: Any, x: Any) -> Any:
     return gate
 
 
-def scaled_inside(gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
+@kernel
+def scaled_inside(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
     """``gy * factor`` where ``x`` lies between the limits, else 0, also where ``gy`` is infinite."""
+    return xp.where((x > low) & (x < high), gy * factor, xp.zeros((), gy.dtype))
+
+
+@scaled_inside.on('numpy', declines=True)
+def _scaled_inside_numpy(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
+    if gy.dtype != x.dtype:
+        return DECLINED
     inside = numpy.asarray(x > low)
     inside &= x < high
     gx = numpy.asarray(masked(numpy, gy, inside))

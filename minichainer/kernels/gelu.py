@@ -1,11 +1,9 @@
-r"""Gaussian error linear unit of float32 arrays on a CPU, in blocks that stay in the cache.
+r"""Gaussian error linear unit, on float32 NumPy arrays in blocks that stay in the cache.
 
-Both forms are :math:`x\,\sigma(x\,r(x^2))` with the logistic function :math:`\sigma`: the tanh form by definition,
-with a polynomial r of degree 1; the exact one with a rational r, fitted so that the result is off by less than
-1.2e-7 (half a unit in the last place of results about 1). That is 20 passes over a block, and 7 times as fast as
+There both forms are :math:`x\,\sigma(x\,r(x^2))` with the logistic function :math:`\sigma`: the tanh form by
+definition, with a polynomial r of degree 1; the exact one with a rational r, fitted so that the result is off by less
+than 1.2e-7 (half a unit in the last place of results about 1). That is 20 passes over a block, and 7 times as fast as
 SciPy's error function.
-
-``_reference`` of both is in ``functions.activation.gelu``.
 """
 
 from __future__ import annotations
@@ -15,6 +13,14 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels import bounds, gates
+from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels._scipy import special
+
+#: The share of what is less than -40 is 0, and of what is more 1; 0 times infinity would be NaN.
+FAR = 40.0
+#: Constants of the tanh form, and the peak of the normal density.
+SLOPE, CUBIC, PEAK = math.sqrt(2 / math.pi), 0.044715, 1 / math.sqrt(2 * math.pi)
 _BLOCK = 1 << 15
 
 
@@ -31,19 +37,31 @@ _TANH = _constants([-_SLOPE * _CUBIC, -_SLOPE])
 _TANH_DERIVATIVE = _constants([3 * _SLOPE * _CUBIC, _SLOPE])
 _ONE, _HALF, _MINUS_HALF, _PEAK = _constants([1.0, 0.5, -0.5, 1 / math.sqrt(2 * math.pi)])
 _LOWEST = -10.0  # below it the result is less than 1e-19, and the exponential of the negative argument overflows
+_ZERO, _HIGHEST_SQUARE = _constants([0.0, _LOWEST**2])
 _TINY = numpy.float32(1e-30)
 
 
-def gelu(x: Any, approximate: str) -> Any:
-    """The unit of each element.
+def argument(x: Any) -> Any:
+    """What the tanh form takes the tanh of; of arrays and Variables."""
+    return (x + x * x * x * CUBIC) * SLOPE
 
-    Args:
-        x: float32 NumPy array of any shape and layout.
-        approximate: ``'none'`` or ``'tanh'``.
 
-    Returns:
-        Array of ``x``'s shape, laid out like it.
-    """
+def slope(x: Any) -> Any:
+    """Twice the derivative of :func:`argument`."""
+    return (1 + 3 * CUBIC * x * x) * (2 * SLOPE)
+
+
+@kernel(widens=True)
+def gelu(xp: Any, x: Any, approximate: str) -> Any:
+    """The unit of each element; ``approximate`` is ``'none'`` or ``'tanh'``."""
+    near = xp.maximum(x, -FAR)
+    return near * (special(xp).ndtr(near) if approximate == 'none' else gates.sigmoid(xp, 2 * argument(near)))
+
+
+@gelu.on('numpy', declines=True)
+def _gelu_numpy(xp: Any, x: Any, approximate: str) -> Any:
+    if x.dtype.char != 'f':
+        return DECLINED
     flat = _Flat(x)
     (xs,) = flat.rows(x)
     ys = numpy.empty_like(xs)
@@ -69,18 +87,22 @@ def gelu(x: Any, approximate: str) -> Any:
     return flat.shaped(ys)
 
 
-def gelu_gradient(gy: Any, x: Any, y: Any, approximate: str) -> Any:
-    r"""The upstream gradient times the derivative, in which :math:`\sigma` is taken from :math:`y = x \sigma`.
+@kernel(widens=True)
+def gelu_gradient(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
+    """The upstream gradient times the derivative; ``y`` is what :func:`gelu` gave."""
+    limit = xp.asarray(FAR, x.dtype)
+    near = bounds.between(xp, x, -limit, limit)
+    if approximate == 'none':
+        return gy * (special(xp).ndtr(near) + near * xp.exp(-0.5 * near * near) * PEAK)
+    twice = 2 * argument(near)
+    return gy * (gates.sigmoid(xp, twice) + near * gates.sigmoid_slope(xp, twice) * slope(near))
 
-    Args:
-        gy: float32 NumPy array.
-        x: float32 NumPy array of the same shape.
-        y: what :func:`gelu` gave.
-        approximate: as in :func:`gelu`.
 
-    Returns:
-        Array of ``x``'s shape, laid out like it.
-    """
+@gelu_gradient.on('numpy', declines=True)
+def _gelu_gradient_numpy(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
+    # The logistic function is taken from y = x sigma.
+    if x.dtype.char != 'f':
+        return DECLINED
     flat = _Flat(x)
     rows = flat.rows(gy, x, y)
     found = numpy.empty_like(rows[1])
@@ -114,6 +136,7 @@ def _exact_term(x: Any, y: Any, share: Any, term: Any, spare: Any) -> None:
 def _tanh_term(x: Any, y: Any, share: Any, term: Any, spare: Any) -> None:
     r"""Fills ``term`` with :math:`y (1 - \sigma)` times the derivative of :math:`\sigma`'s argument."""
     numpy.multiply(x, x, out=spare)
+    spare.clip(_ZERO, _HIGHEST_SQUARE, out=spare)  # beyond, it overflows, though what it multiplies is 0
     _polynomial(_TANH_DERIVATIVE, spare, term)
     numpy.subtract(_ONE, share, out=spare)
     spare *= y

@@ -1,8 +1,7 @@
-"""Statistics of channels, and what is scaled and shifted by them: arrays in, arrays out.
+"""Batch normalization: statistics of channels, and what is scaled and shifted by them; arrays in, arrays out.
 
-Channels are what batch normalization has statistics of; their elements may lie in memory in any order. All goes
-through the array in pieces that fit into a processor's cache, so that several simple passes cost one way through
-memory.
+Channels are what batch normalization has statistics of; their elements may lie in memory in any order. The array is
+treated in pieces that fit into a processor's cache, so that several simple passes read it from memory once.
 """
 
 from __future__ import annotations
@@ -13,6 +12,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy
+
+from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.precision import in_float32
 
 #: Elements of a piece, which fits into a processor's cache, and elements that rows of channels are widened to:
 #: NumPy's inner loops cost as much to begin as 100 elements, and sums over fewer rows are more precise.
@@ -66,19 +68,14 @@ class Channels(NamedTuple):
             return values[:, None]
         return values if self.fold == 1 else values[None].repeat(self.fold, axis=0).reshape(-1)
 
-    def pieces(self, xp: Any, laid: Any) -> Iterator[slice]:
-        """Slices of what is laid that fit into the cache; on a GPU there is one piece."""
-        rows, step = len(laid), _step(xp, laid)
-        return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
-
     def shifted(self, xp: Any, laid: Any, shift: Any) -> Iterator[tuple[slice, Any]]:
         """The pieces, and the array less ``shift`` (one number per channel, or None) there, until the next one."""
         if shift is None:
-            yield from ((piece, laid[piece]) for piece in self.pieces(xp, laid))
+            yield from ((piece, laid[piece]) for piece in pieces(xp, laid))
             return
         offset = self.spread(shift.astype(laid.dtype, copy=False))
-        scratch = xp.empty((min(_step(xp, laid), len(laid)), *laid.shape[1:]), laid.dtype)
-        for piece in self.pieces(xp, laid):
+        scratch = xp.empty((min(rows_at_a_time(xp, laid), len(laid)), *laid.shape[1:]), laid.dtype)
+        for piece in pieces(xp, laid):
             yield piece, xp.subtract(laid[piece], offset, out=scratch[: piece.stop - piece.start])
 
     def sums(self, xp: Any, laid: Any) -> Any:
@@ -99,10 +96,22 @@ class Channels(NamedTuple):
         return sums.reshape(self.fold, self.channels).sum(axis=0, dtype='d')
 
 
-def _step(xp: Any, laid: Any) -> int:
-    """Number of rows of a piece."""
-    rows = max(len(laid), 1)
-    return max(1, PIECE * rows // max(laid.size, 1)) if xp is numpy else rows
+@kernel
+def rows_at_a_time(xp: Any, x: Any) -> int:
+    """Along its first axis, how much of an array is treated at a time: all of it."""
+    return max(len(x), 1)
+
+
+@rows_at_a_time.on('numpy')
+def _rows_that_fit(xp: Any, x: Any) -> int:
+    """As much as fits into the cache."""
+    return max(1, PIECE * max(len(x), 1) // max(x.size, 1))
+
+
+def pieces(xp: Any, x: Any) -> Iterator[slice]:
+    """Slices along the first axis of what is treated at a time."""
+    rows, step = len(x), rows_at_a_time(xp, x)
+    return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
 
 
 class Moments(NamedTuple):
@@ -119,11 +128,6 @@ class Moments(NamedTuple):
     def true_mean(self) -> Any:
         """The mean of the elements."""
         return self.mean if self.shift is None else self.mean + self.shift
-
-
-def wide(x: Any) -> Any:
-    """float16 as float32, all else as it is: what is computed in."""
-    return x.astype('f') if x.dtype.char == 'e' else x
 
 
 def channels_of(x: Any, axis: tuple[int, ...]) -> Channels:
@@ -192,6 +196,136 @@ def _plain_moments(xp: Any, laid: Any, channels: Channels, shift: Any) -> tuple[
     return mean, xp.maximum(squares / size - mean * mean, 0)
 
 
+class Statistics(NamedTuple):
+    """What batch normalization knows of an array."""
+
+    channels: Channels
+    moments: Moments
+
+
+def statistics(xp: Any, x: Any, axes: tuple[int, ...]) -> Statistics:
+    """Mean and variance of each channel, computed in float32 at least; ``axes`` as in :func:`channels_of`."""
+    channels = channels_of(x, axes)
+    return Statistics(channels, moments(xp, in_float32(channels.lay(x)), channels))
+
+
+def normalize(xp: Any, x: Any, gamma: Any, beta: Any, known: Statistics, eps: float) -> Any:
+    """Batch normalization.
+
+    Args:
+        xp: numpy or cupy.
+        x: float array.
+        gamma: one number for each channel.
+        beta: likewise.
+        known: what :func:`statistics` gives.
+        eps: added to the variance.
+
+    Returns:
+        Array of x's shape, dtype and layout.
+    """
+    channels, (shift, mean, var) = known
+    scale = gamma.reshape(-1) * (var + eps) ** -0.5
+    laid = in_float32(channels.lay(x))
+    y = scale_channels(xp, laid, channels, shift, scale, beta.reshape(-1) - mean * scale)
+    return channels.unlay(y).astype(x.dtype, copy=False)
+
+
+def normalize_gradients(
+    xp: Any, gy: Any, x: Any, gamma: Any, known: Statistics, eps: float, of_x: bool
+) -> tuple[Any, Any, Any]:
+    """Gradients of :func:`normalize`: those of x (None if not wanted), gamma and beta.
+
+    Args:
+        xp: numpy or cupy.
+        gy: upstream gradient.
+        x: as in :func:`normalize`.
+        gamma: as in :func:`normalize`.
+        known: as in :func:`normalize`.
+        eps: as in :func:`normalize`.
+        of_x: whether the gradient of x is wanted.
+    """
+    channels, moments = known
+    laid, g, gx = in_float32(channels.lay(x)), in_float32(channels.lay(gy)), None
+    inv_std = (moments.var + eps) ** -0.5
+    if of_x:
+        scale = gamma.reshape(-1).astype('d', copy=False)
+        gx, ggamma, gbeta = batch_norm_gradient(xp, g, laid, channels, moments, inv_std, scale)
+        gx = channels.unlay(gx).astype(x.dtype, copy=False)
+    else:
+        gbeta, product = sums_with(xp, g, laid, channels, moments.shift)
+        ggamma = (product - moments.mean * gbeta) * inv_std
+    return gx, ggamma.reshape(gamma.shape), gbeta.reshape(gamma.shape)
+
+
+def normalize_by(
+    xp: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any, axes: tuple[int, ...], eps: float
+) -> Any:
+    """Batch normalization with given statistics.
+
+    Args:
+        xp: numpy or cupy.
+        x: float array.
+        gamma: one number for each channel.
+        beta: likewise.
+        mean: likewise.
+        var: likewise.
+        axes: as in :func:`channels_of`.
+        eps: added to the variance.
+
+    Returns:
+        Array of x's shape, dtype and layout.
+    """
+    channels = channels_of(x, axes)
+    gamma, beta, mean, var = (v.reshape(-1).astype('d') for v in (gamma, beta, mean, var))
+    laid = in_float32(channels.lay(x))
+    scale, shift = gamma * (var + eps) ** -0.5, mean.astype(laid.dtype)
+    y = scale_channels(xp, laid, channels, shift, scale, beta + (shift - mean) * scale)
+    return channels.unlay(y).astype(x.dtype, copy=False)
+
+
+def normalize_by_gradients(
+    xp: Any, gy: Any, x: Any, gamma: Any, mean: Any, var: Any, axes: tuple[int, ...], eps: float, wanted: Any
+) -> list[Any]:
+    """Gradients of :func:`normalize_by`: those of x, gamma, beta, mean and variance, None for what is not wanted.
+
+    Args:
+        xp: numpy or cupy.
+        gy: upstream gradient.
+        x: as in :func:`normalize_by`.
+        gamma: as in :func:`normalize_by`.
+        mean: as in :func:`normalize_by`.
+        var: as in :func:`normalize_by`.
+        axes: as in :func:`normalize_by`.
+        eps: as in :func:`normalize_by`.
+        wanted: whether the gradient of x is wanted, and those of the others.
+    """
+    channels, shape = channels_of(x, axes), gamma.shape
+    gamma, mean, var = (v.reshape(-1).astype('d') for v in (gamma, mean, var))
+    g, inv_std = in_float32(channels.lay(gy)), (var + eps) ** -0.5
+    found: list[Any] = [None] * 5
+    if wanted[0]:
+        gx = g * channels.spread((gamma * inv_std).astype(g.dtype))
+        found[0] = channels.unlay(gx).astype(x.dtype, copy=False)
+    if any(wanted[1:]):
+        laid = in_float32(channels.lay(x))
+        shift = mean.astype(laid.dtype)
+        gbeta, product = sums_with(xp, g, laid, channels, shift)
+        product = product + (shift - mean) * gbeta
+        sums = product * inv_std, gbeta, -gamma * inv_std * gbeta, -0.5 * gamma * inv_std**3 * product
+        found[1:] = [v.reshape(shape) for v in sums]
+    return found
+
+
+def renormalization(
+    xp: Any, moments: Moments, running_mean: Any, running_var: Any, rmax: float, dmax: float, eps: float
+) -> tuple[Any, Any]:
+    """The corrections r and d of batch renormalization for each channel, float64."""
+    mean, var = (v.reshape(-1).astype('d') for v in (running_mean, running_var))
+    running_std = xp.sqrt(var + eps)
+    r = xp.clip(xp.sqrt(moments.var + eps) / running_std, 1.0 / rmax, rmax)
+    return r, xp.clip((moments.true_mean - mean) / running_std, -dmax, dmax)
+
+
 def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: Any, bias: Any) -> Any:
     """``(x - shift) * scale + bias`` with one number per channel each; ``shift`` may be None.
 
@@ -209,7 +343,7 @@ def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: An
     y = xp.empty(laid.shape, laid.dtype)
     scale, bias = (channels.spread(v.astype(laid.dtype)) for v in (scale, bias))
     offset = None if shift is None else channels.spread(shift.astype(laid.dtype))
-    for piece in channels.pieces(xp, laid):
+    for piece in pieces(xp, laid):
         out = y[piece]
         x = laid[piece] if offset is None else xp.subtract(laid[piece], offset, out=out)
         xp.multiply(x, scale, out=out)
@@ -253,7 +387,7 @@ def combine_channels(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any,
     y = xp.empty(laid.shape, laid.dtype)
     a, b, c = (channels.spread(v.astype(laid.dtype)) for v in (a, b, c))
     offset = None if shift is None else channels.spread(shift.astype(laid.dtype))
-    for piece in channels.pieces(xp, laid):
+    for piece in pieces(xp, laid):
         out = y[piece]
         x = laid[piece] if offset is None else xp.subtract(laid[piece], offset, out=out)
         xp.multiply(x, b, out=out)

@@ -1,8 +1,7 @@
 """Patches of images: cutting images to what windows meet, and convolution with filters of each window's own.
 
 Images are (N, C, *in_size), patches (N, C, *ksize, *out_size). ``local_convolve``, ``local_data_gradient`` and
-``local_filter_gradient`` are each other's gradients, like the kernels of convolution. Sums of float16 are computed in
-float32.
+``local_filter_gradient`` are each other's gradients, like the kernels of convolution. float16 is computed in float32.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels._dispatch import kernel
 from minichainer.kernels._windows import Geometry, fit, unfit
 
 _EVERY: Any = (slice(None), slice(None))
@@ -35,6 +35,7 @@ def patches(xp: Any, x: Any, geometry: Geometry) -> Any:
     return result
 
 
+@kernel(widens=True)
 def add_patches(xp: Any, patches: Any, geometry: Geometry) -> Any:
     """Adds patches up to images; the transpose of :func:`patches`.
 
@@ -46,13 +47,13 @@ def add_patches(xp: Any, patches: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, C, *in_size).
     """
-    wide = _wide(patches)
-    span = xp.zeros((*wide.shape[:2], *geometry.span), wide.dtype)
+    span = xp.zeros((*patches.shape[:2], *geometry.span), patches.dtype)
     for tap, slices in geometry.taps():
-        span[_EVERY + slices] += wide[_EVERY + tap]
-    return unfit(xp, span, geometry).astype(patches.dtype, copy=False)
+        span[_EVERY + slices] += patches[_EVERY + tap]
+    return unfit(xp, span, geometry)
 
 
+@kernel(widens=True)
 def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     """Convolution with filters of each place's own.
 
@@ -65,30 +66,28 @@ def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, O, *out_size).
     """
-    columns = _columns(xp, _wide(x), geometry)
-    y = xp.matmul(columns, _filters(_wide(W), geometry).transpose(0, 2, 1))
-    return _images(y, geometry.out_size).astype(x.dtype, copy=False)
+    columns = _columns(xp, x, geometry)
+    y = xp.matmul(columns, _filters(W, geometry).transpose(0, 2, 1))
+    return _images(y, geometry.out_size)
 
 
+@kernel(widens=True)
 def local_data_gradient(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     """The transpose of :func:`local_convolve` as a map of images: (N, C, *in_size) from (N, O, *out_size)."""
-    columns = xp.matmul(_places(_wide(gy)), _filters(_wide(W), geometry))
+    columns = xp.matmul(_places(gy), _filters(W, geometry))
     n = len(geometry.ksize)
     parted = columns.reshape(*geometry.out_size, len(gy), W.shape[n + 1], *geometry.ksize)
     axes = (n, n + 1, *range(n + 2, 2 * n + 2), *range(n))
-    return add_patches(xp, parted.transpose(axes), geometry).astype(gy.dtype, copy=False)
+    return add_patches(xp, parted.transpose(axes), geometry)
 
 
+@kernel(widens=True)
 def local_filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     """The transpose of :func:`local_convolve` as a map of filters: (O, *out_size, C, *ksize), C-contiguous."""
-    rows = _places(_wide(gy)).transpose(0, 2, 1)
-    gW = xp.matmul(rows, _columns(xp, _wide(x), geometry)).transpose(1, 0, 2)
+    rows = _places(gy).transpose(0, 2, 1)
+    gW = xp.matmul(rows, _columns(xp, x, geometry)).transpose(1, 0, 2)
     gW = gW.reshape(gy.shape[1], *geometry.out_size, x.shape[1], *geometry.ksize)
-    return xp.ascontiguousarray(gW.astype(x.dtype, copy=False))
-
-
-def _wide(x: Any) -> Any:
-    return x.astype('f') if x.dtype.char == 'e' else x
+    return xp.ascontiguousarray(gW)
 
 
 def _columns(xp: Any, x: Any, geometry: Geometry) -> Any:

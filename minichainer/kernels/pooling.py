@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels._dispatch import kernel
 from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
 
 _EVERY: Any = (slice(None), slice(None))
@@ -101,6 +102,7 @@ def _inside(geometry: Geometry) -> Iterator[Any]:
         yield (at >= 0) & (at < size)
 
 
+@kernel(widens=True)
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     """Adds the value of each window to the element at the window's place; zeros elsewhere.
 
@@ -113,19 +115,19 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, C, *in_size).
     """
-    wide = _laid_out_like(xp, gy.astype('f') if gy.dtype.char == 'e' else gy, places)
-    span = empty_like_layout(xp, wide, (*gy.shape[:2], *geometry.span))
+    gy = _laid_out_like(xp, gy, places)
+    span = empty_like_layout(xp, gy, (*gy.shape[:2], *geometry.span))
     axes = zip(geometry.stride, geometry.ksize, geometry.dilate, strict=True)
     apart = all(s > (k - 1) * d for s, k, d in axes)
     if not apart or geometry.stride != geometry.ksize:
         span[...] = 0
-    bits, of_span = _bits(wide), _bits(span)
+    bits, of_span = _bits(gy), _bits(span)
     for place, (_, slices) in enumerate(geometry.taps()):
         if apart:  # each element is in one window: nothing to add up
             xp.multiply(bits, places == place, out=of_span[_EVERY + slices])
         else:
-            span[_EVERY + slices] += xp.multiply(bits, places == place).view(wide.dtype)
-    return unfit(xp, span, geometry).astype(gy.dtype, copy=False)
+            span[_EVERY + slices] += xp.multiply(bits, places == place).view(gy.dtype)
+    return unfit(xp, span, geometry)
 
 
 def _laid_out_like(xp: Any, x: Any, other: Any) -> Any:
@@ -166,6 +168,7 @@ def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
     return y
 
 
+@kernel(widens=True)
 def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
     """The mean of each window.
 
@@ -178,11 +181,12 @@ def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
     Returns:
         Array (N, C, *out_size).
     """
-    y = _sums(xp, x.astype('f') if x.dtype.char == 'e' else x, geometry)
+    y = sums.generic(xp, x, geometry)
     y *= _weights(xp, geometry, y.dtype, count_padding)
-    return y.astype(x.dtype, copy=False)
+    return y
 
 
+@kernel(widens=True)
 def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> Any:
     """Adds the value of each window, divided by their number, to its elements; the transpose of :func:`means`.
 
@@ -195,11 +199,10 @@ def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> A
     Returns:
         Array (N, C, *in_size).
     """
-    wide = gy.astype('f') if gy.dtype.char == 'e' else gy
-    each = wide * _weights(xp, geometry, wide.dtype, count_padding)
-    return _spread_sums(xp, each, geometry).astype(gy.dtype, copy=False)
+    return spread_sums.generic(xp, gy * _weights(xp, geometry, gy.dtype, count_padding), geometry)
 
 
+@kernel(widens=True)
 def sums(xp: Any, x: Any, geometry: Geometry) -> Any:
     """The sum of each window.
 
@@ -211,9 +214,15 @@ def sums(xp: Any, x: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, C, *out_size).
     """
-    return _sums(xp, x.astype('f') if x.dtype.char == 'e' else x, geometry).astype(x.dtype, copy=False)
+    padded = fit(xp, x, geometry, 0)
+    taps = [padded[_EVERY + slices] for _, slices in geometry.taps()]
+    y = taps[0].copy() if len(taps) == 1 else taps[0] + taps[1]
+    for tap in taps[2:]:
+        y += tap
+    return y
 
 
+@kernel(widens=True)
 def spread_sums(xp: Any, gy: Any, geometry: Geometry) -> Any:
     """Adds the value of each window to all of its elements; the transpose of :func:`sums`.
 
@@ -225,23 +234,10 @@ def spread_sums(xp: Any, gy: Any, geometry: Geometry) -> Any:
     Returns:
         Array (N, C, *in_size).
     """
-    return _spread_sums(xp, gy.astype('f') if gy.dtype.char == 'e' else gy, geometry).astype(gy.dtype, copy=False)
-
-
-def _sums(xp: Any, x: Any, geometry: Geometry) -> Any:
-    padded = fit(xp, x, geometry, 0)
-    taps = [padded[_EVERY + slices] for _, slices in geometry.taps()]
-    y = taps[0].copy() if len(taps) == 1 else taps[0] + taps[1]
-    for tap in taps[2:]:
-        y += tap
-    return y
-
-
-def _spread_sums(xp: Any, each: Any, geometry: Geometry) -> Any:
-    span = empty_like_layout(xp, each, (*each.shape[:2], *geometry.span))
+    span = empty_like_layout(xp, gy, (*gy.shape[:2], *geometry.span))
     span[...] = 0
     for _, slices in geometry.taps():
-        span[_EVERY + slices] += each
+        span[_EVERY + slices] += gy
     return unfit(xp, span, geometry)
 
 

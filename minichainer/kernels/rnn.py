@@ -5,14 +5,19 @@ sequences of the batch. So a layer's product with the inputs is one gemm over al
 is one too; the loop over steps is left with the product with the state and the cell's elementwise part. Whatever of
 the gradient does not depend on later steps is computed for all steps at once, before the loop.
 
-Logistic sigmoids are computed as :math:`\\sigma(z) = (1 + \\tanh(z / 2)) / 2`, so that one call of tanh serves all
-gates; multiplying by 1/2 is exact. Arrays are float32 or float64.
+Logistic sigmoids are :math:`1 / (1 + e^{-z})`, which keeps its digits where it is tiny; ``(1 + tanh(z / 2)) / 2`` is
+exactly 0 below 3e-8. Inside, arrays are float32 or float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy
+
+from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.precision import in_float32
 
 #: First and last row of each step, in the order in which the steps are computed.
 Spans = Sequence[tuple[int, int]]
@@ -80,29 +85,28 @@ class LSTM(Cell):
     def forward(self, xp: Any, z: Any, w: Weights, states: list[Any], y: Any, spans: Spans) -> tuple[Any, ...]:
         h, c = states
         n = h.shape[1]
-        half = z.dtype.type(0.5)
         before_h, before_c, squashed = (xp.empty((len(z), n), z.dtype) for _ in range(3))
         gates, product, new = xp.empty(z.size, z.dtype), xp.empty((len(h), 4 * n), z.dtype), xp.empty_like(h)
         Wh, b = _transposed(w.h), (w.bx + w.bh).reshape(4, 1, n)
-        for begin, end in spans:
-            size = end - begin
-            state, cell, tanh_c = h[:size], c[:size], squashed[begin:end]
-            before_h[begin:end] = state
-            before_c[begin:end] = cell
-            values = _gates_of_step(gates, begin, end, 4, n)
-            xp.dot(before_h[begin:end], Wh, out=product[:size])
-            product[:size] += z[begin:end]
-            xp.add(_by_gate(product[:size], 4), b, out=values)
-            values[:3] *= half
-            xp.tanh(values, out=values)
-            _finish_sigmoids(values[:3], half)
-            o, i, f, g = values
-            xp.multiply(i, g, out=new[:size])
-            cell *= f
-            cell += new[:size]
-            xp.tanh(cell, out=tanh_c)
-            xp.multiply(o, tanh_c, out=state)
-            y[begin:end] = state
+        with numpy.errstate(over='ignore'):  # of exponentials of gates
+            for begin, end in spans:
+                size = end - begin
+                state, cell, tanh_c = h[:size], c[:size], squashed[begin:end]
+                before_h[begin:end] = state
+                before_c[begin:end] = cell
+                values = _gates_of_step(gates, begin, end, 4, n)
+                xp.dot(before_h[begin:end], Wh, out=product[:size])
+                product[:size] += z[begin:end]
+                xp.add(_by_gate(product[:size], 4), b, out=values)
+                o, i, f, g = values
+                _sigmoids(xp, values[:3])
+                xp.tanh(g, out=g)
+                xp.multiply(i, g, out=new[:size])
+                cell *= f
+                cell += new[:size]
+                xp.tanh(cell, out=tanh_c)
+                xp.multiply(o, tanh_c, out=state)
+                y[begin:end] = state
         return before_h, before_c, squashed, gates
 
     def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
@@ -144,31 +148,29 @@ class GRU(Cell):
     def forward(self, xp: Any, z: Any, w: Weights, states: list[Any], y: Any, spans: Spans) -> tuple[Any, ...]:
         (h,) = states
         n = h.shape[1]
-        half = z.dtype.type(0.5)
         before, from_state = (xp.empty((len(z), n), z.dtype) for _ in range(2))
         gates, work, product = (xp.empty(size, z.dtype) for size in (z.size, 3 * h.size, (len(h), 3 * n)))
         Wh, bx, bh = _transposed(w.h), w.bx.reshape(3, 1, n), w.bh.reshape(3, 1, n)
-        for begin, end in spans:
-            size = end - begin
-            state = h[:size]
-            before[begin:end] = state
-            values, of_state = _gates_of_step(gates, begin, end, 3, n), _gates_of_step(work, 0, size, 3, n)
-            xp.dot(before[begin:end], Wh, out=product[:size])
-            xp.add(_by_gate(product[:size], 3), bh, out=of_state)
-            xp.add(_by_gate(z[begin:end], 3), bx, out=values)
-            from_state[begin:end] = of_state[2]
-            r, u, candidate = values
-            values[:2] += of_state[:2]
-            values[:2] *= half
-            xp.tanh(values[:2], out=values[:2])
-            _finish_sigmoids(values[:2], half)
-            of_state[2] *= r
-            candidate += of_state[2]
-            xp.tanh(candidate, out=candidate)
-            state -= candidate
-            state *= u
-            state += candidate
-            y[begin:end] = state
+        with numpy.errstate(over='ignore'):  # of exponentials of gates
+            for begin, end in spans:
+                size = end - begin
+                state = h[:size]
+                before[begin:end] = state
+                values, of_state = _gates_of_step(gates, begin, end, 3, n), _gates_of_step(work, 0, size, 3, n)
+                xp.dot(before[begin:end], Wh, out=product[:size])
+                xp.add(_by_gate(product[:size], 3), bh, out=of_state)
+                xp.add(_by_gate(z[begin:end], 3), bx, out=values)
+                from_state[begin:end] = of_state[2]
+                r, u, candidate = values
+                values[:2] += of_state[:2]
+                _sigmoids(xp, values[:2])
+                of_state[2] *= r
+                candidate += of_state[2]
+                xp.tanh(candidate, out=candidate)
+                state -= candidate
+                state *= u
+                state += candidate
+                y[begin:end] = state
         return before, from_state, gates
 
     def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
@@ -259,9 +261,16 @@ def _transposed(weights: Any) -> Any:
     return weights.T.copy(order='C')
 
 
-def _finish_sigmoids(tanh_of_halves: Any, half: Any) -> None:
-    tanh_of_halves *= half
-    tanh_of_halves += half
+def _sigmoids(xp: Any, z: Any) -> None:
+    """Logistic sigmoids, in place; below -88 (float32) the exponential overflows, and the sigmoid is 0."""
+    xp.negative(z, out=z)
+    _sigmoids_of_negated(xp, z)
+
+
+def _sigmoids_of_negated(xp: Any, z: Any) -> None:
+    xp.exp(z, out=z)
+    z += 1
+    xp.divide(1, z, out=z)
 
 
 def _slopes_of_sigmoids(xp: Any, values: Any, out: Any) -> None:
@@ -330,45 +339,148 @@ def layer_backward(
     return gx, Weights(gz.T.dot(x), ga.T.dot(saved[0]), gbx, gbh)
 
 
+class Layers(NamedTuple):
+    """What :func:`layers_backward` needs: of each layer and direction its weights, input, and what its cell saves."""
+
+    weights: Sequence[Weights]
+    inputs: Sequence[Any]
+    saved: Sequence[Any]
+    sizes: Sequence[int]
+    directions: int
+
+
+def layers_forward(
+    xp: Any, cell: Cell, weights: Sequence[Weights], masks: Any, states: Any, steps: Sequence[Any], directions: int
+) -> tuple[list[Any], Any, Layers]:
+    """Layers above each other, each in one or both directions.
+
+    Args:
+        xp: numpy or cupy.
+        cell: what a step computes.
+        weights: the parameters of each layer and direction.
+        masks: for each of them the factors of its packed inputs, or None.
+        states: arrays ``(layers * directions, batch, units)``.
+        steps: the inputs ``(size, inputs)`` of each step.
+        directions: 1 or 2.
+
+    Returns:
+        The last states, the outputs of the last layer ``(rows, directions * units)``, and what
+        :func:`layers_backward` needs. Arrays of float16 are computed, and returned, in float32.
+    """
+    last = [xp.array(in_float32(s), order='C') for s in states]
+    units, sizes = last[0].shape[2], [len(step) for step in steps]
+    y = xp.concatenate(steps) if steps else xp.empty((0, weights[0].x.shape[1]))
+    y = y.astype(last[0].dtype, copy=False)
+    inputs, saved = [], []
+    for begin in range(0, len(weights), directions):
+        x, y = y, xp.empty((len(y), directions * units), y.dtype)
+        for direction in range(directions):
+            at = begin + direction
+            inputs.append(x if masks[at] is None else x * masks[at])
+            part = y[:, direction * units : (direction + 1) * units]
+            first, spans = [s[at] for s in last], spans_of(sizes, direction == 1)
+            saved.append(layer_forward(xp, cell, weights[at], inputs[at], first, part, spans))
+    return last, y, Layers(weights, inputs, saved, sizes, directions)
+
+
+def layers_backward(
+    xp: Any, cell: Cell, layers: Layers, masks: Any, gstates: Any, gsteps: Any, wanted: tuple[bool, bool]
+) -> tuple[list[Any], list[Weights | None], Any]:
+    """Gradients of :func:`layers_forward`.
+
+    Args:
+        xp: numpy or cupy.
+        cell: what a step computes.
+        layers: what :func:`layers_forward` gives.
+        masks: as in :func:`layers_forward`.
+        gstates: gradients of the last states.
+        gsteps: those of the outputs at each step.
+        wanted: whether the gradients of the inputs, and those of the parameters, are wanted.
+
+    Returns:
+        Gradients of the states, of the parameters of each layer and direction, and of the packed inputs.
+    """
+    dtype, units = layers.weights[0].x.dtype, gstates[0].shape[2]
+    gstates = [xp.array(g, dtype=dtype, order='C') for g in gstates]
+    gy = xp.concatenate(gsteps) if gsteps else xp.zeros((0, layers.directions * units))
+    gy = gy.astype(dtype, copy=False)
+    gradients: list[Any] = [None] * len(layers.weights)
+    for begin in reversed(range(0, len(gradients), layers.directions)):
+        gx: Any = None
+        for direction in reversed(range(layers.directions)):
+            at = begin + direction
+            part = gy[:, direction * units : (direction + 1) * units]
+            found, gradients[at] = layer_backward(
+                xp,
+                cell,
+                layers.weights[at],
+                layers.inputs[at],
+                layers.saved[at],
+                part,
+                [g[at] for g in gstates],
+                spans_of(layers.sizes, direction == 1),
+                (begin > 0 or wanted[0], wanted[1]),
+            )
+            if found is not None and masks[at] is not None:
+                found *= masks[at]
+            gx = found if gx is None else gx + found
+        gy = gx
+    return gstates, gradients, gy
+
+
 # --- cells on their own ---------------------------------------------------------------------------------------------
-def gated_sum(xp: Any, z: Any, cells: Sequence[Any], inputs: int) -> tuple[Any, Any, tuple[Any, ...]]:
+def gated_sum(xp: Any, gates: Sequence[Any], cells: Sequence[Any], inputs: int) -> tuple[Any, Any, tuple[Any, ...]]:
     r"""The cell :math:`c = \sum_k \sigma(z_k) u_k,\; h = \sigma(z_o) \tanh c`.
 
     The :math:`u_k` are :math:`\tanh a_j` for each new input, then the previous cells.
 
     Args:
         xp: numpy or cupy.
-        z: gates ``(K + 1 + inputs, ...)``: :math:`z_1 \dots z_K, z_o`, then :math:`a_1, \dots`; overwritten.
+        gates: arrays of one shape: :math:`z_1 \dots z_K, z_o`, then :math:`a_1, \dots`.
         cells: previous cells, ``K - inputs`` arrays.
         inputs: number of new inputs.
 
     Returns:
-        c, h, and what :func:`gated_sum_backward` needs.
+        c, h, and what :func:`gated_sum_backward` needs; computed in float32 at least.
     """
-    last = inputs + len(cells)
-    half = z.dtype.type(0.5)
-    z[: last + 1] *= half
-    xp.tanh(z, out=z)
-    _finish_sigmoids(z[: last + 1], half)
+    last, cells = inputs + len(cells), [in_float32(c) for c in cells]
+    z = xp.empty((len(gates), *gates[0].shape), cells[0].dtype)
+    for k, gate in enumerate(gates):
+        if k <= last:
+            xp.negative(gate, out=z[k])
+        else:
+            xp.tanh(gate, out=z[k])
+    with numpy.errstate(over='ignore'):
+        _sigmoids_of_negated(xp, z[: last + 1])
     terms = [*z[last + 1 :], *cells]
     c = z[0] * terms[0]
-    for gate, term in zip(z[1:last], terms[1:], strict=True):
-        c += gate * term
+    for k in range(1, last):
+        c += z[k] * terms[k]
     squashed = xp.tanh(c)
     return c, z[last] * squashed, (z, terms, squashed)
 
 
+@kernel(widens=True)
 def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tuple[Any, list[Any]]:
-    """Gradients of :func:`gated_sum` for z and for each cell; ``gc`` and ``gh`` are not changed, nor is ``saved``."""
+    """Gradients of :func:`gated_sum` for the gates, stacked, and for each cell; ``saved`` is not changed."""
     z, terms, squashed = saved
     last = len(terms)
     gz = xp.empty_like(z)
-    gates = z[: last + 1]
-    xp.multiply(gates, 1 - gates, out=gz[: last + 1])
-    gc = gc + gh * z[last] * (1 - squashed * squashed)
-    gz[last] *= gh * squashed
-    for k, term in enumerate(terms):
-        gz[k] *= gc * term
-    values = z[last + 1 :]
-    xp.multiply(gc * z[:inputs], 1 - values * values, out=gz[last + 1 :])
-    return gz, [gc * gate for gate in z[inputs:last]]
+    slopes, of_new = gz[: last + 1], gz[last + 1 :]
+    xp.subtract(1, z[: last + 1], out=slopes)
+    slopes *= z[: last + 1]
+    slopes[last] *= gh
+    slopes[last] *= squashed
+    total = squashed * squashed
+    xp.subtract(1, total, out=total)
+    total *= z[last]
+    total *= gh
+    total += gc
+    for slope, term in zip(slopes, terms, strict=False):
+        slope *= total
+        slope *= term
+    xp.multiply(z[last + 1 :], z[last + 1 :], out=of_new)
+    xp.subtract(1, of_new, out=of_new)
+    of_new *= total
+    of_new *= z[:inputs]
+    return gz, [total * gate for gate in z[inputs:last]]

@@ -1,4 +1,4 @@
-"""Running sums and products along an axis of NumPy arrays, forwards or backwards.
+"""Running sums and products along an axis, forwards or, where ``flip``, from the end on; linear recurrences.
 
 NumPy goes along each line of numbers, one addition waiting for the one before: 3.3 ms for a thousand lines of a
 thousand float32, 4.3 backwards. Here the axis comes first in memory, and whole rows are added to each other, 1.3 ms.
@@ -11,59 +11,100 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels._dispatch import DECLINED, kernel
+
 #: From how many elements per row, and in all, whole rows pay.
 _ROW = 256
 _MANY = 1 << 14
 
 
-def by_rows(x: Any, axis: int) -> bool:
-    """Whether :func:`accumulated` and :func:`recurrence` are for that array, and faster than the plain way."""
-    return bool(x.size >= _MANY and x.size >= _ROW * x.shape[axis])
+@kernel(widens=True)
+def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    """Sums of the elements up to each one."""
+    return _flipped(xp.cumsum(_flipped(x, axis, flip), axis=axis), axis, flip)
 
 
-def accumulated(ufunc: Any, x: Any, axis: int, flip: bool) -> Any:
-    """``ufunc.accumulate(x, axis)``; with ``flip`` from the end on.
+@running_sum.on('numpy', declines=True)
+def _running_sum_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    return _by_rows(numpy.add, x, axis, flip)
 
-    Args:
-        ufunc: ``numpy.add`` or ``numpy.multiply``.
-        x: NumPy array of float32 or float64.
-        axis: not negative.
-        flip: from the end on.
+
+@kernel(widens=True)
+def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    """Products of the elements up to each one."""
+    return _flipped(xp.cumprod(_flipped(x, axis, flip), axis=axis), axis, flip)
+
+
+@running_product.on('numpy', declines=True)
+def _running_product_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    return _by_rows(numpy.multiply, x, axis, flip)
+
+
+@kernel(widens=True)
+def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
+    r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`.
+
+    Spans of 1, 2, 4, ... elements are joined: log n steps on whole arrays.
     """
-    if not by_rows(x, axis):
-        return accumulated_reference(ufunc, x, axis, flip)
-    rows = _rows(x, axis)
-    order = rows[::-1] if flip else rows
-    for before, row in zip(order[:-1], order[1:], strict=True):
-        ufunc(before, row, out=row)
-    return numpy.moveaxis(rows, 0, axis)
+    s, factor = (_flipped(x, axis, flip).copy() for x in (g, a))
+    step = 1
+    while step < s.shape[axis]:
+        late, early = along(axis, slice(step, None)), along(axis, slice(None, -step))
+        s[late] += factor[late] * s[early]
+        factor[late] = factor[late] * factor[early]
+        step *= 2
+    return _flipped(s, axis, flip)
 
 
-def accumulated_reference(ufunc: Any, x: Any, axis: int, flip: bool) -> Any:
-    """The plain form of :func:`accumulated`."""
-    if not flip:
-        return ufunc.accumulate(x, axis)
-    return numpy.flip(ufunc.accumulate(numpy.flip(x, axis), axis), axis)
-
-
-def recurrence(g: Any, a: Any, axis: int, flip: bool) -> Any:
-    r""":math:`s_i = g_i + a_i s_{i-1}` along an axis; with ``flip`` from the end on.
-
-    Args:
-        g: NumPy array of float32 or float64 for which :func:`by_rows` is true.
-        a: array of the same shape and dtype.
-        axis: not negative.
-        flip: from the end on.
-    """
+@recurrence.on('numpy', declines=True)
+def _recurrence_numpy(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
+    if not has_long_rows(g, axis):
+        return DECLINED
     rows, factors = _rows(g, axis), _rows(a, axis)
-    if flip:
-        order, factors = rows[::-1], factors[::-1]
-    else:
-        order = rows
+    order = rows[::-1] if flip else rows
+    factors = factors[::-1] if flip else factors
     product = numpy.empty_like(rows[0])
     for before, row, factor in zip(order[:-1], order[1:], factors[1:], strict=True):
         numpy.multiply(before, factor, out=product)
         row += product
+    return numpy.moveaxis(rows, 0, axis)
+
+
+@kernel
+def quotient_is_precise(xp: Any, x: Any, y: Any) -> bool:
+    """Whether the product ``y`` of elements of ``x`` may be divided by each: not known without waiting for a GPU."""
+    return False
+
+
+@quotient_is_precise.on('numpy')
+def _quotient_is_precise_numpy(xp: Any, x: Any, y: Any) -> bool:
+    if y.dtype.char not in 'fd' or not x.size:
+        return False
+    size, limits = numpy.absolute(y), numpy.finfo(y.dtype)
+    return bool(limits.tiny / limits.eps <= size.min() and size.max() <= limits.max and x.all())
+
+
+def along(axis: int, part: slice) -> tuple[Any, ...]:
+    """The index of a part of an axis."""
+    return (*[slice(None)] * axis, part)
+
+
+def _flipped(x: Any, axis: int, flip: bool) -> Any:
+    return x[along(axis, slice(None, None, -1))] if flip else x
+
+
+def has_long_rows(x: Any, axis: int) -> bool:
+    """Whether whole rows are faster for an array."""
+    return bool(x.size >= _MANY and x.size >= _ROW * x.shape[axis])
+
+
+def _by_rows(ufunc: Any, x: Any, axis: int, flip: bool) -> Any:
+    if not has_long_rows(x, axis):
+        return DECLINED
+    rows = _rows(x, axis)
+    order = rows[::-1] if flip else rows
+    for before, row in zip(order[:-1], order[1:], strict=True):
+        ufunc(before, row, out=row)
     return numpy.moveaxis(rows, 0, axis)
 
 

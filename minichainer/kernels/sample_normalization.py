@@ -1,27 +1,24 @@
-"""Normalization of each sample for itself: of the rows of a matrix, and of groups of channels.
+"""Normalization of each sample for itself: of the rows of a matrix, of groups of channels, and of vectors.
 
-As in :mod:`~minichainer.kernels.normalization`, all goes through the array in pieces that fit into a cache.
+As in :mod:`~minichainer.kernels.normalization`, arrays are treated in pieces that fit into a cache. Parameters may
+have another float dtype than the array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import Any, NamedTuple
 
 import numpy
 
 from minichainer.kernels import normalization
+from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.normalization import pieces
+from minichainer.kernels.precision import in_float32
 
 #: Where what is left of the mean of a row after its subtraction, by rounding, is that part of the variance, squared,
 #: it is subtracted too.
 _TINY = 1e-12
-
-
-def _pieces(xp: Any, x: Any) -> Iterator[slice]:
-    """Slices of samples that fit into the cache; on a GPU there is one."""
-    count = len(x)
-    step = max(1, normalization.PIECE * count // max(x.size, 1)) if xp is numpy else max(count, 1)
-    return (slice(begin, begin + step) for begin in range(0, count, step))
 
 
 class RowMoments(NamedTuple):
@@ -40,20 +37,22 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
 
     Args:
         xp: numpy or cupy.
-        x: float32 or float64 array (N, D), C-contiguous.
-        gamma: array (D,) of x's dtype.
-        beta: array (D,) of x's dtype; None: nothing is added, and no mean subtracted, so that the variance is the
+        x: float array (N, D).
+        gamma: float array (D,).
+        beta: float array (D,); None: nothing is added, and no mean subtracted, so that the variance is the
             mean of squares.
         eps: added to the variance.
 
     Returns:
-        Array (N, D), and the statistics.
+        Array (N, D) of x's dtype, and the statistics.
     """
+    dtype, x = x.dtype, _contiguous(in_float32(x))
+    gamma, beta = (None if v is None else v.astype(x.dtype, copy=False) for v in (gamma, beta))
     size = max(x.shape[1], 1)
     over = xp.full(x.shape[1], 1.0 / size, x.dtype)
     mean = None if beta is None else x @ over
     y, rest, inv_std = xp.empty(x.shape, x.dtype), None, xp.empty(len(x), x.dtype)
-    for piece in _pieces(xp, x):
+    for piece in pieces(xp, x):
         out = y[piece]
         centre = x[piece] if mean is None else xp.subtract(x[piece], mean[piece, None], out=out)
         var = _products_of_rows(xp, centre) / size
@@ -69,7 +68,7 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
         xp.multiply(centre, _outer(inv_std[piece], gamma), out=out)
         if beta is not None:
             out += beta
-    return y, RowMoments(mean, rest, inv_std)
+    return y.astype(dtype, copy=False), RowMoments(mean, rest, inv_std)
 
 
 def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> tuple[Any, Any, Any]:
@@ -84,12 +83,14 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
         moments: what :func:`normalize_rows` gives.
 
     Returns:
-        Gradients of x, gamma and beta, of x's dtype.
+        Gradients of x, gamma and beta.
     """
+    x = _contiguous(in_float32(x))
+    g, gamma = (v.astype(x.dtype, copy=False) for v in (g, gamma))
     mean, rest, inv_std = moments
     over = gamma / max(x.shape[1], 1)
     gx, ggamma = xp.empty(x.shape, x.dtype), xp.zeros(x.shape[1])
-    for piece in _pieces(xp, x):
+    for piece in pieces(xp, x):
         centre = x[piece].copy() if mean is None else x[piece] - mean[piece, None]
         if rest is not None:
             centre -= rest[piece, None]
@@ -189,7 +190,7 @@ def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps
     n, channels = len(x), len(gamma)
     moments = GroupMoments(*[xp.zeros((n, groups.groups), dtype) for dtype in (x.dtype.char, 'd', 'd')])
     y = xp.empty(x.shape, x.dtype)
-    for piece in _pieces(xp, x):
+    for piece in pieces(xp, x):
         part, out = x[piece], y[piece]
         mean, var = _group_moments(xp, part, groups, channels)
         if (mean * mean > normalization.FAR**2 * var).any():
@@ -230,7 +231,7 @@ def groups_gradient(
     channels = len(gamma)
     size = max(x.size // max(len(x) * groups.groups, 1), 1)
     gx, ggamma, gbeta = xp.empty(x.shape, x.dtype), xp.zeros(channels), xp.zeros(channels)
-    for piece in _pieces(xp, x):
+    for piece in pieces(xp, x):
         part, out = x[piece], gx[piece]
         shift, mean, inv = [groups.to_channels(xp, v[piece], channels) for v in moments]
         if shift.any():
@@ -246,6 +247,88 @@ def groups_gradient(
         out += c
         out += g[piece] * a
     return gx, ggamma, gbeta
+
+
+# --- images ---------------------------------------------------------------------------------------------------------
+def normalize_images(xp: Any, x: Any, gamma: Any, beta: Any, groups: int, eps: float) -> tuple[Any, GroupMoments]:
+    """:func:`normalize_groups` of an array (N, C, ...) of any dtype and layout.
+
+    Args:
+        xp: numpy or cupy.
+        x: float array (N, C, ...).
+        gamma: float array (C,).
+        beta: float array (C,).
+        groups: their number.
+        eps: added to the variance.
+
+    Returns:
+        Array of x's shape and dtype, and the statistics.
+    """
+    last = _channels_are_last(x)
+    laid = _lay(in_float32(x), last)
+    y, moments = normalize_groups(xp, laid, Groups(groups, last), gamma.astype('d'), beta.astype('d'), eps)
+    return _unlay(y, x.shape, last).astype(x.dtype, copy=False), moments
+
+
+def images_gradient(xp: Any, g: Any, x: Any, gamma: Any, groups: int, moments: GroupMoments) -> tuple[Any, Any, Any]:
+    """Gradients of :func:`normalize_images` with respect to x, gamma and beta.
+
+    Args:
+        xp: numpy or cupy.
+        g: gradient of the result, like x.
+        x: as in :func:`normalize_images`.
+        gamma: as in :func:`normalize_images`.
+        groups: as in :func:`normalize_images`.
+        moments: what :func:`normalize_images` gives.
+    """
+    last = _channels_are_last(x)
+    laid, g = _lay(in_float32(x), last), _lay(in_float32(g), last)
+    gx, ggamma, gbeta = groups_gradient(xp, g, laid, Groups(groups, last), gamma.astype('d'), moments)
+    return _unlay(gx, x.shape, last).astype(x.dtype, copy=False), ggamma, gbeta
+
+
+def _contiguous(x: Any) -> Any:
+    return x if x.flags.c_contiguous else x.copy(order='C')
+
+
+def _channels_are_last(x: Any) -> bool:
+    """Whether channels are to be treated as the last axis in memory; so are those of (N, C)."""
+    if x.ndim == 2:
+        return True
+    return not x.flags.c_contiguous and x.transpose(0, *range(2, x.ndim), 1).flags.c_contiguous
+
+
+def _lay(x: Any, last: bool) -> Any:
+    """An array (N, C, ...) as (N, C, S), or (N, S, C) where channels are last; C-contiguous."""
+    n, c = x.shape[:2]
+    size = math.prod(x.shape[2:])
+    if last:
+        return _contiguous(x.transpose(0, *range(2, x.ndim), 1).reshape(n, size, c))
+    return _contiguous(x.reshape(n, c, size))
+
+
+def _unlay(y: Any, shape: tuple[int, ...], last: bool) -> Any:
+    """The inverse of :func:`_lay`."""
+    if not last:
+        return y.reshape(shape)
+    return y.reshape(shape[0], *shape[2:], shape[1]).transpose(0, len(shape) - 1, *range(1, len(shape) - 1))
+
+
+# --- vectors --------------------------------------------------------------------------------------------------------
+def lengths(xp: Any, x: Any, axis: tuple[int, ...]) -> Any:
+    """Euclidean lengths along axes, which stay; scaled so that squares do not overflow."""
+    if not x.size:
+        return xp.zeros([1 if i in axis else size for i, size in enumerate(x.shape)], x.dtype)
+    top = abs(x).max(axis=axis, keepdims=True)
+    top = xp.where((top > 0) & xp.isfinite(top), top, xp.ones_like(top))
+    scaled = x / top
+    return xp.sqrt((scaled * scaled).sum(axis=axis, keepdims=True)) * top
+
+
+@kernel(widens=True)
+def unit_vectors(xp: Any, x: Any, eps: float, axis: tuple[int, ...]) -> Any:
+    """Vectors along axes over their lengths plus eps."""
+    return x / (lengths(xp, x, axis) + eps)
 
 
 # --- the plain form ------------------------------------------------------------------------------------------------

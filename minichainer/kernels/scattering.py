@@ -1,7 +1,7 @@
-"""Sums of rows by number, the gradient of picking rows: arrays in, arrays out.
+"""Sums of rows by number, the gradient of picking rows.
 
 NumPy's ``add.at`` goes element by element: 15 ms for a thousand rows of a thousand float32. A sparse matrix of ones,
-one per row that came, adds whole rows, which takes 0.5 ms.
+one per row of the gradient, adds whole rows, which takes 0.5 ms.
 """
 
 from __future__ import annotations
@@ -11,35 +11,52 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels._dispatch import DECLINED, kernel
+
 #: From how many elements on a sparse matrix, 25 microseconds to make, pays.
 _MANY = 1 << 10
 
 
-def scattered(x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+@kernel
+def scattered(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Zeros of a shape to which ``x`` is added at ``slices``; what is named several times gets the sum.
 
     Args:
-        x: NumPy array of the shape of ``zeros(shape)[slices]``.
-        slices: an index of NumPy arrays.
+        xp: numpy or cupy.
+        x: array of the shape of ``zeros(shape)[slices]``.
+        slices: an index of arrays and slices.
         shape: shape of the result.
     """
+    result = xp.zeros(shape, x.dtype)
+    xp.add.at(result, slices, x)
+    return result
+
+
+@scattered.on('numpy', declines=True)
+def _scattered_numpy(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     axis = _axis_of_numbers(slices) if x.size >= _MANY and x.dtype.char in 'fd' else None
     if axis is None:
-        return scattered_reference(x, slices, shape)
+        return DECLINED
     numbers = numpy.asarray(slices[axis])
     lead, tail = shape[:axis], shape[axis + 1 :]
     rows = numpy.moveaxis(x.reshape(math.prod(lead), numbers.size, math.prod(tail)), 1, 0)
-    total = sums_of_rows(rows.reshape(numbers.size, -1), numbers.reshape(-1), shape[axis])
+    total = sums_of_rows(xp, rows.reshape(numbers.size, -1), numbers.reshape(-1), shape[axis])
     if total.shape == shape:
         return total  # no view: a gradient would be copied
     return numpy.moveaxis(total.reshape(shape[axis], *lead, *tail), 0, axis)
 
 
-def scattered_reference(x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """The plain form of :func:`scattered`."""
-    result = numpy.zeros(shape, x.dtype)
-    numpy.add.at(result, slices, x)
+@kernel
+def added_at(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
+    """A copy of ``a`` to which ``b`` is added at ``slices``."""
+    result = a.copy()
+    xp.add.at(result, slices, b)
     return result
+
+
+@added_at.on('numpy', declines=True)
+def _added_at_numpy(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
+    return a + scattered(xp, b, slices, a.shape) if b.size >= _MANY else DECLINED
 
 
 def _axis_of_numbers(slices: tuple[Any, ...]) -> int | None:
@@ -52,26 +69,30 @@ def _axis_of_numbers(slices: tuple[Any, ...]) -> int | None:
     return None
 
 
-def sums_of_rows(rows: Any, numbers: Any, count: int) -> Any:
+@kernel(widens=True)
+def sums_of_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     """For each number from 0 to ``count - 1``, the sum of the rows that have it.
 
     Args:
-        rows: NumPy array (N, D) of float32 or float64.
+        xp: numpy or cupy.
+        rows: array (N, D).
         numbers: N ints from ``-count`` to ``count - 1``; negative ones count from the end.
         count: number of sums.
 
     Returns:
         Array (count, D).
     """
+    result = xp.zeros((count, rows.shape[1]), rows.dtype)
+    xp.add.at(result, numbers, rows)
+    return result
+
+
+@sums_of_rows.on('numpy', declines=True)
+def _sums_of_rows_numpy(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     if rows.size < _MANY or rows.dtype.char not in 'fd':
-        return sums_of_rows_reference(rows, numbers, count)
+        return DECLINED
     from scipy.sparse import csc_matrix
 
     numbers = numpy.where(numbers < 0, numbers.astype('q') + count, numbers)
     ones, ends = numpy.ones(len(rows), rows.dtype), numpy.arange(len(rows) + 1)
     return csc_matrix((ones, numbers, ends), shape=(count, len(rows))) @ rows
-
-
-def sums_of_rows_reference(rows: Any, numbers: Any, count: int) -> Any:
-    """The plain form of :func:`sums_of_rows`."""
-    return scattered_reference(rows, (numbers,), (count, rows.shape[1]))

@@ -1,4 +1,4 @@
-"""Choosing elements by a mask: arrays in, arrays out.
+"""Choosing elements by a mask.
 
 NumPy's ``where`` jumps at every element, which costs 15 times a product where the mask is random: 262144 elements of
 float32 take 0.95 ms, and 0.06 ms when the bits of the elements are combined with those of the mask, as done here.
@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy
 
+from minichainer.kernels._dispatch import DECLINED, kernel
+
 #: Integers as wide as the floats.
 _BITS = {numpy.dtype('e'): numpy.dtype('h'), numpy.dtype('f'): numpy.dtype('i'), numpy.dtype('d'): numpy.dtype('q')}
 #: From how many elements on combining bits is faster.
 _MANY = 400
 
 
+@kernel
 def masked(xp: Any, x: Any, mask: Any) -> Any:
     """``x`` where the mask is true, else 0, also where ``x`` is infinite or NaN.
 
@@ -25,20 +28,21 @@ def masked(xp: Any, x: Any, mask: Any) -> Any:
         x: array.
         mask: bool array; shapes are broadcast.
     """
+    return xp.where(mask, x, xp.zeros((), x.dtype))
+
+
+@masked.on('numpy', declines=True)
+def _masked_numpy(xp: Any, x: Any, mask: Any) -> Any:
     bits = _BITS.get(x.dtype)
-    if xp is not numpy or bits is None or mask.size < _MANY or not _covers(mask, x):
-        return masked_reference(xp, x, mask)
+    if bits is None or mask.size < _MANY or not _covers(mask, x):
+        return DECLINED
     y = numpy.empty_like(x if x.shape == mask.shape else mask, x.dtype)
     ones = _ones_where(mask, y.view(bits))
     numpy.bitwise_and(ones, x.view(bits), out=ones)
     return y
 
 
-def masked_reference(xp: Any, x: Any, mask: Any) -> Any:
-    """The plain form of :func:`masked`."""
-    return xp.where(mask, x, xp.zeros((), x.dtype))
-
-
+@kernel
 def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
     """``x`` where the mask is true, else ``y``.
 
@@ -48,10 +52,14 @@ def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
         x: array.
         y: array of the same dtype.
     """
+    return xp.where(mask, x, y)
+
+
+@chosen.on('numpy', declines=True)
+def _chosen_numpy(xp: Any, mask: Any, x: Any, y: Any) -> Any:
     bits = _BITS.get(x.dtype)
-    fits = xp is numpy and bits is not None and x.dtype == y.dtype and mask.size >= _MANY
-    if not fits or not (_covers(mask, x) and _covers(mask, y)):
-        return xp.where(mask, x, y)
+    if bits is None or x.dtype != y.dtype or mask.size < _MANY or not (_covers(mask, x) and _covers(mask, y)):
+        return DECLINED
     result = numpy.empty_like(mask, x.dtype)
     ones, other = _ones_where(mask, result.view(bits)), y.view(bits)
     numpy.bitwise_and(ones, x.view(bits) ^ other, out=ones)

@@ -5,32 +5,24 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy
+from minichainer.kernels._dispatch import DECLINED, kernel
 
 #: From which size on the routine is faster than going through NumPy's general inverse with less overhead.
 _LARGE = 24
 
 
-def lower_inverse(a: Any) -> Any:
-    """The inverse of one lower triangular matrix.
+@kernel(widens=True)
+def lower_inverse(xp: Any, a: Any) -> Any:
+    """The inverse of one lower triangular matrix (n, n), not singular and zero above the diagonal."""
+    return xp.linalg.inv(a)
 
-    Args:
-        a: NumPy array (n, n) of float32 or float64, zero above the diagonal, not singular.
 
-    Returns:
-        Array (n, n), lower triangular.
-    """
+@lower_inverse.on('numpy', declines=True)
+def _lower_inverse_numpy(xp: Any, a: Any) -> Any:
     if len(a) < _LARGE or a.dtype.char not in 'fd':
-        return lower_inverse_reference(a)
+        return DECLINED
     upper, failed = _routine(a.dtype.char)(a.T, lower=0)  # the transposed matrix lies in Fortran's order
-    if failed:
-        return lower_inverse_reference(a)
-    return upper.T
-
-
-def lower_inverse_reference(a: Any) -> Any:
-    """The plain form of :func:`lower_inverse`."""
-    return numpy.linalg.inv(a)
+    return DECLINED if failed else upper.T
 
 
 @functools.cache

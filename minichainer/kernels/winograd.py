@@ -1,4 +1,4 @@
-"""Convolution of images with 3 x 3 filters by Winograd's minimal filtering: 16 products where there were 36.
+"""Convolution of NumPy images with 3 x 3 filters by Winograd's minimal filtering: 16 products where there were 36.
 
 Tiles of 2 x 2 results are computed from 4 x 4 inputs: inputs and filters are transformed, multiplied element by
 element over the tile (for each of its 16 places a matrix product over the channels), and transformed back. The
@@ -28,13 +28,13 @@ _LEAST_ELEMENTS = 1 << 15  # of an image; below, the calls for each image take l
 _FILTER = numpy.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 
 
-def applies(xp: Any, geometry: Geometry, channels: int, outputs: int) -> bool:
-    """Whether this way is the faster one: 3 x 3 filters with step 1, on a CPU, many channels, large images."""
+def applies(geometry: Geometry, channels: int, outputs: int) -> bool:
+    """Whether this way is the faster one: 3 x 3 filters with step 1, many channels, large images."""
     if (geometry.ksize, geometry.stride, geometry.dilate) != ((3, 3), (1, 1), (1, 1)):
         return False
     fewer = min(channels, outputs)
     large = fewer >= _LEAST_CHANNELS and fewer * math.prod(geometry.out_size) >= _LEAST_ELEMENTS
-    return large and geometry.groups == 1 and xp is numpy
+    return large and geometry.groups == 1
 
 
 class _Tiles:

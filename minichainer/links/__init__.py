@@ -1,7 +1,8 @@
 """Links: functions with parameters, ready to be the layers of a model."""
 
-from __future__ import annotations
+import typing
 
+from minichainer._names import namespace as _namespace
 from minichainer.links.activation.prelu import PReLU
 from minichainer.links.connection.bilinear import Bilinear
 from minichainer.links.connection.convolution import (
@@ -77,3 +78,6 @@ __all__ = [
     'StatelessLSTM',
     'StatelessMGU',
 ]
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

@@ -4,44 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._update_rule.elementwise import ElementwiseRule
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
-
-_default_hyperparam = Hyperparameter()
-_default_hyperparam.rho = 0.95
-_default_hyperparam.eps = 1e-6
+from minichainer.optimizer.declarations import hyperparameter, state
+from minichainer.optimizer.formula import FormulaRule
+from minichainer.optimizer.gradient_method import GradientMethod
 
 
-class AdaDeltaRule(ElementwiseRule):
-    """Update rule of :class:`AdaDelta`.
+class AdaDeltaRule(FormulaRule):
+    """Update rule of :class:`AdaDelta`."""
 
-    Args:
-        parent_hyperparam (Hyperparameter): the defaults.
-        rho (float): how much of the averages remains from one update to the next.
-        eps (float): keeps the divisor from being zero.
-
-    """
-
-    groupable = True
-    state_names = ('msg', 'msdx')
+    rho = hyperparameter(0.95, 'how much of the averages remains from one update to the next')
+    eps = hyperparameter(1e-6, 'keeps the divisor from being zero')
+    msg = state()
+    msdx = state()
     temporaries = 2
 
-    def __init__(
-        self,
-        parent_hyperparam: Hyperparameter | None = None,
-        rho: float | None = None,
-        eps: float | None = None,
-    ) -> None:
-        super().__init__(parent_hyperparam or _default_hyperparam, rho=rho, eps=eps)
-
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         return hyperparam.eps, hyperparam.rho, 1 - hyperparam.rho
 
     @staticmethod
-    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, msg: Any, msdx: Any) -> None:
         eps, rho, fresh = coefficients
-        msg, msdx = states
         step, spare = temporaries
         msg *= rho
         xp.multiply(grad, grad, step)
@@ -59,7 +41,7 @@ class AdaDeltaRule(ElementwiseRule):
         msdx += step
 
 
-class AdaDelta(GradientMethod):
+class AdaDelta(GradientMethod, rule=AdaDeltaRule):
     r"""AdaDelta: the step is the gradient times the ratio of the mean sizes of past steps and past gradients.
 
     .. math::
@@ -68,39 +50,15 @@ class AdaDelta(GradientMethod):
         m_d \leftarrow \rho m_d + (1 - \rho) d^2, \quad
         w \leftarrow w - d
 
-    Source: Zeiler, ADADELTA: an adaptive learning rate method, 2012, https://arxiv.org/abs/1212.5701
+    From Zeiler, *ADADELTA: an adaptive learning rate method*, 2012, https://arxiv.org/abs/1212.5701
 
-    Args:
-        rho (float): how much of the averages remains from one update to the next.
-        eps (float): keeps the divisor from being zero.
-
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> model = chainer.Link()
-        >>> with model.init_scope():
-        ...     model.w = chainer.Parameter(np.ones(2, np.float64))
-        >>> optimizer = chainer.optimizers.AdaDelta(eps=0.05).setup(model)
-        >>> model.w.grad = np.array([1.0, -1.0])
-        >>> optimizer.update()
-        >>> model.w.array.round(4)
-        array([0.2929, 1.7071])
-
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float64))
+    >>> optimizer = chainer.optimizers.AdaDelta(eps=0.05).setup(model)
+    >>> model.w.grad = np.array([1.0, -1.0])
+    >>> optimizer.update()
+    >>> model.w.array.round(4)
+    array([0.2929, 1.7071])
     """
-
-    rho = HyperparameterProxy('rho')
-    eps = HyperparameterProxy('eps')
-
-    def __init__(
-        self,
-        rho: float = _default_hyperparam.rho,
-        eps: float = _default_hyperparam.eps,
-    ) -> None:
-        super().__init__()
-        self.hyperparam.rho = rho
-        self.hyperparam.eps = eps
-
-    def create_update_rule(self) -> AdaDeltaRule:
-        """Return a new :class:`AdaDeltaRule`."""
-        return AdaDeltaRule(self.hyperparam)

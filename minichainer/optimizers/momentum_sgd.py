@@ -4,87 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._update_rule.elementwise import ElementwiseRule
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
-
-_default_hyperparam = Hyperparameter()
-_default_hyperparam.lr = 0.01
-_default_hyperparam.momentum = 0.9
+from minichainer.optimizer.declarations import hyperparameter, state
+from minichainer.optimizer.formula import FormulaRule
+from minichainer.optimizer.gradient_method import GradientMethod
 
 
-class MomentumSGDRule(ElementwiseRule):
-    """Update rule of :class:`MomentumSGD`.
+class MomentumSGDRule(FormulaRule):
+    """Update rule of :class:`MomentumSGD`."""
 
-    Args:
-        parent_hyperparam (Hyperparameter): the defaults.
-        lr (float): learning rate.
-        momentum (float): how much of the velocity remains from one update to the next.
-
-    """
-
-    groupable = True
-    state_names = ('v',)
-
-    def __init__(
-        self,
-        parent_hyperparam: Hyperparameter | None = None,
-        lr: float | None = None,
-        momentum: float | None = None,
-    ) -> None:
-        super().__init__(parent_hyperparam or _default_hyperparam, lr=lr, momentum=momentum)
-
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
-        return hyperparam.lr, hyperparam.momentum
+    lr = hyperparameter(0.01, r'learning rate :math:`\eta`')
+    momentum = hyperparameter(0.9, r'how much of the velocity :math:`v` remains from one update to the next')
+    v = state()
 
     @staticmethod
-    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, v: Any) -> None:
         lr, momentum = coefficients
-        (v,), step = states, temporaries[0]
+        (step,) = temporaries
         v *= momentum
         xp.multiply(grad, lr, step)
         v -= step
         param += v
 
 
-class MomentumSGD(GradientMethod):
-    r"""Stochastic gradient descent with momentum.
+class MomentumSGD(GradientMethod, rule=MomentumSGDRule):
+    r"""Stochastic gradient descent with momentum, :math:`v \leftarrow \mu v - \eta g, w \leftarrow w + v`.
 
-    .. math:: v \leftarrow \mu v - \eta g, \quad w \leftarrow w + v
+    From Polyak, *Some methods of speeding up the convergence of iteration methods*, 1964.
 
-    Source: Polyak, Some methods of speeding up the convergence of iteration methods, 1964.
-
-    Args:
-        lr (float): learning rate.
-        momentum (float): how much of the velocity remains from one update to the next.
-
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> model = chainer.Link()
-        >>> with model.init_scope():
-        ...     model.w = chainer.Parameter(np.ones(2, np.float64))
-        >>> optimizer = chainer.optimizers.MomentumSGD(lr=0.5).setup(model)
-        >>> model.w.grad = np.array([1.0, -1.0])
-        >>> optimizer.update()
-        >>> model.w.array.round(4)
-        array([0.5, 1.5])
-
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float64))
+    >>> optimizer = chainer.optimizers.MomentumSGD(lr=0.5).setup(model)
+    >>> model.w.grad = np.array([1.0, -1.0])
+    >>> optimizer.update()
+    >>> model.w.array.round(4)
+    array([0.5, 1.5])
     """
-
-    lr = HyperparameterProxy('lr')
-    momentum = HyperparameterProxy('momentum')
-
-    def __init__(
-        self,
-        lr: float = _default_hyperparam.lr,
-        momentum: float = _default_hyperparam.momentum,
-    ) -> None:
-        super().__init__()
-        self.hyperparam.lr = lr
-        self.hyperparam.momentum = momentum
-
-    def create_update_rule(self) -> MomentumSGDRule:
-        """Return a new :class:`MomentumSGDRule`."""
-        return MomentumSGDRule(self.hyperparam)

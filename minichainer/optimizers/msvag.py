@@ -6,50 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from minichainer._update_rule.elementwise import ElementwiseRule
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
-
-_default_hyperparam = Hyperparameter()
-_default_hyperparam.lr = 0.1
-_default_hyperparam.beta = 0.9
-_default_hyperparam.eta = 1.0
-_default_hyperparam.weight_decay_rate = 0
+from minichainer.optimizer.declarations import hyperparameter, state
+from minichainer.optimizer.formula import FormulaRule
+from minichainer.optimizer.gradient_method import GradientMethod
 
 
-class MSVAGRule(ElementwiseRule):
-    """Update rule of :class:`MSVAG`.
+class MSVAGRule(FormulaRule):
+    """Update rule of :class:`MSVAG`."""
 
-    Args:
-        parent_hyperparam (Hyperparameter): the defaults.
-        lr (float): learning rate.
-        beta (float): how much of the averages remains from one update to the next.
-        eta (float): factor of the whole step, for schedules.
-        weight_decay_rate (float): decay of the weights themselves, not through the gradient.
-
-    """
-
-    groupable = True
-    state_names = ('m', 'v')
+    lr = hyperparameter(0.1, 'learning rate')
+    beta = hyperparameter(0.9, 'how much of the averages remains from one update to the next')
+    eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
+    m = state()
+    v = state()
     temporaries = 2
 
-    def __init__(
-        self,
-        parent_hyperparam: Hyperparameter | None = None,
-        lr: float | None = None,
-        beta: float | None = None,
-        eta: float | None = None,
-        weight_decay_rate: float | None = None,
-    ) -> None:
-        super().__init__(
-            parent_hyperparam or _default_hyperparam,
-            lr=lr,
-            beta=beta,
-            eta=eta,
-            weight_decay_rate=weight_decay_rate,
-        )
-
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         beta = hyperparam.beta
         correction = 1 - beta**self.t
         rho = (1 - beta) * (2 - correction) / ((1 + beta) * correction)
@@ -66,9 +39,8 @@ class MSVAGRule(ElementwiseRule):
         )
 
     @staticmethod
-    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
         fresh, correction, noise, rate, decay, tiny = coefficients
-        m, v = states
         step, spare = temporaries
         xp.subtract(grad, m, step)
         step *= fresh
@@ -96,7 +68,7 @@ class MSVAGRule(ElementwiseRule):
         param -= step
 
 
-class MSVAG(GradientMethod):
+class MSVAG(GradientMethod, rule=MSVAGRule):
     r"""M-SVAG: momentum SGD with each element scaled by how certain its gradient is.
 
     With running means :math:`m` of the gradient and :math:`v` of its square, both corrected for their start
@@ -107,49 +79,16 @@ class MSVAG(GradientMethod):
         s = \frac{v - m^2}{1 - \rho}, \quad
         w \leftarrow w - \eta \left( \mathrm{lr} \frac{m^2}{m^2 + \rho s} m + \lambda w \right).
 
-    Source: Balles, Hennig, Dissecting Adam: the sign, magnitude and variance of stochastic gradients, ICML
-        2018,
+    From Balles, Hennig, *Dissecting Adam: the sign, magnitude and variance of stochastic gradients*, ICML 2018,
     https://arxiv.org/abs/1705.07774
 
-    Args:
-        lr (float): learning rate.
-        beta (float): how much of the averages remains from one update to the next.
-        eta (float): factor of the whole step, for schedules.
-        weight_decay_rate (float): decay of the weights themselves, not through the gradient.
-
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> model = chainer.Link()
-        >>> with model.init_scope():
-        ...     model.w = chainer.Parameter(np.ones(2, np.float64))
-        >>> optimizer = chainer.optimizers.MSVAG(lr=0.5).setup(model)
-        >>> model.w.grad = np.array([1.0, -1.0])
-        >>> optimizer.update()
-        >>> model.w.array.round(4)
-        array([0.5, 1.5])
-
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float64))
+    >>> optimizer = chainer.optimizers.MSVAG(lr=0.5).setup(model)
+    >>> model.w.grad = np.array([1.0, -1.0])
+    >>> optimizer.update()
+    >>> model.w.array.round(4)
+    array([0.5, 1.5])
     """
-
-    lr = HyperparameterProxy('lr')
-    beta = HyperparameterProxy('beta')
-    eta = HyperparameterProxy('eta')
-    weight_decay_rate = HyperparameterProxy('weight_decay_rate')
-
-    def __init__(
-        self,
-        lr: float = _default_hyperparam.lr,
-        beta: float = _default_hyperparam.beta,
-        eta: float = _default_hyperparam.eta,
-        weight_decay_rate: float = _default_hyperparam.weight_decay_rate,
-    ) -> None:
-        super().__init__()
-        self.hyperparam.lr = lr
-        self.hyperparam.beta = beta
-        self.hyperparam.eta = eta
-        self.hyperparam.weight_decay_rate = weight_decay_rate
-
-    def create_update_rule(self) -> MSVAGRule:
-        """Return a new :class:`MSVAGRule`."""
-        return MSVAGRule(self.hyperparam)

@@ -4,44 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._update_rule.elementwise import ElementwiseRule
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
-
-_default_hyperparam = Hyperparameter()
-_default_hyperparam.lr = 0.01
-_default_hyperparam.momentum = 0.9
+from minichainer.optimizer.declarations import hyperparameter, state
+from minichainer.optimizer.formula import FormulaRule
+from minichainer.optimizer.gradient_method import GradientMethod
 
 
-class NesterovAGRule(ElementwiseRule):
-    """Update rule of :class:`NesterovAG`.
+class NesterovAGRule(FormulaRule):
+    """Update rule of :class:`NesterovAG`."""
 
-    Args:
-        parent_hyperparam (Hyperparameter): the defaults.
-        lr (float): learning rate.
-        momentum (float): how much of the velocity remains from one update to the next.
+    lr = hyperparameter(0.01, r'learning rate :math:`\eta`')
+    momentum = hyperparameter(0.9, r'how much of the velocity :math:`v` remains from one update to the next')
+    v = state()
 
-    """
-
-    groupable = True
-    state_names = ('v',)
-
-    def __init__(
-        self,
-        parent_hyperparam: Hyperparameter | None = None,
-        lr: float | None = None,
-        momentum: float | None = None,
-    ) -> None:
-        super().__init__(parent_hyperparam or _default_hyperparam, lr=lr, momentum=momentum)
-
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         momentum = hyperparam.momentum
         return hyperparam.lr, momentum, momentum * momentum, 1 + momentum
 
     @staticmethod
-    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, v: Any) -> None:
         lr, momentum, squared, ahead = coefficients
-        (v,), step = states, temporaries[0]
+        (step,) = temporaries
         xp.multiply(grad, lr, step)
         v *= momentum
         v -= step
@@ -51,45 +33,21 @@ class NesterovAGRule(ElementwiseRule):
         param += step
 
 
-class NesterovAG(GradientMethod):
+class NesterovAG(GradientMethod, rule=NesterovAGRule):
     r"""Nesterov's accelerated gradient, in the form that takes the gradient at the parameter itself.
 
     .. math:: v \leftarrow \mu v - \eta g, \quad w \leftarrow w + \mu^2 v - (1 + \mu) \eta g
 
-    Source: Bengio, Boulanger-Lewandowski, Pascanu, Advances in optimizing recurrent networks, 2012,
+    From Bengio, Boulanger-Lewandowski, Pascanu, *Advances in optimizing recurrent networks*, 2012,
     https://arxiv.org/abs/1212.0901; with the velocity after its update, as in Chainer.
 
-    Args:
-        lr (float): learning rate.
-        momentum (float): how much of the velocity remains from one update to the next.
-
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> model = chainer.Link()
-        >>> with model.init_scope():
-        ...     model.w = chainer.Parameter(np.ones(2, np.float64))
-        >>> optimizer = chainer.optimizers.NesterovAG(lr=0.5).setup(model)
-        >>> model.w.grad = np.array([1.0, -1.0])
-        >>> optimizer.update()
-        >>> model.w.array.round(4)
-        array([-0.355,  2.355])
-
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float64))
+    >>> optimizer = chainer.optimizers.NesterovAG(lr=0.5).setup(model)
+    >>> model.w.grad = np.array([1.0, -1.0])
+    >>> optimizer.update()
+    >>> model.w.array.round(4)
+    array([-0.355,  2.355])
     """
-
-    lr = HyperparameterProxy('lr')
-    momentum = HyperparameterProxy('momentum')
-
-    def __init__(
-        self,
-        lr: float = _default_hyperparam.lr,
-        momentum: float = _default_hyperparam.momentum,
-    ) -> None:
-        super().__init__()
-        self.hyperparam.lr = lr
-        self.hyperparam.momentum = momentum
-
-    def create_update_rule(self) -> NesterovAGRule:
-        """Return a new :class:`NesterovAGRule`."""
-        return NesterovAGRule(self.hyperparam)

@@ -4,49 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._update_rule.elementwise import ElementwiseRule
-from minichainer._update_rule.hyperparameter import Hyperparameter
-from minichainer.optimizer import GradientMethod, HyperparameterProxy
-
-_default_hyperparam = Hyperparameter()
-_default_hyperparam.lr = 0.001
-_default_hyperparam.eps = 1e-16
+from minichainer.optimizer.declarations import hyperparameter, state
+from minichainer.optimizer.formula import FormulaRule
+from minichainer.optimizer.gradient_method import GradientMethod
 
 
-class SMORMS3Rule(ElementwiseRule):
-    """Update rule of :class:`SMORMS3`.
+class SMORMS3Rule(FormulaRule):
+    """Update rule of :class:`SMORMS3`."""
 
-    Args:
-        parent_hyperparam (Hyperparameter): the defaults.
-        lr (float): learning rate.
-        eps (float): keeps the divisors from being zero.
-
-    """
-
-    groupable = True
-    state_names = ('mem', 'g', 'g2')
+    lr = hyperparameter(0.001, r'learning rate :math:`\eta`')
+    eps = hyperparameter(1e-16, 'keeps the divisors from being zero')
+    mem = state(1)
+    g = state()
+    g2 = state()
     temporaries = 2
 
-    def __init__(
-        self,
-        parent_hyperparam: Hyperparameter | None = None,
-        lr: float | None = None,
-        eps: float | None = None,
-    ) -> None:
-        super().__init__(parent_hyperparam or _default_hyperparam, lr=lr, eps=eps)
-
-    def init_state(self, param: Any) -> None:
-        """Make every state a zero array, the memory one of ones."""
-        super().init_state(param)
-        self._state['mem'][...] = 1
-
-    def coefficients(self, hyperparam: Hyperparameter, dtype: Any) -> tuple[float | None, ...]:
-        return hyperparam.lr, hyperparam.eps
-
     @staticmethod
-    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+    def formula(
+        xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, mem: Any, g: Any, g2: Any
+    ) -> None:
         lr, eps = coefficients
-        mem, g, g2 = states
         rate, spare = temporaries
         xp.add(mem, 1, rate)
         xp.reciprocal(rate, rate)
@@ -71,7 +48,7 @@ class SMORMS3Rule(ElementwiseRule):
         param -= rate
 
 
-class SMORMS3(GradientMethod):
+class SMORMS3(GradientMethod, rule=SMORMS3Rule):
     r"""SMORMS3 (squared mean over root mean squared cubed): a learning rate by the signal-to-noise ratio.
 
     .. math::
@@ -82,41 +59,16 @@ class SMORMS3(GradientMethod):
         w \leftarrow w - g \frac{\min(\eta, x)}{\sqrt{s} + \epsilon}, \quad
         m \leftarrow 1 + m (1 - x)
 
-    The memory :math:`m` begins at 1.
+    The memory :math:`m` begins at 1. From Funk, *RMSprop loses to SMORMS3*, 2015,
+    https://sifter.org/~simon/journal/20150420.html
 
-    Source: Funk, RMSprop loses to SMORMS3, 2015, https://sifter.org/~simon/journal/20150420.html
-
-    Args:
-        lr (float): learning rate.
-        eps (float): keeps the divisors from being zero.
-
-    .. admonition:: Example
-
-        >>> import numpy as np
-        >>> import minichainer as chainer
-        >>> model = chainer.Link()
-        >>> with model.init_scope():
-        ...     model.w = chainer.Parameter(np.ones(2, np.float64))
-        >>> optimizer = chainer.optimizers.SMORMS3(lr=0.1).setup(model)
-        >>> model.w.grad = np.array([1.0, -1.0])
-        >>> optimizer.update()
-        >>> model.w.array.round(4)
-        array([0.8586, 1.1414])
-
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float64))
+    >>> optimizer = chainer.optimizers.SMORMS3(lr=0.1).setup(model)
+    >>> model.w.grad = np.array([1.0, -1.0])
+    >>> optimizer.update()
+    >>> model.w.array.round(4)
+    array([0.8586, 1.1414])
     """
-
-    lr = HyperparameterProxy('lr')
-    eps = HyperparameterProxy('eps')
-
-    def __init__(
-        self,
-        lr: float = _default_hyperparam.lr,
-        eps: float = _default_hyperparam.eps,
-    ) -> None:
-        super().__init__()
-        self.hyperparam.lr = lr
-        self.hyperparam.eps = eps
-
-    def create_update_rule(self) -> SMORMS3Rule:
-        """Return a new :class:`SMORMS3Rule`."""
-        return SMORMS3Rule(self.hyperparam)

@@ -1,7 +1,8 @@
 """Saving and loading: snapshots as ``.npz`` and HDF5 files, readable and written by Chainer as well."""
 
-from __future__ import annotations
+import typing
 
+from minichainer._names import namespace as _namespace
 from minichainer.serializers.hdf5 import HDF5Deserializer, HDF5Serializer, load_hdf5, save_hdf5
 from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 
@@ -15,3 +16,6 @@ __all__ = [
     'save_hdf5',
     'save_npz',
 ]
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from minichainer.backends import cuda
-from minichainer.link import Link
+from minichainer.link.link import Link
 from minichainer.serializer import Deserializer, SnapshotError
 
 _NUMBERS = (bool, int, float, complex)

@@ -1,7 +1,8 @@
 """Tools for tests of functions, links and extensions, working with pytest and unittest."""
 
-from __future__ import annotations
+import typing
 
+from minichainer._names import namespace as _namespace
 from minichainer.gradient_check import assert_allclose
 from minichainer.testing import attr as attr
 from minichainer.testing import backend as backend
@@ -61,3 +62,6 @@ __all__ = [
     'with_requires',
     'without_requires',
 ]
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__, ['attr', 'backend', 'condition', 'parameterized'])

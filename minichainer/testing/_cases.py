@@ -34,7 +34,8 @@ test_names.__test__ = False  # type: ignore[attr-defined]
 
 def cases_of(cls: type) -> list[type]:
     """The classes made from a decorated class; the class itself where no decorator has multiplied it."""
-    return vars(cls).get(_CASES, [cls])
+    cases: list[type] = vars(cls).get(_CASES, [cls])
+    return cases
 
 
 def multiply(cls: type, variants: Callable[[type], Iterable[Variant]]) -> type:
@@ -100,7 +101,7 @@ def _hide(cls: type, cases: list[type]) -> None:
         cls.__init_subclass__ = classmethod(_refuse_subclass(cls))  # type: ignore[assignment]
 
 
-def _refuse_subclass(base: type) -> Callable[..., None]:
+def _refuse_subclass(base: Any) -> Callable[..., None]:
     def init_subclass(cls: type, **kwargs: Any) -> None:
         if _IS_CASE not in vars(cls):
             raise TypeError(

@@ -136,7 +136,8 @@ class GradientCase(unittest.TestCase):
             all(isinstance(y, Variable) for y in outputs),
             f'forward() must return a tuple of Variables.\nActual: {kinds}',
         )
-        return outputs
+        checked: tuple[Any, ...] = outputs
+        return checked
 
     def _check_unmodified(self, before: Sequence[Any], after: Sequence[Any]) -> None:
         pairs = list(enumerate(zip(before, map(on_cpu, after), strict=True)))

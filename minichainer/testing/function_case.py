@@ -167,7 +167,7 @@ class FunctionTestCase(GradientCase):
             grad_grads = self._arrays('generate_grad_grad_inputs', self.generate_grad_grad_inputs(inputs))
             # The gradient of an integer input is None and has none itself.
             grad_grads = tuple(g if is_differentiable(g) else None for g in grad_grads)
-            options = {'dtype': np.float64, 'detect_nondifferentiable': dodge}
+            options: dict[str, Any] = {'dtype': np.float64, 'detect_nondifferentiable': dodge}
             options.update(self.check_double_backward_options)
             xs, ggxs = self._send(inputs, config), self._send(grad_grads, config)
             with config:

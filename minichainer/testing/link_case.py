@@ -10,7 +10,7 @@ import numpy as np
 
 from minichainer.gradient_check import check_backward
 from minichainer.initializers._generate import _get_initializer
-from minichainer.link import Link
+from minichainer.link.link import Link
 from minichainer.testing._gradient_case import (
     GradientCase,
     TestError,
@@ -90,7 +90,7 @@ class _LinkCase(GradientCase):
     def _parameter(self, link: Link, name: str) -> Parameter:
         found = dict(link.namedparams()).get(name if name.startswith('/') else f'/{name}')
         LinkTestError.check(found is not None, f'Link does not have a parameter named {name!r}.')
-        return found
+        return found  # type: ignore[return-value]
 
 
 class LinkTestCase(_LinkCase):

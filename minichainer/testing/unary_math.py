@@ -81,10 +81,10 @@ def unary_math_function_unittest(
         }
         if has_label:
             members['test_label'] = _label_test(func, label_expected)
+        if klass.setUp is unittest.TestCase.setUp:  # type: ignore[attr-defined]
+            members['setUp'] = _set_up
         for name, member in members.items():
             setattr(klass, name, member)
-        if klass.setUp is unittest.TestCase.setUp:  # type: ignore[attr-defined]
-            klass.setUp = _set_up  # type: ignore[attr-defined]
         return _PARAMETERIZED(klass)
 
     return decorator

@@ -1,5 +1,8 @@
 """Training loops: a trainer runs an updater and calls extensions when their triggers fire."""
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.training._interval_trigger import IntervalTrigger as IntervalTrigger
 from minichainer.training.extension import PRIORITY_EDITOR as PRIORITY_EDITOR
 from minichainer.training.extension import PRIORITY_READER as PRIORITY_READER
@@ -14,3 +17,8 @@ from minichainer.training.util import get_trigger as get_trigger
 from minichainer.training import extensions as extensions  # isort: skip
 from minichainer.training import triggers as triggers  # isort: skip
 from minichainer.training import updaters as updaters  # isort: skip
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(
+        __name__, ['extension', 'extensions', 'triggers', 'updater', 'updaters', 'util']
+    )

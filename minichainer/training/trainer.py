@@ -107,7 +107,8 @@ class Trainer:
     @property
     def is_before_training(self) -> bool:
         """Whether no update has been done; ``True`` for extensions called with ``call_before_training``."""
-        return self.updater.iteration == 0
+        before: bool = self.updater.iteration == 0
+        return before
 
     def extend(
         self,
@@ -273,7 +274,7 @@ def _make_reporter(optimizers: dict[str, Any]) -> Reporter:
 
 def _name_of(extension: Any) -> str:
     for attribute in ('name', 'default_name', '__name__'):
-        name = getattr(extension, attribute, None)
+        name: str | None = getattr(extension, attribute, None)
         if name is not None:
             return name
     raise TypeError(

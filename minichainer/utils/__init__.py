@@ -1,26 +1,34 @@
 """Helpers that Chainer publishes as ``chainer.utils``.
 
-``CooMatrix``, ``to_coo``, ``get_order`` and ``WalkerAlias`` stand on Variables and devices, to which this
-room must not reach: they are defined beside those, and found here when they are asked for.
+Most are small and stand below everything else. :mod:`~minichainer.utils.sparse` and
+:mod:`~minichainer.utils.walker_alias` are built on Variables and devices, which need the others first: they are
+loaded when somebody asks for a name of theirs.
 """
 
-from __future__ import annotations
+import typing
 
-import importlib
-from typing import Any
-
+from minichainer._names import namespace as _namespace
 from minichainer.utils import argument, conv, type_check
 from minichainer.utils.array import force_array, force_type, size_of_shape, sum_to
 from minichainer.utils.conv import get_conv_outsize, get_deconv_outsize
 from minichainer.utils.meta import enable_final, final
 from minichainer.utils.notices import experimental, nondeterministic, tempdir
 
-_DEFINED_ELSEWHERE = {
-    'CooMatrix': 'minichainer._sparse',
-    'WalkerAlias': 'minichainer._walker_alias',
-    'get_order': 'minichainer._sparse',
-    'to_coo': 'minichainer._sparse',
-    'walker_alias': 'minichainer.utils.walker_alias',
+if typing.TYPE_CHECKING:
+    from minichainer.utils import sparse as sparse
+    from minichainer.utils import walker_alias as walker_alias
+    from minichainer.utils.sparse import CooMatrix as CooMatrix
+    from minichainer.utils.sparse import get_order as get_order
+    from minichainer.utils.sparse import to_coo as to_coo
+    from minichainer.utils.walker_alias import WalkerAlias as WalkerAlias
+
+_MODULES = ('argument', 'conv', 'sparse', 'type_check', 'walker_alias')
+#: Public names of the modules that are loaded later, and where they are.
+_LATER = {
+    'CooMatrix': 'sparse',
+    'WalkerAlias': 'walker_alias',
+    'get_order': 'sparse',
+    'to_coo': 'sparse',
 }
 __all__ = [
     'CooMatrix',
@@ -43,14 +51,5 @@ __all__ = [
     'type_check',
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _DEFINED_ELSEWHERE:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    module = importlib.import_module(_DEFINED_ELSEWHERE[name])
-    value = globals()[name] = getattr(module, name, module)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__, _MODULES, _LATER)

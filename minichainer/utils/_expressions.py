@@ -17,7 +17,7 @@ class InvalidType(Exception):
 
     Args:
         expect: what was expected.
-        actual: what came.
+        actual: what was got.
         msg: the whole text; made of the other two by default.
     """
 

@@ -1,7 +1,7 @@
 """Checks of the shapes and dtypes of a function's inputs, written as expressions that explain themselves.
 
 In ``check_type_forward`` the inputs are expressions: ``in_types[0].ndim == 2`` compares nothing, it remembers
-what is to be compared, and :func:`expect` evaluates it and says in the error what was expected and what came.
+what is to be compared, and :func:`expect` evaluates it and says in the error what was expected and what was got.
 In *light mode* the same code runs on the plain values, which is fast and gives no texts.
 
 >>> import numpy as np

@@ -10,7 +10,7 @@ from typing import Any
 from minichainer.backend import get_array_types
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.variable import Variable
 from minichainer.verification.leaves import Leaf, is_float, rebuilt
 from minichainer.verification.progress import Progress
@@ -216,7 +216,7 @@ def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variab
     if pairs:
         base.calls.backward += 1
         outputs, gys = zip(*pairs, strict=True)
-        gys = [gy if gy.dtype == y.dtype else cast(gy, y.dtype) for y, gy in zip(outputs, gys, strict=True)]
+        gys = [gy if gy.dtype == y.dtype else as_dtype(gy, y.dtype) for y, gy in zip(outputs, gys, strict=True)]
         found = grad(outputs, [variables[i] for i in moving], gys, enable_double_backprop=True)
     gradients: list[Any] = [None] * len(variables)
     for i, gx in zip(moving, found, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 import subprocess
 import sys
 from pathlib import Path
@@ -39,13 +40,13 @@ def test_perplexity_falls_below_that_of_counting(tmp_path: Path) -> None:
     of_held_out = [entry['validation/perplexity'] for entry in entries]
     assert len(entries) == 5
     assert of_training == sorted(of_training, reverse=True)
-    assert of_held_out[-1] < 0.7 * of_held_out[0]
+    assert of_held_out[-1] < 0.75 * of_held_out[0]  # 0.68 with seeds 0 to 2.
     np.testing.assert_allclose(of_training, np.exp([entry['main/loss'] for entry in entries]))
 
     held_out = _number(output, 'Perplexity of the held-out text')
     assert held_out == pytest.approx(of_held_out[-1], rel=0.05)
     assert _number(output, 'Perplexity of the text that it has learned from') < held_out
-    assert held_out < _number(output, 'Guessed by frequency')
+    assert held_out < 0.7 * _number(output, 'Guessed by frequency')  # 14.3 to 14.7 against 24.5.
     sample = re.search(r'--- sample ---\n(.*)\n--- end of sample ---', output, re.DOTALL)
     assert sample is not None and 30 <= len(sample.group(1)) <= 50
 
@@ -57,6 +58,13 @@ def test_a_run_goes_on_from_a_snapshot_and_is_repeatable(tmp_path: Path) -> None
     entries = json.loads((tmp_path / 'a' / 'log').read_text(encoding='utf-8'))
     assert [entry['epoch'] for entry in entries] == [1, 2]
     assert entries[1]['validation/perplexity'] < entries[0]['validation/perplexity']
+
+
+def test_the_text_is_the_book() -> None:
+    text = (FOLDER / 'alice.txt').read_text(encoding='ascii')
+    assert set(text) - set(string.ascii_letters + string.punctuation) == {' ', '\n'}
+    assert text.count('CHAPTER ') == 12
+    assert 140_000 < len(text) < 150_000
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import numpy as np
 
 import minichainer as chainer
 import minichainer.functions as F
-from minichainer.backprop import OutputNode, deposit
+from minichainer.backprop import OutputNode
 from tests.functions import checks
 from tests.functions.row import Case, Row
 from tests.functions.table import ROWS
@@ -91,35 +91,31 @@ EQUAL = {
 @contextmanager
 def mutated(cls: type, change: Callable[[Gradients], Gradients]) -> Iterator[None]:
     """Makes the gradients wrong that functions of a class pass on."""
-    receive, receive_variable = cls.receive, cls.receive_variable  # type: ignore[attr-defined]
+    pullback, pullback_variables = cls.pullback, cls.pullback_variables  # type: ignore[attr-defined]
 
-    def inner(self: Any, table: dict[Any, Any]) -> dict[Any, Any]:
-        return {edge: None for edge in self.edges if edge in table}
+    def wrong(found: Any) -> list[Any]:
+        found = list(found)
+        places = [i for i, gx in enumerate(found) if gx is not None]
+        changed = change([found[i] for i in places]) if places else []
+        for i, gx in zip(places, changed, strict=True):
+            found[i] = gx
+        return found
 
-    def wrong(found: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
-        edges = [edge for edge, gx in found.items() if gx is not None]
-        changed = change([found[edge] for edge in edges]) if edges else []
-        return ((edge, gx) for edge, gx in zip(edges, changed, strict=True) if gx is not None)
+    def on_arrays(self: Any, gradient: Any, wanted: Any, table: Any) -> list[Any]:
+        found = wrong(pullback(self, gradient, wanted, table))
+        return [None if gx is None else np.asarray(gx) for gx in found]
 
-    def on_arrays(self: Any, gradient: Any, table: dict[Any, Any], owned: set[Any]) -> None:
-        found = inner(self, table)
-        receive(self, gradient, found, set())
-        for edge, gx in wrong(found):
-            deposit(np.asarray(gx), edge, table, owned)
-
-    def on_variables(self: Any, gradient: Any, table: dict[Any, Any]) -> None:
-        found = inner(self, table)
-        receive_variable(self, gradient, found)
+    def on_variables(self: Any, gradient: Any, wanted: Any, table: Any) -> list[Any]:
         with chainer.using_config('enable_backprop', True):
-            for edge, gx in wrong(found):
-                table[edge] = gx if table[edge] is None else table[edge] + gx
+            return wrong(pullback_variables(self, gradient, wanted, table))
 
-    saved = {name: cls.__dict__[name] for name in ('receive', 'receive_variable') if name in cls.__dict__}
-    cls.receive, cls.receive_variable = on_arrays, on_variables  # type: ignore[attr-defined]
+    names = ('pullback', 'pullback_variables')
+    saved = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+    cls.pullback, cls.pullback_variables = on_arrays, on_variables  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        for name in ('receive', 'receive_variable'):
+        for name in names:
             delattr(cls, name)
         for name, method in saved.items():
             setattr(cls, name, method)

@@ -194,8 +194,8 @@ ZONEOUT_ERRORS = (
 )  # fmt: skip
 MAXOUT_ERRORS = (
     refuses_integers(lambda x: F.maxout(x, 3), 'Max'),
-    bad('pool_size 0', lambda: F.maxout(X, 0), ValueError, 'maxout', 'pool_size', 'positive', '0'),
-    bad('pool_size', lambda: F.maxout(X, -1), ValueError, 'maxout', 'pool_size', 'positive', '-1'),
+    bad('pool_size 0', lambda: F.maxout(X, 0), ValueError, 'maxout', 'pool_size', 'at least 1', '0'),
+    bad('pool_size', lambda: F.maxout(X, -1), ValueError, 'maxout', 'pool_size', 'at least 1', '-1'),
     bad('float pool_size', lambda: F.maxout(X, 3.0), TypeError, 'maxout', 'pool_size', '3.0'),
     bad('not divisible', lambda: F.maxout(X, 2), InvalidType, 'Maxout', 'x.shape[1] % 2 == 0', '3', '(2, 3)'),
     *axis_errors(lambda x, axis=0: F.maxout(x, 3, axis), 'Maxout'),
@@ -217,8 +217,8 @@ ROWS = [
         'clipped_relu', lambda x, z=20.0: np.clip(x, 0, z), 'ClippedReLU',
         at(SPECIAL_X, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0], z=6.0), WIDE, (*SHAPES, *grid((3, 4), z=[6.0, 3.05])),
         (
-            bad('int', lambda: F.clipped_relu(X, 6), TypeError, 'clipped_relu', 'z must be a float', '6'),
-            bad('text', lambda: F.clipped_relu(X, 'a'), TypeError, 'clipped_relu', 'z must be a float', "'a'"),
+            bad('int', lambda: F.clipped_relu(X, 6), TypeError, 'clipped_relu', 'float expected as z', '6'),
+            bad('text', lambda: F.clipped_relu(X, 'a'), TypeError, 'clipped_relu', 'float expected as z', "'a'"),
             bad('negative', lambda: F.clipped_relu(X, -1.0), AssertionError, 'clipped_relu', 'positive', '-1.0'),
             bad('NaN', lambda: F.clipped_relu(X, NAN), AssertionError, 'clipped_relu', 'positive', 'nan'),
         ),
@@ -262,7 +262,7 @@ ROWS = [
         ),
         errors=(
             refuses_integers(F.crelu, 'CReLU'), *axis_errors(F.crelu, 'CReLU'),
-            bad('axis type', lambda: F.crelu(X, 'a'), TypeError, 'CReLU', 'axis must be an integer', "'a'"),
+            bad('axis type', lambda: F.crelu(X, 'a'), TypeError, 'crelu', 'int expected as axis', "'a'"),
         ),
     ),
     Row(

@@ -84,8 +84,8 @@ ROWS = [
         'gelu', _gelu, 'GELU', at([NAN, 0, -0.0, 30, -30], [NAN, 0.5, 0.5, 1, 0]),
         cases=(*SHAPES, *grid((3, 4), approximate=['none', 'tanh'])),
         errors=(
-            bad('form', lambda: F.gelu(X, approximate='erf'), 'gelu', "'none' or 'tanh'", "'erf'", error=ValueError),
-            bad('bool', lambda: F.gelu(X, True), 'gelu', "'none' or 'tanh'", 'True', error=ValueError),
+            bad('form', lambda: F.gelu(X, approximate='erf'), 'gelu', "'none', 'tanh'", "'erf'", error=ValueError),
+            bad('bool', lambda: F.gelu(X, True), 'gelu', "'none', 'tanh'", 'True', error=ValueError),
         ),
     ),
     Row(

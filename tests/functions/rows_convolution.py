@@ -103,10 +103,10 @@ def convolution_errors(f: Callable[..., Any], n: int, name: str, planar: bool = 
         bad('channels', lambda: f(z(1, 3, *two), z(*W)), InvalidType, name, str((1, 3, *two)), str(W)),
         bad('bias', lambda: f(z(*x), z(*W), z(2)), InvalidType, name, 'b.shape', '(3,)', '(2,)'),
         bad('bias kind', lambda: f(z(*x), z(*W), z(3, dtype='i')), InvalidType, name, 'b.dtype', 'int32'),
-        bad('stride', lambda: f(z(*x), z(*W), stride=0), ValueError, name, 'stride', 'at least 1', 'came 0'),
-        bad('negative stride', lambda: f(z(*x), z(*W), stride=-1), ValueError, name, 'stride', 'came -1'),
-        bad('pad', lambda: f(z(*x), z(*W), pad=-1), ValueError, name, 'pad', 'at least 0', 'came -1'),
-        bad('dilate', lambda: f(z(*x), z(*W), dilate=0), ValueError, name, 'dilate', 'came 0'),
+        bad('stride', lambda: f(z(*x), z(*W), stride=0), ValueError, name, 'stride', 'at least 1', 'got 0'),
+        bad('negative stride', lambda: f(z(*x), z(*W), stride=-1), ValueError, name, 'stride', 'got -1'),
+        bad('pad', lambda: f(z(*x), z(*W), pad=-1), ValueError, name, 'pad', 'at least 0', 'got -1'),
+        bad('dilate', lambda: f(z(*x), z(*W), dilate=0), ValueError, name, 'dilate', 'got 0'),
         bad('strides', lambda: f(z(*x), z(*W), stride=(1,) * 4), ValueError, name, 'stride', str((1,) * 4)),
         bad('groups', lambda: f(z(*x), z(*W), groups=0), InvalidType, name, 'groups', '0'),
         bad(
@@ -128,7 +128,7 @@ def deconvolution_errors(f: Callable[..., Any], n: int, name: str, planar: bool 
         bad('wrong kind', lambda: f(z(*x, dtype='i'), z(*W, dtype='i')), InvalidType, name, 'float', 'int32'),
         bad('channels', lambda: f(z(1, 3, *x[2:]), z(*W)), InvalidType, name, 'W.shape[0] = 2', '3'),
         bad('bias', lambda: f(z(*x), z(*W), z(2)), InvalidType, name, 'b.shape', '(3,)', '(2,)'),
-        bad('stride', lambda: f(z(*x), z(*W), stride=0), ValueError, name, 'stride', 'came 0'),
+        bad('stride', lambda: f(z(*x), z(*W), stride=0), ValueError, name, 'stride', 'got 0'),
         bad('groups', lambda: f(z(*x), z(*W), groups=3), ValueError if planar else TypeError, name, 'groups', '3'),
         bad('no groups', lambda: f(z(*x), z(*W), groups=0), InvalidType, name, 'groups', '0'),
         bad('outsize', lambda: f(z(*x), z(*W), outsize=(9,) * n), InvalidType, name, 'outsize is 9', '2'),
@@ -144,10 +144,10 @@ def pooling_errors(f: Callable[..., Any], n: int, name: str, **params: Any) -> t
     x = (1, 1, *[4] * n)
     return (
         bad('wrong kind', lambda: f(z(*x, dtype='i'), 2), InvalidType, name, 'float', 'int32'),
-        bad('ksize', lambda: f(z(*x), 0), ValueError, name, 'ksize', 'came 0'),
+        bad('ksize', lambda: f(z(*x), 0), ValueError, name, 'ksize', 'got 0'),
         bad('ksizes', lambda: f(z(*x), (2,) * 4), ValueError, name, 'ksize', str((2,) * 4)),
-        bad('stride', lambda: f(z(*x), 2, -1), ValueError, name, 'stride', 'came -1'),
-        bad('pad', lambda: f(z(*x), 2, pad=-1), ValueError, name, 'pad', 'came -1'),
+        bad('stride', lambda: f(z(*x), 2, -1), ValueError, name, 'stride', 'got -1'),
+        bad('pad', lambda: f(z(*x), 2, pad=-1), ValueError, name, 'pad', 'got -1'),
         bad('large windows', lambda: f(z(*x), 6, **params), AssertionError, name, str((6,) * n), 'positive'),
     )
 
@@ -312,7 +312,7 @@ ROWS = [
                 lambda: F.dilated_convolution_2d(z(1, 1, 3, 3), z(1, 1, 2, 2), dilate=0),
                 ValueError,
                 'dilate',
-                'came 0',
+                'got 0',
             ),
         ),
     ),

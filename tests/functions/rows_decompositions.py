@@ -171,7 +171,7 @@ ROWS = [
         'eigh', _eigh(F.eigh), _eigh(lambda x: np.linalg.eigh(x)), (SMALL,), SYMMETRIC_CASES, order=3,
         errors=(
             *_refusals('eigh'),
-            Bad('UPLO', lambda: F.eigh(np.eye(2), 'x'), ValueError, ('eigh', "'L' or 'U'", "'x'")),
+            Bad('UPLO', lambda: F.eigh(np.eye(2), 'x'), ValueError, ('eigh', "'L', 'U'", "'x'")),
         ),
         except_from=ONE_SIGN,
     ),

@@ -263,7 +263,7 @@ ROWS = [
         special=(*at([2.0, 0, 3], [0, 6, 0]), *at([0.0, 0, 3], [0, 0, 0]), *at([2.0, 3], [3, 2])),
         errors=(
             refuses_integers(F.prod, 'Prod'),
-            Bad('axis too high', lambda: F.prod(X, axis=2), InvalidType, ('prod', 'axis', '2')),
+            Bad('axis too high', lambda: F.prod(X, axis=2), InvalidType, ('Prod', 'axis = 2', '(2, 3)')),
             Bad('axis twice', lambda: F.prod(X, axis=(0, -2)), ValueError, ('prod', 'duplicate', '(0, -2)')),
             Bad('axis a text', lambda: F.prod(X, axis='a'), TypeError, ('prod', 'axis', 'int', "'a'")),
         ),

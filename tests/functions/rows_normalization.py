@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -89,13 +90,18 @@ def _unit(x: Any, eps: float = 1e-5, axis: Any = 1) -> Any:
     return x / (np.sqrt((x * x).sum(axis=axis, keepdims=True)) + eps)
 
 
+def name_of(label: str) -> str:
+    """The public function of a label: ``batch_normalization`` of ``BatchNormalization``."""
+    return re.sub('(?<!^)([A-Z])', r'_\1', label).lower()
+
+
 def channel_errors(f: Callable[..., Any], label: str, extra: int = 0) -> tuple[Bad, ...]:
     """Arguments that no normalization of channels takes; ``extra`` parameters follow beta."""
 
     def params(*shape: int, dtype: str = 'f') -> list[Any]:
         return [z(*shape, dtype=dtype) for _ in range(2 + extra)]
 
-    few = params(3)[1:]
+    few, name = params(3)[1:], name_of(label)
     return (
         bad('wrong kind', lambda: f(z(4, 3, dtype='i'), *params(3)), InvalidType, label, 'x.dtype', 'int32'),
         bad('gamma kind', lambda: f(z(4, 3), z(3, dtype='i'), *few), InvalidType, label, 'gamma.dtype', 'int32'),
@@ -108,19 +114,19 @@ def channel_errors(f: Callable[..., Any], label: str, extra: int = 0) -> tuple[B
             '(2,)',
         ),
         bad('beta shape', lambda: f(z(4, 3), z(3), z(1), *few[1:]), InvalidType, label, 'beta.shape == (3,)', '(1,)'),
-        bad('eps', lambda: f(z(4, 3), *params(3), eps=-1e-5), ValueError, label, 'eps >= 0', '-1e-05'),
+        bad('eps', lambda: f(z(4, 3), *params(3), eps=-1e-5), ValueError, name, 'eps >= 0', '-1e-05'),
     )  # fmt: skip
 
 
 def axis_errors(f: Callable[..., Any], label: str, extra: int = 0) -> tuple[Bad, ...]:
     params = [z(3)] * (2 + extra)
-    x = z(4, 3)
+    x, name = z(4, 3), name_of(label)
     return (
         bad('axes', lambda: f(z(3), *params), InvalidType, label, 'x.ndim >= gamma.ndim + 1 = 2', '(3,)'),
-        bad('order', lambda: f(x, *params, axis=(1, 0)), RuntimeError, label, 'ascending order', '(1, 0)'),
-        bad('axis twice', lambda: f(x, *params, axis=(0, -2)), RuntimeError, label, 'ascending order', '(0, -2)'),
-        bad('no int', lambda: f(x, *params, axis=0.0), RuntimeError, label, 'int, tuple of int or None', '0.0'),
-        bad('list', lambda: f(x, *params, axis=[0]), RuntimeError, label, 'tuple', '[0]'),
+        bad('order', lambda: f(x, *params, axis=(1, 0)), RuntimeError, name, 'ascending order', '(1, 0)'),
+        bad('axis twice', lambda: f(x, *params, axis=(0, -2)), RuntimeError, name, 'ascending order', '(0, -2)'),
+        bad('no int', lambda: f(x, *params, axis=0.0), RuntimeError, name, 'int, tuple of int or None', '0.0'),
+        bad('list', lambda: f(x, *params, axis=[0]), RuntimeError, name, 'tuple', '[0]'),
         bad('out of range', lambda: f(x, *params, axis=2), InvalidType, label, '-2 <= axis < 2', 'axis = 2'),
     )
 
@@ -232,7 +238,7 @@ ROWS = [
             ),
             bad('no groups', lambda: F.group_normalization(z(2, 3), 0, z(3), z(3)), ValueError, 'groups = 0'),
             bad('less', lambda: F.group_normalization(z(2, 3), -3, z(3), z(3)), ValueError, 'groups = -3'),
-            bad('no int', lambda: F.group_normalization(z(2, 3), 3.0, z(3), z(3)), TypeError, 'groups', 'float'),
+            bad('no int', lambda: F.group_normalization(z(2, 3), 3.0, z(3), z(3)), TypeError, 'int', 'groups', '3.0'),
             bad('axes', lambda: F.group_normalization(z(3), 1, z(3), z(3)), ValueError, 'two axes', '(3,)'),
         ),
     ),
@@ -294,7 +300,7 @@ ROWS = [
             bad('wrong dtype', lambda: F.rms_norm(z(2, 3), z(3, dtype='i')), InvalidType, 'gamma.dtype', 'int32'),
             bad('gamma shape', lambda: F.rms_norm(z(2, 3), z(2)), InvalidType, 'gamma.shape == (3,)', '(2,)'),
             bad('0-d', lambda: F.rms_norm(z(), z(1)), InvalidType, 'x.ndim >= 1'),
-            bad('eps', lambda: F.rms_norm(z(2, 3), z(3), -1.0), ValueError, 'RMSNorm', 'eps >= 0', '-1.0'),
+            bad('eps', lambda: F.rms_norm(z(2, 3), z(3), -1.0), ValueError, 'rms_norm', 'eps >= 0', '-1.0'),
         ),
     ),
     Row(
@@ -372,8 +378,8 @@ ROWS = [
         errors=(
             bad('wrong kind', lambda: F.local_response_normalization(z(2, 3, dtype='i')), InvalidType, 'int32'),
             bad('axes', lambda: F.local_response_normalization(z(3)), InvalidType, 'x.ndim >= 2', '(3,)'),
-            bad('n', lambda: F.local_response_normalization(z(2, 3), n=2.5), TypeError, 'n must be an int', 'float'),
-            bad('negative n', lambda: F.local_response_normalization(z(2, 3), n=-3), ValueError, 'came -3'),
+            bad('n', lambda: F.local_response_normalization(z(2, 3), n=2.5), TypeError, 'int expected as n', '2.5'),
+            bad('negative n', lambda: F.local_response_normalization(z(2, 3), n=-3), ValueError, 'least 0', 'got -3'),
         ),
     ),
     Row(
@@ -392,7 +398,7 @@ ROWS = [
             bad('axis', lambda: F.normalize(z(2, 2), axis=2), InvalidType, '-2 <= axis < 2', 'axis = 2'),
             bad('twice', lambda: F.normalize(z(2, 2), axis=(0, 0)), ValueError, 'duplicate', '(0, 0)'),
             bad('list', lambda: F.normalize(z(2, 2), axis=[0, 1]), TypeError, 'tuple of int', '[0, 1]'),
-            bad('eps', lambda: F.normalize(z(2, 2), -1.0), ValueError, 'NormalizeL2', 'eps >= 0', '-1.0'),
+            bad('eps', lambda: F.normalize(z(2, 2), -1.0), ValueError, 'normalize: ', 'eps >= 0', '-1.0'),
         ),
     ),
 ]  # fmt: skip

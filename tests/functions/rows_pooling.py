@@ -66,11 +66,11 @@ def unpooling_errors(f: Callable[..., Any], n: int, name: str, *extra: Any) -> t
     x = (1, 1, *[2] * n)
     return (
         bad('wrong kind', lambda: f(z(*x, dtype='i'), *extra, 2), InvalidType, name, 'float', 'int32'),
-        bad('ksize', lambda: f(z(*x), *extra, 0), ValueError, name, 'ksize', 'came 0'),
+        bad('ksize', lambda: f(z(*x), *extra, 0), ValueError, name, 'ksize', 'got 0'),
         bad('float ksize', lambda: f(z(*x), *extra, 2.0), TypeError, name, 'ksize', '2.0'),
         bad('ksizes', lambda: f(z(*x), *extra, (2,) * 4), ValueError, name, 'ksize', str((2,) * 4)),
-        bad('stride', lambda: f(z(*x), *extra, 2, -1), ValueError, name, 'stride', 'came -1'),
-        bad('pad', lambda: f(z(*x), *extra, 2, pad=-1), ValueError, name, 'pad', 'came -1'),
+        bad('stride', lambda: f(z(*x), *extra, 2, -1), ValueError, name, 'stride', 'got -1'),
+        bad('pad', lambda: f(z(*x), *extra, 2, pad=-1), ValueError, name, 'pad', 'got -1'),
         bad('large pad', lambda: f(z(*x), *extra, 2, pad=2), AssertionError, name, 'pad', 'negative'),
         bad(
             'outsize', lambda: f(z(*x), *extra, 2, outsize=(9,) * n), InvalidType, name, str((5,) * n), str((9,) * n)

@@ -129,7 +129,7 @@ FLIPS = [
         'flip', np.flip, [*grid((2, 3), axis=[0, 1, -2]), case((0, 3), axis=1)], 'Flip', order=3, except_from=NO_AXIS,
         errors=(
             bad('out of range', lambda: F.flip(X, 2), InvalidType, 'Flip', 'axis', '2'),
-            bad('no int', lambda: F.flip(X, (0, 1)), TypeError, 'Flip', 'int', '(0, 1)'),
+            bad('no int', lambda: F.flip(X, (0, 1)), TypeError, 'flip', 'int', '(0, 1)'),
             bad('0-d', lambda: F.flip(np.array(1.0), 0), InvalidType, 'Flip', 'axis = 0'),
         ),
     ),
@@ -154,7 +154,7 @@ FLIPS = [
             bad('source twice', lambda: F.moveaxis(X, (0, -2), (0, 1)), ValueError, 'source', '(0, -2)'),
             bad('count', lambda: F.moveaxis(X, (0, 1), 0), ValueError, 'moveaxis', '(0, 1)'),
             bad('text', lambda: F.moveaxis(X, 'a', 1), TypeError, 'moveaxis', 'int', "'a'"),
-            bad('float', lambda: F.moveaxis(X, (0.0,), 1), TypeError, 'Moveaxis', 'int', '0.0'),
+            bad('float', lambda: F.moveaxis(X, (0.0,), 1), TypeError, 'moveaxis', 'int', '0.0'),
         ),
     ),
     moving(
@@ -165,8 +165,8 @@ FLIPS = [
             bad('out of range', lambda: F.rollaxis(X, 2), InvalidType, 'Rollaxis', 'axis = 2'),
             bad('start', lambda: F.rollaxis(X, 1, 3), InvalidType, 'Rollaxis', 'start = 3'),
             bad('low start', lambda: F.rollaxis(X, 1, -3), InvalidType, 'Rollaxis', 'start = -3'),
-            bad('float', lambda: F.rollaxis(X, 1.0), TypeError, 'Rollaxis', 'int', '1.0'),
-            bad('float start', lambda: F.rollaxis(X, 1, 2.0), TypeError, 'Rollaxis', 'start', '2.0'),
+            bad('float', lambda: F.rollaxis(X, 1.0), TypeError, 'rollaxis', 'int', '1.0'),
+            bad('float start', lambda: F.rollaxis(X, 1, 2.0), TypeError, 'rollaxis', 'start', '2.0'),
         ),
     ),
     moving(
@@ -175,7 +175,7 @@ FLIPS = [
         ], 'Swapaxes', order=3, except_from=NO_AXIS,
         errors=(
             bad('out of range', lambda: F.swapaxes(X, 0, 2), InvalidType, 'Swapaxes', 'axis2 = 2'),
-            bad('float', lambda: F.swapaxes(X, 0.0, 1), TypeError, 'Swapaxes', 'axis1', '0.0'),
+            bad('float', lambda: F.swapaxes(X, 0.0, 1), TypeError, 'swapaxes', 'axis1', '0.0'),
         ),
     ),
     Row(
@@ -188,7 +188,7 @@ FLIPS = [
             bad('channels', lambda: F.depth2space(np.ones((1, 3, 2, 2)), 2), InvalidType, 'Depth2Space', '% 4',
                 '(1, 3, 2, 2)'),
             bad('axes', lambda: F.depth2space(X, 2), InvalidType, 'Depth2Space', 'ndim == 4', '2'),
-            bad('r', lambda: F.depth2space(np.ones((1, 3, 2, 2)), 0), ValueError, 'Depth2Space', 'positive', '0'),
+            bad('r', lambda: F.depth2space(np.ones((1, 3, 2, 2)), 0), ValueError, 'depth2space', 'at least 1', '0'),
         ),
     ),
     Row(
@@ -224,7 +224,7 @@ STACKS = [
         ], 'Separate', order=3, except_from=NO_AXIS,
         errors=(
             bad('out of range', lambda: F.separate(X, 2), InvalidType, 'Separate', 'axis = 2'),
-            bad('no int', lambda: F.separate(X, None), TypeError, 'Separate', 'None'),
+            bad('no int', lambda: F.separate(X, None), TypeError, 'separate', 'int expected as axis', 'None'),
         ),
     ),
     moving(
@@ -295,7 +295,7 @@ PADS = [
         errors=(
             refuses_integers(lambda x: F.pad(x, 1, 'constant'), 'Pad'),
             bad('mode', lambda: F.pad(X, 1, 'median'), ValueError, 'pad', "'median'", 'constant'),
-            bad('negative', lambda: F.pad(X, -1, 'constant'), ValueError, 'pad', 'zero or more', '-1'),
+            bad('negative', lambda: F.pad(X, -1, 'constant'), ValueError, 'pad', 'at least 0', 'pad_width', '-1'),
             bad('widths', lambda: F.pad(X, [(1, 1)] * 3, 'constant'), ValueError, 'pad_width', '2 axes'),
         ),
     ),

@@ -226,7 +226,7 @@ def errors(layers: Layers, node: str) -> tuple[Bad, ...]:
         wrong('weights', InvalidType, node, f'ws[0][{g}]', '(2, 2)', '(2, 4)', ws=wide),
         wrong('few biases', ValueError, node, 'bs', f'{d} lists', '[]', bs=[]),
         wrong('biases', InvalidType, node, 'bs[0][0]', '(2,)', '(3,)', bs=[[z(3)] * (2 * g)] * d),
-        wrong('no layers', ValueError, node, 'n_layers', 'at least 1', 'came 0', n_layers=0),
+        wrong('no layers', ValueError, node, 'n_layers', 'at least 1', 'got 0', n_layers=0),
         bad('ratio', lambda: f(two[0], 1.0, *two[2:]), ValueError, node, '[0, 1)', '1.0'),
         bad('train', lambda: f(*arguments(layers), train=True), ValueError, 'train', 'using_config'),
         bad('unknown', lambda: f(*arguments(layers), foo=1), TypeError, "'foo'"),

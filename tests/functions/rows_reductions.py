@@ -21,12 +21,12 @@ SHAPES = (
 EMPTY = (case((0, 3)), case((0, 3), axis=1), case((0, 3), axis=0), case((2, 0), axis=1, keepdims=True))
 
 
-def axis_errors(name: str) -> tuple[Bad, ...]:
+def axis_errors(name: str, label: str) -> tuple[Bad, ...]:
     """Axes that make no sense."""
     call = getattr(F, name)
     return (
-        Bad('axis too high', lambda: call(X, axis=2), InvalidType, (name, 'axis', '2')),
-        Bad('axis too low', lambda: call(X, axis=(0, -3)), InvalidType, (name, 'axis', '-3')),
+        Bad('axis too high', lambda: call(X, axis=2), InvalidType, (label, 'axis = 2', '(2, 3)')),
+        Bad('axis too low', lambda: call(X, axis=(0, -3)), InvalidType, (label, 'axis = -3', '(2, 3)')),
         Bad('axis twice', lambda: call(X, axis=(1, -1)), ValueError, (name, 'duplicate', 'axis', '(1, -1)')),
         Bad('axis a text', lambda: call(X, axis='a'), TypeError, (name, 'axis', 'int', "'a'")),
         Bad('axis a float', lambda: call(X, axis=(1.0,)), TypeError, (name, 'axis', 'int', '1.0')),
@@ -68,7 +68,7 @@ def extremum(name: str, reference: Any, label: str, infinite: float) -> Row:
             at([1.0, infinite, 3], [0.0, 1, 0]), Special((np.array([1.0, NAN]),)),
         ),
         errors=(
-            refuses_integers(getattr(F, name), label), *axis_errors(name),
+            refuses_integers(getattr(F, name), label), *axis_errors(name, label),
             Bad('nothing there', lambda: getattr(F, name)(np.ones((0, 3)), axis=0), ValueError, ('zero-size',)),
         ),
     )  # fmt: skip
@@ -100,7 +100,7 @@ def softmax(name: str, reference: Any, label: str, gradient: Any) -> Row:
         ),
         errors=(
             refuses_integers(call, label),
-            Bad('too few axes', lambda: call(X[0]), InvalidType, (name, 'x.ndim > 1', '1', '(3,)')),
+            Bad('too few axes', lambda: call(X[0]), InvalidType, (name, '-1 <= axis < 1', 'axis = 1', '(3,)')),
             Bad('axis too low', lambda: call(X, -3), InvalidType, (name, '-3', '(2, 3)')),
         ),
         except_from={'zero-d': 'a 0-d array has no axis'},
@@ -113,7 +113,7 @@ ROWS = [
     Row(
         'sum', F.sum, np.sum, (ANY,), (*SHAPES, *EMPTY), order=3, label='Sum',
         special=(at([NAN, INF, 1.0], [1.0, 1, 1]), at([1e30, 1e30, -1e30], [1.0, 1, 1])),
-        errors=(refuses_integers(F.sum, 'Sum'), *axis_errors('sum')),
+        errors=(refuses_integers(F.sum, 'Sum'), *axis_errors('sum', 'Sum')),
     ),
     extremum('max', np.max, 'Max', INF),
     extremum('min', np.min, 'Min', -INF),
@@ -131,13 +131,13 @@ ROWS = [
                 gradients=(np.array([[0, 0], [0.5, 0.5]]),),
             ),
         ),
-        errors=(refuses_integers(F.logsumexp, 'LogSumExp'), *axis_errors('logsumexp')),
+        errors=(refuses_integers(F.logsumexp, 'LogSumExp'), *axis_errors('logsumexp', 'LogSumExp')),
     ),
     Row(
         'average', F.average, _average, (ANY,), (*SHAPES, case((0, 3), axis=1), case((2, 0, 3), axis=0)),
         label='Mean',
         special=(at([NAN, INF, 1.0], [1 / 3] * 3),),
-        errors=(refuses_integers(F.average, 'Mean'), *axis_errors('average')),
+        errors=(refuses_integers(F.average, 'Mean'), *axis_errors('average', 'Mean')),
     ),
     Row(
         'mean', F.mean, _average, (ANY,), SHAPES, label='Mean',
@@ -164,8 +164,8 @@ ROWS = [
         variant='weights',
         errors=(
             refuses_two_dtypes(_weighted, ''),
-            Bad('misfit', lambda: _weighted(X, X[0], axis=0), InvalidType, ('average', '(2, 3)', '(3,)', '0')),
-            Bad('no axis', lambda: _weighted(X, X[0]), InvalidType, ('average', 'weights', '(2, 3)', '(3,)', 'None')),
+            Bad('misfit', lambda: _weighted(X, X[0], axis=0), InvalidType, ('Mean', '(2, 3)', '(3,)', '0')),
+            Bad('no axis', lambda: _weighted(X, X[0]), InvalidType, ('Mean', 'weights', '(2, 3)', '(3,)', 'None')),
             Bad('two axes', lambda: _weighted(X, X[0], axis=(0, 1)), ValueError, ('average', 'one axis', '(0, 1)')),
             Bad('wrong kind', lambda: _weighted(INTEGERS, INTEGERS), InvalidType, ('float', 'int32')),
         ),

@@ -1,4 +1,4 @@
-"""Arguments that are no arrays: what the checks take and refuse; and what is done with arrays of two float dtypes."""
+"""Arguments that are not arrays: what the checks take and refuse; and arrays of two float dtypes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import minichainer as chainer
 import minichainer.functions as F
-from minichainer.functions._checks import check_flag, check_int, check_number, checked_axis, checked_shape
+from minichainer.functions._arguments import Arguments
 from minichainer.utils import CooMatrix
 from minichainer.utils.type_check import InvalidType
 
@@ -20,53 +20,57 @@ FILTERS = np.random.RandomState(1).randn(2, 1, 2, 2)
 OFFSETS = np.random.RandomState(2).uniform(0.1, 0.4, (2, 8, 2, 2))
 
 
+OP = Arguments('Op', 'op')
+
+
 # --- the checks -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize('value', [0, -3, np.int8(2), np.array(4)], ids=repr)
 def test_an_int_is_taken(value: Any) -> None:
-    check_int(value, 'op', 'axis')
+    assert OP.integer(value, 'axis') == int(value)
 
 
 @pytest.mark.parametrize('value', [None, 0.5, 'a', (), (1,), True, np.bool_(True), np.array([1])], ids=repr)
-def test_what_is_no_int_is_refused(value: Any) -> None:
+def test_what_is_not_an_int_is_refused(value: Any) -> None:
     with pytest.raises(TypeError) as caught:
-        check_int(value, 'op', 'axis')
-    assert str(caught.value) == f'op: int expected as axis, came {value!r}'
+        OP.integer(value, 'axis')
+    assert str(caught.value) == f'op: int expected as axis, got {value!r}'
 
 
 @pytest.mark.parametrize('value', [0, 0.5, True, np.float16(2), np.array(0.5), np.bool_(True)], ids=repr)
 def test_a_number_is_taken(value: Any) -> None:
-    check_number(value, 'op', 'ratio')
+    OP.number(value, 'ratio')
 
 
 @pytest.mark.parametrize(
     'value', [None, 'a', '1', (), (1,), 1j, np.complex64(1), np.ones(1), np.array('a')], ids=repr
 )
-def test_what_is_no_number_is_refused(value: Any) -> None:
+def test_what_is_not_a_number_is_refused(value: Any) -> None:
     with pytest.raises(TypeError) as caught:
-        check_number(value, 'op', 'ratio')
-    assert str(caught.value) == f'op: number expected as ratio, came {value!r}'
+        OP.number(value, 'ratio')
+    assert str(caught.value) == f'op: number expected as ratio, got {value!r}'
 
 
 def test_a_flag_is_a_bool_or_an_int() -> None:
     for value in (True, False, 0, 1, np.bool_(True), np.int64(1)):
-        check_flag(value, 'op', 'keepdims')
+        OP.flag(value, 'keepdims')
     for wrong in (None, 'no', (), (1, 2), 0.5):
-        with pytest.raises(TypeError, match='op: bool expected as keepdims, came'):
-            check_flag(wrong, 'op', 'keepdims')
+        with pytest.raises(TypeError, match='op: bool expected as keepdims, got'):
+            OP.flag(wrong, 'keepdims')
 
 
 def test_axes_and_shapes_come_back_as_plain_ints() -> None:
-    assert checked_axis(-1, 3, 'op') == 2
-    assert checked_shape([2, np.int64(-1)], 'op') == (2, -1)
-    assert checked_shape(5, 'op') == (5,)
-    assert {type(n) for n in checked_shape(np.array([2, 3]), 'op')} == {int}
+    assert OP.axis(-1, 3) == 2
+    assert OP.axes((np.int64(-1), 0), (2, 3)) == (1, 0)
+    assert OP.shape([2, np.int64(-1)]) == (2, -1)
+    assert OP.shape(5) == (5,)
+    assert {type(n) for n in OP.shape(np.array([2, 3]))} == {int}
 
 
 @pytest.mark.parametrize('shape', [None, 'no', 0.5, (0.5,), ('a',), [[1]]], ids=repr)
-def test_what_is_no_shape_is_refused(shape: Any) -> None:
+def test_what_is_not_a_shape_is_refused(shape: Any) -> None:
     with pytest.raises(TypeError) as caught:
-        checked_shape(shape, 'op')
-    assert str(caught.value) == f'op: tuple of ints expected as shape, came {shape!r}'
+        OP.shape(shape)
+    assert str(caught.value) == f'op: tuple of ints expected as shape, got {shape!r}'
 
 
 # --- in functions ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 
 import minichainer as chainer
 import minichainer.functions as F
-from minichainer.functions import bilinear_map, elementwise, linear_map, reduction
+from minichainer.functions import elementwise, linear_map, primitive, reduction
 from minichainer.utils.type_check import InvalidType
 from tests.functions.checks import check_gradient
 from tests.functions.row import ANY, POSITIVE, Row, case
@@ -51,7 +51,7 @@ def user_share(xp: Any, x: Any, n: int) -> Any:
     return x.sum() / n
 
 
-@bilinear_map(lambda m, gy, b: m.sum(gy * b, (0,)), lambda m, gy, a: gy * a, name='RowsTimes')
+@primitive(rule=(lambda m, gy, b: m.sum(gy * b, (0,)), lambda m, gy, a: gy * a), name='RowsTimes', kinds='f')
 def user_rows_times(xp: Any, a: Any, b: Any) -> Any:
     return a * b
 
@@ -252,7 +252,7 @@ def test_wrong_dtypes_and_shapes_are_named() -> None:
         user_hypotenuse(np.ones(2, 'f'), np.ones(2))
     with pytest.raises(InvalidType, match=r'(?s)UserHypotenuse.*broadcast.*\(2,\) and \(3,\)'):
         user_hypotenuse(np.ones(2), np.ones(3))
-    with pytest.raises(InvalidType, match=r'(?s)user_norm.*axis < 1.*axis = 1'):
+    with pytest.raises(InvalidType, match=r'(?s)UserNorm.*axis < 1.*axis = 1'):
         user_norm(np.ones(3), axis=1)
 
 

@@ -263,4 +263,4 @@ def test_without_a_graph_nothing_is_kept() -> None:
     with chainer.no_backprop_mode(), Keep():
         layers(*drawn(layers))
     node = seen[-1]
-    assert node.label == 'NStepLSTM' and node.workspace is None and not node.masks
+    assert node.label == 'NStepLSTM' and node._residual is None and not node.saved

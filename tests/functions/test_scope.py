@@ -15,7 +15,7 @@ import pytest
 import minichainer as chainer
 import minichainer.functions as F
 from minichainer import ops
-from minichainer.functions import bilinear_map, elementwise, linear_map, reduction
+from minichainer.functions import elementwise, linear_map, primitive, reduction
 from tests.functions import table
 from tests.functions.row import Case, Row
 
@@ -208,7 +208,7 @@ class Callable_:
 
 
 def nested(m: Any, gy: Any) -> Any:
-    return [(lambda: m.own_twice(gy))() for _ in range(1)][0]
+    return [(lambda: m.own_twice(gy))() for _ in range(1)][0]  # noqa: RUF015  (a comprehension is what is tested)
 
 
 def with_signature(*args: Any) -> Any:
@@ -242,7 +242,7 @@ def unknown(m: Any, gy: Any) -> Any:
 UNKNOWN: dict[str, Any] = {
     'lambda': lambda m, gy: m.no_such(gy),
     'function': unknown,
-    'comprehension': lambda m, gy: [m.no_such(gy) for _ in range(2)][0],
+    'comprehension': lambda m, gy: [m.no_such(gy) for _ in range(2)][0],  # noqa: RUF015
     'inner function': lambda m, gy: (lambda: m.no_such(gy))(),
     'partial': functools.partial(lambda k, m, gy: m.no_such(k, gy), 3),
     'wrapped': functools.wraps(unknown)(lambda *args: unknown(*args)),
@@ -262,7 +262,7 @@ def test_an_unknown_name_is_reported_when_the_op_is_applied(kind: str, define: A
 
 
 def test_an_unknown_name_of_other_decorators() -> None:
-    two = bilinear_map(lambda m, gy, a: gy * a, lambda m, gy, a: m.no_such(gy))(lambda xp, a, b: a * b)
+    two = primitive(lambda xp, a, b: a * b, (lambda m, gy, a: gy * a, lambda m, gy, a: m.no_such(gy)))
     over = reduction(lambda m, gy, x: m.no_such(gy))(lambda xp, x, axis, keepdims: x.sum(axis, keepdims=keepdims))
     three = elementwise(None, None, lambda m, gy: m.no_such(gy))(lambda xp, a, b, c: a)
     with_constant = linear_map(lambda m, gy, k: m.no_such(gy))(lambda xp, x, k: x)

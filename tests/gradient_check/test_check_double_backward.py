@@ -7,7 +7,7 @@ import pytest
 
 from minichainer.function import Function
 from minichainer.function_node import FunctionNode
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.gradient_check import NondifferentiableError, check_double_backward
 from minichainer.variable import Parameter, Variable
 
@@ -72,7 +72,7 @@ def test_low_precision_passes_with_a_double_numeric_side(dtype):
 
 def test_an_output_of_another_dtype_than_the_numeric_side():
     ggx = SINGLE.astype('d')
-    check_double_backward(lambda x: cast(x * x * x, 'f'), ggx, SINGLE, ggx, eps=1e-2, dtype=np.float64)
+    check_double_backward(lambda x: as_dtype(x * x * x, 'f'), ggx, SINGLE, ggx, eps=1e-2, dtype=np.float64)
 
 
 WRONG = {

@@ -80,7 +80,7 @@ def test_kernels_are_what_their_plain_forms_say(geometry: Geometry, n: int, c: i
 @given(geometries(), st.integers(0, 3), st.integers(2, 4), st.integers(1, 2), st.sampled_from(LAYOUTS))
 def test_filters_of_each_channel_alone(geometry: Geometry, n: int, c: int, o: int, layout: str) -> None:
     geometry = geometry._replace(groups=c)
-    assert depthwise.applies(np, geometry, c) == (geometry.ksize != ())
+    assert depthwise.applies(geometry, c) == (geometry.ksize != ())
     check(geometry, *arrays(geometry, n, 1, o, layout))
 
 

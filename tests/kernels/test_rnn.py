@@ -143,3 +143,25 @@ def test_saturated_gates(dtype: str) -> None:
     np.testing.assert_allclose([c[0], h[0]], [1, np.tanh(1)], rtol=1e-6)
     gz, (gc,) = kernels.gated_sum_backward(np, saved, np.ones(1, dtype), np.ones(1, dtype), 1)
     assert not gz.any() and gc == 0
+
+
+@pytest.mark.parametrize('dtype', ['f', 'd'])
+@pytest.mark.parametrize('name', ['LSTM', 'GRU', 'cell'])
+def test_gates_keep_their_digits_where_they_are_tiny(name: str, dtype: str) -> None:
+    """As ``F.sigmoid`` does: a gate of 1e-20 lets 1e20 pass as 1."""
+    x = np.array([-10, -20, -46, -80], dtype)
+    gate = np.exp(x.astype('d'))
+    if name == 'cell':
+        far = np.full_like(x, -200)
+        c, *_ = kernels.gated_sum(np, [far, x, far, far], [1 / gate.astype(dtype)], 1)
+        np.testing.assert_allclose(c, 1, rtol=1e-4)
+        return
+    order = CELLS[name].order
+    closed, opened, zero = ([value] * 4 for value in (-200, 200, 0))
+    of_gates = [opened, closed, x, zero] if name == 'LSTM' else [opened, x, zero]  # in the kernel's order
+    biases = np.array(of_gates, dtype)
+    zeros = np.zeros((len(order) * 4, 4), dtype)
+    w = kernels.Weights(zeros, zeros, biases.reshape(-1), np.zeros(len(order) * 4, dtype))
+    states = [(1 / gate.astype(dtype)).reshape(1, 4) for _ in range(CELLS[name].states)]
+    kernels.layer_forward(np, CELLS[name], w, np.zeros((1, 4), dtype), states, np.empty((1, 4), dtype), [(0, 1)])
+    np.testing.assert_allclose(states[-1], 1, rtol=1e-4)

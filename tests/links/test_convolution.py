@@ -54,7 +54,7 @@ def test_the_input_channels_may_be_left_out(name: str) -> None:
 
 @pytest.mark.parametrize(('name', 'lead', 'n'), ALL)
 @pytest.mark.parametrize(
-    ('channels', 'what'), [((3, 4), 'input channels.*came 3'), ((4, 3), 'output channels.*came 3')]
+    ('channels', 'what'), [((3, 4), 'input channels.*got 3'), ((4, 3), 'output channels.*got 3')]
 )
 def test_groups_must_divide_the_channels(name: str, lead: Any, n: int, channels: Any, what: str) -> None:
     with pytest.raises(ValueError, match=rf'{name}: the number of {what} and groups = 2'):

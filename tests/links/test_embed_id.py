@@ -52,7 +52,7 @@ def test_errors() -> None:
     embed = L.EmbedID(3, 2)
     with pytest.raises(InvalidType, match='EmbedIDFunction.*\n\nExpect: int x'):
         embed(np.zeros(2, 'f'))
-    with pytest.raises(IndexError, match=r'embed_id: x must be in \[0, 3\).*came 0 to 3'):
+    with pytest.raises(IndexError, match=r'embed_id: x must be in \[0, 3\).*got 0 to 3'):
         embed(np.array([0, 3]))
     with chainer.using_config('debug', True), pytest.raises(ValueError, match='-1 to 1'):
         embed(np.array([-1, 1]))

@@ -250,7 +250,7 @@ def test_text(link: Any, text: str) -> None:
         (lambda: L.BatchNormalization(3, axis=(1, 0))(data(2, 3, 3)), RuntimeError, 'ascending'),
         (lambda: L.BatchNormalization(3, eps=-1)(data(2, 3)), ValueError, 'eps >= 0'),
         (lambda: L.BatchRenormalization(3)(data(2, 4)), InvalidType, r'gamma.shape == \(4,\)'),
-        (lambda: L.DecorrelatedBatchNormalization(15), ValueError, 'groups must divide size, came size = 15'),
+        (lambda: L.DecorrelatedBatchNormalization(15), ValueError, 'groups must divide size, got size = 15'),
         (lambda: L.DecorrelatedBatchNormalization(4, groups=2)(data(2, 6)), ValueError, 'running_mean'),
         (lambda: L.LayerNormalization(4)(data(2, 3)), InvalidType, r'gamma.shape == \(3,\)'),
         (lambda: L.GroupNormalization(2, 3)(data(2, 4)), InvalidType, r'gamma.shape == \(4,\)'),

@@ -58,7 +58,7 @@ def test_set_state(name: str) -> None:
     state = [chainer.Variable(x_of(4, 2)) for _ in link.states]
     link.set_state(*state)
     assert [getattr(link, s) for s in link.states] == state
-    with pytest.raises(AssertionError, match=rf'{name}.set_state: {link.states[0]} must be a Variable, came ndarray'):
+    with pytest.raises(AssertionError, match=rf'{name}.set_state: {link.states[0]} must be a Variable, got ndarray'):
         link.set_state(*[x_of(4, 2)] * len(state))
     assert [getattr(link, s) for s in link.states] == state
 
@@ -99,7 +99,7 @@ def test_an_ended_sequence_keeps_its_state() -> None:
     assert y.shape == (2, 2)
     np.testing.assert_array_equal(link.h.array, np.concatenate([y.array, h[2:]]))
     np.testing.assert_array_equal(link.c.array[2:], c[2:])
-    with pytest.raises(TypeError, match=r'LSTM: no more sequences.*\(5, 3\).*\(4, 2\).*reset_state'):
+    with pytest.raises(TypeError, match=r'LSTM: expected no more sequences.*\(5, 3\).*\(4, 2\).*reset_state'):
         link(x_of(5, 3))
 
 
@@ -133,7 +133,7 @@ def test_wrong_data_leave_no_state(name: str) -> None:
 
 
 def test_gru_as_in_the_first_version_has_its_words() -> None:
-    with pytest.raises(ValueError, match=r'GRU takes one argument, the inputs, came 2.*StatelessGRU'):
+    with pytest.raises(ValueError, match=r'GRU: expected one argument, the inputs, got 2.*StatelessGRU'):
         L.GRU(3, 2)(x_of(4, 2), x_of(4, 3))
 
 
@@ -161,11 +161,11 @@ def test_the_children_of_a_child_sum_tree_have_no_order() -> None:
 @pytest.mark.parametrize(
     ('make', 'args', 'words'),
     [
-        (lambda: L.ChildSumTreeLSTM(3, 2), (), 'came 0 arguments'),
-        (lambda: L.ChildSumTreeLSTM(3, 2), (None, None), 'came 2 arguments'),
+        (lambda: L.ChildSumTreeLSTM(3, 2), (), 'got 0 arguments'),
+        (lambda: L.ChildSumTreeLSTM(3, 2), (None, None), 'got 2 arguments'),
         (lambda: L.ChildSumTreeLSTM(3, 2), (None, None, None), 'all inputs .* are None'),
         (lambda: L.ChildSumTreeLSTM(None, 2), (x_of(1, 2), None, None), 'in_size is not known'),
-        (lambda: L.NaryTreeLSTM(3, 2), (x_of(1, 3),), '2 cells, as many states and one input expected, came 1'),
+        (lambda: L.NaryTreeLSTM(3, 2), (x_of(1, 3),), 'expected 2 cells, as many states and one input, got 1'),
         (lambda: L.NaryTreeLSTM(3, 2), (None,) * 5, 'all inputs .* are None'),
         (lambda: L.NaryTreeLSTM(None, 2), (x_of(1, 2), *[None] * 4), 'in_size is not known'),
     ],
@@ -176,7 +176,7 @@ def test_errors_of_trees(make: Any, args: Any, words: str) -> None:
 
 
 def test_a_tree_without_children_is_refused() -> None:
-    with pytest.raises(AssertionError, match='n_ary must be at least 1, came 0'):
+    with pytest.raises(AssertionError, match='n_ary must be at least 1, got 0'):
         L.NaryTreeLSTM(3, 2, n_ary=0)
 
 
@@ -232,9 +232,9 @@ def test_errors_over_sequences(name: str) -> None:
     link = layers(name)
     nones: list[Any] = [None] * link.n_cells
     places = 2 * link.direction
-    with pytest.raises(TypeError, match=rf'{name}: a list or tuple of sequences expected as xs, came ndarray'):
+    with pytest.raises(TypeError, match=rf'{name}: xs must be a list or tuple of sequences, got ndarray'):
         link(*nones, x_of(2, 3))
-    with pytest.raises(ValueError, match=rf'{name}: at least one sequence expected'):
+    with pytest.raises(ValueError, match=rf'{name}: xs must have at least one sequence'):
         link(*nones, [])
     with pytest.raises(InvalidType, match=rf'{name}\n\nExpect: sequences of shape.*\nActual: \(3,\) of sequence 1'):
         link(*nones, [x_of(2, 3), x_of(3)])

@@ -11,119 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minichainer import optimizers
-from minichainer._update_rule import elementwise
-from minichainer._update_rule.grouped import SMALL
+from minichainer import functions as F
+from minichainer import optimizer_hooks, optimizers
 from minichainer.link import Link
-from minichainer.serializers import DictionarySerializer, NpzDeserializer
+from minichainer.optimizer import formula as formulas
+from minichainer.optimizer.grouped import SMALL
+from minichainer.serializers import DictionarySerializer, NpzDeserializer, load_hdf5, load_npz, save_hdf5, save_npz
 from minichainer.variable import Parameter
+from tests.optimizers.rows import ROWS, adam, radam
 
-# --- the formulas, plainly: (parameter, gradient, state, t, hyperparameters) -> new parameter ---
-
-
-def sgd(p, g, s, t, lr):
-    return p - lr * g
-
-
-def momentum_sgd(p, g, s, t, lr, momentum):
-    s['v'] = momentum * s.get('v', 0) - lr * g
-    return p + s['v']
-
-
-def corrected_momentum_sgd(p, g, s, t, lr, momentum):
-    s['v'] = momentum * s.get('v', 0) - g
-    return p + lr * s['v']
-
-
-def nesterov_ag(p, g, s, t, lr, momentum):
-    s['v'] = momentum * s.get('v', 0) - lr * g
-    return p + momentum**2 * s['v'] - (1 + momentum) * lr * g
-
-
-def ada_grad(p, g, s, t, lr, eps):
-    s['h'] = s.get('h', 0) + g**2
-    return p - lr * g / (np.sqrt(s['h']) + eps)
-
-
-def ada_delta(p, g, s, t, rho, eps):
-    s['msg'] = rho * s.get('msg', 0) + (1 - rho) * g**2
-    step = np.sqrt((s.get('msdx', 0) + eps) / (s['msg'] + eps)) * g
-    s['msdx'] = rho * s.get('msdx', 0) + (1 - rho) * step**2
-    return p - step
-
-
-def rmsprop(p, g, s, t, lr, alpha, eps, eps_inside_sqrt=False):
-    s['ms'] = alpha * s.get('ms', 0) + (1 - alpha) * g**2
-    return p - lr * g / (np.sqrt(s['ms'] + eps) if eps_inside_sqrt else np.sqrt(s['ms']) + eps)
-
-
-def rmsprop_graves(p, g, s, t, lr, alpha, momentum, eps):
-    s['n'] = alpha * s.get('n', 0) + (1 - alpha) * g**2
-    s['g'] = alpha * s.get('g', 0) + (1 - alpha) * g
-    s['delta'] = momentum * s.get('delta', 0) - lr * g / np.sqrt(s['n'] - s['g'] ** 2 + eps)
-    return p + s['delta']
-
-
-def smorms3(p, g, s, t, lr, eps):
-    r = 1 / (s.get('mem', 1) + 1)
-    s['g'] = (1 - r) * s.get('g', 0) + r * g
-    s['g2'] = (1 - r) * s.get('g2', 0) + r * g**2
-    x = s['g'] ** 2 / (s['g2'] + eps)
-    s['mem'] = 1 + s.get('mem', 1) * (1 - x)
-    return p - g * np.minimum(lr, x) / (np.sqrt(s['g2']) + eps)
-
-
-def msvag(p, g, s, t, lr, beta, eta=1.0, weight_decay_rate=0.0):
-    s['m'] = beta * s.get('m', 0) + (1 - beta) * g
-    s['v'] = beta * s.get('v', 0) + (1 - beta) * g**2
-    m, v = s['m'] / (1 - beta**t), s['v'] / (1 - beta**t)
-    rho = (1 - beta) * (1 + beta**t) / ((1 + beta) * (1 - beta**t))
-    scale = m**2 / (m**2 + rho * (v - m**2) / (1 - rho)) if t > 1 else 1
-    return p - eta * (lr * scale * m + weight_decay_rate * p)
-
-
-def adam(
-    p, g, s, t, alpha, beta1=0.9, beta2=0.999, eps=1e-8, eta=1.0, weight_decay_rate=0, amsgrad=False,
-    adabound=False, final_lr=0.1, gamma=1e-3,
-):  # fmt: skip
-    s['m'] = beta1 * s.get('m', 0) + (1 - beta1) * g
-    s['v'] = beta2 * s.get('v', 0) + (1 - beta2) * g**2
-    v = s['v']
-    if amsgrad:
-        v = s['vhat'] = np.maximum(s.get('vhat', 0), v)
-    rate = alpha * math.sqrt(1 - beta2**t) / (1 - beta1**t) / (np.sqrt(v) + eps)
-    if adabound:
-        rate = np.clip(rate, final_lr * (1 - 1 / (gamma * t + 1)), final_lr * (1 + 1 / (gamma * t)))
-    return p - eta * (rate * s['m'] + weight_decay_rate * p)
-
-
-TABLE = [
-    ('SGD', dict(lr=0.1), sgd),
-    ('MomentumSGD', dict(lr=0.1, momentum=0.8), momentum_sgd),
-    ('CorrectedMomentumSGD', dict(lr=0.1, momentum=0.8), corrected_momentum_sgd),
-    ('NesterovAG', dict(lr=0.1, momentum=0.8), nesterov_ag),
-    ('AdaGrad', dict(lr=0.1, eps=1e-4), ada_grad),
-    ('AdaDelta', dict(rho=0.9, eps=1e-3), ada_delta),
-    ('RMSprop', dict(lr=0.1, alpha=0.9, eps=1e-3), rmsprop),
-    ('RMSprop', dict(lr=0.1, alpha=0.9, eps=1e-3, eps_inside_sqrt=True), rmsprop),
-    ('RMSpropGraves', dict(lr=0.1, alpha=0.9, momentum=0.5, eps=1e-2), rmsprop_graves),
-    ('SMORMS3', dict(lr=0.1, eps=1e-6), smorms3),
-    ('MSVAG', dict(lr=0.1, beta=0.8, eta=0.9, weight_decay_rate=0.1), msvag),
-    ('Adam', dict(alpha=0.1), adam),
-    ('Adam', dict(alpha=0.1, beta1=0.8, beta2=0.9, eps=1e-3, eta=0.9, weight_decay_rate=0.1), adam),
-    ('AdamW', dict(alpha=0.1, weight_decay_rate=0.1), adam),
-    ('AMSGrad', dict(alpha=0.1, beta2=0.5), lambda *a, **k: adam(*a, amsgrad=True, **k)),
-    ('AdaBound', dict(alpha=0.1, gamma=0.1), lambda *a, **k: adam(*a, adabound=True, **k)),
-    (
-        'AMSBound',
-        dict(alpha=0.1, beta2=0.5, gamma=0.1),
-        lambda *a, **k: adam(*a, adabound=True, amsgrad=True, **k),
-    ),
-]
-IDS = [f'{name}-{number}' for number, (name, *_) in enumerate(TABLE)]
-every_optimizer = pytest.mark.parametrize(('name', 'values', 'formula'), TABLE, ids=IDS)
+IDS = [f'{name}-{number}' for number, (name, *_) in enumerate(ROWS)]
+every_optimizer = pytest.mark.parametrize(('name', 'values', 'formula'), ROWS, ids=IDS)
 every_dtype = pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
-BLOCK = elementwise.BLOCK_BYTES // 4
+# RAdam's first steps are of another kind.
+STEPS = 7
+BLOCK = formulas.BLOCK_BYTES // 4
 # Zero-dimensional, empty, gathered, just not gathered, one block and a bit more.
 SHAPES = [(), (0, 3), (1,), (7, 5), (SMALL,), (SMALL + 1,), (3, 11), (BLOCK + 3,), (4,)]
 
@@ -175,9 +77,14 @@ def assert_identical(one: Link, other: Link) -> None:
         assert left[name].tobytes() == right[name].tobytes(), name
 
 
+def rounded(array: Any, dtype: Any) -> Any:
+    """What is left of float64 values that are stored in an array of the dtype."""
+    return np.asarray(array).astype(dtype).astype(np.float64)
+
+
 def test_the_table_is_complete() -> None:
     classes = {name for name, value in vars(optimizers).items() if isinstance(value, type)}
-    assert classes == {name for name, *_ in TABLE}
+    assert classes == {name for name, *_ in ROWS}
 
 
 @every_optimizer
@@ -190,11 +97,12 @@ def test_formula(name, values, formula, dtype, rtol, atol) -> None:
     optimizer = getattr(optimizers, name)(**values).setup(model)
     expected = {path: p.array.astype(np.float64) for path, p in model.namedparams()}
     states: dict[str, Any] = {path: {} for path in expected}
-    for step in range(3):
+    for step in range(STEPS):
         set_gradients(model, step)
         for path, p in model.namedparams():
             g = p.grad.astype(np.float64)
-            expected[path] = formula(expected[path], g, states[path], step + 1, **values)
+            expected[path] = rounded(formula(expected[path], g, states[path], step + 1, **values), dtype)
+            states[path] = {key: rounded(value, dtype) for key, value in states[path].items()}
         optimizer.update()
     for path, p in model.namedparams():
         assert p.dtype == dtype
@@ -310,6 +218,75 @@ def test_training_goes_on_from_a_snapshot(name, values, formula) -> None:
 
 
 @every_optimizer
+@pytest.mark.parametrize(('save', 'load'), [(save_npz, load_npz), (save_hdf5, load_hdf5)], ids=['npz', 'hdf5'])
+def test_state_in_a_file(name, values, formula, save, load, tmp_path) -> None:
+    model, resumed = (make_model(np.float32, [(), (3, 5), (4,)]) for _ in range(2))
+    optimizer = getattr(optimizers, name)(**values).setup(model)
+    train(optimizer, model, 2)
+    save(tmp_path / 'file', optimizer)
+    resumed.copyparams(model)
+    other = getattr(optimizers, name)(**values).setup(resumed)
+    load(tmp_path / 'file', other)
+    assert_identical(model, resumed)
+    for opt, link in ((optimizer, model), (other, resumed)):
+        train(opt, link, 1, first=2)
+    assert_identical(model, resumed)
+
+
+@every_optimizer
+@pytest.mark.parametrize('fp32_update', [False, True])
+def test_loss_scaling_does_not_change_the_update(name, values, formula, fp32_update) -> None:
+    """By powers of two nothing is rounded."""
+
+    def trained(scale: float | None) -> Link:
+        model = make_model(np.float16 if fp32_update else np.float32, [(4,), (2, 3)])
+        optimizer = getattr(optimizers, name)(**values).setup(model)
+        optimizer.use_fp32_update(fp32_update)
+        if scale is not None:
+            optimizer.set_loss_scale(scale)
+        for _ in range(3):
+            optimizer.update(lambda: F.sum(model.p0 * model.p0) + F.sum(model.p1 * model.p1))
+        return model
+
+    assert_identical(trained(4.0), trained(None))
+
+
+@every_optimizer
+def test_float32_update_of_float16_parameters(name, values, formula) -> None:
+    model = make_model(np.float16, [(4,), (2, 3)])
+    optimizer = getattr(optimizers, name)(**values).setup(model)
+    optimizer.use_fp32_update()
+    expected = {path: p.array.astype(np.float32) for path, p in model.namedparams()}
+    states: dict[str, Any] = {path: {} for path in expected}
+    for step in range(3):
+        set_gradients(model, step)
+        for path, p in model.namedparams():
+            expected[path] = formula(expected[path], p.grad.astype(np.float32), states[path], step + 1, **values)
+        optimizer.update()
+    for path, p in model.namedparams():
+        assert p.dtype == np.float16
+        np.testing.assert_allclose(p.array, expected[path], rtol=1e-3, atol=1e-5, err_msg=path)
+        assert all(value.dtype == np.float32 for value in (p.update_rule.state or {}).values())
+
+
+@every_optimizer
+@pytest.mark.parametrize('owner', ['optimizer', 'rule'])
+def test_a_hook_changes_the_gradient_of_the_update(name, values, formula, owner) -> None:
+    models = [make_model(np.float32, [(4,), (2, 3)]) for _ in range(2)]
+    for model, hooked in zip(models, (True, False), strict=True):
+        optimizer = getattr(optimizers, name)(**values).setup(model)
+        hosts = [optimizer] if owner == 'optimizer' else [p.update_rule for p in model.params()]
+        for host in hosts if hooked else ():
+            host.add_hook(optimizer_hooks.WeightDecay(0.5))
+        for step in range(2):
+            set_gradients(model, step)
+            for param in () if hooked else model.params():
+                param.grad += 0.5 * param.array
+            optimizer.update()
+    assert_identical(*models)
+
+
+@every_optimizer
 @pytest.mark.parametrize('clone', [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_copies_are_independent(name, values, formula, clone) -> None:
     model = make_model(np.float32, [(3,), (4, 5), (SMALL + 5,)])
@@ -335,7 +312,7 @@ def test_nan_stays_where_it_is(name, values, formula) -> None:
             link.p0.grad[1] = np.nan
         optimizer.update()
     assert np.isnan(model.p0.array[1])
-    rest = [0, 2, 3]
+    rest = [0, 2, 3] if model.p0.update_rule.elementwise else []
     np.testing.assert_array_equal(model.p0.array[rest], healthy.p0.array[rest])
     np.testing.assert_array_equal(model.p1.array, healthy.p1.array)
 
@@ -537,6 +514,47 @@ def test_members_of_the_group_change() -> None:
             train(optimizer, model, 1, one_by_one, first=step)
         assert [p.update_rule.t for p in model.params()] == [5] * 6
     assert_identical(*models)
+
+
+@pytest.mark.parametrize('values', [values for name, values, _ in ROWS if name == 'RAdam'])
+def test_radam_is_torchs(values) -> None:
+    torch = pytest.importorskip('torch')
+    values = {name: value for name, value in values.items() if name not in ('eta', 'weight_decay_rate')}
+    start = np.random.default_rng(0).normal(size=5)
+    param = torch.nn.Parameter(torch.tensor(start))
+    betas = values.pop('beta1', 0.9), values.pop('beta2', 0.999)
+    theirs = torch.optim.RAdam([param], lr=values.pop('alpha'), betas=betas, **values)
+    model = link_of(p=Parameter(start.copy()))
+    values = {'beta1': betas[0], 'beta2': betas[1], 'alpha': 0.1, **values}
+    ours = optimizers.RAdam(**values).setup(model)
+    state, p = {}, start
+    for step in range(30):
+        grad = np.cos(start + step)
+        p = radam(p, grad, state, step + 1, **values)
+        param.grad, model.p.grad = torch.tensor(grad), grad
+        theirs.step()
+        ours.update()
+    np.testing.assert_allclose(model.p.array, param.detach().numpy(), rtol=1e-10)
+    np.testing.assert_allclose(model.p.array, p, rtol=1e-10)
+
+
+@pytest.mark.parametrize('size', [6, SMALL + 1])
+def test_lamb_scales_each_parameter_by_its_own_norm(size) -> None:
+    model = link_of(a=Parameter(np.full(size, 2.0)), b=Parameter(np.full(size, 6.0)), c=Parameter(np.zeros(size)))
+    optimizer = optimizers.LAMB(alpha=0.5, weight_decay_rate=0, eps=0).setup(model)
+    for param in model.params():
+        param.grad = np.ones(size)
+    optimizer.update()
+    for param, expected in zip(model.params(), (1, 3, -0.5), strict=True):
+        np.testing.assert_allclose(param.array, expected)
+
+
+def test_lamb_of_values_whose_squares_overflow() -> None:
+    model = link_of(a=Parameter(np.full(4, 1e30, np.float32)))
+    optimizer = optimizers.LAMB(alpha=0.5, weight_decay_rate=0).setup(model)
+    model.a.grad = np.ones(4, np.float32)
+    optimizer.update()
+    np.testing.assert_allclose(model.a.array, 0.5e30, rtol=1e-5)
 
 
 # --- errors ---

@@ -51,6 +51,10 @@ EFFECTS = [
 ]
 
 
+def test_the_table_is_complete() -> None:
+    assert {type(hook).__name__ for hook, _ in EFFECTS} == set(hooks.__all__)
+
+
 @pytest.mark.parametrize(('hook', 'expected'), EFFECTS, ids=[type(h).__name__ for h, _ in EFFECTS])
 @pytest.mark.parametrize(('dtype', 'rtol'), [(np.float16, 4e-3), (np.float32, 1e-6), (np.float64, 1e-8)])
 def test_effect_on_the_gradient(hook, expected, dtype, rtol) -> None:

@@ -329,7 +329,8 @@ def test_proxy() -> None:
     optimizer.lr = 0.5
     assert optimizer.hyperparam.lr == 0.5
     assert isinstance(optimizers.SGD.lr, HyperparameterProxy)
-    assert optimizers.SGD.lr.__doc__ == 'Alias to ``self.hyperparam.lr``'
+    assert optimizers.SGD.lr.__doc__ == r'Alias to ``self.hyperparam.lr``: learning rate :math:`\eta`.'
+    assert HyperparameterProxy('lr').__doc__ == 'Alias to ``self.hyperparam.lr``'
 
 
 def test_hyperparameter_set_replaced_for_one_parameter() -> None:

@@ -157,7 +157,9 @@ def test_script_without_pytest(tmp_path: Path) -> None:
     code += "importlib.util.find_spec = lambda name, *a: None if name == 'pytest' else found(name, *a)\n"
     script.write_text(code + module(), encoding='utf-8')
     done = _run(tmp_path, str(script), 'TestOld')
-    assert done.returncode == 0 and 'Ran 5 tests' in done.stderr and 'OK' in done.stderr, done.stderr
+    # One mark for each of the 5 tests. The number that unittest tells leaves skipped ones out in Python 3.12.1.
+    marks = done.stderr.splitlines()[0]
+    assert done.returncode == 0 and sorted(marks) == sorted('...ss') and '\nOK' in done.stderr, done.stderr
 
 
 PYTEST_STYLE = '''

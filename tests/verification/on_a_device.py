@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def wrapped(value: Any) -> Any:
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     """Values that only ``get()`` gives away."""
 
-    __cuda_array_interface__: dict[str, Any] = {}
+    __cuda_array_interface__: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, values: Any) -> None:
         self.values = values if isinstance(values, np.ndarray) else np.asarray(values)

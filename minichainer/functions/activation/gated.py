@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
-from minichainer import ops
-from minichainer.functions._checks import check_int, invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.parametric import per_channel
 from minichainer.functions.activation.sigmoidal import sigmoid
-from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import split_axis
 from minichainer.kernels import gates as kernels
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
+
+_glu = Arguments('GLU', 'glu')
 
 
 def _swish_gradient(m: Any, gy: Any, x: Any, beta: Any) -> Any:
@@ -24,8 +23,8 @@ def _swish_gradient(m: Any, gy: Any, x: Any, beta: Any) -> Any:
 
 @elementwise(_swish_gradient, lambda m, gy, x, beta: gy * x * m.sigmoid_slope(x * beta) * x, name='Swish')
 def gate_with_slopes(xp: Any, x: Any, beta: Any) -> Any:
-    wide = in_float32(x)
-    return wide * ops.raw(xp).sigmoid(wide * in_float32(beta))
+    x = in_float32(x)
+    return x * kernels.sigmoid(xp, x * in_float32(beta))
 
 
 def swish(x: Any, beta: Any) -> Variable:
@@ -42,7 +41,7 @@ def swish(x: Any, beta: Any) -> Variable:
         Variable of the shape and dtype of ``x``.
 
     Raises:
-        InvalidType: ``x`` is no float array, or the dtypes or shapes do not fit.
+        InvalidType: ``x`` is not a float array, or the dtypes or shapes do not fit.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.swish(np.array([[-1., 1.]]), np.array([0., 1.])).array.round(4)
@@ -52,21 +51,11 @@ def swish(x: Any, beta: Any) -> Variable:
     return gate_with_slopes(x, per_channel(beta, x, 'beta', 'Swish'))
 
 
-def _silu_gradient(gy: Any, x: Any, y: Any) -> Any:
-    return gy * (ops.sigmoid_by_x(x) + x * ops.sigmoid_slope(x))
+def _silu_rule(m: Any, gy: Any, x: Any) -> Any:
+    return gy * (m.sigmoid_by_x(x) + x * m.sigmoid_slope(x))
 
 
-def _silu_gradient_of_arrays(xp: Any, gy: Any, x: Any, y: Any) -> Any:
-    if xp is numpy and x.dtype.char in 'fd':
-        return kernels.silu_gradient(gy, x, y)
-    gate = ops.raw(xp).sigmoid(x)
-    return gy * (gate + y * (1 - gate))
-
-
-ops.register('silu_gradient', _silu_gradient, _silu_gradient_of_arrays)
-
-
-@elementwise(lambda m, gy, x, y: m.silu_gradient(gy, x, y), name='SiLU')
+@elementwise(_silu_rule, fast=(kernels.silu_gradient,), name='SiLU')
 def silu(xp: Any, x: Any) -> Any:
     r"""Sigmoid linear unit, :math:`y = x \, \sigma(x)`: :func:`swish` with :math:`\beta = 1`.
 
@@ -80,26 +69,22 @@ def silu(xp: Any, x: Any) -> Any:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.silu(np.array([-1., 0., 1.])).array.round(4)
     array([-0.2689,  0.    ,  0.7311])
     """
-    wide = in_float32(x)
-    return kernels.silu(wide) if xp is numpy else wide * ops.raw(xp).sigmoid(wide)
+    return kernels.silu(xp, x)
 
 
-def _mish_gradient(gy: Variable, x: Variable) -> Variable:
-    softplus = ops.softplus(x)
-    slope = ops.sigmoid_slope(softplus + softplus) * 4
-    return gy * (ops.tanh_by_x(softplus) + x * slope * ops.sigmoid_by_x(x))
+def _mish_rule(m: Any, gy: Any, x: Any) -> Any:
+    softplus = m.softplus(x)
+    slope = m.sigmoid_slope(softplus + softplus) * 4
+    return gy * (m.tanh_by_x(softplus) + x * slope * m.sigmoid_by_x(x))
 
 
-ops.register('mish_gradient', _mish_gradient, lambda xp, gy, x: kernels.mish_gradient(xp, gy, in_float32(x)))
-
-
-@elementwise(lambda m, gy, x: m.mish_gradient(gy, x))
+@elementwise(_mish_rule, fast=(kernels.mish_gradient,))
 def mish(xp: Any, x: Any) -> Any:
     r"""Mish, :math:`y = x \tanh(\log(1 + e^x))`.
 
@@ -112,13 +97,13 @@ def mish(xp: Any, x: Any) -> Any:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.mish(np.array([-1., 0., 1.])).array.round(4)
     array([-0.3034,  0.    ,  0.8651])
     """
-    return kernels.mish(xp, in_float32(x))
+    return kernels.mish(xp, x)
 
 
 def glu(x: Any, axis: int = 1) -> Variable:
@@ -134,23 +119,16 @@ def glu(x: Any, axis: int = 1) -> Variable:
         Variable of the same dtype, half as long along the axis.
 
     Raises:
-        InvalidType: ``x`` is no float array, ``axis`` is out of range, or the size is odd.
+        InvalidType: ``x`` is not a float array, ``axis`` is out of range, or the size is odd.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.glu(np.array([[1., 2., 0., 1000.]]))
     variable([[0.5, 2. ]])
     """
     x = as_variable(x)
-    if x.dtype.kind != 'f':
-        raise _misfit('x.dtype of kind float', f'{x.dtype}; convert it first, for example by x.astype(numpy.float32)')
-    check_int(axis, 'glu', 'axis')
-    if not -x.ndim <= axis < x.ndim:
-        raise _misfit(f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis} (shape {x.shape})')
-    if x.shape[axis] % 2:
-        raise _misfit(f'x.shape[{axis}] % 2 == 0', f'x.shape[{axis}] = {x.shape[axis]} (shape {x.shape})')
-    a, b = split_axis(x, 2, axis)
+    _glu.floats(x)
+    place = _glu.axis(axis, x.shape)
+    if x.shape[place] % 2:
+        raise _glu.misfit(f'x.shape[{axis}] % 2 == 0', f'x.shape[{axis}] = {x.shape[place]} (shape {x.shape})')
+    a, b = split_axis(x, 2, place)
     return a * sigmoid(b)
-
-
-def _misfit(expected: str, actual: str) -> Exception:
-    return invalid(expected, actual, 'Invalid operation is performed in: GLU (Forward)')

@@ -7,11 +7,13 @@ from typing import Any
 from minichainer import ops
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
-from minichainer.functions._checks import check_number, invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.kernels.selection import chosen
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_array, as_variable
+
+_rrelu = Arguments('RReLU', 'rrelu')
 
 
 def _not_negative(xp: Any, x: Any) -> Any:
@@ -33,11 +35,10 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
     weights = as_variable(weights)
     ndim = weights.ndim
     if ndim >= x.ndim or x.shape[1 : 1 + ndim] != weights.shape:
-        raise invalid(
+        raise Arguments(name).misfit(
             f'{argument}.shape == x.shape[1:{1 + ndim}], with x.ndim > {argument}.ndim',
             f'{argument} of shape {weights.shape} and x of shape {x.shape}',
-            f'Invalid operation is performed in: {name} (Forward)',
-        )  # fmt: skip
+        )
     if ndim in (0, x.ndim - 1):
         return weights
     return ops.reshape(weights, (*weights.shape, *[1] * (x.ndim - 1 - ndim)))
@@ -66,7 +67,7 @@ def prelu(x: Any, W: Any) -> Variable:
         Variable of the shape and dtype of ``x``.
 
     Raises:
-        InvalidType: ``x`` is no float array, or the dtypes or shapes do not fit.
+        InvalidType: ``x`` is not a float array, or the dtypes or shapes do not fit.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.prelu(np.array([[-2., 2.], [-4., -8.]]), np.array([0.5, 0.25]))
@@ -101,7 +102,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
 
     Raises:
         ValueError: a bound is out of range.
-        InvalidType: ``x`` is no float array, or the shape or dtype of ``r`` does not fit.
+        InvalidType: ``x`` is not a float array, or the shape or dtype of ``r`` does not fit.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.rrelu(np.array([-1., 2.]), r=np.array([0.25, 0.25]))
@@ -115,8 +116,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
     )
     _check_bounds(l, u)
     x = as_variable(x)
-    if x.dtype.kind != 'f':
-        raise _misfit('x.dtype of kind float', f'{x.dtype}; convert it first, for example by x.astype(numpy.float32)')
+    _rrelu.floats(x)
     xp = get_array_module(x.array)
     r = _slopes(xp, x, l, u, r)
     y = scale_by_slopes(x, xp.where(x.array >= 0, xp.ones((), x.dtype), r))
@@ -125,11 +125,11 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
 
 def _check_bounds(lower: float, upper: float) -> None:
     for name, bound in (('l', lower), ('u', upper)):
-        check_number(bound, 'rrelu', name)
+        _rrelu.number(bound, name)
         if not 0.0 <= bound < 1.0:
-            raise ValueError(f'rrelu: {name} must be in the range [0, 1), came {bound}')
+            raise ValueError(f'rrelu: {name} must be in the range [0, 1), got {bound}')
     if not lower < upper:
-        raise ValueError(f'rrelu: l must be less than u, came l={lower}, u={upper}')
+        raise ValueError(f'rrelu: l must be less than u, got l={lower}, u={upper}')
 
 
 def _slopes(xp: Any, x: Variable, lower: float, upper: float, given: Any) -> Any:
@@ -139,9 +139,5 @@ def _slopes(xp: Any, x: Variable, lower: float, upper: float, given: Any) -> Any
         return xp.asarray(xp.random.uniform(lower, upper, x.shape), x.dtype)
     given = as_array(given)
     if given.shape != x.shape or given.dtype != x.dtype:
-        raise _misfit(f'r of shape {x.shape} and dtype {x.dtype}', f'{given.shape} and {given.dtype}')
+        raise _rrelu.misfit(f'r of shape {x.shape} and dtype {x.dtype}', f'{given.shape} and {given.dtype}')
     return given
-
-
-def _misfit(expected: str, actual: str) -> Exception:
-    return invalid(expected, actual, 'Invalid operation is performed in: RReLU (Forward)')

@@ -10,18 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer.functions._define import elementwise
 from minichainer.kernels import gates
-
-
-def _wide(x: Any) -> Any:
-    return x.astype('f') if x.dtype.char == 'e' else x
-
-
-def _logistic(xp: Any, x: Any) -> Any:
-    return gates.sigmoid(x) if xp is numpy else 1 / (1 + xp.exp(-_wide(x)))
 
 
 @elementwise(lambda m, gy, y: gy - gy * y * y, on_numpy='tanh')
@@ -55,17 +45,17 @@ def sigmoid(xp: Any, x: Any) -> Any:
     >>> F.sigmoid(np.array([0., 1000.]))
     variable([0.5, 1. ])
     """
-    return _logistic(xp, x)
+    return gates.sigmoid(xp, x)
 
 
 @elementwise(lambda m, gy, x: gy * m.sigmoid_slope(x), name='Sigmoid', on_numpy=gates.sigmoid)
 def sigmoid_by_x(xp: Any, x: Any) -> Any:
-    return _logistic(xp, x)
+    return gates.sigmoid(xp, x)
 
 
 @elementwise(lambda m, gy, x, y: -gy * y * m.tanh_by_x(x * 0.5), name='SigmoidGrad')
 def sigmoid_slope(xp: Any, x: Any) -> Any:
-    return gates.sigmoid_slope(xp, _wide(x))
+    return gates.sigmoid_slope(xp, x)
 
 
 @elementwise(lambda m, gy, x: gy * m.sigmoid_slope(x + x) * 4, name='Tanh')

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer import ops
-from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._constants import zero
-from minichainer.functions._define import elementwise, linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import max as max_
 from minichainer.kernels import bounds, gates
+from minichainer.kernels.constants import zero
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
 
-
-def in_float32(x: Any) -> Any:
-    """A float16 array as float32, for bodies of several steps; any other as it is."""
-    return x.astype('f') if x.dtype.char == 'e' else x
+_clipped_relu, _elu, _softplus = (
+    Arguments('ClippedReLU', 'clipped_relu'),
+    Arguments('ELU', 'elu'),
+    Arguments('Softplus'),
+)
+_crelu, _maxout = Arguments('CReLU', 'crelu'), Arguments('Maxout', 'maxout')
 
 
 def _inside(xp: Any, x: Any, low: float, high: float) -> Any:
@@ -52,18 +53,18 @@ def clipped_relu(x: Any, z: float = 20.0) -> Variable:
         Variable of the same shape and dtype.
 
     Raises:
-        TypeError: ``z`` is no float.
+        TypeError: ``z`` is not a float.
         AssertionError: ``z`` is not positive.
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.clipped_relu(np.array([-1., 2., 30.]))
     variable([ 0.,  2., 20.])
     """
     if not isinstance(z, float):
-        raise TypeError(f'clipped_relu: z must be a float, came {z!r}')
+        raise _clipped_relu.wrong_type('float', 'z', z)
     if not z > 0:
-        raise AssertionError(f'clipped_relu: z must be positive, came {z}')
+        raise AssertionError(f'clipped_relu: z must be positive, got {z}')
     return relu_below(x, z)
 
 
@@ -77,7 +78,7 @@ def relu6(x: Any) -> Variable:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.relu6(np.array([-1., 2., 30.]))
@@ -86,20 +87,10 @@ def relu6(x: Any) -> Variable:
     return relu_below(x, 6.0)
 
 
-def _scaled_inside(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
-    if xp is numpy and gy.dtype == x.dtype:
-        return gates.scaled_inside(gy, x, factor, low, high)
-    return xp.where(_inside(xp, x, low, high), gy * factor, zero(xp, gy.dtype))
-
-
-ops.register(
-    'scaled_inside',
-    lambda gy, x, factor, low, high: ops.masked(gy * factor, ops.inside(x, low, high)),
-    _scaled_inside,
+@elementwise(
+    lambda m, gy, x: m.masked(gy * 0.2, m.inside(x, -2.5, 2.5)),
+    fast=(lambda xp, gy, x: gates.scaled_inside(xp, gy, x, 0.2, -2.5, 2.5),),
 )
-
-
-@elementwise(lambda m, gy, x: m.scaled_inside(gy, x, 0.2, -2.5, 2.5))
 def hard_sigmoid(xp: Any, x: Any) -> Any:
     r"""Piecewise linear approximation of the sigmoid, :math:`y = \min(\max(0, 0.2 x + 0.5), 1)`.
 
@@ -110,7 +101,7 @@ def hard_sigmoid(xp: Any, x: Any) -> Any:
         Variable of the same shape and dtype, between 0 and 1.
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.hard_sigmoid(np.array([-3., 0., 1., 3.]))
@@ -149,13 +140,13 @@ def elu(xp: Any, x: Any, alpha: float = 1.0) -> Any:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.elu(np.array([-1000., 0., 2.]))
     variable([-1.,  0.,  2.])
     """
-    check_number(alpha, 'elu', 'alpha')
+    _elu.number(alpha, 'alpha')
     nothing = zero(xp, x.dtype)
     y = xp.asarray(xp.expm1(bounds.below(xp, x, nothing)))
     y *= xp.asarray(alpha, x.dtype)
@@ -178,7 +169,7 @@ def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.05070098735
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.selu(np.array([-1000., 0., 1.])).array.round(4)
@@ -199,14 +190,14 @@ def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
         ZeroDivisionError: ``beta`` is 0.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.softplus(np.array([-1000., 0., 10.])).array.round(4)
     array([ 0.    ,  0.6931, 10.    ])
     """
-    check_number(beta, 'softplus', 'beta')
+    _softplus.number(beta, 'beta')
     if not beta:
         raise ZeroDivisionError('softplus: beta must not be 0')
     scaled = in_float32(x) * beta
@@ -224,7 +215,7 @@ def _crelu_gradient(m: Any, gy: Any, x: Any, axis: int) -> Any:
     return m.masked(plus, m.positive(x)) - m.masked(minus, m.is_negative(x))
 
 
-@linear(_crelu_gradient, name='CReLU', kinds='f')
+@primitive(rule=(_crelu_gradient,), name='CReLU', kinds='f')
 def relu_of_both_signs(xp: Any, x: Any, axis: int) -> Any:
     return bounds.above(xp, xp.concatenate((x, -x), axis), zero(xp, x.dtype))
 
@@ -243,15 +234,15 @@ def crelu(x: Any, axis: int = 1) -> Variable:
         Variable of the same dtype.
 
     Raises:
-        TypeError: ``axis`` is no int.
-        InvalidType: ``x`` is no float array, or ``axis`` is out of range.
+        TypeError: ``axis`` is not an int.
+        InvalidType: ``x`` is not a float array, or ``axis`` is out of range.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.crelu(np.array([[1., -2.]]))
     variable([[1., 0., 0., 2.]])
     """
     x = as_variable(x)
-    return relu_of_both_signs(x, _checked_axis(x, axis, 'CReLU'))
+    return relu_of_both_signs(x, _crelu.axis(axis, x.shape))
 
 
 def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
@@ -269,36 +260,18 @@ def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
 
     Raises:
         ValueError: ``pool_size`` is not positive.
-        TypeError: ``pool_size`` or ``axis`` is no int.
-        InvalidType: ``x`` is no float array, ``axis`` is out of range, or the size no multiple.
+        TypeError: ``pool_size`` or ``axis`` is not an int.
+        InvalidType: ``x`` is not a float array, ``axis`` is out of range, or the size is not a multiple.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.maxout(np.array([[1., 2., 4., 3.]]), 2)
     variable([[2., 4.]])
     """
     x = as_variable(x)
-    if not isinstance(pool_size, (int, numpy.integer)):
-        raise TypeError(f'maxout: pool_size must be an int, came {pool_size!r}')
-    if pool_size <= 0:
-        raise ValueError(f'maxout: pool_size must be a positive integer, came {pool_size}')
-    axis = _checked_axis(x, axis, 'Maxout')
+    pool_size = _maxout.integer(pool_size, 'pool_size', 1)
+    axis = _maxout.axis(axis, x.shape)
     size = x.shape[axis]
     if size % pool_size:
-        raise invalid(
-            f'x.shape[{axis}] % {pool_size} == 0', f'x.shape[{axis}] = {size} (shape {x.shape})',
-            'Invalid operation is performed in: Maxout (Forward)',
-        )  # fmt: skip
-    groups = reshape(x, (*x.shape[:axis], size // pool_size, int(pool_size), *x.shape[axis + 1 :]))
-    return max_(groups, axis + 1)
-
-
-def _checked_axis(x: Variable, axis: Any, name: str) -> int:
-    """The axis counted from the front."""
-    if not isinstance(axis, (int, numpy.integer)):
-        raise TypeError(f'{name}: axis must be an integer value, came {axis!r}')
-    if not -x.ndim <= axis < x.ndim:
-        raise invalid(
-            f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis} (shape {x.shape})',
-            f'Invalid operation is performed in: {name} (Forward)',
-        )  # fmt: skip
-    return int(axis) % x.ndim
+        raise _maxout.misfit(f'x.shape[{axis}] % {pool_size} == 0', f'x.shape[{axis}] = {size} (shape {x.shape})')
+    groups = reshape(x, (*x.shape[:axis], size // pool_size, pool_size, *x.shape[axis + 1 :]))
+    return max_(groups, axis + 1)  # type: ignore[no-any-return]

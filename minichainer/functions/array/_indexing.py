@@ -40,4 +40,4 @@ def _as_array(index: Any, xp: Any, op: str) -> Any:
         raise TypeError(f'{op}: a Variable cannot be an index; use its array, x[i.array]')
     if isinstance(index, (list, tuple, range)):
         index = numpy.asarray(index) if len(index) else numpy.empty(0, int)
-    return xp.asarray(index) if isinstance(index, numpy.ndarray) else index
+    return xp.asarray(index) if hasattr(index, 'dtype') else index

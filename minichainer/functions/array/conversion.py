@@ -1,4 +1,4 @@
-"""Identity, casting and copying."""
+"""Identity, casting and copying to devices."""
 
 from __future__ import annotations
 
@@ -7,24 +7,50 @@ from typing import Any
 import numpy
 
 from minichainer import backend, ops
-from minichainer.functions._define import elementwise, linear
+from minichainer.configuration import config
+from minichainer.functions._define import elementwise, linear_map
 from minichainer.variable import Variable, as_variable
 
 _ANY = 'fiubc'
 
 
-@linear(lambda m, gy, x_dtype: m.cast(gy, x_dtype), name='Cast')
+@linear_map(lambda m, gy, x_dtype: m.cast(gy, x_dtype), name='Cast')
 def cast_to(xp: Any, x: Any, typ: Any) -> Any:
     return x.astype(typ, copy=False)
 
 
 def cast(x: Any, typ: Any) -> Variable:
-    """Converts an array to another dtype, for functions of this package: ``x`` itself where nothing is to be done."""
+    """Converts an array to another dtype; its gradient is converted back.
+
+    Args:
+        x: Variable or array.
+        typ: the dtype.
+
+    Returns:
+        Variable. Where the dtype is already right it shares the array of ``x``; while no graph is recorded
+        (``no_backprop_mode``) it is ``x`` itself.
+
+    >>> import numpy as np, minichainer.functions as F
+    >>> F.cast(np.arange(2), np.float32).dtype
+    dtype('float32')
+    """
     x = as_variable(x)
-    return x if x.dtype == typ else cast_to(x, numpy.dtype(typ))
+    try:
+        dtype = numpy.dtype(typ)
+    except TypeError:
+        raise TypeError(f'cast: data type {typ!r} not understood') from None
+    if dtype.kind not in 'fiubc':
+        raise TypeError(f'cast: a dtype of numbers expected, got {typ!r}')
+    return x if x.dtype == dtype and not config.enable_backprop else cast_to(x, dtype)
 
 
-ops.register('cast', cast, lambda xp, x, typ: x.astype(typ, copy=False))
+def as_dtype(x: Any, dtype: Any) -> Variable:
+    """Converts an array, for functions of this package: ``x`` itself, without a node, where its dtype is right."""
+    x = as_variable(x)
+    return x if x.dtype == dtype else cast_to(x, numpy.dtype(dtype))
+
+
+ops.register('cast', as_dtype, lambda xp, x, dtype: x.astype(dtype, copy=False))
 
 
 @elementwise(lambda m, gy: gy, name='Identity', kinds=_ANY)

@@ -7,72 +7,43 @@ from typing import Any
 import numpy
 
 from minichainer.configuration import config
-from minichainer.functions._checks import check_int, checked_axis, checked_shape, misfit
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array._indexing import index_of
-from minichainer.functions.array.conversion import cast
-from minichainer.kernels.scattering import scattered
+from minichainer.functions.array.conversion import as_dtype
+from minichainer.kernels import gathering as kernels
+from minichainer.kernels import scattering
 from minichainer.variable import Variable, as_array, as_variable
 
+_as_strided, _diagonal = Arguments('AsStrided', 'as_strided'), Arguments('Diagonal', 'diagonal')
+_permutate, _select_item = Arguments('Permutate', 'permutate'), Arguments('SelectItem', 'select_item')
+_scatter_add = Arguments('ScatterAdd', 'scatter_add')
+
 Shape = tuple[int, ...]
-#: From how many elements on sums of rows are worth a copy.
-_MANY = 1 << 10
 
 
-@linear(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape))
+@linear_map(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape))
 def gather_flat(xp: Any, x: Any, index: Any) -> Any:
     """Elements by their numbers in C order; the result has the shape of ``index``."""
     return x.reshape(-1)[xp.asarray(index)]
 
 
-@linear(lambda m, gy, index: m.gather_flat(gy, index))
+@linear_map(lambda m, gy, index: m.gather_flat(gy, index))
 def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Adds up elements at the places that ``index`` numbers in an array of zeros of the given shape."""
-    size = 1
-    for n in shape:
-        size *= n
-    index = xp.asarray(index).reshape(-1)
-    total = xp.bincount(index, weights=y.reshape(-1), minlength=size)  # in float64
-    return total.reshape(shape).astype(y.dtype)
+    return kernels.sums_at(xp, y, index, shape)
 
 
-@linear(
-    lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided'
-)  # fmt: skip
+@linear_map(lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided')
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     """A view, which must not be written to: places may be there several times."""
-    view = _view_of_steps(xp, xp.ascontiguousarray(x), shape, strides, offset)
-    if xp is numpy:
-        view.flags.writeable = False
-    return view
+    return kernels.strided(xp, x, shape, strides, offset)
 
 
-@linear(lambda m, gy, y_shape, strides, offset: m.strided(gy, y_shape, strides, offset))
+@linear_map(lambda m, gy, y_shape, strides, offset: m.strided(gy, y_shape, strides, offset))
 def strided_sum(xp: Any, y: Any, strides: Shape, offset: int, shape: Shape) -> Any:
     """The adjoint of :func:`strided`."""
-    if _are_apart(y.shape, strides):
-        result = xp.zeros(shape, y.dtype)
-        _view_of_steps(xp, result, y.shape, strides, offset)[...] = y
-        return result
-    index = numpy.array(offset)
-    for size, stride in zip(y.shape, strides, strict=True):
-        index = index[..., None] + numpy.arange(size) * stride
-    return scatter_flat.node_class.spec.body(xp, y, index, shape)
-
-
-def _view_of_steps(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
-    steps = [stride * x.itemsize for stride in strides]
-    return xp.lib.stride_tricks.as_strided(x.reshape(-1)[offset:], shape, steps)
-
-
-def _are_apart(shape: Shape, strides: Shape) -> bool:
-    """Whether every step is longer than what the shorter ones reach over, so that no place is there twice."""
-    reach = 0
-    for step, size in sorted((abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size > 1):
-        if step <= reach:
-            return False
-        reach += step * (size - 1)
-    return True
+    return kernels.strided_sum(xp, y, strides, offset, shape)
 
 
 def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> Variable:
@@ -100,13 +71,12 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
               [2., 3.]])
     """
     x = as_variable(x)
-    shape, strides = checked_shape(shape, 'as_strided'), checked_shape(strides, 'as_strided', 'strides')
+    shape, strides = _as_strided.shape(shape), _as_strided.shape(strides, 'strides')
     if len(shape) != len(strides):
-        raise ValueError(f'as_strided: as many strides as axes expected, came shape {shape} and strides {strides}')
+        raise ValueError(f'as_strided: as many strides as axes expected, got shape {shape} and strides {strides}')
     if any(size < 0 for size in shape):
-        raise ValueError(f'as_strided: a shape without negative numbers expected, came {shape}')
-    offset = 0 if storage_offset is None else storage_offset
-    check_int(offset, 'as_strided', 'storage_offset')
+        raise ValueError(f'as_strided: a shape without negative numbers expected, got {shape}')
+    offset = 0 if storage_offset is None else _as_strided.integer(storage_offset, 'storage_offset')
     reaches = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
     low, high = offset + sum(min(r, 0) for r in reaches), offset + sum(max(r, 0) for r in reaches)
     if 0 not in shape and not (low >= 0 and high < x.size):
@@ -117,14 +87,14 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
     return strided(x, shape, strides, offset if 0 not in shape else 0)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, offset, axis1, axis2: m.diagonal_placed(gy, x_shape, offset, axis1, axis2), name='Diagonal'
-)  # fmt: skip
+)
 def diagonal_of(xp: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
     return x.diagonal(offset, axis1, axis2)
 
 
-@linear(lambda m, gy, offset, axis1, axis2: m.diagonal_of(gy, offset, axis1, axis2))
+@linear_map(lambda m, gy, offset, axis1, axis2: m.diagonal_of(gy, offset, axis1, axis2))
 def diagonal_placed(xp: Any, y: Any, shape: tuple[int, ...], offset: int, axis1: int, axis2: int) -> Any:
     """Puts the last axis of ``y`` on a diagonal of zeros."""
     result = xp.zeros(shape, y.dtype)
@@ -156,16 +126,16 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     """
     x = as_variable(x)
     if x.ndim < 2:
-        raise misfit('Diagonal', 'x.ndim >= 2', f'x.ndim = {x.ndim}')
-    check_int(offset, 'diagonal', 'offset')
-    rows = checked_axis(axis1, x.ndim, 'Diagonal', 'axis1')
-    columns = checked_axis(axis2, x.ndim, 'Diagonal', 'axis2')
+        raise _diagonal.misfit('x.ndim >= 2', f'x.ndim = {x.ndim}')
+    offset = _diagonal.integer(offset, 'offset')
+    rows = _diagonal.axis(axis1, x.shape, 'axis1')
+    columns = _diagonal.axis(axis2, x.shape, 'axis2')
     if rows == columns:
-        raise ValueError(f'diagonal: two axes expected, came axis1 = {axis1} and axis2 = {axis2}')
+        raise ValueError(f'diagonal: two axes expected, got axis1 = {axis1} and axis2 = {axis2}')
     return diagonal_of(x, offset, rows, columns)
 
 
-@linear(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='Permutate')
+@linear_map(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='Permutate')
 def permutated(xp: Any, x: Any, slices: Any) -> Any:
     return x[slices]
 
@@ -183,8 +153,8 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
         Variable.
 
     Raises:
-        ValueError: ``indices`` is no int array with one axis; with ``inv``, or in debug mode, also where it is no
-            permutation.
+        ValueError: ``indices`` is not an int array with one axis; with ``inv``, or in debug mode, also where it
+            is not a permutation.
         IndexError: an index is out of range.
         InvalidType: ``axis`` is out of range.
 
@@ -193,27 +163,27 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
     variable([3., 1., 2.])
     """
     x, order = as_variable(x), as_array(indices)
-    axis = checked_axis(axis, x.ndim, 'Permutate')
+    axis = _permutate.axis(axis, x.shape)
     if getattr(order, 'dtype', numpy.dtype('O')).kind != 'i' or order.ndim != 1:
-        came = f'{order.dtype} {order.shape}' if hasattr(order, 'dtype') else type(order).__name__
-        raise ValueError(f'permutate: indices should be a one-dimensional int array, came {came}')
+        got = f'{order.dtype} {order.shape}' if hasattr(order, 'dtype') else type(order).__name__
+        raise ValueError(f'permutate: indices should be a one-dimensional int array, got {got}')
     if (inv or config.debug) and sorted(order.tolist()) != list(range(x.shape[axis])):
-        raise ValueError(f'permutate: a permutation of 0 to {x.shape[axis] - 1} expected, came {order.tolist()}')
+        raise ValueError(f'permutate: a permutation of 0 to {x.shape[axis] - 1} expected, got {order.tolist()}')
     size = x.shape[axis]
     if order.size and not (order.min() >= -size and order.max() < size):
-        came = f'{order.min()} to {order.max()}'
+        got = f'{order.min()} to {order.max()}'
         raise IndexError(
-            f'permutate: indices out of bounds: {-size} to {size - 1} expected, came {came}; x has shape {x.shape}'
+            f'permutate: indices out of bounds: {-size} to {size - 1} expected, got {got}; x has shape {x.shape}'
         )
     return permutated(x, (*(slice(None),) * axis, x.xp.asarray(order.argsort() if inv else order)))
 
 
-@linear(lambda m, gy, x_shape, index: m.placed(gy, index, x_shape), name='SelectItem')
+@linear_map(lambda m, gy, x_shape, index: m.placed(gy, index, x_shape), name='SelectItem')
 def selected(xp: Any, x: Any, index: Any) -> Any:
     return x.reshape(-1)[index]
 
 
-@linear(lambda m, gy, index: m.selected(gy, index))
+@linear_map(lambda m, gy, index: m.selected(gy, index))
 def placed(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Zeros with elements at places of which none is named twice."""
     result = xp.zeros(shape, y.dtype)
@@ -232,7 +202,7 @@ def select_item(x: Any, t: Any) -> Variable:
         Variable (B,).
 
     Raises:
-        InvalidType: shapes do not fit, or ``t`` is no int array.
+        InvalidType: shapes do not fit, or ``t`` is not an int array.
         IndexError: an element of ``t`` is out of range.
         ValueError: in debug mode, an element of ``t`` is out of range or negative.
 
@@ -242,26 +212,20 @@ def select_item(x: Any, t: Any) -> Variable:
     """
     x, t = as_variable(x), as_array(t)
     if t.dtype.kind not in 'iu':
-        raise misfit('SelectItem', 't.dtype of kind int', f'{t.dtype}')
+        raise _select_item.misfit('t.dtype of kind int', f'{t.dtype}')
     if x.ndim != 2 or t.shape != x.shape[:1]:
-        raise misfit('SelectItem', 'x of shape (B, C) and t of shape (B,)', f'{x.shape} and {t.shape}')
+        raise _select_item.misfit('x of shape (B, C) and t of shape (B,)', f'{x.shape} and {t.shape}')
     rows, columns = x.shape
     low = 0 if config.debug else -columns
     if t.size and not (t.min() >= low and t.max() < columns):
         kind = ValueError if config.debug else IndexError
-        raise kind(f'select_item: {low} <= t < {columns} expected, came t from {t.min()} to {t.max()}')
+        raise kind(f'select_item: {low} <= t < {columns} expected, got t from {t.min()} to {t.max()}')
     return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
 
 
-@bilinear(
-    lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices), name='ScatterAdd', kinds='fiubc'
-)  # fmt: skip
+@primitive(rule=(lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices)), name='ScatterAdd', kinds='fiubc')
 def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
-    if xp is numpy and b.size >= _MANY:
-        return a + scattered(b, slices, a.shape)
-    result = a.copy()
-    xp.add.at(result, slices, b)
-    return result
+    return scattering.added_at(xp, a, b, slices)
 
 
 def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
@@ -289,14 +253,14 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     index = index_of(slices, a.xp, 'scatter_add')
     used = sum(_axes_taken(s) for s in index)
     if used > a.ndim:
-        raise misfit('ScatterAdd', f'at most {a.ndim} indices', f'{used}')
+        raise _scatter_add.misfit(f'at most {a.ndim} indices', f'{used}')
     try:
         shape = a.array[index].shape
     except IndexError as error:
         raise IndexError(f'scatter_add: {error}; a has shape {a.shape}') from None
     if b.shape != shape:
-        raise ValueError(f'scatter_add: b of the shape {shape} of a[slices] expected, came {b.shape}')
-    return added_at(a, cast(b, a.dtype), index)
+        raise ValueError(f'scatter_add: b of the shape {shape} of a[slices] expected, got {b.shape}')
+    return added_at(a, as_dtype(b, a.dtype), index)
 
 
 def _axes_taken(index: Any) -> int:

@@ -5,36 +5,45 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy
-
-from minichainer import ops
-from minichainer.backend import get_array_module
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import check_int, invalid
-from minichainer.utils.type_check import InvalidType
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
 
+_concat = Arguments('Concat', 'concat')
+_split = Arguments('SplitAxis', 'split_axis')
+_stack = Arguments('Stack', 'stack')
 
-class Concat(FunctionNode):
-    """Joins arrays along an axis; its gradient is :class:`SplitAxis`."""
+Shape = tuple[int, ...]
 
-    takes_any_layout = True
 
-    def __init__(self, axis: int) -> None:
-        self.axis = axis
+def ends_of(shapes: tuple[Shape, ...], axis: int) -> list[int]:
+    """Where each of several arrays but the last ends along the axis at which they are joined."""
+    ends, end = [], 0
+    for shape in shapes[:-1]:
+        end += shape[axis]
+        ends.append(end)
+    return ends
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        xp = get_array_module(*inputs)
-        self.sections = list(numpy.cumsum([x.shape[self.axis] for x in inputs[:-1]]))
-        return (xp.concatenate(inputs, self.axis),)
 
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        parts = get_array_module(grad_outputs[0]).split(grad_outputs[0], self.sections, self.axis)
-        return [parts[i] for i in indexes]
+@primitive(rule=lambda m, gy, xs_shape, axis: m.parts(gy, ends_of(xs_shape, axis), axis), name='Concat')
+def joined(xp: Any, *xs: Any, axis: int) -> Any:
+    return xp.concatenate(xs, axis)
 
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        parts = split_axis(grad_outputs[0], self.sections, self.axis)
-        return tuple([parts[i] for i in target_input_indexes])
+
+@primitive(rule=(lambda m, gy, axis: m.joined(*gy, axis=axis),), name='SplitAxis', several_outputs=True)
+def parts(xp: Any, x: Any, sections: Any, axis: int) -> Any:
+    return tuple(xp.split(x, sections, axis))
+
+
+@primitive(rule=lambda m, gy, axis: m.slices(gy, axis), name='Stack')
+def stacked(xp: Any, *xs: Any, axis: int) -> Any:
+    return xp.stack(xs, axis)
+
+
+@primitive(rule=(lambda m, gy, axis: m.stacked(*gy, axis=axis),), name='Separate', several_outputs=True)
+def slices(xp: Any, x: Any, axis: int) -> Any:
+    lead = (slice(None),) * axis
+    return tuple([x[(*lead, i, Ellipsis)] for i in range(x.shape[axis])])
 
 
 def concat(xs: Any, axis: int = 1) -> Variable:
@@ -55,57 +64,18 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     (2, 3)
     """
     xs = [as_variable(x) for x in xs]
-    _check_joinable(xs, axis)
-    return Concat(axis).apply(xs)[0]
-
-
-def _check_joinable(xs: list[Variable], axis: int) -> None:
-    if not xs:
-        raise _misfit('Concat', 'at least one array', 'none')
-    first = xs[0]
-    check_int(axis, 'concat', 'axis')
-    if not -first.ndim <= axis < first.ndim:
-        raise _misfit('Concat', f'-{first.ndim} <= axis < {first.ndim}', f'axis = {axis}')
-    place = axis % first.ndim
+    _concat.one_dtype(*xs)
+    first = xs[0].shape
+    place = _concat.axis(axis, first)
     for i, x in enumerate(xs):
-        others = x.shape[:place] + x.shape[place + 1 :]
-        if x.dtype != first.dtype:
-            raise _misfit('Concat', f'dtype {first.dtype} of all arrays', f'{x.dtype} of array {i}')
-        if x.ndim != first.ndim or others != first.shape[:place] + first.shape[place + 1 :]:
-            raise _misfit('Concat', f'shape {first.shape} but for axis {place}', f'{x.shape} of array {i}')
+        if x.ndim != len(first) or not _equal_but_for(x.shape, first, place):
+            raise _concat.misfit(f'shape {first} but for axis {place}', f'{x.shape} of array {i}')
+    y: Variable = joined(*xs, axis=place)
+    return y
 
 
-def _misfit(op: str, expected: str, actual: str) -> InvalidType:
-    return invalid(expected, actual, f'Invalid operation is performed in: {op} (Forward)')
-
-
-class SplitAxis(FunctionNode):
-    """Splits an array along an axis; its gradient is :class:`Concat`."""
-
-    takes_any_layout = True
-
-    def __init__(self, sections: Any, axis: int) -> None:
-        self.sections = sections
-        self.axis = axis
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        parts = get_array_module(*inputs).split(inputs[0], self.sections, self.axis)
-        self.part_shapes = [part.shape for part in parts]
-        self.part_dtype = inputs[0].dtype
-        return tuple(parts)
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        xp = get_array_module(*[g for g in grad_outputs if g is not None])
-        return [xp.concatenate(self._filled(xp, grad_outputs), self.axis)]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        xp = next(g.xp for g in grad_outputs if g is not None)
-        return (concat(self._filled(xp, grad_outputs), self.axis),)
-
-    def _filled(self, xp: Any, grad_outputs: Any) -> list[Any]:
-        """The gradients, zeros for outputs that got none."""
-        pairs = zip(grad_outputs, self.part_shapes, strict=True)
-        return [xp.zeros(shape, self.part_dtype) if g is None else g for g, shape in pairs]
+def _equal_but_for(shape: Shape, other: Shape, axis: int) -> bool:
+    return shape == other or (shape[:axis], shape[axis + 1 :]) == (other[:axis], other[axis + 1 :])
 
 
 def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True) -> Any:
@@ -131,27 +101,22 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     """
     x = as_variable(x)
     sections = _sections(indices_or_sections)
-    check_int(axis, 'split_axis', 'axis')
-    if not -x.ndim <= axis < x.ndim:
-        raise _misfit('SplitAxis', f'x.ndim > {axis}', f'x.ndim = {x.ndim}')
-    size = x.shape[axis]
+    place = _split.axis(axis, x.shape)
+    size = x.shape[place]
     if isinstance(sections, int):
         if size % sections:
-            raise _misfit('SplitAxis', f'x.shape[{axis}] % {sections} == 0', f'x.shape[{axis}] = {size}')
+            raise _split.misfit(f'x.shape[{axis}] % {sections} == 0', f'x.shape[{axis}] = {size}')
     elif any(a > b for a, b in zip(sections, sections[1:], strict=False)):
-        raise ValueError(f'split_axis: indices in ascending order expected, came {sections}')
-    elif sections and max(sections) > size:
-        raise _misfit('SplitAxis', f'indices <= {size}', f'{sections}')
-    parts = SplitAxis(sections, axis).apply((x,))
-    return parts if force_tuple or len(parts) > 1 else parts[0]
+        raise _split.wrong_value('ints in ascending order', 'indices_or_sections', sections)
+    elif sections and sections[-1] > size:
+        raise _split.misfit(f'indices <= {size}', f'{sections}')
+    found = parts(x, sections, place)
+    return found if force_tuple or len(found) > 1 else found[0]
 
 
 def _sections(value: Any) -> Any:
-    if isinstance(value, int) or getattr(value, 'ndim', None) == 0:
-        check_int(value, 'split_axis', 'indices_or_sections')
-        if value < 1:
-            raise ValueError(f'split_axis: at least one section is needed, got {value}')
-        return int(value)
+    if not hasattr(value, '__len__') or getattr(value, 'ndim', None) == 0:
+        return _split.integer(value, 'indices_or_sections', 1)
     if getattr(value, 'shape', None) == (0,):
         return []  # np.cumsum([]) is of float64
     try:
@@ -160,30 +125,7 @@ def _sections(value: Any) -> Any:
         return [operator.index(v) for v in value]
     except TypeError:
         kind = getattr(value, 'dtype', type(value).__name__)
-        raise TypeError(
-            f'split_axis: int or sequence of ints expected as indices_or_sections, got {value!r} ({kind})'
-        ) from None
-
-
-class Stack(FunctionNode):
-    """Joins arrays along a new axis."""
-
-    takes_any_layout = True
-
-    def __init__(self, axis: int) -> None:
-        self.axis = axis
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (get_array_module(*inputs).stack(inputs, self.axis),)
-
-    def _part(self, index: int) -> tuple[Any, ...]:
-        return (*[slice(None)] * self.axis, index)
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        return [grad_outputs[0][(*self._part(i), Ellipsis)] for i in indexes]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        return tuple([grad_outputs[0][self._part(i)] for i in target_input_indexes])
+        raise _split.wrong_type(f'int or sequence of ints (not {kind})', 'indices_or_sections', value) from None
 
 
 def stack(xs: Any, axis: int = 0) -> Variable:
@@ -204,18 +146,9 @@ def stack(xs: Any, axis: int = 0) -> Variable:
     (2, 3)
     """
     xs = [as_variable(x) for x in xs]
-    if not xs:
-        raise _misfit('Stack', 'at least one array', 'none')
+    _stack.one_dtype(*xs)
     for i, x in enumerate(xs):
         if x.shape != xs[0].shape:
-            raise _misfit('Stack', f'shape {xs[0].shape} of all arrays', f'{x.shape} of array {i}')
-        if x.dtype != xs[0].dtype:
-            raise _misfit('Stack', f'dtype {xs[0].dtype} of all arrays', f'{x.dtype} of array {i}')
-    ndim = xs[0].ndim + 1
-    check_int(axis, 'stack', 'axis')
-    if not -ndim <= axis < ndim:
-        raise _misfit('Stack', f'{-ndim} <= axis < {ndim}', f'axis = {axis}')
-    return Stack(axis % ndim).apply(xs)[0]
-
-
-ops.register('concat', concat, lambda xp, xs, axis=1: xp.concatenate(xs, axis))
+            raise _stack.misfit(f'shape {xs[0].shape} of all arrays', f'{x.shape} of array {i}')
+    y: Variable = stacked(*xs, axis=_stack.axis(axis, xs[0].ndim + 1))
+    return y

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import check_int, checked_axis, misfit
-from minichainer.functions._define import linear
-from minichainer.functions.array._checks import check_floats
+from minichainer.functions._arguments import Arguments, as_integer
+from minichainer.functions._define import linear_map
 from minichainer.variable import Variable, as_variable
 
+_flip, _moveaxis = Arguments('Flip', 'flip'), Arguments('Moveaxis', 'moveaxis')
+_rollaxis, _swapaxes = Arguments('Rollaxis', 'rollaxis'), Arguments('Swapaxes', 'swapaxes')
+_depth2space, _space2depth = Arguments('Depth2Space', 'depth2space'), Arguments('Space2Depth', 'space2depth')
 
-@linear(lambda m, gy, axis: m.flipped(gy, axis), name='Flip')
+
+@linear_map(lambda m, gy, axis: m.flipped(gy, axis), name='Flip')
 def flipped(xp: Any, x: Any, axis: int) -> Any:
     return xp.flip(x, axis)
 
@@ -26,7 +29,7 @@ def flip(x: Any, axis: int) -> Variable:
         Variable of the same shape, a view of ``x``.
 
     Raises:
-        TypeError: ``axis`` is no int.
+        TypeError: ``axis`` is not an int.
         InvalidType: ``axis`` is out of range.
 
     >>> import numpy as np, minichainer.functions as F
@@ -35,10 +38,10 @@ def flip(x: Any, axis: int) -> Variable:
               [1., 2.]])
     """
     x = as_variable(x)
-    return flipped(x, checked_axis(axis, x.ndim, 'Flip'))
+    return flipped(x, _flip.axis(axis, x.shape))
 
 
-@linear(lambda m, gy: m.flipped(gy, 1), name='FlipLR')
+@linear_map(lambda m, gy: m.flipped(gy, 1), name='FlipLR')
 def flipped_left_right(xp: Any, x: Any) -> Any:
     return xp.flip(x, 1)
 
@@ -62,11 +65,11 @@ def fliplr(a: Any) -> Variable:
     """
     a = as_variable(a)
     if a.ndim < 2:
-        raise misfit('FlipLR', 'a.ndim >= 2', f'a.ndim = {a.ndim}')
+        raise Arguments('FlipLR').misfit('a.ndim >= 2', f'a.ndim = {a.ndim}')
     return flipped_left_right(a)
 
 
-@linear(lambda m, gy: m.flipped(gy, 0), name='FlipUD')
+@linear_map(lambda m, gy: m.flipped(gy, 0), name='FlipUD')
 def flipped_up_down(xp: Any, x: Any) -> Any:
     return xp.flip(x, 0)
 
@@ -90,7 +93,7 @@ def flipud(a: Any) -> Variable:
     """
     a = as_variable(a)
     if a.ndim < 1:
-        raise misfit('FlipUD', 'a.ndim >= 1', 'a.ndim = 0')
+        raise Arguments('FlipUD').misfit('a.ndim >= 1', 'a.ndim = 0')
     return flipped_up_down(a)
 
 
@@ -98,7 +101,7 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-@linear(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Moveaxis')
+@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Moveaxis')
 def axes_moved(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -127,7 +130,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     sources = _distinct_axes(source, x.ndim, 'source')
     places = _distinct_axes(destination, x.ndim, 'destination')
     if len(sources) != len(places):
-        raise ValueError(f'moveaxis: as many destinations as sources expected, came {source} and {destination}')
+        raise ValueError(f'moveaxis: as many destinations as sources expected, got {source} and {destination}')
     order = [axis for axis in range(x.ndim) if axis not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
         order.insert(place, axis)
@@ -135,17 +138,16 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
 
 
 def _distinct_axes(axes: Any, ndim: int, name: str) -> list[int]:
-    if isinstance(axes, int):
-        axes = (axes,)
-    if not isinstance(axes, (tuple, list)):
-        raise TypeError(f'moveaxis: int or tuple of ints expected as {name}, came {axes!r}')
-    checked = [checked_axis(axis, ndim, 'Moveaxis', name) for axis in axes]
+    given = (axes,) if as_integer(axes) is not None else axes
+    if not isinstance(given, (tuple, list)):
+        raise _moveaxis.wrong_type('int or tuple of ints', name, axes)
+    checked = [_moveaxis.axis(axis, ndim, name) for axis in given]
     if len(set(checked)) != len(checked):
         raise ValueError(f'moveaxis: an axis appears twice in {name}: {axes}')
     return checked
 
 
-@linear(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Rollaxis')
+@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Rollaxis')
 def axis_rolled(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -162,7 +164,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
         Variable, a view of ``x``.
 
     Raises:
-        TypeError: ``axis`` or ``start`` is no int.
+        TypeError: ``axis`` or ``start`` is not an int.
         InvalidType: one of them is out of range.
 
     >>> import numpy as np, minichainer.functions as F
@@ -170,15 +172,15 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
     (4, 2, 3)
     """
     x = as_variable(x)
-    axis = checked_axis(axis, x.ndim, 'Rollaxis')
-    if not isinstance(start, int) or start != x.ndim:
-        start = checked_axis(start, x.ndim, 'Rollaxis', 'start')
+    axis = _rollaxis.axis(axis, x.shape)
+    if as_integer(start) != x.ndim:
+        start = _rollaxis.axis(start, x.shape, 'start')
     order = [i for i in range(x.ndim) if i != axis]
     order.insert(start - (axis < start), axis)
     return axis_rolled(x, tuple(order))
 
 
-@linear(lambda m, gy, order: m.permute(gy, order), name='Swapaxes')
+@linear_map(lambda m, gy, order: m.permute(gy, order), name='Swapaxes')
 def axes_swapped(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -195,7 +197,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
         Variable, a view of ``x``.
 
     Raises:
-        TypeError: an axis is no int.
+        TypeError: an axis is not an int.
         InvalidType: an axis is out of range.
 
     >>> import numpy as np, minichainer.functions as F
@@ -203,21 +205,21 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
     (4, 3, 2)
     """
     x = as_variable(x)
-    first = checked_axis(axis1, x.ndim, 'Swapaxes', 'axis1')
-    second = checked_axis(axis2, x.ndim, 'Swapaxes', 'axis2')
+    first = _swapaxes.axis(axis1, x.shape, 'axis1')
+    second = _swapaxes.axis(axis2, x.shape, 'axis2')
     order = list(range(x.ndim))
     order[first], order[second] = second, first
     return axes_swapped(x, tuple(order))
 
 
-@linear(lambda m, gy, r: m.depth_from_space(gy, r), name='Depth2Space', kinds='f')
+@linear_map(lambda m, gy, r: m.depth_from_space(gy, r), name='Depth2Space', kinds='f')
 def space_from_depth(xp: Any, x: Any, r: int) -> Any:
     batch, depth, height, width = x.shape
     blocks = x.reshape(batch, r, r, depth // r**2, height, width)
     return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(batch, depth // r**2, height * r, width * r)
 
 
-@linear(lambda m, gy, r: m.space_from_depth(gy, r), name='Space2Depth', kinds='f')
+@linear_map(lambda m, gy, r: m.space_from_depth(gy, r), name='Space2Depth', kinds='f')
 def depth_from_space(xp: Any, x: Any, r: int) -> Any:
     batch, depth, height, width = x.shape
     blocks = x.reshape(batch, depth, height // r, r, width // r, r)
@@ -237,7 +239,7 @@ def depth2space(X: Any, r: int) -> Variable:
         Variable :math:`(B, C, H r, W r)`.
 
     Raises:
-        InvalidType: ``X`` is no float array with four axes, or its channels are no multiple of :math:`r^2`.
+        InvalidType: ``X`` is not a float array with four axes, or its channels are not a multiple of :math:`r^2`.
 
     Source: `Real-Time Single Image and Video Super-Resolution Using an Efficient Sub-Pixel Convolutional Neural
     Network <https://arxiv.org/abs/1609.05158>`_.
@@ -247,9 +249,9 @@ def depth2space(X: Any, r: int) -> Variable:
     variable([[[[0., 1.],
                 [2., 3.]]]])
     """
-    X = _images(X, r, 'Depth2Space')
+    X, r = _images(_depth2space, X, r)
     if X.shape[1] % r**2:
-        raise misfit('Depth2Space', f'X.shape[1] % {r**2} == 0', f'X.shape = {X.shape}')
+        raise _depth2space.misfit(f'X.shape[1] % {r**2} == 0', f'X.shape = {X.shape}')
     return space_from_depth(X, r)
 
 
@@ -264,24 +266,21 @@ def space2depth(X: Any, r: int) -> Variable:
         Variable :math:`(B, C r^2, H, W)`.
 
     Raises:
-        InvalidType: ``X`` is no float array with four axes, or its height or width is no multiple of ``r``.
+        InvalidType: ``X`` is not a float array with four axes, or its height or width is not a multiple of ``r``.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.space2depth(np.ones((1, 1, 4, 6)), 2).shape
     (1, 4, 2, 3)
     """
-    X = _images(X, r, 'Space2Depth')
+    X, r = _images(_space2depth, X, r)
     if X.shape[2] % r or X.shape[3] % r:
-        raise misfit('Space2Depth', f'X.shape[2] % {r} == 0 and X.shape[3] % {r} == 0', f'X.shape = {X.shape}')
+        raise _space2depth.misfit(f'X.shape[2] % {r} == 0 and X.shape[3] % {r} == 0', f'X.shape = {X.shape}')
     return depth_from_space(X, r)
 
 
-def _images(x: Any, r: int, op: str) -> Variable:
+def _images(arguments: Arguments, x: Any, r: Any) -> tuple[Variable, int]:
     x = as_variable(x)
-    check_floats(x, op)
+    arguments.floats(x, name='X')
     if x.ndim != 4:
-        raise misfit(op, 'X.ndim == 4', f'X.ndim = {x.ndim}')
-    check_int(r, op, 'r')
-    if r < 1:
-        raise ValueError(f'{op}: a positive int expected as r, came {r}')
-    return x
+        raise arguments.misfit('X.ndim == 4', f'X.ndim = {x.ndim}')
+    return x, arguments.integer(r, 'r', 1)

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import check_int, check_number, check_size
-from minichainer.functions._define import linear
-from minichainer.functions.array._checks import check_floats
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map
+from minichainer.kernels import products
 from minichainer.variable import Variable, as_variable
+
+_arguments = Arguments('Pad', 'pad')
 
 _PICKING = ('edge', 'reflect', 'symmetric', 'wrap')
 _EXTREMA = {'maximum': 'argmax', 'minimum': 'argmin'}
@@ -26,18 +28,15 @@ _KEYWORDS = {
 _MODES = ('constant', 'empty', *_PICKING, *_EXTREMA, 'mean', 'linear_ramp')
 
 
-@linear(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape), name='Pad', kinds='f')
+@linear_map(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape), name='Pad', kinds='f')
 def padded(xp: Any, x: Any, widths: Any, mode: str, keywords: dict[str, Any], gradient: Any) -> Any:
     return xp.pad(x, widths, mode, **keywords) if x.ndim else x.copy()
 
 
-@linear(lambda m, gy, matrices: m.along_axes(gy, tuple([matrix.T for matrix in matrices])))
+@linear_map(lambda m, gy, matrices: m.along_axes(gy, tuple([matrix.T for matrix in matrices])))
 def along_axes(xp: Any, x: Any, matrices: tuple[Any, ...]) -> Any:
-    """Multiplies each axis by a matrix; float16 in float32."""
-    y = x.astype('f') if x.dtype.char == 'e' else x
-    for axis, matrix in enumerate(matrices):
-        y = xp.moveaxis(xp.tensordot(xp.asarray(matrix, y.dtype), y, (1, axis)), 0, axis)
-    return y.astype(x.dtype, copy=False)
+    """Multiplies each axis by a matrix."""
+    return products.along_axes(xp, x, matrices)
 
 
 def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
@@ -55,7 +54,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         the maximum or minimum).
 
     Raises:
-        InvalidType: ``x`` is no float array.
+        InvalidType: ``x`` is not a float array.
         ValueError: the mode is not one of these or does not take a keyword, a width is negative, or the widths do not
             fit the axes.
 
@@ -66,16 +65,14 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     variable([3., 2., 1., 2., 3., 2., 1.])
     """
     x = as_variable(x)
-    check_floats(x, 'Pad')
+    _arguments.floats(x)
     if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f'pad: mode {mode!r} is not supported; there are: {", ".join(_MODES)}')
     _check_keywords(mode, keywords, x.ndim)
     widths = _pairs(pad_width, x.ndim, 'pad_width')
     for width in [n for pair in widths for n in pair]:
-        check_int(width, 'pad', 'pad_width')
-    if any(n < 0 for pair in widths for n in pair):
-        raise ValueError(f'pad: widths of zero or more expected, came {pad_width}')
-    check_size('pad', tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
+        _arguments.integer(width, 'pad_width', 0)
+    _arguments.addressable(tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
     empty = any(not n and max(pair) for n, pair in zip(x.shape, widths, strict=True))
     if empty and mode not in ('constant', 'empty'):
         raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')
@@ -87,21 +84,20 @@ def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:
     unknown = sorted(set(keywords) - set(known))
     if unknown:
         there_are = f'takes {", ".join(known)}' if known else 'takes none'
-        raise ValueError(f'pad: mode {mode!r} {there_are}, came the keywords {", ".join(unknown)}')
+        raise ValueError(f'pad: mode {mode!r} {there_are}, got the keywords {", ".join(unknown)}')
     for name, value in keywords.items():
         if name == 'reflect_type':
-            if not isinstance(value, str) or value not in ('even', 'odd'):
-                raise ValueError(f"pad: reflect_type 'even' or 'odd' expected, came {value!r}")
+            _arguments.choice(value, name, ('even', 'odd'))
         elif value is not None or name != 'stat_length':
-            _check_numbers(_pairs(value, ndim, name), name, value)
+            _check_numbers(_pairs(value, ndim, name), name)
 
 
-def _check_numbers(pairs: tuple[tuple[Any, Any], ...], name: str, value: Any) -> None:
-    numbers = [n for pair in pairs for n in pair]
-    for n in numbers:
-        (check_int if name == 'stat_length' else check_number)(n, 'pad', name)
-    if name == 'stat_length' and any(n < 1 for n in numbers):
-        raise ValueError(f'pad: stat_length of one or more expected, came {value}')
+def _check_numbers(pairs: tuple[tuple[Any, Any], ...], name: str) -> None:
+    for n in [n for pair in pairs for n in pair]:
+        if name == 'stat_length':
+            _arguments.integer(n, name, 1)
+        else:
+            _arguments.number(n, name)
 
 
 def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
@@ -109,7 +105,7 @@ def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
     try:
         pairs = numpy.broadcast_to(numpy.asarray(value), (ndim, 2))
     except ValueError:
-        raise ValueError(f'pad: {name} for {ndim} axes expected, came {value}') from None
+        raise ValueError(f'pad: {name} for {ndim} axes expected, got {value}') from None
     return tuple([tuple(pair) for pair in pairs.tolist()])
 
 

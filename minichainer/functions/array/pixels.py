@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer import ops
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array.joining import stack
 from minichainer.functions.array.selection import take
 from minichainer.functions.array.shape import reshape
 from minichainer.variable import Variable
 
 
-@linear(lambda m, gy, x_shape: m.images_of_rows(gy, x_shape))
+@linear_map(lambda m, gy, x_shape: m.images_of_rows(gy, x_shape))
 def pixel_rows(xp: Any, x: Any) -> Any:
     """The channels of each pixel of images (B, C, H, W) as a row, (BHW + 1, C); the last row is 0."""
     batch, channels, height, width = x.shape
@@ -22,27 +21,23 @@ def pixel_rows(xp: Any, x: Any) -> Any:
     return rows
 
 
-@linear(lambda m, gy: m.pixel_rows(gy))
+@linear_map(lambda m, gy: m.pixel_rows(gy))
 def images_of_rows(xp: Any, rows: Any, shape: tuple[int, ...]) -> Any:
     """The reverse of :func:`pixel_rows`."""
     batch, channels, height, width = shape
     return rows[:-1].reshape(batch, height, width, channels).transpose(0, 3, 1, 2)
 
 
-def _products_of_rows_of_arrays(xp: Any, gy: Any, values: Any) -> Any:
+def _weights_gradient(xp: Any, gy: Any, values: Any) -> Any:
     return xp.einsum('nc,knc->kn', gy, values)[:, :, None]
 
 
-ops.register(
-    'products_of_rows',
-    lambda gy, values: ops.sum(gy * values, (2,), True),
-    _products_of_rows_of_arrays,
+@primitive(
+    rule=(lambda m, gy, weights: gy * weights, lambda m, gy, values: m.sum(gy * values, (2,), True)),
+    fast=(None, _weights_gradient),
+    kinds='f',
+    name='WeightedRows',
 )
-
-
-@bilinear(
-    lambda m, gy, weights: gy * weights, lambda m, gy, values: m.products_of_rows(gy, values), name='WeightedRows'
-)  # fmt: skip
 def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
     """Sums rows (K, N, C) with weights (K, N, 1) over the first axis."""
     total = values[0] * weights[0]

@@ -5,34 +5,31 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy
-
-from minichainer.functions._checks import check_int, check_size, misfit
-from minichainer.functions._define import linear
+from minichainer.functions._arguments import Arguments, as_integer
+from minichainer.functions._define import linear_map
 from minichainer.functions.array.shape import flatten
-from minichainer.kernels.reductions import reduced
+from minichainer.kernels import reductions
 from minichainer.variable import Variable, as_variable
 
+_repeat, _tile = Arguments('Repeat', 'repeat'), Arguments('Tile', 'tile')
 
-@linear(lambda m, gy, x_shape, repeats, axis: m.sum_of_repeats(gy, x_shape, repeats, axis), name='Repeat')
+
+@linear_map(lambda m, gy, x_shape, repeats, axis: m.sum_of_repeats(gy, x_shape, repeats, axis), name='Repeat')
 def repeated(xp: Any, x: Any, repeats: tuple[int, ...], axis: int) -> Any:
     return xp.repeat(x, repeats[0] if len(repeats) == 1 else repeats, axis)
 
 
-@linear(lambda m, gy, repeats, axis: m.repeated(gy, repeats, axis))
+@linear_map(lambda m, gy, repeats, axis: m.repeated(gy, repeats, axis))
 def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, ...], axis: int) -> Any:
     """Sums what :func:`repeated` made of each element."""
-    wide = 'f' if y.dtype.char == 'e' else None
     if len(repeats) == 1:
         blocks = y.reshape(*shape[: axis + 1], repeats[0], *shape[axis + 1 :])
-        if xp is numpy and not wide:
-            return reduced(numpy.add, blocks, (axis + 1,), False).astype(y.dtype, copy=False)
-        return blocks.sum(axis=axis + 1, dtype=wide).astype(y.dtype, copy=False)
+        return reductions.total(xp, blocks, (axis + 1,), False)
     result = xp.zeros(shape, y.dtype)
     lead, start = (slice(None),) * axis, 0
     for place, count in enumerate(repeats):
         block = y[lead + (slice(start, start + count),)]
-        result[lead + (place,)] = block.sum(axis=axis, dtype=wide)
+        result[lead + (place,)] = reductions.total(xp, block, (axis,), False)
         start += count
     return result
 
@@ -58,30 +55,29 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
     >>> F.repeat(np.array([[1., 2.]]), (2, 1), axis=1)
     variable([[1., 1., 2.]])
     """
-    counts = _counts(repeats, 'repeat', 'repeats')
+    counts = _counts(_repeat, repeats, 'repeats')
     if axis is not None:
-        check_int(axis, 'repeat', 'axis')
+        axis = _repeat.integer(axis, 'axis')
     x = as_variable(x)
     if axis is None or x.ndim == 0 and axis in (0, -1):  # NumPy gives a 0-d array one axis
         x, axis = flatten(x), 0
-    if not -x.ndim <= axis < x.ndim:
-        raise misfit('Repeat', f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis}')
+    axis = _repeat.axis(axis, x.shape)
     size = x.shape[axis]
     if len(counts) not in (1, size):
-        raise ValueError(f'repeat: one or {size} numbers of repeats expected for shape {x.shape}, came {len(counts)}')
-    axis %= x.ndim
+        raise ValueError(f'repeat: one or {size} numbers of repeats expected for shape {x.shape}, got {len(counts)}')
     total = sum(counts) if len(counts) == size else counts[0] * size
-    check_size('repeat', (*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype.itemsize)
+    _repeat.addressable((*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype.itemsize)
     return repeated(x, counts, axis)
 
 
-def _counts(value: Any, op: str, name: str) -> tuple[int, ...]:
-    counts = (value,) if isinstance(value, int) else value
-    if not isinstance(counts, tuple) or not all(isinstance(count, int) for count in counts):
-        raise TypeError(f'{op}: int or tuple of ints expected as {name}, came {value!r}')
-    if any(count < 0 for count in counts):
-        raise ValueError(f'{op}: all elements in {name} must be zero or larger, came {value}')
-    return tuple([int(count) for count in counts])
+def _counts(arguments: Arguments, value: Any, name: str) -> tuple[int, ...]:
+    given = value if isinstance(value, tuple) else (value,)
+    counts = [as_integer(int(count) if isinstance(count, bool) else count) for count in given]
+    if None in counts:
+        raise arguments.wrong_type('int or tuple of ints', name, value)
+    if any(count is not None and count < 0 for count in counts):
+        raise ValueError(f'{arguments.name}: all elements in {name} must be zero or larger, got {value}')
+    return tuple([count for count in counts if count is not None])
 
 
 def _sum_of_tiles(m: Any, gy: Any, x_shape: tuple[int, ...], reps: tuple[int, ...]) -> Any:
@@ -92,7 +88,7 @@ def _sum_of_tiles(m: Any, gy: Any, x_shape: tuple[int, ...], reps: tuple[int, ..
     return m.reshape(m.sum(blocks, tuple(range(0, 2 * count, 2))), x_shape)
 
 
-@linear(_sum_of_tiles, name='Tile')
+@linear_map(_sum_of_tiles, name='Tile')
 def tiled(xp: Any, x: Any, reps: tuple[int, ...]) -> Any:
     return xp.tile(x, reps)
 
@@ -117,7 +113,7 @@ def tile(x: Any, reps: Any) -> Variable:
     variable([[1., 2., 1., 2.],
               [1., 2., 1., 2.]])
     """
-    x, counts = as_variable(x), _counts(reps, 'tile', 'reps')
+    x, counts = as_variable(x), _counts(_tile, reps, 'reps')
     pairs = itertools.zip_longest(reversed(counts), reversed(x.shape), fillvalue=1)
-    check_size('tile', tuple([count * size for count, size in pairs])[::-1], x.dtype.itemsize)
+    _tile.addressable(tuple([count * size for count, size in pairs])[::-1], x.dtype.itemsize)
     return tiled(x, counts)

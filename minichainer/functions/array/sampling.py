@@ -6,42 +6,33 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import check_size, checked_shape, misfit
-from minichainer.functions._define import linear
-from minichainer.functions.array._checks import check_floats
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.stacking import separate
+from minichainer.kernels import interpolation
+from minichainer.kernels.interpolation import Taps
+from minichainer.kernels.precision import accumulator
 from minichainer.utils import argument
 from minichainer.variable import Variable, as_variable
 
-#: Index arrays along an axis, each with the weights of what they pick.
-Taps = tuple[tuple[Any, Any], ...]
+_resize = Arguments('ResizeImages', 'resize_images')
+_grid = Arguments('SpatialTransformerGrid', 'spatial_transformer_grid')
+_sampler = Arguments('SpatialTransformerSampler', 'spatial_transformer_sampler')
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, rows, columns: m.uninterpolated(gy, x_shape, rows, columns), name='ResizeImages', kinds='f'
 )
 def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
-    y = x.astype('f') if x.dtype.char == 'e' else x
-    y = sum(y[:, :, xp.asarray(i)] * xp.asarray(w[:, None], y.dtype) for i, w in rows)
-    y = sum(y[:, :, :, xp.asarray(i)] * xp.asarray(w, y.dtype) for i, w in columns)
-    return y.astype(x.dtype, copy=False)
+    return interpolation.interpolated(xp, x, rows, columns)
 
 
-@linear(lambda m, gy, rows, columns: m.interpolated(gy, rows, columns), kinds='f')
+@linear_map(lambda m, gy, rows, columns: m.interpolated(gy, rows, columns), kinds='f')
 def uninterpolated(xp: Any, y: Any, shape: tuple[int, ...], rows: Taps, columns: Taps) -> Any:
-    """The adjoint of :func:`interpolated`: a product with both matrices."""
-    wide = numpy.dtype('f') if y.dtype.char == 'e' else y.dtype
-    left, right = (xp.asarray(_matrix(taps, n), wide) for taps, n in ((rows, shape[2]), (columns, shape[3])))
-    return xp.matmul(left.T, xp.matmul(y.astype(wide, copy=False), right)).astype(y.dtype, copy=False)
-
-
-def _matrix(taps: Taps, size: int) -> Any:
-    matrix = numpy.zeros((len(taps[0][0]), size))
-    for indices, weights in taps:
-        matrix[numpy.arange(len(indices)), indices] += weights
-    return matrix
+    """The adjoint of :func:`interpolated`."""
+    return interpolation.uninterpolated(xp, y, shape, rows, columns)
 
 
 def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_corners: bool = True) -> Variable:
@@ -58,7 +49,7 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
         Variable (B, C, *output_shape).
 
     Raises:
-        InvalidType: ``x`` is no float array with four axes.
+        InvalidType: ``x`` is not a float array with four axes.
         AssertionError: the mode is unknown.
         ValueError: the output shape or ``x`` has no pixels.
 
@@ -67,26 +58,26 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
     variable([[[[0., 1., 2.]]]])
     """
     if mode not in ('bilinear', 'nearest'):
-        raise AssertionError(f"resize_images: mode 'bilinear' or 'nearest' expected, came {mode!r}")
+        raise AssertionError(f"resize_images: mode 'bilinear' or 'nearest' expected, got {mode!r}")
     x = as_variable(x)
-    check_floats(x, 'ResizeImages')
+    _resize.floats(x)
     if x.ndim != 4:
-        raise misfit('ResizeImages', 'x.ndim == 4', f'x.ndim = {x.ndim}')
-    height, width = _pair(output_shape, 'resize_images')
+        raise _resize.misfit('x.ndim == 4', f'x.ndim = {x.ndim}')
+    height, width = _pair(_resize, output_shape)
     if min(height, width, *x.shape[2:]) < 1:
-        raise ValueError(f'resize_images: at least one pixel expected, came {x.shape[2:]} to be made {output_shape}')
+        raise ValueError(f'resize_images: at least one pixel expected, got {x.shape[2:]} to be made {output_shape}')
     pairs = (x.shape[2], height), (x.shape[3], width)
     rows, columns = (_nearest(*p) if mode == 'nearest' else _bilinear(*p, align_corners) for p in pairs)
     return interpolated(x, rows, columns)
 
 
-def _pair(shape: Any, op: str) -> tuple[int, ...]:
-    height_and_width = checked_shape(shape, op, 'output_shape')
+def _pair(arguments: Arguments, shape: Any) -> tuple[int, ...]:
+    height_and_width = arguments.shape(shape, 'output_shape')
     if len(height_and_width) != 2:
-        raise ValueError(f'{op}: height and width expected as output_shape, came {shape}')
+        raise arguments.wrong_value('height and width', 'output_shape', shape)
     if min(height_and_width) < 0:
-        raise ValueError(f'{op}: output_shape without negative numbers expected, came {shape}')
-    check_size(op, height_and_width)
+        raise arguments.wrong_value('a shape without negative numbers', 'output_shape', shape)
+    arguments.addressable(height_and_width)
     return height_and_width
 
 
@@ -104,28 +95,15 @@ def _bilinear(size: int, new_size: int, align_corners: bool) -> Taps:
     return (lower, 1 - fraction), (numpy.minimum(lower + 1, size - 1), fraction)
 
 
-@linear(lambda m, gy, output_shape: m.theta_gradient(gy, output_shape), name='SpatialTransformerGrid', kinds='f')
+@linear_map(lambda m, gy, output_shape: m.theta_gradient(gy, output_shape), name='SpatialTransformerGrid', kinds='f')
 def affine_grid(xp: Any, theta: Any, output_shape: tuple[int, int]) -> Any:
-    coordinates = _coordinates(xp, output_shape)
-    wide = numpy.promote_types(theta.dtype, 'f')
-    grid = xp.matmul(theta.astype(wide), coordinates.astype(wide))
-    return grid.reshape(len(theta), 2, *output_shape).astype(theta.dtype, copy=False)
+    return interpolation.affine_grid(xp, theta, output_shape)
 
 
-@linear(lambda m, gy, output_shape: m.affine_grid(gy, output_shape), kinds='f')
+@linear_map(lambda m, gy, output_shape: m.affine_grid(gy, output_shape), kinds='f')
 def theta_gradient(xp: Any, y: Any, output_shape: tuple[int, int]) -> Any:
     """The adjoint of :func:`affine_grid`."""
-    wide = numpy.promote_types(y.dtype, 'f')
-    coordinates = _coordinates(xp, output_shape).astype(wide)
-    flat = y.astype(wide).reshape(len(y), 2, coordinates.shape[1])
-    return xp.matmul(flat, coordinates.T).astype(y.dtype, copy=False)
-
-
-def _coordinates(xp: Any, output_shape: tuple[int, int]) -> Any:
-    """Homogeneous coordinates (x, y, 1) of all pixels, in [-1, 1]."""
-    height, width = output_shape
-    ys, xs = xp.meshgrid(xp.linspace(-1, 1, height), xp.linspace(-1, 1, width), indexing='ij')
-    return xp.stack([xs.reshape(-1), ys.reshape(-1), xp.ones(height * width)])
+    return interpolation.theta_gradient(xp, y, output_shape)
 
 
 def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Variable:
@@ -142,7 +120,7 @@ def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Va
         Variable (B, 2, H, W), x coordinates first, for :func:`spatial_transformer_sampler`.
 
     Raises:
-        InvalidType: ``theta`` is no float array of that shape.
+        InvalidType: ``theta`` is not a float array of that shape.
 
     Source: `Spatial Transformer Networks <https://arxiv.org/abs/1506.02025>`_.
 
@@ -154,10 +132,10 @@ def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Va
     """
     _refuse_use_cudnn(kwargs)
     theta = as_variable(theta)
-    check_floats(theta, 'SpatialTransformerGrid')
+    _grid.floats(theta, name='theta')
     if theta.ndim != 3 or theta.shape[1:] != (2, 3):
-        raise misfit('SpatialTransformerGrid', 'theta of shape (B, 2, 3)', f'{theta.shape}')
-    height, width = _pair(output_shape, 'spatial_transformer_grid')
+        raise _grid.misfit('theta of shape (B, 2, 3)', f'{theta.shape}')
+    height, width = _pair(_grid, output_shape)
     return affine_grid(theta, (height, width))
 
 
@@ -170,7 +148,7 @@ def _refuse_use_cudnn(kwargs: dict[str, Any]) -> None:
     argument.assert_kwargs_empty(kwargs)
 
 
-@linear(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
+@linear_map(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
 def channels_first(xp: Any, y: Any) -> Any:
     """Makes (B, C, H, W) of (B, H, W, C)."""
     return y.transpose(0, 3, 1, 2)
@@ -200,8 +178,9 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
     _refuse_use_cudnn(kwargs)
     x, grid = as_variable(x), as_variable(grid)
     _check_sampled(x, grid)
-    if x.dtype.char == 'e':
-        return cast(spatial_transformer_sampler(cast(x, 'f'), cast(grid, 'f')), 'e')
+    wide = accumulator(x.dtype)
+    if x.dtype != wide:
+        return as_dtype(spatial_transformer_sampler(as_dtype(x, wide), as_dtype(grid, wide)), x.dtype)
     across, down = separate(grid, 1)
     columns, column_weights = _neighbours(across, x.shape[3])
     rows, row_weights = _neighbours(down, x.shape[2])
@@ -211,13 +190,14 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
 
 
 def _check_sampled(x: Variable, grid: Variable) -> None:
-    name = 'SpatialTransformerSampler'
     if x.dtype != grid.dtype or x.dtype.kind != 'f':
-        raise misfit(name, 'float arrays x and grid of one dtype', f'{x.dtype} and {grid.dtype}')
+        raise _sampler.misfit('float arrays x and grid of one dtype', f'{x.dtype} and {grid.dtype}')
     if x.ndim != 4 or grid.ndim != 4 or grid.shape[1] != 2 or x.shape[0] != grid.shape[0]:
-        raise misfit(name, "x of shape (B, C, H, W) and grid of shape (B, 2, H', W')", f'{x.shape} and {grid.shape}')
+        raise _sampler.misfit(
+            "x of shape (B, C, H, W) and grid of shape (B, 2, H', W')", f'{x.shape} and {grid.shape}'
+        )
     if 0 in x.shape[2:]:
-        raise misfit(name, 'images of at least one pixel', f'x.shape = {x.shape}')
+        raise _sampler.misfit('images of at least one pixel', f'x.shape = {x.shape}')
 
 
 def _neighbours(coordinate: Variable, size: int) -> tuple[list[Any], list[Variable]]:

@@ -8,32 +8,28 @@ import numpy
 
 from minichainer import ops
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
-from minichainer.functions._define import elementwise, linear
+from minichainer.functions._define import elementwise, linear_map
 from minichainer.functions.array._indexing import index_of, is_basic
 from minichainer.kernels import scattering
 from minichainer.kernels import selection as kernels
 from minichainer.variable import Variable, as_array, as_variable
 
 
-@linear(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='GetItem')
+@linear_map(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='GetItem')
 def take(xp: Any, x: Any, slices: Any) -> Any:
     return x[slices]
 
 
-@linear(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
+@linear_map(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
 def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
     """Puts the elements of ``x`` at the places that ``slices`` picks from zeros; what meets there adds up."""
     if all(map(is_basic, slices)):
         result = xp.zeros(shape, x.dtype)
         result[slices] = x
         return result
-    if xp is numpy:
-        return scattering.scattered(x, slices, shape)
-    result = xp.zeros(shape, x.dtype)
-    xp.add.at(result, slices, x)
-    return result
+    return scattering.scattered(xp, x, slices, shape)
 
 
 def get_item(x: Any, slices: Any) -> Variable:
@@ -68,7 +64,7 @@ def get_item(x: Any, slices: Any) -> Variable:
 ops.register('get_item', get_item, lambda xp, x, slices: x[index_of(slices, xp, 'get_item')])
 
 
-@linear(lambda m, gy, mask: m.masked(gy, mask), name='Where')
+@linear_map(lambda m, gy, mask: m.masked(gy, mask), name='Where')
 def masked(xp: Any, x: Any, mask: Any) -> Any:
     """``x`` where the mask is true, else 0; x may be NaN or infinite where the mask is false."""
     return kernels.masked(xp, x, mask)
@@ -104,10 +100,7 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
 
 def _check_condition(mask: Any) -> None:
     if getattr(mask, 'dtype', None) != numpy.bool_:
-        raise invalid(
-            'condition.dtype == bool', f'{getattr(mask, "dtype", type(mask).__name__)}',
-            'Invalid operation is performed in: Where (Forward)',
-        )  # fmt: skip
+        raise Arguments('Where').misfit('condition.dtype == bool', f'{getattr(mask, "dtype", type(mask).__name__)}')
 
 
 def _as_variables(x: Any, y: Any, xp: Any) -> tuple[Variable, Variable]:
@@ -123,7 +116,7 @@ def _as_variables(x: Any, y: Any, xp: Any) -> tuple[Variable, Variable]:
 
 @elementwise(
     lambda m, gy, mask: m.masked(gy, mask), lambda m, gy, mask: m.masked(gy, ~mask), name='Where', kinds='fiub'
-)  # fmt: skip
+)
 def _choose(xp: Any, x: Any, y: Any, mask: Any) -> Any:
     return kernels.chosen(xp, mask, x, y)
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._checks import check_int, checked_shape, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map
 from minichainer.functions._node import reaches
-from minichainer.functions._reduce import normalize_axis
 from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable
 
+_reshape, _transpose = Arguments('Reshape', 'reshape'), Arguments('Transpose', 'transpose')
+_broadcast_to, _sum_to = Arguments('BroadcastTo', 'broadcast_to'), Arguments('SumTo', 'sum_to')
+_squeeze, _expand_dims = Arguments('Squeeze', 'squeeze'), Arguments('ExpandDims', 'expand_dims')
 
-@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Reshape')
+
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Reshape')
 def reshape_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -39,30 +42,27 @@ def reshape(x: Any, shape: Any) -> Variable:
     """
     x = as_variable(x)
     if type(shape) is not tuple:
-        shape = checked_shape(shape, 'reshape')
+        shape = _reshape.shape(shape)
     if x.shape == shape:
         return x
     try:
         _check_size(x, shape)
         return reshape_to(x, shape)
     except TypeError:
-        checked_shape(shape, 'reshape')
+        _reshape.shape(shape)
         raise
 
 
 def _check_size(x: Variable, shape: tuple[int, ...]) -> None:
     unknown = shape.count(-1)
     if unknown > 1:
-        raise AssertionError(f'reshape: only one entry of the shape may be -1, came {shape}')
+        raise AssertionError(f'reshape: only one entry of the shape may be -1, got {shape}')
     size = 1
     for entry in shape:
         size *= 1 if entry == -1 else entry
     fits = (size and x.size % size == 0) if unknown else size == x.size
     if not fits and not (unknown and x.size == 0 and size == 0):
-        raise invalid(
-            f'an array of prod{shape} elements', f'{x.size} elements, shape {x.shape}',
-            'Invalid operation is performed in: Reshape (Forward)',
-        )  # fmt: skip
+        raise _reshape.misfit(f'an array of prod{shape} elements', f'{x.size} elements, shape {x.shape}')
 
 
 def _reshape_raw(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
@@ -72,7 +72,7 @@ def _reshape_raw(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
 ops.register('reshape', reshape, _reshape_raw)
 
 
-@linear(lambda m, gy, axes: m.permute(gy, _inverse(axes)), name='Transpose')
+@linear_map(lambda m, gy, axes: m.permute(gy, _inverse(axes)), name='Transpose')
 def permute(xp: Any, x: Any, axes: Any) -> Any:
     return x.transpose(axes)
 
@@ -98,7 +98,7 @@ def transpose(x: Any, axes: Any = None) -> Variable:
         Variable, a view where the array module makes one.
 
     Raises:
-        ValueError: ``axes`` is no permutation of the axes.
+        ValueError: ``axes`` is not a permutation of the axes.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.transpose(np.ones((2, 3))).shape
@@ -106,12 +106,9 @@ def transpose(x: Any, axes: Any = None) -> Variable:
     """
     x = as_variable(x)
     if axes is not None:
-        axes = axes if type(axes) is tuple else checked_shape(axes, 'transpose', 'axes')
+        axes = axes if type(axes) is tuple else _transpose.shape(axes, 'axes')
         if not _is_permutation(axes, x.ndim):
-            raise invalid(
-                f'a permutation of {x.ndim} axes', f'axes = {axes}',
-                'Invalid operation is performed in: Transpose (Forward)',
-            )  # fmt: skip
+            raise _transpose.misfit(f'a permutation of {x.ndim} axes', f'axes = {axes}')
     return permute(x, axes)
 
 
@@ -119,14 +116,14 @@ def _is_permutation(axes: tuple[int, ...], ndim: int) -> bool:
     try:
         return sorted([a % ndim if -ndim <= a < ndim else -1 for a in axes]) == list(range(ndim))
     except TypeError:
-        checked_shape(axes, 'transpose', 'axes')
+        _transpose.shape(axes, 'axes')
         raise
 
 
 ops.register('transpose', transpose, lambda xp, x, axes=None: x.transpose(axes))
 
 
-@linear(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo')
+@linear_map(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo')
 def expand_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return xp.broadcast_to(x, shape)
 
@@ -150,21 +147,18 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
               [1., 2.]])
     """
     x = as_variable(x)
-    shape = checked_shape(shape, 'broadcast_to')
+    shape = _broadcast_to.shape(shape)
     if x.shape == shape:
         return x
     if not reaches(x.shape, shape) or (shape and min(shape) < 0):
-        raise invalid(
-            f'a shape that can be broadcast to {shape}', f'{x.shape}',
-            'Invalid operation is performed in: BroadcastTo (Forward)',
-        )  # fmt: skip
+        raise _broadcast_to.misfit(f'a shape that can be broadcast to {shape}', f'{x.shape}')
     return expand_to(x, shape)
 
 
 ops.register('broadcast_to', broadcast_to, lambda xp, x, shape: xp.broadcast_to(x, shape))
 
 
-@linear(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo')
+@linear_map(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo')
 def sum_over_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return sum_to_shape(x, shape)
 
@@ -187,14 +181,11 @@ def sum_to(x: Any, shape: Any) -> Variable:
     variable([[2., 2., 2.]])
     """
     x = as_variable(x)
-    shape = checked_shape(shape, 'sum_to')
+    shape = _sum_to.shape(shape)
     if x.shape == shape:
         return x
     if not reaches(shape, x.shape):
-        raise invalid(
-            f'a shape from which {x.shape} is reached by broadcasting', f'{shape}',
-            'Invalid operation is performed in: SumTo (Forward)',
-        )  # fmt: skip
+        raise _sum_to.misfit(f'a shape from which {x.shape} is reached by broadcasting', f'{shape}')
     return sum_over_to(x, shape)
 
 
@@ -221,16 +212,16 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
     (2,)
     """
     x = as_variable(x)
-    axes = normalize_axis(axis, x.ndim, 'squeeze')
+    axes = _squeeze.axes(axis, x.shape)
     if axes is None:
         axes = tuple([i for i, size in enumerate(x.shape) if size == 1])
     for i in axes:
         if x.shape[i] != 1:
-            raise ValueError(f'squeeze: x.shape[{i}] == 1 expected, came x.shape = {x.shape}')
+            raise ValueError(f'squeeze: x.shape[{i}] == 1 expected, got x.shape = {x.shape}')
     return _squeezed(x, tuple([size for i, size in enumerate(x.shape) if i not in axes]))
 
 
-@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze')
 def _squeezed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -253,17 +244,11 @@ def expand_dims(x: Any, axis: int) -> Variable:
     (3, 1)
     """
     x = as_variable(x)
-    check_int(axis, 'expand_dims', 'axis')
-    if not -x.ndim - 1 <= axis <= x.ndim:
-        raise invalid(
-            f'{-x.ndim - 1} <= axis <= {x.ndim}', f'axis = {axis}',
-            'Invalid operation is performed in: ExpandDims (Forward)',
-        )  # fmt: skip
-    place = axis % (x.ndim + 1)
+    place = _expand_dims.axis(axis, x.ndim + 1)
     return _expanded(x, (*x.shape[:place], 1, *x.shape[place:]))
 
 
-@linear(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='ExpandDims')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='ExpandDims')
 def _expanded(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 

@@ -6,49 +6,36 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import checked_axis, misfit
-from minichainer.functions.array._checks import check_one_dtype
-from minichainer.functions.array.joining import split_axis, stack
-from minichainer.functions.array.shape import reshape, sum_to
-from minichainer.utils.array import sum_to as sum_to_shape
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
+from minichainer.functions.array.joining import Shape, ends_of, slices
 from minichainer.variable import Variable, as_variable
 
-Shape = tuple[int, ...]
+_separate, _broadcast = Arguments('Separate', 'separate'), Arguments('Broadcast', 'broadcast')
 
 
-class _Stacking(FunctionNode):
-    """Joins arrays along an axis after giving each another shape."""
-
-    def __init__(self, shapes: list[Shape], axis: int) -> None:
-        self.shapes = shapes
-        self.axis = axis
-        self.sections = [int(end) for end in numpy.cumsum([shape[axis] for shape in shapes[:-1]])]
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        pairs = zip(inputs, self.shapes, strict=True)
-        return (get_array_module(*inputs).concatenate([x.reshape(shape) for x, shape in pairs], self.axis),)
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        parts = get_array_module(grad_outputs[0]).split(grad_outputs[0], self.sections, self.axis)
-        return [parts[i].reshape(self._applied_edges()[i].shape) for i in indexes]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        parts = split_axis(grad_outputs[0], self.sections, self.axis)
-        return tuple([reshape(parts[i], self._applied_edges()[i].shape) for i in target_input_indexes])
+def _joined(xp: Any, xs: Any, shapes: list[Shape], axis: int) -> Any:
+    return xp.concatenate([x.reshape(shape) for x, shape in zip(xs, shapes, strict=True)], axis)
 
 
-class Hstack(_Stacking):
-    """See :func:`hstack`."""
+def _taken_apart(m: Any, gy: Any, xs_shape: Any, shapes: list[Shape], axis: int) -> Any:
+    parts = m.parts(gy, ends_of(shapes, axis), axis)
+    return tuple([m.reshape(part, shape) for part, shape in zip(parts, xs_shape, strict=True)])
 
 
-class Vstack(_Stacking):
-    """See :func:`vstack`."""
+@primitive(rule=_taken_apart, name='Hstack')
+def stacked_in_a_row(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
+    return _joined(xp, xs, shapes, axis)
 
 
-class Dstack(_Stacking):
-    """See :func:`dstack`."""
+@primitive(rule=_taken_apart, name='Vstack')
+def stacked_in_a_column(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
+    return _joined(xp, xs, shapes, axis)
+
+
+@primitive(rule=_taken_apart, name='Dstack')
+def stacked_in_depth(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
+    return _joined(xp, xs, shapes, axis)
 
 
 def hstack(xs: Any) -> Variable:
@@ -69,7 +56,7 @@ def hstack(xs: Any) -> Variable:
     """
     xs = [as_variable(x) for x in xs]
     axis = 0 if xs and xs[0].ndim < 2 else 1
-    return _stacked(Hstack, xs, [x.shape or (1,) for x in xs], axis)
+    return _stacked(stacked_in_a_row, xs, [x.shape or (1,) for x in xs], axis)
 
 
 def vstack(xs: Any) -> Variable:
@@ -90,7 +77,7 @@ def vstack(xs: Any) -> Variable:
               [0., 0., 0.]])
     """
     xs = [as_variable(x) for x in xs]
-    return _stacked(Vstack, xs, [(1,) * (2 - x.ndim) + x.shape for x in xs], 0)
+    return _stacked(stacked_in_a_column, xs, [(1,) * (2 - x.ndim) + x.shape for x in xs], 0)
 
 
 def dstack(xs: Any) -> Variable:
@@ -111,42 +98,19 @@ def dstack(xs: Any) -> Variable:
     """
     xs = [as_variable(x) for x in xs]
     matrices = [(1,) * (2 - x.ndim) + x.shape for x in xs]
-    return _stacked(Dstack, xs, [shape + (1,) * (3 - len(shape)) for shape in matrices], 2)
+    return _stacked(stacked_in_depth, xs, [shape + (1,) * (3 - len(shape)) for shape in matrices], 2)
 
 
-def _stacked(node: type[_Stacking], xs: list[Variable], shapes: list[Shape], axis: int) -> Variable:
-    name = node.__name__
-    check_one_dtype(xs, name)
+def _stacked(op: Any, xs: list[Variable], shapes: list[Shape], axis: int) -> Variable:
+    arguments = Arguments(op.node_class.__name__)
+    arguments.one_dtype(*xs)
     first = shapes[0]
-    for i, shape in enumerate(shapes):
+    for i, (x, shape) in enumerate(zip(xs, shapes, strict=True)):
         others = shape[:axis] + shape[axis + 1 :]
-        if xs[i].ndim != xs[0].ndim or others != first[:axis] + first[axis + 1 :]:
-            raise misfit(name, f'shape {xs[0].shape} but for one axis', f'{xs[i].shape} of array {i}')
-    return node(shapes, axis).apply(xs)[0]
-
-
-class Separate(FunctionNode):
-    """Takes an array apart along an axis, which vanishes; its gradient is a stack."""
-
-    def __init__(self, axis: int) -> None:
-        self.axis = axis
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        lead = (slice(None),) * self.axis
-        parts = tuple([inputs[0][lead + (i,)] for i in range(inputs[0].shape[self.axis])])
-        self.part = parts[0].shape, parts[0].dtype
-        return parts
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        xp = get_array_module(*[g for g in grad_outputs if g is not None])
-        return [xp.stack(self._filled(xp, grad_outputs), self.axis)]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        xp = next(g.xp for g in grad_outputs if g is not None)
-        return (stack(self._filled(xp, grad_outputs), self.axis),)
-
-    def _filled(self, xp: Any, grad_outputs: Any) -> list[Any]:
-        return [xp.zeros(*self.part) if g is None else g for g in grad_outputs]
+        if x.ndim != xs[0].ndim or others != first[:axis] + first[axis + 1 :]:
+            raise arguments.misfit(f'shape {xs[0].shape} but for one axis', f'{x.shape} of array {i}')
+    y: Variable = op(*xs, shapes=shapes, axis=axis)
+    return y
 
 
 def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
@@ -160,7 +124,7 @@ def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
         Tuple of ``x.shape[axis]`` Variables, views of ``x``.
 
     Raises:
-        TypeError: ``axis`` is no int.
+        TypeError: ``axis`` is not an int.
         InvalidType: ``axis`` is out of range.
 
     >>> import numpy as np, minichainer.functions as F
@@ -168,26 +132,18 @@ def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
     (variable([1., 3.]), variable([2., 4.]))
     """
     x = as_variable(x)
-    axis = checked_axis(axis, x.ndim, 'Separate')
-    return Separate(axis).apply((x,)) if x.shape[axis] else ()
+    axis = _separate.axis(axis, x.shape)
+    return slices(x, axis) if x.shape[axis] else ()
 
 
-class Broadcast(FunctionNode):
-    """Broadcasts arrays against each other; gradients are summed."""
+def _sums(m: Any, gy: Any, xs_shape: Any, given: tuple[bool, ...]) -> Any:
+    triples = zip(gy, xs_shape, given, strict=True)
+    return tuple([m.sum_to(g, shape) if is_given else None for g, shape, is_given in triples])
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(get_array_module(*inputs).broadcast_arrays(*inputs))
 
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        return [self._summed(grad_outputs[i], self._applied_edges()[i].shape) for i in indexes]
-
-    @staticmethod
-    def _summed(gradient: Any, shape: Shape) -> Any:
-        return gradient if gradient is None or gradient.shape == shape else sum_to_shape(gradient, shape)
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        pairs = [(grad_outputs[i], self._applied_edges()[i]) for i in target_input_indexes]
-        return tuple([None if g is None else sum_to(g, edge.shape) for g, edge in pairs])
+@primitive(rule=_sums, name='Broadcast', several_outputs=True)
+def broadcast_together(xp: Any, *xs: Any) -> Any:
+    return tuple(xp.broadcast_arrays(*xs))
 
 
 def broadcast(*args: Any) -> Any:
@@ -208,11 +164,11 @@ def broadcast(*args: Any) -> Any:
     ((2, 3), (2, 3))
     """
     if not args:
-        raise misfit('Broadcast', 'at least one array', 'none')
+        raise _broadcast.misfit('at least one array', 'none')
     xs = [as_variable(x) for x in args]
     try:
         numpy.broadcast_shapes(*[x.shape for x in xs])
     except ValueError:
         shapes = ' and '.join(str(x.shape) for x in xs)
-        raise misfit('Broadcast', 'shapes that can be broadcast together', shapes) from None
-    return Broadcast().apply(xs) if len(xs) > 1 else xs[0]
+        raise _broadcast.misfit('shapes that can be broadcast together', shapes) from None
+    return broadcast_together(*xs) if len(xs) > 1 else xs[0]

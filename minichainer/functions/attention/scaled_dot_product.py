@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: one fused node."""
+"""Scaled dot-product attention: one fused op."""
 
 from __future__ import annotations
 
@@ -9,89 +9,61 @@ import numpy
 
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import check_number, invalid
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32
 from minichainer.functions.activation.softmax import softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.selection import masked
-from minichainer.functions.array.shape import broadcast_to, sum_to
+from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.matmul import matrix_product
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.functions.noise.dropout import drop
 from minichainer.kernels import attention as kernels
 from minichainer.utils.argument import parse_kwargs
-from minichainer.utils.array import sum_to as sum_array_to
-from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
 _NAME = 'ScaledDotProductAttention'
+_arguments = Arguments(_NAME, 'scaled_dot_product_attention')
 
 
-class ScaledDotProductAttention(FunctionNode):
-    """The node of :func:`scaled_dot_product_attention`; an additive mask is its fourth input.
-
-    The ordinary gradient computes the weights again, block by block; the differentiable one is a composition of ops.
-    """
-
-    takes_any_layout = True
-
-    def __init__(self, allowed: Any, dropped: Any, causal: bool, scale: float) -> None:
-        self.allowed = allowed
-        self.dropped = dropped
-        self.causal = causal
-        self.scale = scale
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs(range(len(inputs)))
-        xp = get_array_module(inputs[0])
-        q, k, v = (_with_four_axes(_wide(x)) for x in inputs[:3])
-        y, self.saved = kernels.attend(xp, q, k, v, self._weighting(inputs))
-        return (_with_lead_of(y, inputs[0]).astype(inputs[0].dtype, copy=False),)
-
-    def _weighting(self, inputs: tuple[Any, ...]) -> kernels.Weighting:
-        lead = inputs[0].shape[:-2]
-        mask = _wide(inputs[3]) if len(inputs) == 4 else self.allowed
-        mask = None if mask is None else _with_four_axes(_aligned(mask, lead))
-        dropped = None if self.dropped is None else _with_four_axes(_wide(self.dropped))
-        return kernels.Weighting(self.scale, self.causal, mask, dropped)
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        inputs = self._retained_inputs
-        q, k, v = (_with_four_axes(_wide(x)) for x in inputs[:3])
-        gy = _with_four_axes(_wide(grad_outputs[0]))
-        *found, of_scores = kernels.attend_gradients(
-            get_array_module(gy), gy, q, k, v, self._weighting(inputs), self.saved, 3 in indexes
-        )
-        pairs = zip(found, inputs, strict=False)  # the mask may be a fourth input
-        gradients = [_with_lead_of(gx, x).astype(x.dtype, copy=False) for gx, x in pairs]
-        if 3 in indexes:
-            of_scores = of_scores.reshape(*inputs[0].shape[:-1], inputs[1].shape[-2])
-            gradients.append(sum_array_to(of_scores, inputs[3].shape).astype(inputs[3].dtype, copy=False))
-        return [gradients[i] for i in indexes]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        inputs = [cast(x, 'f') if x.dtype.char == 'e' else x for x in self.get_retained_inputs()]
-        q, k, v = inputs[:3]
-        gy = cast(grad_outputs[0], q.dtype)
-        weights = _weights(q, k, _mask_of(inputs, self.allowed), self.causal, self.scale)
-        gweights = matrix_product(gy, v, False, True)
-        dropped = weights
-        if self.dropped is not None:
-            factors = _wide(self.dropped)
-            dropped, gweights = drop(weights, factors), drop(gweights, factors)
-        gscores = weights * (gweights - sum_(gweights * weights, -1, True))
-        gradients = (
-            lambda: matrix_product(gscores, k, False, False) * self.scale,
-            lambda: matrix_product(gscores, q, True, False) * self.scale,
-            lambda: matrix_product(dropped, gy, True, False),
-            lambda: sum_to(gscores, inputs[3].shape),
-        )
-        edges = self._applied_edges()
-        return tuple([cast(gradients[i](), edges[i].dtype) for i in target_input_indexes])
+def _rule(
+    m: Any, gy: Any, xs: Any, wanted: Any, allowed: Any, dropped: Any, causal: bool, scale: float
+) -> tuple[Any, ...]:
+    """The composition of ops; the fast form computes the weights again, block by block."""
+    inputs = [in_float32(m, x) for x in xs]
+    q, k, v = inputs[:3]
+    gy = as_dtype(gy, q.dtype)
+    weights = _weights(q, k, inputs[3] if len(inputs) == 4 else allowed, causal, scale)
+    gweights, kept = matrix_product(gy, v, False, True), weights
+    if dropped is not None:
+        factors = dropped.astype(q.dtype, copy=False)
+        kept, gweights = drop(weights, factors), drop(gweights, factors)
+    gscores = weights * (gweights - sum_(gweights * weights, -1, True))
+    gradients = (
+        lambda: matrix_product(gscores, k, False, False) * scale,
+        lambda: matrix_product(gscores, q, True, False) * scale,
+        lambda: matrix_product(kept, gy, True, False),
+        lambda: gscores,
+    )
+    return tuple([gradient() if needed else None for gradient, needed in zip(gradients, wanted, strict=False)])
 
 
-def _mask_of(inputs: Any, allowed: Any) -> Any:
-    return inputs[3] if len(inputs) == 4 else allowed
+def _fast(
+    xp: Any, gy: Any, xs: Any, wanted: Any, allowed: Any, dropped: Any, causal: bool, scale: float, residual: Any
+) -> Any:
+    q, k, v, *added = xs
+    mask = added[0] if added else allowed
+    of_mask = wanted[3:] == (True,)
+    found = kernels.attend_gradients(xp, gy, q, k, v, mask, dropped, scale, causal, residual, of_mask)
+    return (*found, None) if added and not of_mask else found
+
+
+@primitive(rule=_rule, fast=_fast, name=_NAME)
+def attention(xp: Any, *xs: Any, allowed: Any, dropped: Any, causal: bool, scale: float) -> Any:
+    """Attention of a query to keys and values; a mask that is added to the scores is a fourth array."""
+    q, k, v, *added = xs
+    return kernels.attend(xp, q, k, v, added[0] if added else allowed, dropped, scale, causal)
 
 
 def _weights(q: Variable, k: Variable, mask: Any, causal: bool, scale: float) -> Variable:
@@ -113,9 +85,14 @@ def _weights(q: Variable, k: Variable, mask: Any, causal: bool, scale: float) ->
 
 
 def _reference(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False, scale: float | None = None,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    is_causal: bool = False,
+    scale: float | None = None,
     dropout_mask: Any = None,
-) -> Variable:  # fmt: skip
+) -> Variable:
     """The plain composition: documentation, and oracle of the tests."""
     q, k, v = as_variable(query), as_variable(key), as_variable(value)
     if attn_mask is not None and not isinstance(attn_mask, Variable) and attn_mask.dtype.kind == 'f':
@@ -177,19 +154,24 @@ def scaled_dot_product_attention(
     True
     """
     dropout_mask, return_mask = parse_kwargs(kwargs, ('dropout_mask', None), ('return_mask', False))
-    check_number(dropout_p, 'scaled_dot_product_attention', 'dropout_p')
+    _arguments.number(dropout_p, 'dropout_p')
     if scale is not None:
-        check_number(scale, 'scaled_dot_product_attention', 'scale')
+        _arguments.number(scale, 'scale')
     if not 0.0 <= dropout_p < 1.0:
-        raise ValueError(f'scaled_dot_product_attention: dropout_p must be in the range [0, 1), came {dropout_p}')
+        raise _arguments.wrong_value('a number in [0, 1)', 'dropout_p', dropout_p)
     q, k, v = as_variable(query), as_variable(key), as_variable(value)
     _check(q, k, v)
     q, k, v = _broadcast_lead(q, k, v)
     shape = (*q.shape[:-1], k.shape[-2])
     additive, allowed = _checked_mask(attn_mask, q, shape)
     dropped = _dropout_mask(dropout_mask, q, shape, dropout_p)
-    node = ScaledDotProductAttention(allowed, dropped, bool(is_causal), _default_scale(q) if scale is None else scale)
-    y = node.apply((q, k, v) if additive is None else (q, k, v, additive))[0]
+    y = attention(
+        *((q, k, v) if additive is None else (q, k, v, additive)),
+        allowed=allowed,
+        dropped=dropped,
+        causal=bool(is_causal),
+        scale=_default_scale(q) if scale is None else scale,
+    )
     return (y, dropped) if return_mask else y
 
 
@@ -202,7 +184,7 @@ def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float)
         return None
     if given is not None:
         if given.shape != shape or given.dtype != q.dtype:
-            raise _misfit(f'dropout_mask: {q.dtype} {shape}', f'{given.dtype} {given.shape}')
+            raise _arguments.misfit(f'dropout_mask: {q.dtype} {shape}', f'{given.dtype} {given.shape}')
         return given
     if not ratio:
         return None
@@ -215,19 +197,19 @@ def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Varia
     if mask is None:
         return None, None
     if not hasattr(mask, 'dtype'):
-        raise TypeError(
-            f'scaled_dot_product_attention: array or Variable expected as attn_mask, came {type(mask).__name__}'
-        )
+        raise _arguments.wrong_type('array or Variable', 'attn_mask', mask)
     if mask.dtype.kind not in 'bf':
-        raise _misfit('attn_mask of bool or float', f'{mask.dtype}; bool: True where a query takes part in a key')
+        raise _arguments.misfit(
+            'attn_mask of bool or float', f'{mask.dtype}; bool: True where a query takes part in a key'
+        )
     if len(mask.shape) > len(shape) or numpy.broadcast_shapes(*_lenient(mask.shape, shape)) != shape:
-        raise _misfit(f'attn_mask that broadcasts to {shape}', f'{mask.shape}')
+        raise _arguments.misfit(f'attn_mask that broadcasts to {shape}', f'{mask.shape}')
     if mask.dtype.kind == 'b':
         return None, mask.array if isinstance(mask, Variable) else mask
     if not isinstance(mask, Variable):
         return as_variable(mask.astype(q.dtype, copy=False)), None
     if mask.dtype != q.dtype:
-        raise _misfit(f'attn_mask.dtype == query.dtype ({q.dtype})', f'{mask.dtype}')
+        raise _arguments.misfit(f'attn_mask.dtype == query.dtype ({q.dtype})', f'{mask.dtype}')
     return mask, None
 
 
@@ -238,13 +220,13 @@ def _lenient(shape: tuple[int, ...], wide: tuple[int, ...]) -> tuple[tuple[int, 
 
 
 def _check(q: Variable, k: Variable, v: Variable) -> None:
-    given = f'{q.dtype} {q.shape}, {k.dtype} {k.shape} and {v.dtype} {v.shape}'
+    expected = 'query (..., L, E), key (..., S, E) and value (..., S, F)'
     if not q.dtype == k.dtype == v.dtype or q.dtype.kind != 'f':
-        raise _misfit('float query, key and value of one dtype', given)
+        raise _arguments.misfit('float query, key and value of one dtype', described(q, k, v))
     if min(q.ndim, k.ndim, v.ndim) < 2:
-        raise _misfit('query (..., L, E), key (..., S, E) and value (..., S, F)', given)
+        raise _arguments.misfit(expected, described(q, k, v))
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
-        raise _misfit('query (..., L, E), key (..., S, E) and value (..., S, F) with common E and S', given)
+        raise _arguments.misfit(f'{expected} with common E and S', described(q, k, v))
 
 
 def _broadcast_lead(*variables: Variable) -> list[Variable]:
@@ -255,35 +237,5 @@ def _broadcast_lead(*variables: Variable) -> list[Variable]:
         lead = numpy.broadcast_shapes(*leads)
     except ValueError:
         shapes = ', '.join(str(x.shape) for x in variables)
-        raise _misfit('leading axes of query, key and value that broadcast', shapes) from None
+        raise _arguments.misfit('leading axes of query, key and value that broadcast', shapes) from None
     return [x if x.shape[:-2] == lead else broadcast_to(x, (*lead, *x.shape[-2:])) for x in variables]
-
-
-def _misfit(expected: str, actual: str) -> InvalidType:
-    return invalid(expected, actual, f'Invalid operation is performed in: {_NAME} (Forward)')
-
-
-def _wide(x: Any) -> Any:
-    return x.astype('f') if x.dtype.char == 'e' else x
-
-
-def _aligned(mask: Any, lead: tuple[int, ...]) -> Any:
-    """A mask with as many axes as the weights; with all of its leading axes in full where they will be merged."""
-    mask = mask.reshape((1,) * (len(lead) + 2 - mask.ndim) + mask.shape)
-    if len(lead) <= 2:
-        return mask
-    return get_array_module(mask).broadcast_to(mask, (*lead, *mask.shape[-2:]))
-
-
-def _with_four_axes(x: Any) -> Any:
-    """Leading axes made two; a view except of odd layouts with more than two."""
-    if x.ndim == 4:
-        return x
-    if x.ndim < 4:
-        return x[(None,) * (4 - x.ndim)]
-    return x.reshape(math.prod(x.shape[:-3]), *x.shape[-3:])
-
-
-def _with_lead_of(y: Any, x: Any) -> Any:
-    """The reverse of :func:`_with_four_axes` for an array that shares the leading axes of ``x``."""
-    return y if x.ndim == 4 else y.reshape(*x.shape[:-2], *y.shape[-2:])

@@ -2,65 +2,71 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import invalid
-from minichainer.functions.array.conversion import cast
-from minichainer.utils.type_check import InvalidType
+from minichainer.functions._arguments import Arguments
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.variable import Variable
 
 
-def invalid_in(name: str, expected: str, actual: str) -> InvalidType:
-    """The InvalidType of the op of this name."""
-    return invalid(expected, actual, f'Invalid operation is performed in: {name} (Forward)')
+class ConvolutionArguments(Arguments):
+    """The checks that convolutions have in common.
 
+    Args:
+        label: what graphs call the op; errors name it.
+        planar: it is for images alone, which Chainer checks otherwise than arrays of any number of axes.
+    """
 
-def check_images(name: str, x: Variable, W: Variable, planar: bool) -> None:
-    """Raises InvalidType where images and filters differ in their number of axes, or are no floats."""
-    if planar and (x.ndim != 4 or W.ndim != 4):
-        raise invalid_in(name, 'x and W with 4 axes', f'shapes {x.shape} and {W.shape}')
-    if x.ndim != W.ndim or x.ndim < 2:
-        raise invalid_in(name, 'x and W with the same number of axes, 2 at least', f'shapes {x.shape} and {W.shape}')
-    if x.dtype.kind != 'f' or W.dtype.kind != 'f':
-        raise invalid_in(name, 'x and W of a float dtype', f'{x.dtype} and {W.dtype}')
+    def __init__(self, label: str, planar: bool = False) -> None:
+        super().__init__(label)
+        self.planar = planar
 
+    def axes_of(self, x: Any, n: int) -> None:
+        """Raises ValueError where x does not have n axes of space."""
+        if x.ndim != n + 2:
+            expected = f'x with {n + 2} axes (batch, channels, {n} of space) expected'
+            raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
 
-def checked_groups(name: str, groups: Any) -> int:
-    """The number of groups as an int; TypeError where it is none, InvalidType where it is below 1."""
-    try:
-        number = operator.index(groups)
-    except TypeError:
-        raise TypeError(f'{name}: groups as an int expected, came {groups!r}') from None
-    if number < 1:
-        raise invalid_in(name, 'groups of at least 1', f'groups = {groups}')
-    return number
+    def images(self, x: Variable, W: Variable) -> None:
+        """Raises InvalidType where images and filters differ in their number of axes, or are not floats."""
+        shapes = f'shapes {x.shape} and {W.shape}'
+        if self.planar and (x.ndim != 4 or W.ndim != 4):
+            raise self.misfit('x and W with 4 axes', shapes)
+        if x.ndim != W.ndim or x.ndim < 2:
+            raise self.misfit('x and W with the same number of axes, at least 2', shapes)
+        if x.dtype.kind != 'f' or W.dtype.kind != 'f':
+            raise self.misfit('x and W of a float dtype', f'{x.dtype} and {W.dtype}')
 
+    def groups(self, groups: Any) -> int:
+        """The number of groups; TypeError where it is not an int, InvalidType where it is below 1."""
+        number = self.integer(groups, 'groups')
+        if number < 1:
+            raise self.misfit('groups of at least 1', f'groups = {groups}')
+        return number
 
-def check_channels(name: str, x: Variable, W: Variable, groups: int, planar: bool) -> None:
-    """Raises where the input channels of images and filters do not fit, or are not divided by ``groups``."""
-    channels, filters = x.shape[1], len(W)
-    shapes = f'(x.shape = {x.shape}, W.shape = {W.shape})'
-    came = f'groups = {groups}, {channels} input channels and {filters} filters {shapes}'
-    if not planar and (channels % groups or filters % groups):
-        raise TypeError(f'{name}: groups that divides the input channels and the filters expected, came {came}')
-    if channels != W.shape[1] * groups:
-        expected = f'x.shape[1] == W.shape[1] * groups = {W.shape[1] * groups}'
-        raise invalid_in(name, expected, f'{channels} (x.shape = {x.shape}, W.shape = {W.shape})')
-    if filters % groups:
-        raise ValueError(f'{name}: groups that divides the number of filters expected, came {came}')
+    def channels(self, x: Variable, W: Variable, groups: int) -> None:
+        """Raises where the input channels of images and filters do not fit, or are not divided by ``groups``."""
+        channels, filters = x.shape[1], len(W)
+        shapes = f'(x.shape = {x.shape}, W.shape = {W.shape})'
+        got = f'got groups = {groups}, {channels} input channels and {filters} filters {shapes}'
+        if not self.planar and (channels % groups or filters % groups):
+            raise TypeError(f'{self.name}: groups that divides the input channels and the filters expected, {got}')
+        if channels != W.shape[1] * groups:
+            expected = f'x.shape[1] == W.shape[1] * groups = {W.shape[1] * groups}'
+            raise self.misfit(expected, f'{channels} {shapes}')
+        if filters % groups:
+            raise ValueError(f'{self.name}: groups that divides the number of filters expected, {got}')
 
-
-def check_bias(name: str, x: Variable, b: Any, channels: int, planar: bool) -> None:
-    """Raises InvalidType where a bias has not one number for each output channel."""
-    if b is None:
-        return
-    if b.shape != (channels,):
-        raise invalid_in(name, f'b.shape == ({channels},)', f'{b.shape}')
-    if (planar and b.dtype != x.dtype) or b.dtype.kind != 'f':
-        raise invalid_in(name, f'b.dtype == x.dtype = {x.dtype}', f'{b.dtype}')
+    def bias(self, x: Variable, b: Any, channels: int) -> None:
+        """Raises InvalidType where a bias does not have one number for each output channel."""
+        if b is None:
+            return
+        if b.shape != (channels,):
+            raise self.misfit(f'b.shape == ({channels},)', f'{b.shape}')
+        if (self.planar and b.dtype != x.dtype) or b.dtype.kind != 'f':
+            raise self.misfit(f'b.dtype == x.dtype = {x.dtype}', f'{b.dtype}')
 
 
 def same_dtype(x: Variable, W: Variable, b: Any) -> tuple[Any, Any, Any]:
@@ -68,5 +74,5 @@ def same_dtype(x: Variable, W: Variable, b: Any) -> tuple[Any, Any, Any]:
     if x.dtype == W.dtype and (b is None or b.dtype == x.dtype):
         return x, W, b
     dtype = numpy.promote_types(x.dtype, W.dtype)
-    converted = [v if v is None or v.dtype == dtype else cast(v, dtype) for v in (x, W, b)]
+    converted = [v if v is None or v.dtype == dtype else as_dtype(v, dtype) for v in (x, W, b)]
     return converted[0], converted[1], converted[2]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments, described
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.matmul import matmul
 from minichainer.variable import Variable, as_variable
+
+_arguments = Arguments('BilinearFunction', 'bilinear')
 
 
 def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None) -> Variable:
@@ -64,5 +66,4 @@ def _check(variables: list[Variable]) -> None:
         fits = fits and all(x.shape == shape for x, shape in zip(variables[3:], shapes, strict=False))
     if not fits or any(x.dtype != e1.dtype for x in variables) or e1.dtype.kind != 'f':
         expected = 'float arrays of one dtype, of shapes (B, J), (B, K), (J, K, L), and (J, L), (K, L), (L,)'
-        came = ', '.join(f'{x.dtype} {x.shape}' for x in variables)
-        raise invalid(expected, came, 'Invalid operation is performed in: BilinearFunction (Forward)')
+        raise _arguments.misfit(expected, described(*variables))

@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minichainer.functions._checks import positive_tuple
-from minichainer.functions._define import bilinear, linear
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._define import linear_map, primitive
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, transpose
-from minichainer.functions.connection._geometry import (
-    check_bias,
-    check_channels,
-    check_images,
-    checked_groups,
-    same_dtype,
-)
+from minichainer.functions.connection._geometry import ConvolutionArguments, same_dtype
 from minichainer.kernels import convolution as kernels
 from minichainer.kernels._windows import Geometry
 from minichainer.utils import argument
@@ -32,76 +25,84 @@ _REMOVED = {
 
 
 class Names(NamedTuple):
-    """What graphs and errors call the ops of one family."""
+    """What graphs and errors call the ops of one family, which is for images alone or not."""
 
     convolution: str
     deconvolution: str
     filter_gradient: str
+    planar: bool
 
 
-ND = Names('ConvolutionND', 'DeconvolutionND', 'ConvolutionNDGradW')
-PLANAR = Names('Convolution2DFunction', 'Deconvolution2DFunction', 'Convolution2DGradW')
+ND = Names('ConvolutionND', 'DeconvolutionND', 'ConvolutionNDGradW', False)
+PLANAR = Names('Convolution2DFunction', 'Deconvolution2DFunction', 'Convolution2DGradW', True)
 
-
-@bilinear(
+_CONVOLUTION: tuple[Any, ...] = (
     lambda m, gy, W, geometry, names: m.deconvolve(gy, W, geometry, names),
     lambda m, gy, x, geometry, names: m.correlate(x, gy, geometry, names),
-    name='ConvolutionND', label=lambda geometry, names: names.convolution,
-)  # fmt: skip
+)
+_DECONVOLUTION: tuple[Any, ...] = (
+    lambda m, gy, W, geometry, names: m.convolve(gy, W, geometry, names),
+    lambda m, gy, x, geometry, names: m.correlate(gy, x, geometry, names),
+)
+_CORRELATION: tuple[Any, ...] = (
+    lambda m, gW, gy, geometry, names: m.deconvolve(gy, gW, geometry, names),
+    lambda m, gW, x, geometry, names: m.convolve(x, gW, geometry, names),
+)
+
+
+def _of_bias(m: Any, gy: Any) -> Any:
+    return m.sum_of_channels(gy)
+
+
+@primitive(rule=_CONVOLUTION, name='ConvolutionND', label=lambda geometry, names: names.convolution, kinds='f')
 def convolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
     """Convolution of images with filters."""
     return kernels.convolve(xp, x, W, None, geometry)
 
 
-@bilinear(
-    lambda m, gy, W, geometry, names: m.deconvolve(gy, W, geometry, names),
-    lambda m, gy, x, geometry, names: m.correlate(x, gy, geometry, names),
-    lambda m, gy: m.sum_of_channels(gy),
-    name='ConvolutionND', label=lambda geometry, names: names.convolution,
-)  # fmt: skip
+@primitive(
+    rule=(*_CONVOLUTION, _of_bias),
+    name='ConvolutionND',
+    label=lambda geometry, names: names.convolution,
+    kinds='f',
+)
 def convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
     """Convolution of images with filters, plus a number for each channel."""
     return kernels.convolve(xp, x, W, b, geometry)
 
 
-@bilinear(
-    lambda m, gy, W, geometry, names: m.convolve(gy, W, geometry, names),
-    lambda m, gy, x, geometry, names: m.correlate(gy, x, geometry, names),
-    name='DeconvolutionND', label=lambda geometry, names: names.deconvolution,
-)  # fmt: skip
+@primitive(rule=_DECONVOLUTION, name='DeconvolutionND', label=lambda geometry, names: names.deconvolution, kinds='f')
 def deconvolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
     """Data gradient of the convolution with the same geometry."""
     return kernels.data_gradient(xp, x, W, None, geometry)
 
 
-@bilinear(
-    lambda m, gy, W, geometry, names: m.convolve(gy, W, geometry, names),
-    lambda m, gy, x, geometry, names: m.correlate(gy, x, geometry, names),
-    lambda m, gy: m.sum_of_channels(gy),
-    name='DeconvolutionND', label=lambda geometry, names: names.deconvolution,
-)  # fmt: skip
+@primitive(
+    rule=(*_DECONVOLUTION, _of_bias),
+    name='DeconvolutionND',
+    label=lambda geometry, names: names.deconvolution,
+    kinds='f',
+)
 def deconvolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
     """Data gradient of the convolution with the same geometry, plus a number for each channel."""
     return kernels.data_gradient(xp, x, W, b, geometry)
 
 
-@bilinear(
-    lambda m, gW, gy, geometry, names: m.deconvolve(gy, gW, geometry, names),
-    lambda m, gW, x, geometry, names: m.convolve(x, gW, geometry, names),
-    name='ConvolutionNDGradW', label=lambda geometry, names: names.filter_gradient,
-)  # fmt: skip
+@primitive(
+    rule=_CORRELATION, name='ConvolutionNDGradW', label=lambda geometry, names: names.filter_gradient, kinds='f'
+)
 def correlate(xp: Any, x: Any, gy: Any, geometry: Geometry, names: Names) -> Any:
     """Filter gradient of the convolution with the same geometry."""
     return kernels.filter_gradient(xp, x, gy, geometry)
 
 
-@linear(lambda m, g, x_shape: m.over_channels(g, x_shape), kinds='f')
+@linear_map(lambda m, g, x_shape: m.over_channels(g, x_shape), kinds='f')
 def sum_of_channels(xp: Any, x: Any) -> Any:
     """The sum of each channel, over batch and space."""
     return kernels.sum_of_channels(xp, x)
 
 
-@linear(lambda m, g: m.sum_of_channels(g), kinds='f')
+@linear_map(lambda m, g: m.sum_of_channels(g), kinds='f')
 def over_channels(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     """Images with one value in each channel."""
     return xp.broadcast_to(x.reshape(-1, *[1] * (len(shape) - 2)), shape)
@@ -139,7 +140,7 @@ def convolution_nd(
         InvalidType: shapes or dtypes do not fit.
         TypeError: ``groups`` does not divide the channels.
         ValueError: a stride or dilation is less than 1, a padding negative.
-        TypeError: one of the numbers is no int.
+        TypeError: one of the numbers is not an int.
         AssertionError: the filters are larger than the padded input.
 
     >>> import numpy as np, minichainer.functions as F
@@ -178,7 +179,7 @@ def convolution_1d(
     >>> F.convolution_1d(np.arange(4.).reshape(1, 1, 4), np.array([[[1., -1.]]])).array
     array([[[-1., -1., -1.]]])
     """
-    _check_axes('convolution_1d', x, 1)
+    ConvolutionArguments('convolution_1d').axes_of(x, 1)
     return _convolution(x, W, b, stride, pad, cover_all, dilate, groups, ND)
 
 
@@ -242,7 +243,7 @@ def convolution_3d(
     >>> F.convolution_3d(np.ones((1, 2, 4, 4, 4)), np.ones((3, 2, 2, 2, 2))).shape
     (1, 3, 3, 3, 3)
     """
-    _check_axes('convolution_3d', x, 3)
+    ConvolutionArguments('convolution_3d').axes_of(x, 3)
     return _convolution(x, W, b, stride, pad, cover_all, dilate, groups, ND)
 
 
@@ -286,17 +287,10 @@ def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad
     """
     W = as_variable(W)
     if W.ndim != 4:
-        raise ValueError(f'depthwise_convolution_2d: W with four axes expected, came W.shape = {W.shape}')
+        raise ValueError(f'depthwise_convolution_2d: W with four axes expected, got W.shape = {W.shape}')
     multiplier, channels, *ksize = W.shape
     filters = reshape(transpose(W, (1, 0, 2, 3)), (multiplier * channels, 1, *ksize))
     return _convolution(x, filters, b, stride, pad, False, 1, channels, PLANAR)
-
-
-def _check_axes(op: str, x: Any, n: int) -> None:
-    if x.ndim != n + 2:
-        raise ValueError(
-            f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}'
-        )
 
 
 def _convolution(
@@ -304,25 +298,25 @@ def _convolution(
 ) -> Variable:
     x, W = as_variable(x), as_variable(W)
     b = None if b is None else as_variable(b)
-    name, planar = names.convolution, names is PLANAR
-    check_images(name, x, W, planar)
+    arguments = ConvolutionArguments(names.convolution, names.planar)
+    arguments.images(x, W)
     n = x.ndim - 2
-    stride, dilate = positive_tuple(name, 'stride', stride, n), positive_tuple(name, 'dilate', dilate, n)
-    pad = positive_tuple(name, 'pad', pad, n, least=0)
-    groups = checked_groups(name, groups)
-    check_channels(name, x, W, groups, planar)
-    check_bias(name, x, b, len(W), planar)
+    stride, dilate = arguments.per_axis(stride, 'stride', n), arguments.per_axis(dilate, 'dilate', n)
+    pad = arguments.per_axis(pad, 'pad', n, least=0)
+    groups = arguments.groups(groups)
+    arguments.channels(x, W, groups)
+    arguments.bias(x, b, len(W))
     size, ksize = x.shape[2:], W.shape[2:]
     axes = zip(size, ksize, stride, pad, dilate, strict=True)
     out = tuple([get_conv_outsize(i, k, s, p, bool(cover_all), d) for i, k, s, p, d in axes])
     if any(o <= 0 for o in out):
         raise AssertionError(
-            f'{name}: filters that fit into the padded input expected, came filters of size {ksize} (dilation '
-            f'{dilate}) and an input of size {size} (padding {pad}): the output size would be {out}, '
+            f'{arguments.name}: filters that fit into the padded input expected, got filters of size {ksize} '
+            f'(dilation {dilate}) and an input of size {size} (padding {pad}): the output size would be {out}, '
             'and must be positive'
         )
     geometry = Geometry(size, ksize, stride, pad, dilate, out, groups)
     dtype = x.dtype
     x, W, b = same_dtype(x, W, b)
     y = convolve(x, W, geometry, names) if b is None else convolve_with_bias(x, W, b, geometry, names)
-    return y if y.dtype == dtype else cast(y, dtype)
+    return y if y.dtype == dtype else as_dtype(y, dtype)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import positive_tuple
-from minichainer.functions.array.conversion import cast
-from minichainer.functions.connection._geometry import (
-    check_bias,
-    check_images,
-    checked_groups,
-    invalid_in,
-    same_dtype,
-)
+from minichainer.functions.array.conversion import as_dtype
+from minichainer.functions.connection._geometry import ConvolutionArguments, same_dtype
 from minichainer.functions.connection.convolution_nd import ND, PLANAR, Names, deconvolve, deconvolve_with_bias
 from minichainer.kernels._windows import Geometry
 from minichainer.utils import argument
@@ -95,7 +88,7 @@ def deconvolution_1d(
     >>> F.deconvolution_1d(np.ones((1, 1, 3)), np.ones((1, 1, 2))).array
     array([[[1., 2., 2., 1.]]])
     """
-    _check_axes('deconvolution_1d', x, 1)
+    ConvolutionArguments('deconvolution_1d').axes_of(x, 1)
     return _deconvolution(x, W, b, stride, pad, outsize, dilate, groups, ND)
 
 
@@ -159,15 +152,8 @@ def deconvolution_3d(
     >>> F.deconvolution_3d(np.ones((1, 3, 2, 2, 2)), np.ones((3, 2, 2, 2, 2))).shape
     (1, 2, 3, 3, 3)
     """
-    _check_axes('deconvolution_3d', x, 3)
+    ConvolutionArguments('deconvolution_3d').axes_of(x, 3)
     return _deconvolution(x, W, b, stride, pad, outsize, dilate, groups, ND)
-
-
-def _check_axes(op: str, x: Any, n: int) -> None:
-    if x.ndim != n + 2:
-        raise ValueError(
-            f'{op}: x with {n + 2} axes (batch, channels, {n} of space) expected, came x.shape = {x.shape}'
-        )
 
 
 def _deconvolution(
@@ -175,54 +161,55 @@ def _deconvolution(
 ) -> Variable:
     x, W = as_variable(x), as_variable(W)
     b = None if b is None else as_variable(b)
-    name, planar = names.deconvolution, names is PLANAR
-    check_images(name, x, W, planar)
+    arguments = ConvolutionArguments(names.deconvolution, names.planar)
+    arguments.images(x, W)
     n = x.ndim - 2
-    stride, dilate = positive_tuple(name, 'stride', stride, n), positive_tuple(name, 'dilate', dilate, n)
-    pad = positive_tuple(name, 'pad', pad, n, least=0)
-    groups = checked_groups(name, groups)
-    _check_channels(name, x, W, groups, planar)
-    check_bias(name, x, b, W.shape[1] * groups, planar)
+    stride, dilate = arguments.per_axis(stride, 'stride', n), arguments.per_axis(dilate, 'dilate', n)
+    pad = arguments.per_axis(pad, 'pad', n, least=0)
+    groups = arguments.groups(groups)
+    _check_channels(arguments, x, W, groups)
+    arguments.bias(x, b, W.shape[1] * groups)
     size, ksize = x.shape[2:], W.shape[2:]
     if outsize is None:
         axes = zip(size, ksize, stride, pad, dilate, strict=True)
         out = tuple([get_deconv_outsize(i, k, s, p, d=d) for i, k, s, p, d in axes])
     else:
-        out = _checked_outsize(name, outsize, Geometry((), ksize, stride, pad, dilate, size))
+        out = _checked_outsize(arguments, outsize, Geometry((), ksize, stride, pad, dilate, size))
     if any(o <= 0 for o in out):
-        error = RuntimeError if planar else AssertionError
+        error = RuntimeError if names.planar else AssertionError
         raise error(
-            f'{name}: a padding that leaves something of the result expected, came pad = {pad} for an input of size '
-            f'{size} and filters of size {ksize}: the output size would be {out}, and must be positive'
+            f'{arguments.name}: a padding that leaves something of the result expected, got pad = {pad} for an input '
+            f'of size {size} and filters of size {ksize}: the output size would be {out}, and must be positive'
         )
     geometry = Geometry(out, ksize, stride, pad, dilate, size, groups)
     dtype = x.dtype
     x, W, b = same_dtype(x, W, b)
     y = deconvolve(x, W, geometry, names) if b is None else deconvolve_with_bias(x, W, b, geometry, names)
-    return y if y.dtype == dtype else cast(y, dtype)
+    return y if y.dtype == dtype else as_dtype(y, dtype)
 
 
-def _check_channels(name: str, x: Variable, W: Variable, groups: int, planar: bool) -> None:
+def _check_channels(arguments: ConvolutionArguments, x: Variable, W: Variable, groups: int) -> None:
     channels = x.shape[1]
     if channels != len(W):
-        raise invalid_in(
-            name, f'x.shape[1] == W.shape[0] = {len(W)}', f'{channels} (x.shape = {x.shape}, W.shape = {W.shape})'
-        )
+        got = f'{channels} (x.shape = {x.shape}, W.shape = {W.shape})'
+        raise arguments.misfit(f'x.shape[1] == W.shape[0] = {len(W)}', got)
     if channels % groups:
-        error = ValueError if planar else TypeError
-        raise error(f'{name}: groups that divides the {channels} input channels expected, came groups = {groups}')
+        error = ValueError if arguments.planar else TypeError
+        expected = f'groups that divides the {channels} input channels expected'
+        raise error(f'{arguments.name}: {expected}, got groups = {groups}')
 
 
-def _checked_outsize(name: str, outsize: Any, geometry: Geometry) -> tuple[int, ...]:
+def _checked_outsize(arguments: ConvolutionArguments, outsize: Any, geometry: Geometry) -> tuple[int, ...]:
     """The sizes wanted; InvalidType where a convolution of such an array would not give the input's size."""
+    n = len(geometry.ksize)
     if not hasattr(outsize, '__len__'):
-        raise TypeError(f'{name}: outsize as a tuple of {len(geometry.ksize)} ints expected, came {outsize!r}')
-    out = positive_tuple(name, 'outsize', outsize, len(geometry.ksize))
+        raise arguments.wrong_type(f'tuple of {n} ints', 'outsize', outsize)
+    out = arguments.per_axis(outsize, 'outsize', n)
     axes = zip(out, geometry.ksize, geometry.stride, geometry.pad, geometry.dilate, geometry.out_size, strict=True)
     for o, k, s, p, d, size in axes:
         least, most = get_conv_outsize(o, k, s, p, False, d), get_conv_outsize(o, k, s, p, True, d)
         if not least <= size <= most:
             wanted = f'{least}' if least == most else f'{least} to {most}'
             expected = f'an input of size {wanted} along an axis whose outsize is {o}'
-            raise invalid_in(name, expected, f'{size} (kernel {k}, stride {s}, padding {p}, dilation {d})')
+            raise arguments.misfit(expected, f'{size} (kernel {k}, stride {s}, padding {p}, dilation {d})')
     return out

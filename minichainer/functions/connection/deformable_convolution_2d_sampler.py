@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import positive_tuple
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.array.stacking import separate
-from minichainer.functions.connection._geometry import check_bias, check_images, invalid_in
+from minichainer.functions.connection._geometry import ConvolutionArguments
 from minichainer.functions.math.tensordot import tensordot
 from minichainer.utils.conv import get_conv_outsize
 from minichainer.variable import Variable, as_variable
 
-_NAME = 'deformable_convolution_2d_sampler'
+_arguments = ConvolutionArguments('deformable_convolution_2d_sampler', planar=True)
 
 
 def deformable_convolution_2d_sampler(
@@ -44,7 +43,7 @@ def deformable_convolution_2d_sampler(
     Raises:
         InvalidType: shapes or dtypes do not fit.
         ValueError: ``offset`` has a wrong number of channels, a stride is less than 1, a padding negative.
-        TypeError: a stride or padding is no int.
+        TypeError: a stride or padding is not an int.
 
     Source: `Deformable Convolutional Networks <https://arxiv.org/abs/1703.06211>`_.
 
@@ -58,13 +57,13 @@ def deformable_convolution_2d_sampler(
     """
     x, offset, W = as_variable(x), as_variable(offset), as_variable(W)
     b = None if b is None else as_variable(b)
-    stride, pad = positive_tuple(_NAME, 'stride', stride, 2), positive_tuple(_NAME, 'pad', pad, 2, least=0)
+    stride, pad = _arguments.per_axis(stride, 'stride', 2), _arguments.per_axis(pad, 'pad', 2, least=0)
     _check(x, offset, W, b, stride, pad)
     dtype = numpy.promote_types(x.dtype, W.dtype)
-    if x.dtype != dtype or dtype.char == 'e':
-        wide = numpy.promote_types(dtype, 'f')
-        x, offset, W, b = (None if v is None else cast(v, wide) for v in (x, offset, W, b))
-    return cast(_convolution(x, offset, cast(W, x.dtype), b, stride, pad), dtype)
+    wide = numpy.promote_types(dtype, 'f')
+    if x.dtype != wide:
+        x, offset, W, b = (None if v is None else as_dtype(v, wide) for v in (x, offset, W, b))
+    return as_dtype(_convolution(x, offset, as_dtype(W, x.dtype), b, stride, pad), dtype)
 
 
 def _convolution(x: Any, offset: Any, W: Any, b: Any, stride: Any, pad: Any) -> Variable:
@@ -75,28 +74,29 @@ def _convolution(x: Any, offset: Any, W: Any, b: Any, stride: Any, pad: Any) -> 
 
 
 def _check(x: Variable, offset: Variable, W: Variable, b: Any, stride: Any, pad: Any) -> None:
-    check_images(_NAME, x, W, True)
+    _arguments.images(x, W)
     if offset.dtype != x.dtype:
-        raise invalid_in(_NAME, 'x and offset of one dtype', f'{x.dtype} and {offset.dtype}')
+        raise _arguments.misfit('x and offset of one dtype', f'{x.dtype} and {offset.dtype}')
     dtype = numpy.promote_types(x.dtype, W.dtype)
     if b is not None and b.dtype != dtype:
-        raise invalid_in(_NAME, f'b.dtype == {dtype}, the wider one of x and W', f'{b.dtype}')
+        raise _arguments.misfit(f'b.dtype == {dtype}, the wider one of x and W', f'{b.dtype}')
+    if b is not None and b.shape != W.shape[:1]:
+        raise _arguments.misfit(f'b.shape == {W.shape[:1]}', f'{b.shape}')
     if 0 in W.shape or 0 in x.shape[1:]:
-        raise invalid_in(_NAME, 'filters and images with elements', f'W.shape = {W.shape} and x.shape = {x.shape}')
+        raise _arguments.misfit('filters and images with elements', f'W.shape = {W.shape} and x.shape = {x.shape}')
     if x.shape[1] != W.shape[1]:
-        raise invalid_in(_NAME, f'x.shape[1] == W.shape[1] = {W.shape[1]}', f'x.shape = {x.shape}')
-    check_bias(_NAME, x, b, len(W), False)
+        raise _arguments.misfit(f'x.shape[1] == W.shape[1] = {W.shape[1]}', f'x.shape = {x.shape}')
     elements = W.shape[2] * W.shape[3]
     if offset.ndim != 4 or offset.shape[1] != 2 * elements:
         raise ValueError(
-            f'{_NAME}: offset with two channels for each of the {elements} elements of W expected, '
-            f'came offset.shape = {offset.shape} and W.shape = {W.shape}'
+            f'{_arguments.name}: offset with two channels for each of the {elements} elements of W expected, '
+            f'got offset.shape = {offset.shape} and W.shape = {W.shape}'
         )
     axes = zip(x.shape[2:], W.shape[2:], stride, pad, strict=True)
     size = tuple([get_conv_outsize(*axis) for axis in axes])
     if len(offset) != len(x) or offset.shape[2:] != size:
         expected = f'offset of shape {(len(x), 2 * elements, *size)}, with the size of the convolution'
-        raise invalid_in(_NAME, expected, f'{offset.shape} (x.shape = {x.shape}, W.shape = {W.shape})')
+        raise _arguments.misfit(expected, f'{offset.shape} (x.shape = {x.shape}, W.shape = {W.shape})')
 
 
 def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -> Any:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
-from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import linear
-from minichainer.kernels.scattering import sums_of_rows
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import linear_map
+from minichainer.kernels import rows as kernels
+from minichainer.kernels import scattering
 from minichainer.variable import Variable, as_array, as_variable
 
-_LABEL = 'EmbedIDFunction'
+_arguments = Arguments('EmbedIDFunction', 'embed_id')
 
 
-@linear(
-    lambda m, gy, ids, ignored, W_shape: m.sum_of_embedded(gy, ids, ignored, W_shape), name=_LABEL, kinds='f'
-)  # fmt: skip
+@linear_map(
+    lambda m, gy, ids, ignored, W_shape: m.sum_of_embedded(gy, ids, ignored, W_shape),
+    name=_arguments.label,
+    kinds='f',
+)
 def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
     """The rows ``ids`` of W; zeros where the mask ``ignored`` is true, None for nowhere."""
     if ignored is None:
@@ -28,18 +29,12 @@ def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
     return rows
 
 
-@linear(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
+@linear_map(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
 def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int, ...]) -> Any:
     """The matrix of this shape to whose row i all rows with number i are added."""
-    dtype = rows.dtype
     if ignored is not None:
         ids, rows = ids[~ignored], rows[~ignored]
-    rows = rows.reshape(ids.size, shape[1]).astype('f' if dtype.char == 'e' else dtype, copy=False)
-    if xp is numpy:
-        return sums_of_rows(rows, ids.reshape(-1), shape[0]).astype(dtype, copy=False)
-    matrix = xp.zeros(shape, rows.dtype)
-    xp.add.at(matrix, ids.reshape(-1), rows)
-    return matrix.astype(dtype, copy=False)
+    return scattering.sums_of_rows(xp, rows.reshape(ids.size, shape[1]), ids.reshape(-1), shape[0])
 
 
 def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
@@ -65,24 +60,17 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
     """
     ids, W = as_array(x), as_variable(W)
     if W.ndim != 2 or W.dtype.kind != 'f' or ids.ndim < 1 or ids.dtype.kind != 'i':
-        expected = 'int x of shape (B, ...) and float W of shape (V, D)'
-        came = f'{ids.dtype} {ids.shape} and {W.dtype} {W.shape}'
-        raise invalid(expected, came, f'Invalid operation is performed in: {_LABEL} (Forward)')
+        raise _arguments.misfit('int x of shape (B, ...) and float W of shape (V, D)', described(ids, W))
     if ignore_label is not None:
-        check_number(ignore_label, 'embed_id', 'ignore_label')
+        _arguments.number(ignore_label, 'ignore_label')
     ignored = None if ignore_label is None else ids == ignore_label
-    if get_array_module(ids) is numpy:
-        _check_range(ids, ignored, len(W))
+    _check_range(ids if ignored is None else ids[~ignored], len(W))
     return embedded(W, ids, ignored)
 
 
-def _check_range(ids: Any, ignored: Any, size: int) -> None:
-    if ignored is not None:
-        ids = ids[~ignored]
-    if not ids.size:
-        return
-    low, high = ids.min(), ids.max()
+def _check_range(ids: Any, size: int) -> None:
+    low, high = kernels.range_of(get_array_module(ids), ids)
     if config.debug and not 0 <= low <= high < size:
-        raise ValueError(f'embed_id: each x that is not ignored must be in [0, {size}), came {low} to {high}')
+        raise ValueError(f'embed_id: each x that is not ignored must be in [0, {size}), got {low} to {high}')
     if low < -size or high >= size:
-        raise IndexError(f'embed_id: x must be in [0, {size}), the rows of W, came {low} to {high}')
+        raise IndexError(f'embed_id: x must be in [0, {size}), the rows of W, got {low} to {high}')

@@ -7,75 +7,46 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
-from minichainer.backprop import Node, deposit
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import check_int, invalid
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._call import own_copy
+from minichainer.functions._define import primitive
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
-from minichainer.functions.math.matmul import matrix_product
-from minichainer.functions.math.reductions import sum as sum_
-from minichainer.kernels.affine import affine
-from minichainer.utils.type_check import InvalidType
+from minichainer.kernels.affine import affine, sum_of_rows
+from minichainer.recorder import record
 from minichainer.variable import Variable, as_variable
 
-_new = object.__new__
+_arguments = Arguments('LinearFunction', 'linear')
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
 
-class LinearFunction(FunctionNode):
-    r"""The node of :func:`linear`: :math:`Y = X W^\top + b` on matrices.
-
-    Its gradients are products and a sum, which are ops themselves, so it is differentiable any number of times.
-    """
-
-    _inputs_to_retain = (0, 1)
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (affine(*inputs),)
-
-    def receive(self, gradient: Any, table: dict[Node, Any], owned: set[Node]) -> None:
-        x, W = self._retained_inputs
-        edges: Any = self.edges
-        edge = edges[0]
-        if edge in table:
-            deposit(gradient.dot(W), edge, table, owned)
-        edge = edges[1]
-        if edge in table:
-            deposit(gradient.T.dot(x), edge, table, owned)
-        if len(edges) == 3 and edges[2] in table:
-            deposit(sum_of_rows(gradient), edges[2], table, owned)
-
-    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
-        x, W = self.get_retained_inputs()
-        (gy,) = grad_outputs
-        gradients = (
-            lambda: matrix_product(gy, W, False, False),
-            lambda: matrix_product(gy, x, True, False),
-            lambda: sum_(gy, 0),
-        )
-        return tuple([gradients[i]() for i in target_input_indexes])
+# The products and the sum are ops themselves: differentiable any number of times. The fast forms take all that is
+# saved, which is how they are called with the least ado.
+_RULES: tuple[Any, ...] = (
+    lambda m, gy, W: m.matrix_product(gy, W, False, False),
+    lambda m, gy, x: m.matrix_product(gy, x, True, False),
+    lambda m, gy: m.sum(gy, 0),
+)
+_FAST: tuple[Any, ...] = (
+    lambda xp, gy, x, W: gy.dot(W),
+    lambda xp, gy, x, W: gy.T.dot(x),
+    lambda xp, gy, x, W: sum_of_rows(xp, gy),
+)
 
 
-#: Rows of ones by dtype and length.
-_ones: dict[Any, dict[int, Any]] = {_float32: {}, _float64: {}}
+@primitive(rule=_RULES[:2], fast=_FAST[:2], name='LinearFunction', on_numpy=affine)
+def rows_by_matrix(xp: Any, x: Any, W: Any) -> Any:
+    return affine(x, W)
 
 
-def sum_of_rows(matrix: Any) -> Any:
-    """The sum over the first axis: for NumPy as a product with a row of ones, which BLAS does three times faster.
+@primitive(rule=_RULES, fast=_FAST, name='LinearFunction', on_numpy=affine)
+def affine_rows(xp: Any, x: Any, W: Any, b: Any) -> Any:
+    return affine(x, W, b)
 
-    ``_reference`` of this trick is ``matrix.sum(axis=0)``.
-    """
-    dtype = matrix.dtype
-    rows = _ones.get(dtype)
-    if rows is None or type(matrix) is not _ndarray:
-        return matrix.sum(axis=0, dtype='f' if dtype.char == 'e' else None).astype(dtype, copy=False)
-    ones = rows.get(len(matrix))
-    if ones is None:
-        if len(rows) >= 64:  # sizes of batches are few; of anything else they may be many
-            rows.clear()
-        ones = rows[len(matrix)] = numpy.ones(len(matrix), dtype)
-    return ones.dot(matrix)
+
+_without_bias, _with_bias = rows_by_matrix.node_class, affine_rows.node_class
+_record = own_copy(record)
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
@@ -114,60 +85,47 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     _check(arrays)
     if arrays[0].dtype is not arrays[1].dtype and arrays[0].dtype != arrays[1].dtype:
         return _of_two_dtypes(variables)
-    return LinearFunction().apply(variables)[0]
+    return _apply(*variables)
+
+
+def _apply(*variables: Variable) -> Variable:
+    return (rows_by_matrix if len(variables) == 2 else affine_rows)(*variables)
 
 
 def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
     """In the wider dtype of x and W; the result is one of x's."""
     dtype = variables[0].dtype
     wide = numpy.promote_types(dtype, variables[1].dtype)
-    return cast(LinearFunction().apply([cast(v, wide) for v in variables])[0], dtype)
+    return as_dtype(_apply(*[as_dtype(v, wide) for v in variables]), dtype)
 
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
-    """What ``LinearFunction().apply`` does, for float matrices of NumPy that fit; None for anything else."""
+    """The result by the recorder's short way, for float matrices of NumPy that fit; None for anything else."""
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
-        (rows, size), (columns, depth) = array.shape, weights.shape
-    except (AttributeError, ValueError):  # no Variable, nothing in it, or no matrix
+        (_, size), (columns, depth) = array.shape, weights.shape
+    except (AttributeError, ValueError):  # not a Variable, nothing in it, or not a matrix
         return None
     dtype = array.dtype
     if type(array) is not _ndarray or type(weights) is not _ndarray or size != depth:
         return None
     if dtype is not weights.dtype or (dtype is not _float32 and dtype is not _float64):
         return None
-    if b is not None and (type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,)):
-        return None
-    y = affine(array, weights, bias)
     source, target = x._node or x.edge, W._node or W.edge
     level = source.level if source.level > target.level else target.level
-    needed = source.requires_grad or target.requires_grad
-    edges: tuple[Any, ...] = (source, target)
-    if b is not None:
-        edge = b._node or b.edge
-        edges = (source, target, edge)
-        level = edge.level if edge.level > level else level
-        needed = needed or edge.requires_grad
-    if not needed:
-        return Variable(y, requires_grad=False)
-    node = _new(LinearFunction)
-    node.edges = edges
-    node.level = level + 1
-    node.shape = (rows, columns)
-    node.dtype = dtype
-    node._retained_inputs = (array, weights)
-    result = _new(Variable)
-    result._data = y
-    result._node = node
-    return result
+    if b is None:
+        return _record(_without_bias, (source, target), level, affine(array, weights), (array, weights), ())
+    if type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,):
+        return None
+    edge = b._node or b.edge
+    edges, level = (source, target, edge), edge.level if edge.level > level else level
+    return _record(_with_bias, edges, level, affine(array, weights, bias), (array, weights), ())
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:
-    check_int(n_batch_axes, 'linear', 'n_batch_axes')
-    if n_batch_axes < 1:
-        raise ValueError(f'linear: n_batch_axes must be at least 1, came {n_batch_axes}')
+    n_batch_axes = _arguments.integer(n_batch_axes, 'n_batch_axes', least=1)
     if x.ndim <= n_batch_axes:
-        raise ValueError(f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, came x.shape = {x.shape}')
+        raise ValueError(f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, got x.shape = {x.shape}')
     batch, rest = x.shape[:n_batch_axes], x.shape[n_batch_axes:]
     rows = reshape(x, (_product(batch), _product(rest)))
     y = linear(rows, W, b)
@@ -181,16 +139,12 @@ def _product(shape: tuple[int, ...]) -> int:
 def _check(arrays: list[Any]) -> None:
     x, W = arrays[0], arrays[1]
     if W.ndim != 2 or x.shape[1] != W.shape[1]:
-        raise _misfit('x of shape (batch, N) and W of shape (M, N)', f'{x.shape} and {W.shape}')
+        raise _arguments.misfit('x of shape (batch, N) and W of shape (M, N)', f'{x.shape} and {W.shape}')
     dtype = x.dtype
     if dtype.kind != 'f' or W.dtype.kind != 'f':
-        raise _misfit('float x and W', f'{dtype} and {W.dtype}')
+        raise _arguments.misfit('float x and W', f'{dtype} and {W.dtype}')
     if len(arrays) == 3:
         b = arrays[2]
         if b is None or b.ndim != 1 or len(b) != len(W) or (b.dtype is not dtype and b.dtype != dtype):
-            came = 'an uninitialized bias' if b is None else f'{b.shape} and {b.dtype}'
-            raise _misfit(f'b of shape {W.shape[:1]} and dtype {dtype}', came)
-
-
-def _misfit(expected: str, actual: str) -> InvalidType:
-    return invalid(expected, actual, 'Invalid operation is performed in: LinearFunction (Forward)')
+            got = 'an uninitialized bias' if b is None else f'{b.shape} and {b.dtype}'
+            raise _arguments.misfit(f'b of shape {W.shape[:1]} and dtype {dtype}', got)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import positive_tuple
-from minichainer.functions._define import linear
-from minichainer.functions.connection._geometry import invalid_in
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map
 from minichainer.variable import Variable, as_variable
 
+_arguments = Arguments('Shift', 'shift')
 #: Channels (first, behind the last), and how far rows and columns move.
 Moves = tuple[tuple[int, int, int, int], ...]
 
 
-@linear(lambda m, gy, moves: m.shifted(gy, _reversed(moves)), name='Shift', kinds='f')
+@linear_map(lambda m, gy, moves: m.shifted(gy, _reversed(moves)), name='Shift', kinds='f')
 def shifted(xp: Any, x: Any, moves: Moves) -> Any:
     """Channels moved over the images; zeros come in."""
     y = xp.zeros_like(x)
@@ -49,9 +49,9 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
         Variable of the shape of ``x``; zeros come in at the borders.
 
     Raises:
-        InvalidType: ``x`` is no float array with four axes, or has less channels than the window has places.
+        InvalidType: ``x`` is not a float array with four axes, or has fewer channels than the window has places.
         ValueError: ``ksize`` is even, or ``ksize`` or ``dilate`` is less than 1.
-        TypeError: ``ksize`` or ``dilate`` is no int.
+        TypeError: ``ksize`` or ``dilate`` is not an int.
 
     Source: `Shift: A Zero FLOP, Zero Parameter Alternative to Spatial Convolutions
     <https://arxiv.org/abs/1711.08141>`_.
@@ -63,14 +63,14 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
            [7., 8., 9.]])
     """
     x = as_variable(x)
-    height, width = positive_tuple('Shift', 'ksize', ksize, 2)
-    dilate = positive_tuple('Shift', 'dilate', dilate, 2)
+    height, width = _arguments.per_axis(ksize, 'ksize', 2)
+    dilate = _arguments.per_axis(dilate, 'dilate', 2)
     if height % 2 == 0 or width % 2 == 0:
-        raise ValueError(f'shift: odd ksize expected, came {ksize}')
+        raise _arguments.wrong_value('odd ints', 'ksize', ksize)
     if x.dtype.kind != 'f':
-        raise invalid_in('Shift', 'x of a float dtype', f'{x.dtype}')
+        raise _arguments.misfit('x of a float dtype', f'{x.dtype}')
     if x.ndim != 4 or x.shape[1] < height * width:
-        raise invalid_in('Shift', f'x with 4 axes and {height * width} channels at least', f'x.shape = {x.shape}')
+        raise _arguments.misfit(f'x with 4 axes and at least {height * width} channels', f'x.shape = {x.shape}')
     y: Variable = shifted(x, _moves(x.shape[1], height, width, dilate))
     return y
 

@@ -6,8 +6,10 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import check_number, invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.variable import Variable, as_variable
+
+_accuracy = Arguments('Accuracy', 'accuracy')
 
 
 class Accuracy(FunctionNode):
@@ -50,15 +52,14 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
     y, t = as_variable(y), as_variable(t)
     _check(y, t)
     if ignore_label is not None:
-        check_number(ignore_label, 'accuracy', 'ignore_label')
+        _accuracy.number(ignore_label, 'ignore_label')
     return Accuracy(ignore_label).apply((y, t))[0]
 
 
 def _check(y: Variable, t: Variable) -> None:
     fits = y.ndim > t.ndim > 0 and t.dtype.kind in 'iu' and y.dtype.kind == 'f' and (y.shape[1] or not t.size)
     if not fits or t.shape[0] != y.shape[0] or t.size * y.shape[1] != y.size:
-        raise invalid(
+        raise _accuracy.misfit(
             'float y of shape (B, C, ...) and integer t of shape (B, ...)',
             f'{y.dtype} {y.shape} and {t.dtype} {t.shape}',
-            'Invalid operation is performed in: Accuracy (Forward)',
         )

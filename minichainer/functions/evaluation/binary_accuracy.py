@@ -6,8 +6,10 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.variable import Variable, as_variable
+
+_binary_accuracy = Arguments('BinaryAccuracy', 'binary_accuracy')
 
 
 class BinaryAccuracy(FunctionNode):
@@ -40,8 +42,7 @@ def binary_accuracy(y: Any, t: Any) -> Variable:
     """
     y, t = as_variable(y), as_variable(t)
     if y.dtype.kind != 'f' or t.dtype.kind != 'i' or y.shape != t.shape:
-        raise invalid(
-            'float y and int t of one shape', f'{y.dtype} {y.shape} and {t.dtype} {t.shape}',
-            'Invalid operation is performed in: BinaryAccuracy (Forward)',
-        )  # fmt: skip
+        raise _binary_accuracy.misfit(
+            'float y and int t of one shape', f'{y.dtype} {y.shape} and {t.dtype} {t.shape}'
+        )
     return BinaryAccuracy().apply((y, t))[0]

@@ -8,8 +8,10 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import check_int, check_number, invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.variable import Variable, as_variable
+
+_classification_summary = Arguments('ClassificationSummary', 'classification_summary')
 
 
 class ClassificationSummary(FunctionNode):
@@ -28,7 +30,7 @@ class ClassificationSummary(FunctionNode):
         if counted.any() and t[counted].min() < 0:
             raise ValueError(
                 f'classification_summary: labels must not be negative, but for ignore_label = {self.ignore_label}; '
-                f'came {t[counted].min()}'
+                f'got {t[counted].min()}'
             )
         predictions, labels = (y.argmax(axis=1) if t.size else t)[counted], t[counted]
         support = _histogram(xp, labels, count)
@@ -71,7 +73,7 @@ def classification_summary(
         InvalidType: shapes or dtypes do not fit.
         ValueError: there is no label to find the number of classes from, or a negative one; or ``label_num`` is
             negative.
-        TypeError: ``label_num``, ``beta`` or ``ignore_label`` is no number.
+        TypeError: ``label_num``, ``beta`` or ``ignore_label`` is not a number.
 
     >>> import numpy as np, minichainer.functions as F
     >>> y = np.array([[2., 1.], [2., 1.], [0., 3.]])
@@ -82,19 +84,17 @@ def classification_summary(
     y, t = as_variable(y), as_variable(t)
     fits = y.ndim >= 2 and y.dtype.kind == 'f' and t.dtype.kind == 'i'
     if not fits or t.shape != y.shape[:1] + y.shape[2:] or (t.size and not y.shape[1]):
-        raise invalid(
-            'float y of shape (B, C, ...) and int t of shape (B, ...)',
-            f'{y.dtype} {y.shape} and {t.dtype} {t.shape}',
-            'Invalid operation is performed in: ClassificationSummary (Forward)',
+        raise _classification_summary.misfit(
+            'float y of shape (B, C, ...) and int t of shape (B, ...)', f'{y.dtype} {y.shape} and {t.dtype} {t.shape}'
         )
     if label_num is None and not t.size:
         raise ValueError('classification_summary: label_num is needed where there are no labels')
     for name, value in (('beta', beta), ('ignore_label', ignore_label)):
-        check_number(value, 'classification_summary', name)
+        _classification_summary.number(value, name)
     if label_num is not None:
-        check_int(label_num, 'classification_summary', 'label_num')
+        _classification_summary.integer(label_num, 'label_num')
         if label_num < 0:
-            raise ValueError(f'classification_summary: label_num must not be negative, came {label_num}')
+            raise ValueError(f'classification_summary: label_num must not be negative, got {label_num}')
     return ClassificationSummary(label_num, beta, ignore_label).apply((y, t))
 
 

@@ -6,8 +6,11 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
+
+_r2_score = Arguments('R2_score', 'r2_score')
 
 
 class R2_score(FunctionNode):
@@ -18,7 +21,7 @@ class R2_score(FunctionNode):
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         xp = get_array_module(*inputs)
-        pred, true = (x.astype('f') if x.dtype.char == 'e' else x for x in inputs)
+        pred, true = map(in_float32, inputs)
         errors = xp.square(pred - true).sum(axis=0)
         center = true.sum(axis=0) / max(len(true), 1)
         variance = xp.square(true - center).sum(axis=0)
@@ -53,11 +56,10 @@ def r2_score(pred: Any, true: Any, sample_weight: Any = None, multioutput: str =
     if sample_weight is not None:
         raise NotImplementedError('r2_score: sample_weight is not supported, None expected')
     if multioutput not in ('uniform_average', 'raw_values'):
-        raise ValueError(f"r2_score: multioutput must be 'uniform_average' or 'raw_values', came {multioutput!r}")
+        raise ValueError(f"r2_score: multioutput must be 'uniform_average' or 'raw_values', got {multioutput!r}")
     pred, true = as_variable(pred), as_variable(true)
     if pred.shape != true.shape or not pred.ndim or pred.dtype.kind != 'f' or true.dtype.kind != 'f':
-        raise invalid(
-            'float arrays of one shape with a batch axis', f'{pred.dtype} {pred.shape} and {true.dtype} {true.shape}',
-            'Invalid operation is performed in: R2_score (Forward)',
-        )  # fmt: skip
+        raise _r2_score.misfit(
+            'float arrays of one shape with a batch axis', f'{pred.dtype} {pred.shape} and {true.dtype} {true.shape}'
+        )
     return R2_score(multioutput).apply((pred, true))[0]

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
 from minichainer.functions.math.reductions import average
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels.selection import masked
-from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
-
-
-def check_reduce(op: str, reduce: Any, allowed: tuple[str, ...]) -> None:
-    """Raises ValueError where a loss does not know its ``reduce``."""
-    if not isinstance(reduce, str) or reduce not in allowed:
-        raise ValueError(f'{op}: reduce must be one of {", ".join(map(repr, allowed))}, came {reduce!r}')
-
-
-def misfit(label: str, expected: str, *arrays: Any) -> InvalidType:
-    """The InvalidType of a loss whose arrays do not fit; ``arrays`` are what came."""
-    came = ' and '.join(f'{x.dtype} {x.shape}' for x in arrays)
-    return invalid(expected, came, f'Invalid operation is performed in: {label} (Forward)')
 
 
 def like(x: Any, model: Variable) -> Variable:
     """``x`` as a Variable; an array takes the dtype of ``model``."""
     return x if isinstance(x, Variable) else as_variable(x.astype(model.dtype, copy=False))
-
-
-def wide(x: Any) -> Any:
-    """The array, in float32 if it is of float16."""
-    return x.astype('f') if x.dtype.char == 'e' else x
 
 
 def logistic_losses(xp: Any, scores: Any, t: Any) -> Any:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import check_int, check_number
+from minichainer.functions._arguments import Arguments, described
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.selection import masked
 from minichainer.functions.array.shape import reshape
-from minichainer.functions.loss._common import misfit
 from minichainer.functions.math.exponential import sqrt
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import average
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.variable import Variable, as_array, as_variable
 
-_NAME = 'discriminative_margin_based_clustering_loss'
+_arguments = Arguments('discriminative_margin_based_clustering_loss')
 
 
 def discriminative_margin_based_clustering_loss(
@@ -63,18 +62,19 @@ def discriminative_margin_based_clustering_loss(
     >>> F.discriminative_margin_based_clustering_loss(x, labels, .5, 5., 2, gamma=1.)
     (variable(0.125), variable(4.), variable(5.))
     """
-    check_int(max_embedding_dim, _NAME, 'max_embedding_dim')
+    _arguments.integer(max_embedding_dim, 'max_embedding_dim')
     for name, value in (
         ('delta_v', delta_v), ('delta_d', delta_d), ('alpha', alpha), ('beta', beta), ('gamma', gamma)
     ):  # fmt: skip
-        check_number(value, _NAME, name)
+        _arguments.number(value, name)
     if norm not in (1, 2):
-        raise ValueError(f'{_NAME}: norm must be 1 or 2, came {norm}')
+        raise ValueError(f'{_arguments.name}: norm must be 1 or 2, got {norm}')
     if max_embedding_dim <= 0:
-        raise ValueError(f'{_NAME}: max_embedding_dim must be positive, came {max_embedding_dim}')
+        raise ValueError(f'{_arguments.name}: max_embedding_dim must be positive, got {max_embedding_dim}')
     x, t = as_variable(embeddings), as_array(labels)
     if x.ndim != 4 or x.dtype.kind != 'f' or t.dtype.kind not in 'iuf' or t.shape != (x.shape[0], *x.shape[2:]):
-        raise misfit(_NAME, 'float embeddings of shape (B, D, H, W) and int labels of shape (B, H, W)', x, t)
+        expected = 'float embeddings of shape (B, D, H, W) and int labels of shape (B, H, W)'
+        raise _arguments.misfit(expected, described(x, t))
     batch, dim, height, width = x.shape
     masks = _masks(t.reshape(batch, height * width), max_embedding_dim, x.dtype)
     x = reshape(x, (batch, dim, height * width))

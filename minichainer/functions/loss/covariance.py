@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._define import bilinear, linear
-from minichainer.functions.loss._common import check_reduce, misfit, wide
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import primitive
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
+
+_cross_covariance = Arguments('CrossCovariance', 'cross_covariance')
+_decov = Arguments('DeCov', 'decov')
 
 _REDUCES = ('half_squared_sum', 'no')
 
@@ -18,7 +22,7 @@ def _centered(m: Any, x: Any) -> Any:
 
 def _centered_product(xp: Any, left: Any, right: Any) -> Any:
     """The covariances of the columns of two matrices."""
-    left, right = (x - x.mean(axis=0, keepdims=True) for x in (wide(left), wide(right)))
+    left, right = (x - x.mean(axis=0, keepdims=True) for x in (in_float32(left), in_float32(right)))
     return left.T.dot(right) / len(left)
 
 
@@ -46,7 +50,7 @@ def _reduced(xp: Any, covariance: Any, reduce: str, dtype: Any) -> Any:
     return xp.asarray(result, dtype)
 
 
-@bilinear(_y_rule, _z_rule, name='CrossCovariance')
+@primitive(rule=(_y_rule, _z_rule), kinds='f', name='CrossCovariance')
 def covariance_of_two(xp: Any, y_: Any, z: Any, reduce: str) -> Any:
     return _reduced(xp, _centered_product(xp, y_, z), reduce, y_.dtype)
 
@@ -74,11 +78,13 @@ def cross_covariance(y: Any, z: Any, reduce: str = 'half_squared_sum') -> Variab
     >>> F.cross_covariance(np.array([[0.], [2.]]), np.array([[0.], [2.]]))
     variable(0.5)
     """
-    check_reduce('cross_covariance', reduce, _REDUCES)
+    _cross_covariance.choice(reduce, 'reduce', _REDUCES)
     y, z = as_variable(y), as_variable(z)
     fits = y.ndim == 2 and z.ndim == 2 and len(y) == len(z) and len(y) > 0
     if not fits or y.dtype != z.dtype or y.dtype.kind != 'f':
-        raise misfit('CrossCovariance', 'float y and z of one dtype, of shapes (N, I) and (N, J) with N > 0', y, z)
+        raise _cross_covariance.misfit(
+            'float y and z of one dtype, of shapes (N, I) and (N, J) with N > 0', described(y, z)
+        )
     return covariance_of_two(y, z, reduce)
 
 
@@ -95,7 +101,7 @@ def _decov_rule(m: Any, gy: Any, h: Any, reduce: str) -> Any:
     return m.matrix_product(_centered(m, h), g + m.permute(g, (1, 0)), False, False)
 
 
-@linear(_decov_rule, name='DeCov', kinds='f')
+@primitive(rule=(_decov_rule,), name='DeCov', kinds='f')
 def covariance_off_diagonal(xp: Any, h: Any, reduce: str) -> Any:
     covariance = _centered_product(xp, h, h)
     return _reduced(xp, covariance * _off_diagonal(xp, covariance), reduce, h.dtype)
@@ -121,8 +127,8 @@ def decov(h: Any, reduce: str = 'half_squared_sum') -> Variable:
     >>> F.decov(np.array([[0., 0.], [2., 2.]]))
     variable(1.)
     """
-    check_reduce('decov', reduce, _REDUCES)
+    _decov.choice(reduce, 'reduce', _REDUCES)
     h = as_variable(h)
     if h.ndim != 2 or not len(h) or h.dtype.kind != 'f':
-        raise misfit('DeCov', 'float h of shape (N, I) with N > 0', h)
+        raise _decov.misfit('float h of shape (N, I) with N > 0', described(h))
     return covariance_off_diagonal(h, reduce)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import expand_dims
-from minichainer.functions.loss._common import check_reduce, reduced
+from minichainer.functions.loss._common import reduced
 from minichainer.functions.math.reductions import logsumexp
 from minichainer.functions.math.reductions import max as max_
 from minichainer.variable import Variable, as_array, as_variable
+
+_crf1d, _argmax_crf1d = Arguments('crf1d'), Arguments('argmax_crf1d')
 
 
 def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean') -> Variable:
@@ -46,39 +48,35 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
     >>> bool(np.allclose(y.array, [np.log(9), np.log(3)]))
     True
     """
-    check_reduce('crf1d', reduce, ('mean', 'no'))
-    cost, steps = _checked('crf1d', cost, xs)
+    _crf1d.choice(reduce, 'reduce', ('mean', 'no'))
+    cost, steps = _checked(_crf1d, cost, xs)
     labels = [as_array(y) for y in ys]
     if [y.shape for y in labels] != [x.shape[:1] for x in steps]:
-        came = f'{[y.shape for y in labels]} with xs of shapes {[x.shape for x in steps]}'
-        raise _misfit('crf1d', 'ys[t].shape == xs[t].shape[:1] for each time step', came)
+        got = f'{[y.shape for y in labels]} with xs of shapes {[x.shape for x in steps]}'
+        raise _crf1d.misfit('ys[t].shape == xs[t].shape[:1] for each time step', got)
     _check_labels(labels, len(cost))
     partition = _by_sequence(steps, lambda last, x: logsumexp(_transitions(last, cost), 1) + x)
     return reduced(logsumexp(partition, 1) - _scores(cost, steps, labels), reduce)
 
 
-def _checked(op: str, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Variable]]:
+def _checked(arguments: Arguments, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Variable]]:
     cost, steps = as_variable(cost), [as_variable(x) for x in xs]
-    came = f'{cost.shape} and {[x.shape for x in steps]}'
+    got = f'{cost.shape} and {[x.shape for x in steps]}'
     if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or not steps:
-        raise _misfit(op, 'cost of shape (K, K), and at least one time step', came)
+        raise arguments.misfit('cost of shape (K, K), and at least one time step', got)
     if any(x.ndim != 2 or x.shape[1] != len(cost) for x in steps):
-        raise _misfit(op, f'xs of shapes (B_t, {len(cost)})', came)
+        raise arguments.misfit(f'xs of shapes (B_t, {len(cost)})', got)
     if any(len(x) < len(following) for x, following in zip(steps, steps[1:], strict=False)):
-        raise _misfit(op, 'sequences sorted by length, the longest first: len(xs[t]) not increasing', came)
+        raise arguments.misfit('sequences sorted by length, the longest first: len(xs[t]) not increasing', got)
     return cost, steps
 
 
 def _check_labels(labels: Sequence[Any], count: int) -> None:
     for t, y in enumerate(labels):
         if y.dtype.kind not in 'iu':
-            raise _misfit('crf1d', 'ys of kind int', f'{y.dtype} at time step {t}')
+            raise _crf1d.misfit('ys of kind int', f'{y.dtype} at time step {t}')
         if y.size and not (y.min() >= 0 and y.max() < count):
-            raise IndexError(f'crf1d: labels must be in [0, {count}), came {y.min()} to {y.max()} at time step {t}')
-
-
-def _misfit(op: str, expected: str, came: str) -> Exception:
-    return invalid(expected, came, f'Invalid operation is performed in: {op} (Forward)')
+            raise IndexError(f'crf1d: labels must be in [0, {count}), got {y.min()} to {y.max()} at time step {t}')
 
 
 def _transitions(last: Variable, cost: Variable) -> Variable:
@@ -132,7 +130,7 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
     >>> score, [labels.tolist() for labels in path]
     (variable([2.]), [[0], [0]])
     """
-    cost, steps = _checked('argmax_crf1d', cost, xs)
+    cost, steps = _checked(_argmax_crf1d, cost, xs)
     origins: list[Any] = []
 
     def step(last: Variable, x: Variable) -> Variable:

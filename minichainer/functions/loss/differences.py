@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer import ops
-from minichainer.functions._checks import check_number
-from minichainer.functions._define import bilinear
-from minichainer.functions.loss._common import (
-    check_reduce,
-    misfit,
-    reduced_array,
-    spread,
-    wide,
-    without_axis_1,
-)
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import primitive
+from minichainer.functions.loss._common import reduced_array, spread, without_axis_1
 from minichainer.kernels import bounds
+from minichainer.kernels.precision import in_float32
 from minichainer.kernels.softmax import total
 from minichainer.variable import Variable, as_variable
 
+_absolute_error = Arguments('AbsoluteError', 'absolute_error')
+_mean_absolute_error = Arguments('MeanAbsoluteError', 'mean_absolute_error')
+_squared_error = Arguments('SquaredError', 'squared_error')
+_huber_loss = Arguments('HuberLoss', 'huber_loss')
 
-def _pair(x0: Any, x1: Any, label: str) -> tuple[Variable, Variable]:
+
+def _pair(x0: Any, x1: Any, arguments: Arguments) -> tuple[Variable, Variable]:
     x0, x1 = as_variable(x0), as_variable(x1)
     if x0.shape != x1.shape or x0.dtype != x1.dtype or x0.dtype.kind != 'f':
-        raise misfit(label, 'two float arrays of one shape and dtype', x0, x1)
+        raise arguments.misfit('two float arrays of one shape and dtype', described(x0, x1))
     return x0, x1
 
 
-@bilinear(
-    lambda m, gy, x0, x1: gy * m.sign(x0 - x1), lambda m, gy, x0, x1: gy * m.sign(x1 - x0), name='AbsoluteError'
-)  # fmt: skip
+@primitive(
+    rule=(lambda m, gy, x0, x1: gy * m.sign(x0 - x1), lambda m, gy, x0, x1: gy * m.sign(x1 - x0)),
+    kinds='f',
+    name='AbsoluteError',
+)
 def absolute_difference(xp: Any, x0: Any, x1: Any) -> Any:
     return xp.absolute(x0 - x1)
 
@@ -53,16 +52,16 @@ def absolute_error(x0: Any, x1: Any) -> Variable:
     >>> F.absolute_error(np.array([1., 2.]), np.array([3., 1.]))
     variable([2., 1.])
     """
-    return absolute_difference(*_pair(x0, x1, 'AbsoluteError'))
+    return absolute_difference(*_pair(x0, x1, _absolute_error))
 
 
-@bilinear(
-    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x0 - x1),
-    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x1 - x0),
+@primitive(
+    rule=(lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x0 - x1),
+    lambda m, gy, x0, x1: spread(m, gy, x0.shape, 'mean') * m.sign(x1 - x0)), kinds='f',
     name='MeanAbsoluteError',
 )  # fmt: skip
 def mean_of_absolute_difference(xp: Any, x0: Any, x1: Any) -> Any:
-    return reduced_array(xp, xp.absolute(wide(x0) - wide(x1)), 'mean', x0.dtype)
+    return reduced_array(xp, xp.absolute(in_float32(x0) - in_float32(x1)), 'mean', x0.dtype)
 
 
 def mean_absolute_error(x0: Any, x1: Any) -> Variable:
@@ -82,12 +81,14 @@ def mean_absolute_error(x0: Any, x1: Any) -> Variable:
     >>> F.mean_absolute_error(np.array([1., 2.]), np.array([4., 1.]))
     variable(2.)
     """
-    return mean_of_absolute_difference(*_pair(x0, x1, 'MeanAbsoluteError'))
+    return mean_of_absolute_difference(*_pair(x0, x1, _mean_absolute_error))
 
 
-@bilinear(
-    lambda m, gy, x0, x1: gy * (x0 - x1) * 2, lambda m, gy, x0, x1: gy * (x1 - x0) * 2, name='SquaredError'
-)  # fmt: skip
+@primitive(
+    rule=(lambda m, gy, x0, x1: gy * (x0 - x1) * 2, lambda m, gy, x0, x1: gy * (x1 - x0) * 2),
+    kinds='f',
+    name='SquaredError',
+)
 def square_of_error(xp: Any, x0: Any, x1: Any) -> Any:
     return xp.square(x0 - x1)
 
@@ -109,7 +110,7 @@ def squared_error(x0: Any, x1: Any) -> Variable:
     >>> F.squared_error(np.array([1., 2.]), np.array([3., 1.]))
     variable([4., 1.])
     """
-    return square_of_error(*_pair(x0, x1, 'SquaredError'))
+    return square_of_error(*_pair(x0, x1, _squared_error))
 
 
 def _limited_difference(xp: Any, gy: Any, x: Any, t: Any, delta: float) -> Any:
@@ -131,19 +132,19 @@ def _huber_rule(m: Any, gy: Any, x: Any, t: Any, delta: float, reduce: str) -> A
     return m.limited_difference(m.reshape(gy, shape), x, t, delta)
 
 
-@bilinear(
-    _huber_rule,
-    lambda m, gy, x, t, delta, reduce: -_huber_rule(m, gy, x, t, delta, reduce),
+@primitive(
+    rule=(_huber_rule,
+    lambda m, gy, x, t, delta, reduce: -_huber_rule(m, gy, x, t, delta, reduce)), kinds='f',
     name='HuberLoss',
 )  # fmt: skip
 def huber(xp: Any, x: Any, t: Any, delta: float, reduce: str) -> Any:
-    losses = xp.asarray(xp.absolute(wide(x) - wide(t)))
+    losses = xp.asarray(xp.absolute(in_float32(x) - in_float32(t)))
     near = bounds.below(xp, losses, xp.asarray(delta, losses.dtype))
     losses -= near * 0.5
     losses *= near
     if reduce == 'no':
         return xp.asarray(losses, x.dtype)
-    sums = total(losses, 1)[:, 0] if xp is numpy else losses.sum(axis=1)
+    sums = total(xp, losses, 1)[:, 0]
     return xp.asarray(sums, x.dtype)
 
 
@@ -170,9 +171,9 @@ def huber_loss(x: Any, t: Any, delta: float, reduce: str = 'sum_along_second_axi
     >>> F.huber_loss(np.array([[0., 3.]]), np.array([[1., 0.]]), delta=1.)
     variable([3.])
     """
-    check_reduce('huber_loss', reduce, ('sum_along_second_axis', 'no'))
-    check_number(delta, 'huber_loss', 'delta')
-    x, t = _pair(x, t, 'HuberLoss')
+    _huber_loss.choice(reduce, 'reduce', ('sum_along_second_axis', 'no'))
+    _huber_loss.number(delta, 'delta')
+    x, t = _pair(x, t, _huber_loss)
     if reduce != 'no' and x.ndim < 2:
-        raise misfit('HuberLoss', 'at least two axes to sum along the second one', x, t)
+        raise _huber_loss.misfit('at least two axes to sum along the second one', described(x, t))
     return huber(x, t, delta, reduce)

@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import elementwise
-from minichainer.functions.loss._common import (
-    check_reduce,
-    like,
-    logistic_losses,
-    logistic_slope,
-    misfit,
-    reduced,
-    wide,
-)
+from minichainer.functions.loss._common import like, logistic_losses, logistic_slope, reduced
 from minichainer.functions.math.exponential import exp
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
+
+_bernoulli_nll = Arguments('bernoulli_nll')
+_gaussian_kl_divergence = Arguments('gaussian_kl_divergence')
+_gaussian_nll = Arguments('gaussian_nll')
 
 _REDUCES = ('sum', 'mean', 'no')
 
 
 @elementwise(lambda m, gy, y_: -gy * y_, lambda m, gy, x, y_: gy * logistic_slope(m, y_, x), name='BernoulliNLL')
 def bernoulli_loss(xp: Any, x: Any, y_: Any) -> Any:
-    return logistic_losses(xp, wide(y_), wide(x))
+    return logistic_losses(xp, in_float32(y_), in_float32(x))
 
 
 def bernoulli_nll(x: Any, y: Any, reduce: str = 'sum') -> Variable:
@@ -47,7 +45,7 @@ def bernoulli_nll(x: Any, y: Any, reduce: str = 'sum') -> Variable:
     >>> round(float(F.bernoulli_nll(np.array([1., 0.]), np.array([0., 0.]), 'mean').array), 4)
     0.6931
     """
-    check_reduce('bernoulli_nll', reduce, _REDUCES)
+    _bernoulli_nll.choice(reduce, 'reduce', _REDUCES)
     y = as_variable(y)
     return reduced(bernoulli_loss(like(x, y), y), reduce)
 
@@ -73,7 +71,7 @@ def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = 'sum') -> Varia
     >>> F.gaussian_kl_divergence(np.array([0., 2.]), np.array([0., 0.]))
     variable(2.)
     """
-    check_reduce('gaussian_kl_divergence', reduce, _REDUCES)
+    _gaussian_kl_divergence.choice(reduce, 'reduce', _REDUCES)
     ln_var = as_variable(ln_var)
     mean = like(mean, ln_var)
     return reduced((mean * mean + exp(ln_var) - ln_var - 1) * 0.5, reduce)
@@ -101,10 +99,10 @@ def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = 'sum') -> Variabl
     >>> round(float(F.gaussian_nll(np.zeros(2), np.zeros(2), np.zeros(2), 'mean').array), 4)
     0.9189
     """
-    check_reduce('gaussian_nll', reduce, _REDUCES)
+    _gaussian_nll.choice(reduce, 'reduce', _REDUCES)
     ln_var = as_variable(ln_var)
     if ln_var.dtype.kind != 'f':
-        raise misfit('gaussian_nll', 'float ln_var', ln_var)
+        raise _gaussian_nll.misfit('float ln_var', described(ln_var))
     difference = like(x, ln_var) - like(mean, ln_var)
     exponent = difference * difference * exp(-ln_var) * -0.5
     return reduced((ln_var + math.log(2 * math.pi)) / 2 - exponent, reduce)

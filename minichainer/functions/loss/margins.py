@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import check_number
-from minichainer.functions._define import bilinear, linear
-from minichainer.functions.loss._common import (
-    check_reduce,
-    misfit,
-    reduced_array,
-    spread,
-    wide,
-    without_axis_1,
-)
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import primitive
+from minichainer.functions.loss._common import reduced_array, spread, without_axis_1
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_array, as_variable
+
+_contrastive = Arguments('Contrastive', 'contrastive')
+_triplet = Arguments('Triplet', 'triplet')
+_hinge = Arguments('Hinge', 'hinge')
 
 _REDUCES = ('mean', 'no')
 
@@ -31,13 +29,13 @@ def _contrastive_rule(m: Any, gy: Any, x0: Any, x1: Any, same: Any, margin: floa
     return m.masked(spread(m, gy, squares.shape, reduce) * slope * difference, ~m.equal(slope, 0))
 
 
-@bilinear(
-    _contrastive_rule,
-    lambda m, gy, x0, x1, same, margin, reduce: -_contrastive_rule(m, gy, x0, x1, same, margin, reduce),
+@primitive(
+    rule=(_contrastive_rule,
+    lambda m, gy, x0, x1, same, margin, reduce: -_contrastive_rule(m, gy, x0, x1, same, margin, reduce)), kinds='f',
     name='Contrastive',
 )  # fmt: skip
 def contrastive_loss(xp: Any, x0: Any, x1: Any, same: Any, margin: float, reduce: str) -> Any:
-    difference = wide(x0) - wide(x1)
+    difference = in_float32(x0) - in_float32(x1)
     squares = xp.square(difference).sum(axis=1, keepdims=True)
     pushed = xp.square(xp.maximum(margin - xp.sqrt(squares), 0))
     losses = (same * squares + (1 - same) * pushed) * 0.5
@@ -70,20 +68,20 @@ def contrastive(x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = 'mean
     >>> F.contrastive(x0, x1, np.array([1, 0]), reduce='no')
     variable([12.5  ,  0.125])
     """
-    check_reduce('contrastive', reduce, _REDUCES)
-    _check_margin('contrastive', margin)
+    _contrastive.choice(reduce, 'reduce', _REDUCES)
+    _check_margin(_contrastive, margin)
     x0, x1, labels = as_variable(x0), as_variable(x1), as_array(y)
     fits = x0.ndim == 2 and x0.shape == x1.shape and len(x0) > 0 and labels.shape == x0.shape[:1]
     if not fits or x0.dtype != x1.dtype or x0.dtype.kind != 'f' or labels.dtype.kind != 'i':
         expected = 'float x0 and x1 of one dtype and shape (B, N) with B > 0, and int y of shape (B,)'
-        raise misfit('Contrastive', expected, x0, x1, labels)
+        raise _contrastive.misfit(expected, described(x0, x1, labels))
     return contrastive_loss(x0, x1, labels.astype(x0.dtype)[:, None], margin, reduce)
 
 
-def _check_margin(op: str, margin: float) -> None:
-    check_number(margin, op, 'margin')
+def _check_margin(arguments: Arguments, margin: float) -> None:
+    arguments.number(margin, 'margin')
     if margin <= 0:
-        raise ValueError(f'{op}: margin must be positive, came {margin}')
+        raise ValueError(f'{arguments.name}: margin must be positive, got {margin}')
 
 
 # --- triplet -------------------------------------------------------------------------------------------------------
@@ -108,9 +106,9 @@ def _negative_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, m
     return _violated(m, gy, anchor, positive, negative, margin, reduce) * (anchor - negative)
 
 
-@bilinear(_anchor_rule, _positive_rule, _negative_rule, name='Triplet')
+@primitive(rule=(_anchor_rule, _positive_rule, _negative_rule), kinds='f', name='Triplet')
 def triplet_loss(xp: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
-    near, far = wide(anchor) - wide(positive), wide(anchor) - wide(negative)
+    near, far = in_float32(anchor) - in_float32(positive), in_float32(anchor) - in_float32(negative)
     losses = xp.maximum((xp.square(near) - xp.square(far)).sum(axis=1) + margin, 0)
     return xp.asarray(losses if reduce == 'no' else losses.sum() / len(anchor), anchor.dtype)
 
@@ -138,13 +136,13 @@ def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, redu
     >>> F.triplet(np.zeros((1, 2)), np.ones((1, 2)), np.zeros((1, 2)), margin=1)
     variable(3.)
     """
-    check_reduce('triplet', reduce, _REDUCES)
-    _check_margin('triplet', margin)
+    _triplet.choice(reduce, 'reduce', _REDUCES)
+    _check_margin(_triplet, margin)
     points = [as_variable(x) for x in (anchor, positive, negative)]
     first = points[0]
     same = all(x.shape == first.shape and x.dtype == first.dtype for x in points)
     if not same or first.ndim < 2 or not len(first) or first.dtype.kind != 'f':
-        raise misfit('Triplet', 'three float arrays of one dtype and shape (B, N, ...) with B > 0', *points)
+        raise _triplet.misfit('three float arrays of one dtype and shape (B, N, ...) with B > 0', described(*points))
     return triplet_loss(*points, margin, reduce)
 
 
@@ -155,9 +153,9 @@ def _hinge_rule(m: Any, gy: Any, x: Any, signs: Any, norm: str, reduce: str) -> 
     return m.masked(g * signs if norm == 'L1' else g * signs * excess * 2, m.positive(excess))
 
 
-@linear(_hinge_rule, name='Hinge', kinds='f')
+@primitive(rule=(_hinge_rule,), name='Hinge', kinds='f')
 def hinge_loss(xp: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
-    excess = xp.maximum(wide(x) * signs + 1, 0)
+    excess = xp.maximum(in_float32(x) * signs + 1, 0)
     losses = excess if norm == 'L1' else excess * excess
     if reduce == 'mean':
         losses = losses.sum() / len(x) if len(x) else float('nan')
@@ -189,12 +187,12 @@ def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
     >>> F.hinge(np.array([[2., -3., 0.]]), np.array([0]), reduce='no')
     variable([[0., 0., 1.]])
     """
-    check_reduce('hinge', reduce, _REDUCES)
+    _hinge.choice(reduce, 'reduce', _REDUCES)
     if norm not in ('L1', 'L2'):
-        raise NotImplementedError(f"hinge: norm must be 'L1' or 'L2', came {norm!r}")
+        raise NotImplementedError(f"hinge: norm must be 'L1' or 'L2', got {norm!r}")
     x, labels = as_variable(x), as_array(t)
     if x.ndim != 2 or labels.shape != x.shape[:1] or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
-        raise misfit('Hinge', 'float x of shape (N, K) and int t of shape (N,)', x, labels)
+        raise _hinge.misfit('float x of shape (N, K) and int t of shape (N,)', described(x, labels))
     return hinge_loss(x, _signs(x, labels), norm, reduce)
 
 
@@ -202,7 +200,7 @@ def _signs(x: Variable, labels: Any) -> Any:
     """-1 at the label of each sample, else 1."""
     classes = x.shape[1]
     if labels.size and not (labels.min() >= -classes and labels.max() < classes):
-        raise IndexError(f'hinge: labels must be in [0, {classes}), came {labels.min()} to {labels.max()}')
+        raise IndexError(f'hinge: labels must be in [0, {classes}), got {labels.min()} to {labels.max()}')
     xp = get_array_module(x.array)
     signs = xp.ones(x.shape, x.dtype)
     signs[xp.arange(len(labels)), labels] = -1

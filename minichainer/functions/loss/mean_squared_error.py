@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
+
+_mean_squared_error = Arguments('MeanSquaredError', 'mean_squared_error')
 
 
 def _rule(m: Any, gy: Any, x0: Any, x1: Any) -> Any:
@@ -14,13 +17,11 @@ def _rule(m: Any, gy: Any, x0: Any, x1: Any) -> Any:
     return m.broadcast_to(gy * (2.0 / max(difference.size, 1)), difference.shape) * difference
 
 
-@bilinear(
-    _rule, lambda m, gy, x0, x1: -_rule(m, gy, x0, x1), name='MeanSquaredError'
+@primitive(
+    rule=(_rule, lambda m, gy, x0, x1: -_rule(m, gy, x0, x1)), kinds='f', name='MeanSquaredError'
 )  # fmt: skip
 def mean_square_of_difference(xp: Any, x0: Any, x1: Any) -> Any:
-    difference = (x0 - x1).ravel()
-    if difference.dtype.char == 'e':
-        difference = difference.astype('f')
+    difference = in_float32((x0 - x1).ravel())
     total = difference.dot(difference) / (difference.size or float('nan'))
     return xp.asarray(total, x0.dtype)
 
@@ -44,8 +45,7 @@ def mean_squared_error(x0: Any, x1: Any) -> Variable:
     """
     x0, x1 = as_variable(x0), as_variable(x1)
     if x0.shape != x1.shape or x0.dtype != x1.dtype or x0.dtype.kind != 'f':
-        raise invalid(
-            'two float arrays of one shape and dtype', f'{x0.dtype} {x0.shape} and {x1.dtype} {x1.shape}',
-            'Invalid operation is performed in: MeanSquaredError (Forward)',
-        )  # fmt: skip
+        raise _mean_squared_error.misfit(
+            'two float arrays of one shape and dtype', f'{x0.dtype} {x0.shape} and {x1.dtype} {x1.shape}'
+        )
     return mean_square_of_difference(x0, x1)

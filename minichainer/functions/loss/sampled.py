@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module
-from minichainer.functions._define import bilinear
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.connection.embed_id import embed_id
-from minichainer.functions.loss._common import check_reduce, misfit, reduced, wide
+from minichainer.functions.loss._common import reduced
 from minichainer.functions.math.exponential import exp, log
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_array, as_variable
+
+_negative_sampling = Arguments('NegativeSamplingFunction', 'negative_sampling')
+_black_out = Arguments('BlackOut', 'black_out')
 
 
 # --- negative sampling ---------------------------------------------------------------------------------------------
@@ -45,9 +50,9 @@ def _W_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: s
     return m.sum_of_embedded(g * m.reshape(x, (len(x), 1, x.shape[1])), samples, None, W.shape)
 
 
-@bilinear(_x_rule, _W_rule, name='NegativeSamplingFunction')
+@primitive(rule=(_x_rule, _W_rule), kinds='f', name='NegativeSamplingFunction')
 def sampled_logistic_loss(xp: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
-    scores = xp.matmul(wide(W[samples]), wide(x)[:, :, None])[:, :, 0] * signs
+    scores = xp.matmul(in_float32(W[samples]), in_float32(x)[:, :, None])[:, :, 0] * signs
     losses = (xp.maximum(scores, 0) + xp.log1p(xp.exp(-xp.absolute(scores)))) * xp.absolute(signs)
     return xp.asarray(losses.sum(axis=1) if reduce == 'no' else losses.sum(), x.dtype)
 
@@ -90,15 +95,15 @@ def negative_sampling(
     if kwargs:
         unknown = sorted(kwargs)
         raise TypeError(f'negative_sampling() got unexpected keyword arguments {unknown}; return_samples is known')
-    check_reduce('negative_sampling', reduce, ('sum', 'no'))
+    _negative_sampling.choice(reduce, 'reduce', ('sum', 'no'))
     x, W, labels = as_variable(x), as_variable(W), as_array(t)
     fits = x.ndim == 2 and W.ndim == 2 and x.shape[1] == W.shape[1] and labels.shape == x.shape[:1]
     if not fits or x.dtype != W.dtype or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
         expected = 'float x of shape (B, D) and W of shape (V, D), and int t of shape (B,)'
-        raise misfit('NegativeSamplingFunction', expected, x, W, labels)
+        raise _negative_sampling.misfit(expected, described(x, W, labels))
     if labels.size and not (labels.min() >= -1 and labels.max() < len(W)):
-        came = f'{labels.min()} to {labels.max()}'
-        raise IndexError(f'negative_sampling: labels must be in [0, {len(W)}), or -1, came {came}')
+        got = f'{labels.min()} to {labels.max()}'
+        raise IndexError(f'negative_sampling: labels must be in [0, {len(W)}), or -1, got {got}')
     samples = _drawn(sampler, (len(labels), sample_size + 1), len(W))
     samples[:, 0] = labels
     signs = _signs(get_array_module(samples), samples, x.dtype)
@@ -110,12 +115,12 @@ def _drawn(sampler: Any, shape: tuple[int, int], classes: int) -> Any:
     samples = sampler(shape)
     if samples.shape != shape or samples.dtype.kind not in 'iu':
         raise ValueError(
-            f'negative_sampling: sampler({shape}) must give an int array of that shape, came {samples.dtype} '
+            f'negative_sampling: sampler({shape}) must give an int array of that shape, got {samples.dtype} '
             f'{samples.shape}'
         )
     if samples.size and not (samples.min() >= 0 and samples.max() < classes):
-        came = f'{samples.min()} to {samples.max()}'
-        raise IndexError(f'negative_sampling: the sampler must draw classes in [0, {classes}), came {came}')
+        got = f'{samples.min()} to {samples.max()}'
+        raise IndexError(f'negative_sampling: the sampler must draw classes in [0, {classes}), got {got}')
     return samples.astype('l') if samples.dtype.kind == 'u' else samples  # there must be a -1
 
 
@@ -145,18 +150,18 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
     >>> bool(np.isclose(y.array, 2 * np.log(2)))
     True
     """
-    check_reduce('black_out', reduce, ('mean', 'no'))
+    _black_out.choice(reduce, 'reduce', ('mean', 'no'))
     x, W, labels, samples = as_variable(x), as_variable(W), as_array(t), as_array(samples)
     fits = x.ndim == 2 and labels.shape == x.shape[:1] and samples.ndim == 2 and len(samples) == len(x)
     if not fits or x.dtype.kind != 'f' or labels.dtype.kind != 'i' or samples.dtype.kind != 'i':
         expected = 'float x of shape (B, D), int t of shape (B,) and int samples of shape (B, S)'
-        raise misfit('BlackOut', expected, x, labels, samples)
+        raise _black_out.misfit(expected, described(x, labels, samples))
     if W.dtype != x.dtype:
-        raise misfit('BlackOut', 'x and W of one dtype', x, W)
+        raise _black_out.misfit('x and W of one dtype', described(x, W))
     xp = get_array_module(labels)
     classes = xp.concatenate((labels[:, None], samples), axis=1)
     scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))
     # In float32 the difference 1 - p has few digits left where p is near 1.
-    log_p = log_softmax(cast(reshape(scores, classes.shape), 'd'))
+    log_p = log_softmax(as_dtype(reshape(scores, classes.shape), 'd'))
     losses = -(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1))
-    return cast(reduced(losses, reduce), x.dtype)
+    return as_dtype(reduced(losses, reduce), x.dtype)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._define import linear
-from minichainer.functions.loss._common import check_reduce, logistic_losses, logistic_slope, misfit, wide
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import primitive
+from minichainer.functions.loss._common import logistic_losses, logistic_slope
+from minichainer.kernels.precision import in_float32
 from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_array, as_variable
+
+_sigmoid_cross_entropy = Arguments('SigmoidCrossEntropy', 'sigmoid_cross_entropy')
 
 
 def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
     return m.masked(m.broadcast_to(gy, x.shape) * weights * logistic_slope(m, x, labels), weights != 0)
 
 
-@linear(_rule, name='SigmoidCrossEntropy', kinds='f')
+@primitive(rule=(_rule,), name='SigmoidCrossEntropy', kinds='f')
 def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: str) -> Any:
     """Weight times ``log(1 + e^x) - t x`` of each element, or the sum."""
-    losses = logistic_losses(xp, wide(x), labels)
+    losses = logistic_losses(xp, in_float32(x), labels)
     losses = masked(xp, losses, weights != 0) * weights
     return xp.asarray(losses if reduce == 'no' else losses.sum(), x.dtype)
 
@@ -44,11 +48,11 @@ def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 
     >>> round(float(F.sigmoid_cross_entropy(np.array([[0., -9.]]), np.array([[1, -1]])).array), 4)
     0.6931
     """
-    check_reduce('sigmoid_cross_entropy', reduce, ('mean', 'no'))
+    _sigmoid_cross_entropy.choice(reduce, 'reduce', ('mean', 'no'))
     x, t = as_variable(x), as_array(t)
     if x.dtype.kind != 'f' or t.dtype.kind != 'i' or x.shape != t.shape:
-        raise misfit('SigmoidCrossEntropy', 'float x and int t of one shape', x, t)
-    weights = (t != -1).astype(wide(x.array).dtype)
+        raise _sigmoid_cross_entropy.misfit('float x and int t of one shape', described(x, t))
+    weights = (t != -1).astype(in_float32(x.array).dtype)
     if reduce == 'mean':
         count = weights.sum() if normalize else len(t) if t.ndim else 1
         weights *= 1.0 / max(float(count), 1.0)

@@ -1,4 +1,4 @@
-"""Cross entropy of softmax: one fused node."""
+"""Cross entropy of softmax: one fused op."""
 
 from __future__ import annotations
 
@@ -8,112 +8,41 @@ import numpy
 
 from minichainer import ops
 from minichainer.backend import get_array_module
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import check_number, invalid
-from minichainer.functions.activation.softmax import log_softmax
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._define import primitive
+from minichainer.functions.activation.softmax import log_softmax, softmax
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.kernels.softmax import total
+from minichainer.kernels import cross_entropy as kernels
+from minichainer.kernels.cross_entropy import Residual, Samples
 from minichainer.variable import Variable, as_array, as_variable
 
-_NAME = 'SoftmaxCrossEntropy'
+_arguments = Arguments('SoftmaxCrossEntropy', 'softmax_cross_entropy')
 
 
-class SoftmaxCrossEntropy(FunctionNode):
-    r"""Loss :math:`-w_t \log p_t` of each sample, and its mean.
-
-    Backward is :math:`g_n w_{t_n} (p - e_{t_n})`. The probabilities are not kept: :math:`p` is computed again from x,
-    in the array that becomes its gradient, with the largest score and the sum of exponentials of each sample.
-    """
-
-    def __init__(
-        self, t: Any, class_weight: Any, ignore_label: int, normalize: bool, reduce: str, has_ignored: bool = True
-    ) -> None:
-        self.t = t
-        self.class_weight = class_weight
-        self.ignore_label = ignore_label
-        self.normalize = normalize
-        self.reduce = reduce
-        self.has_ignored = has_ignored
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs((0,))
-        (x,) = inputs
-        xp = get_array_module(x)
-        wide = x.astype('f') if x.dtype.char == 'e' else x
-        valid = self._weigh(xp, wide.dtype)
-        self.place = _place(xp, self.labels)
-        self.top = wide.max(axis=1, keepdims=True) if x.size else xp.zeros((), wide.dtype)
-        scores = wide - self.top
-        picked = scores[self.place]
-        xp.exp(scores, out=scores)
-        self.normalizer = total(scores, 1) if xp is numpy else scores.sum(axis=1, keepdims=True)
-        losses = xp.log(self.normalizer[:, 0]) - picked
-        if self.weights is not None:
-            losses = xp.where(self.weights == 0, xp.zeros((), wide.dtype), losses * self.weights)  # 0 * inf is 0
-        if self.reduce == 'no':
-            return (losses.astype(x.dtype, copy=False),)
-        count = len(x)
-        if self.normalize:
-            count = int(valid.sum()) if self.has_ignored else self.t.size
-        self.scale = 1.0 / max(count, 1)
-        return (xp.asarray(losses.sum() * self.scale, x.dtype),)
-
-    def _weigh(self, xp: Any, dtype: Any) -> Any:
-        """Finds labels, and weights or None where all are 1; returns which samples count."""
-        self.labels, self.weights, valid = self.t, None, None
-        if self.has_ignored:
-            valid = self.t != self.ignore_label
-            self.labels = xp.where(valid, self.t, 0)
-            self.weights = valid.astype(dtype)
-        if self.class_weight is not None:
-            of_samples = self.class_weight[self.labels].astype(dtype)
-            self.weights = of_samples if self.weights is None else self.weights * of_samples
-        return valid
-
-    def _coefficients(self, gy: Any) -> Any:
-        """Upstream gradient times weight of each sample; works on arrays and Variables."""
-        scale = 1.0 if self.reduce == 'no' else self.scale
-        if self.weights is None:
-            return gy * scale
-        weights = self.weights if isinstance(gy, Variable) else self.weights.astype(gy.dtype, copy=False)
-        return gy * (weights * weights.dtype.type(scale))
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        (x,) = self._retained_inputs
-        xp = get_array_module(x)
-        wide = x.astype('f') if x.dtype.char == 'e' else x
-        coefficients = self._coefficients(grad_outputs[0].astype(wide.dtype, copy=False))
-        gx = wide - self.top
-        xp.exp(gx, out=gx)
-        at_labels = (gx[self.place] / self.normalizer[:, 0] - 1) * coefficients
-        gx *= (xp.expand_dims(coefficients, 1) if coefficients.ndim else coefficients) / self.normalizer
-        gx[self.place] = at_labels
-        if self.weights is not None and not self.weights.all():  # 0 * NaN of an ignored sample is no NaN
-            gx = xp.where(xp.expand_dims(self.weights == 0, 1), xp.zeros((), gx.dtype), gx)
-        return [gx.astype(x.dtype, copy=False)]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        (x,) = self.get_retained_inputs()
-        xp = get_array_module(x.array)
-        probabilities = ops.exp(log_softmax(x))
-        target = xp.zeros_like(x.array)
-        target[self.place] = 1
-        gy = grad_outputs[0]
-        if self.reduce != 'no':
-            gy = broadcast_to(gy, self.t.shape)
-        coefficients = self._coefficients(cast(gy, self.normalizer.dtype))
-        coefficients = broadcast_to(expand_dims(cast(coefficients, x.dtype), 1), x.shape)
-        return ((probabilities - target) * coefficients,)
+def _rule(m: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
+    """Upstream gradient times weight of each sample, times ``p - e``."""
+    xp = get_array_module(x.array)
+    if samples.scale is not None:
+        gy = broadcast_to(gy, samples.labels.shape)
+    coefficients = kernels.coefficients_of(as_dtype(gy, residual.normalizer.dtype), samples)
+    coefficients = broadcast_to(expand_dims(as_dtype(coefficients, x.dtype), 1), x.shape)
+    return (m.exp(log_softmax(x)) - kernels.one_hot(xp, samples, x.shape, x.dtype)) * coefficients
 
 
-def _place(xp: Any, labels: Any) -> tuple[Any, ...]:
-    """The index of each sample's score of its label, in scores of shape (B, C, ...)."""
-    if labels.ndim == 1:
-        return xp.arange(len(labels)), labels
-    batch, *rest = [xp.arange(n).reshape(n, *[1] * (labels.ndim - 1 - axis)) for axis, n in enumerate(labels.shape)]
-    return (batch, labels, *rest)
+def _fast(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
+    return kernels.cross_entropy_gradient(xp, gy, x, samples, residual)
+
+
+def _probabilities(node: Any) -> Any:
+    return softmax(node.saved[0]).array
+
+
+@primitive(rule=(_rule, None), fast=(_fast, None), name='SoftmaxCrossEntropy', attributes={'y': _probabilities})
+def cross_entropy(xp: Any, x: Any, t: Any, samples: Samples) -> Any:
+    """Cross entropy with integer labels: of each sample, or summed and scaled."""
+    return kernels.cross_entropy(xp, x, samples)
 
 
 def _reference(x: Any, t: Any, ignore_label: int = -1) -> Variable:
@@ -164,64 +93,68 @@ def softmax_cross_entropy(
     >>> bool(np.isclose(loss.array, np.log(4)))
     True
     """
-    if reduce not in ('mean', 'no'):
-        raise ValueError(
-            f"softmax_cross_entropy: only 'mean' and 'no' are valid for 'reduce', but {reduce!r} is given"
-        )
-    if soft_target_loss not in ('cross-entropy', 'kl-divergence'):
-        raise ValueError(
-            "softmax_cross_entropy: soft_target_loss must be 'cross-entropy' or 'kl-divergence', "
-            f'but {soft_target_loss!r} is given'
-        )
+    _arguments.choice(reduce, 'reduce', ('mean', 'no'))
+    _arguments.choice(soft_target_loss, 'soft_target_loss', ('cross-entropy', 'kl-divergence'))
     x, labels = as_variable(x), as_array(t)
-    class_weight = _checked_class_weight(class_weight)
+    scores = x.array
+    _check_class_weight(class_weight, scores)
     if labels.dtype.kind == 'f':
         return _soft_target_loss(x, as_variable(t), class_weight, reduce, soft_target_loss)
-    if ignore_label is not None:
-        check_number(ignore_label, 'softmax_cross_entropy', 'ignore_label')
-    has_ignored = _check(x, labels, ignore_label)
-    _check_weights_fit(class_weight, x)
-    return SoftmaxCrossEntropy(labels, class_weight, ignore_label, normalize, reduce, has_ignored).apply((x,))[0]
+    samples = _samples(scores, labels, class_weight, ignore_label, normalize, reduce)
+    return cross_entropy(x, t, samples)  # type: ignore[no-any-return]
 
 
-def _checked_class_weight(class_weight: Any) -> Any:
+def _check_class_weight(class_weight: Any, x: Any) -> None:
     if class_weight is None:
-        return None
+        return
     if isinstance(class_weight, Variable):
-        raise ValueError('softmax_cross_entropy: class_weight must be an array, not a Variable')
+        raise _arguments.wrong_value('an array, not a Variable,', 'class_weight', class_weight)
     if class_weight.ndim != 1 or class_weight.dtype.kind != 'f':
         raise ValueError(
-            f'softmax_cross_entropy: class_weight must be a float array with one axis, came {class_weight.dtype} '
-            f'{class_weight.shape}'
+            f'softmax_cross_entropy: class_weight must be a float array with one axis, got {described(class_weight)}'
         )
-    return class_weight
+    if x.ndim > 1 and class_weight.shape != (x.shape[1],):
+        raise _arguments.misfit(f'class_weight of shape ({x.shape[1]},)', f'{class_weight.shape}')
 
 
-def _check_weights_fit(class_weight: Any, x: Variable) -> None:
-    if class_weight is not None and class_weight.shape != (x.shape[1],):
-        raise invalid(f'class_weight of shape ({x.shape[1]},)', f'{class_weight.shape}', _where())
+def _samples(x: Any, t: Any, class_weight: Any, ignore_label: int | None, normalize: bool, reduce: str) -> Samples:
+    """Labels, weights and scale of the samples, after their checks."""
+    may_be_ignored = _check_labels(x, t, ignore_label)
+    xp = get_array_module(x)
+    dtype = numpy.promote_types(x.dtype, 'f')
+    labels, weights, count = t, None, t.size
+    if may_be_ignored:
+        valid = t != ignore_label
+        labels, weights = xp.where(valid, t, 0), valid.astype(dtype)
+        if reduce != 'no' and normalize:
+            count = int(valid.sum())
+    if class_weight is not None:
+        of_samples = class_weight[labels].astype(dtype)
+        weights = of_samples if weights is None else weights * of_samples
+    if reduce == 'no':
+        return Samples(labels, weights, None)
+    return Samples(labels, weights, 1.0 / max(count if normalize else len(x), 1))
 
 
-def _where() -> str:
-    return f'Invalid operation is performed in: {_NAME} (Forward)'
-
-
-def _check(x: Variable, t: Any, ignore_label: int | None) -> bool:
+def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
     """Raises for what does not fit; returns whether some label may be ``ignore_label``."""
+    if ignore_label is not None:
+        _arguments.number(ignore_label, 'ignore_label')
     if x.dtype.kind != 'f' or t.dtype.kind not in 'iu':
-        raise invalid('float x and integer t', f'{x.dtype} and {t.dtype}', _where())
-    if x.ndim < 2 or t.shape != x.shape[:1] + x.shape[2:] or (t.size and not x.shape[1]):
-        raise invalid('x of shape (B, C, ...) and t of shape (B, ...)', f'{x.shape} and {t.shape}', _where())
+        raise _arguments.misfit('float x and integer t', f'{x.dtype} and {t.dtype}')
+    shape = x.shape
+    if len(shape) < 2 or t.shape != shape[:1] + shape[2:] or (t.size and not shape[1]):
+        raise _arguments.misfit('x of shape (B, C, ...) and t of shape (B, ...)', f'{shape} and {t.shape}')
     if not t.size:
         return ignore_label is not None
     # As unsigned numbers negative labels are the largest: one pass tells whether all are in range.
-    if t.view(t.dtype.str.replace('i', 'u')).max() < x.shape[1]:
-        return ignore_label is not None and bool(0 <= ignore_label < x.shape[1])
+    if t.view(t.dtype.str.replace('i', 'u')).max() < shape[1]:
+        return ignore_label is not None and bool(0 <= ignore_label < shape[1])
     valid = t if ignore_label is None else t[t != ignore_label]
-    if valid.size and not (valid.min() >= 0 and valid.max() < x.shape[1]):
+    if valid.size and not (valid.min() >= 0 and valid.max() < shape[1]):
         raise ValueError(
-            f'softmax_cross_entropy: labels must be in [0, {x.shape[1]}) or ignore_label = {ignore_label}, '
-            f'came labels from {valid.min()} to {valid.max()}'
+            f'softmax_cross_entropy: labels must be in [0, {shape[1]}) or ignore_label = {ignore_label}, '
+            f'got labels from {valid.min()} to {valid.max()}'
         )
     return True
 
@@ -229,11 +162,9 @@ def _check(x: Variable, t: Any, ignore_label: int | None) -> bool:
 def _soft_target_loss(x: Variable, t: Variable, class_weight: Any, reduce: str, kind: str) -> Variable:
     r"""Loss :math:`-\sum_c w_c t_c \log p_c`, less the entropy of t for ``'kl-divergence'``."""
     if x.shape != t.shape or x.dtype.kind != 'f' or x.ndim < 2:
-        came = f'{x.dtype} {x.shape} and {t.dtype} {t.shape}'
-        raise invalid('float x and t of one shape (B, C, ...)', came, _where())
-    _check_weights_fit(class_weight, x)
+        raise _arguments.misfit('float x and t of one shape (B, C, ...)', described(x, t))
     if t.dtype != x.dtype:
-        t = cast(t, x.dtype)
+        t = as_dtype(t, x.dtype)
     log_p = log_softmax(x)
     if kind == 'kl-divergence':
         log_p = log_p - ops.log(ops.clip_between(t, numpy.finfo(t.dtype).tiny, float('inf')))

@@ -1,41 +1,24 @@
-"""Places of extrema."""
+"""Places of extrema; they have no gradient."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import check_int, invalid
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
 
-
-class _Place(FunctionNode):
-    """Finds a place along an axis, or in the flattened array; nothing flows back through it."""
-
-    method = ''
-
-    def __init__(self, axis: int | None) -> None:
-        self.axis = axis
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        shape = inputs[0].shape
-        if not (inputs[0].size if self.axis is None else shape[self.axis]):
-            raise ValueError(f'{self.method}: x is empty, of shape {shape}, axis = {self.axis}')
-        return (getattr(inputs[0], self.method)(axis=self.axis).astype('i'),)
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        return [None]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        return (None,)
+_argmax, _argmin = Arguments('ArgMax', 'argmax'), Arguments('ArgMin', 'argmin')
 
 
-class ArgMax(_Place):
-    method = 'argmax'
+@primitive(rule=(None,), name='ArgMax')
+def place_of_maximum(xp: Any, x: Any, axis: int | None) -> Any:
+    return x.argmax(axis=axis).astype('i')
 
 
-class ArgMin(_Place):
-    method = 'argmin'
+@primitive(rule=(None,), name='ArgMin')
+def place_of_minimum(xp: Any, x: Any, axis: int | None) -> Any:
+    return x.argmin(axis=axis).astype('i')
 
 
 def argmax(x: Any, axis: int | None = None) -> Variable:
@@ -49,7 +32,7 @@ def argmax(x: Any, axis: int | None = None) -> Variable:
         Variable of dtype int32, without the axis; it has no gradient.
 
     Raises:
-        InvalidType: ``x`` is no float array, or the axis is out of range.
+        InvalidType: ``x`` is not a float array, or the axis is out of range.
         TypeError: ``axis`` is something else.
         ValueError: nothing is there to look through.
 
@@ -57,7 +40,7 @@ def argmax(x: Any, axis: int | None = None) -> Variable:
     >>> F.argmax(np.array([[1., 4.], [3., 2.]]), axis=1)
     variable([1, 0])
     """
-    return _place(ArgMax, x, axis)
+    return place_of_maximum(*_searched(_argmax, x, axis))
 
 
 def argmin(x: Any, axis: int | None = None) -> Variable:
@@ -71,7 +54,7 @@ def argmin(x: Any, axis: int | None = None) -> Variable:
         Variable of dtype int32, without the axis; it has no gradient.
 
     Raises:
-        InvalidType: ``x`` is no float array, or the axis is out of range.
+        InvalidType: ``x`` is not a float array, or the axis is out of range.
         TypeError: ``axis`` is something else.
         ValueError: nothing is there to look through.
 
@@ -79,16 +62,13 @@ def argmin(x: Any, axis: int | None = None) -> Variable:
     >>> F.argmin(np.array([[1., 4.], [3., 2.]]), axis=1)
     variable([0, 1])
     """
-    return _place(ArgMin, x, axis)
+    return place_of_minimum(*_searched(_argmin, x, axis))
 
 
-def _place(cls: type[_Place], x: Any, axis: int | None) -> Variable:
+def _searched(arguments: Arguments, x: Any, axis: Any) -> tuple[Variable, int | None]:
     x = as_variable(x)
-    where = f'Invalid operation is performed in: {cls.__name__} (Forward)'
-    if axis is not None:
-        check_int(axis, cls.method, 'axis')
-    if x.dtype.kind != 'f':
-        raise invalid('x.dtype of kind float', f'{x.dtype}', where)
-    if axis is not None and not -x.ndim <= axis < x.ndim:
-        raise invalid(f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis}, shape {x.shape}', where)
-    return cls(axis).apply((x,))[0]
+    arguments.floats(x)
+    axis = None if axis is None else arguments.axis(axis, x.shape)
+    if not (x.size if axis is None else x.shape[axis]):
+        raise ValueError(f'{arguments.name}: x is empty, of shape {x.shape}, axis = {axis}')
+    return x, axis

@@ -9,43 +9,30 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy
-
 from minichainer import ops
-from minichainer.functions._checks import check_flag, invalid
-from minichainer.functions._define import bilinear, linear
-from minichainer.functions._reduce import kept_shape, normalize_axis
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map, primitive
+from minichainer.functions._reduce import kept_shape
 from minichainer.functions.array.shape import flatten
+from minichainer.kernels import reductions
 from minichainer.kernels import running as kernels
+from minichainer.kernels.running import along
 from minichainer.variable import Variable, as_variable
 
-
-def _along(axis: int, part: slice) -> tuple[Any, ...]:
-    return (*[slice(None)] * axis, part)
+_cumsum, _cumprod, _prod = Arguments('Cumsum', 'cumsum'), Arguments('Cumprod', 'cumprod'), Arguments('Prod', 'prod')
 
 
-def _flipped(x: Any, axis: int, flip: bool) -> Any:
-    return x[_along(axis, slice(None, None, -1))] if flip else x
-
-
-def _wide(x: Any) -> Any:
-    return x.astype('f') if x.dtype.char == 'e' else x
-
-
-@linear(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
+@linear_map(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
 def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Sums of the elements up to each one, or from each one on where ``flip``."""
-    if xp is numpy:
-        return kernels.accumulated(numpy.add, _wide(x), axis, flip).astype(x.dtype, copy=False)
-    y = xp.cumsum(_flipped(_wide(x), axis, flip), axis=axis)
-    return _flipped(y, axis, flip).astype(x.dtype, copy=False)
+    return kernels.running_sum(xp, x, axis, flip)
 
 
-@linear(lambda m, gy, axis, flip: m.delayed(gy, axis, not flip), name='Delayed', kinds='f')
+@linear_map(lambda m, gy, axis, flip: m.delayed(gy, axis, not flip), name='Delayed', kinds='f')
 def delayed(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """The element before each one, or after it where ``flip``; 0 where there is none."""
     y = xp.zeros_like(x)
-    late, early = _along(axis, slice(1, None)), _along(axis, slice(None, -1))
+    late, early = along(axis, slice(1, None)), along(axis, slice(None, -1))
     if flip:
         y[early] = x[late]
     else:
@@ -57,31 +44,22 @@ def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
     return m.recurrence(gy, m.delayed(a, axis, not flip), axis, not flip)
 
 
-@bilinear(
-    _recurrence_gradient,
-    lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.delayed(y, axis, flip),
+@primitive(
+    rule=(
+        _recurrence_gradient,
+        lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.delayed(y, axis, flip),
+    ),
+    kinds='f',
     name='Recurrence',
 )
 def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
-    r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` where ``flip``.
-
-    Spans of 1, 2, 4, ... elements are joined: log n steps on whole arrays.
-    """
-    if xp is numpy and kernels.by_rows(g, axis):
-        return kernels.recurrence(_wide(g), _wide(a), axis, flip).astype(g.dtype, copy=False)
-    s, factor = (_flipped(_wide(x), axis, flip).copy() for x in (g, a))
-    step = 1
-    while step < s.shape[axis]:
-        late, early = _along(axis, slice(step, None)), _along(axis, slice(None, -step))
-        s[late] += factor[late] * s[early]
-        factor[late] = factor[late] * factor[early]
-        step *= 2
-    return _flipped(s, axis, flip).astype(g.dtype, copy=False)
+    r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` where ``flip``."""
+    return kernels.recurrence(xp, g, a, axis, flip)
 
 
 def _first_one(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     y = xp.zeros_like(x)
-    y[_along(axis, slice(-1, None) if flip else slice(1))] = 1
+    y[along(axis, slice(-1, None) if flip else slice(1))] = 1
     return y
 
 
@@ -93,18 +71,18 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
     return m.delayed(y, axis, flip) + m.first_one(y, axis, flip)
 
 
-@linear(
-    lambda m, gy, x, y, axis, flip: (
-        _product_before(m, y, axis, flip) * _recurrence_gradient(m, gy, x, axis, flip)
+@primitive(
+    rule=(
+        lambda m, gy, x, y, axis, flip: (
+            _product_before(m, y, axis, flip) * _recurrence_gradient(m, gy, x, axis, flip)
+        ),
     ),
-    name='Cumprod', kinds='f',
-)  # fmt: skip
+    name='Cumprod',
+    kinds='f',
+)
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Products of the elements up to each one, or from each one on where ``flip``."""
-    if xp is numpy:
-        return kernels.accumulated(numpy.multiply, _wide(x), axis, flip).astype(x.dtype, copy=False)
-    y = xp.cumprod(_flipped(_wide(x), axis, flip), axis=axis)
-    return _flipped(y, axis, flip).astype(x.dtype, copy=False)
+    return kernels.running_product(xp, x, axis, flip)
 
 
 def cumsum(x: Any, axis: int | None = None) -> Variable:
@@ -118,7 +96,7 @@ def cumsum(x: Any, axis: int | None = None) -> Variable:
         Variable of ``x``'s shape, or of shape ``(x.size,)``.
 
     Raises:
-        InvalidType: ``x`` is no float array, or the axis is out of range.
+        InvalidType: ``x`` is not a float array, or the axis is out of range.
         TypeError: ``axis`` is something else.
 
     >>> import numpy as np, minichainer.functions as F
@@ -126,7 +104,7 @@ def cumsum(x: Any, axis: int | None = None) -> Variable:
     variable([[1., 3.],
               [3., 7.]])
     """
-    return running_sum(*_line(x, axis, 'Cumsum'), False)
+    return running_sum(*_line(_cumsum, x, axis), False)
 
 
 def cumprod(x: Any, axis: int | None = None) -> Variable:
@@ -140,7 +118,7 @@ def cumprod(x: Any, axis: int | None = None) -> Variable:
         Variable of ``x``'s shape, or of shape ``(x.size,)``.
 
     Raises:
-        InvalidType: ``x`` is no float array, or the axis is out of range.
+        InvalidType: ``x`` is not a float array, or the axis is out of range.
         TypeError: ``axis`` is something else.
 
     >>> import numpy as np, minichainer.functions as F
@@ -148,30 +126,12 @@ def cumprod(x: Any, axis: int | None = None) -> Variable:
     variable([[ 1.,  2.],
               [ 3., 12.]])
     """
-    return running_product(*_line(x, axis, 'Cumprod'), False)
+    return running_product(*_line(_cumprod, x, axis), False)
 
 
-def _line(x: Any, axis: int | None, name: str) -> tuple[Variable, int]:
+def _line(arguments: Arguments, x: Any, axis: int | None) -> tuple[Variable, int]:
     x = as_variable(x)
-    if axis is None:
-        return flatten(x), 0
-    if not isinstance(axis, int):
-        raise TypeError(f'{name.lower()}: axis must be int or None, came {axis!r}')
-    if not -x.ndim <= axis < x.ndim:
-        raise invalid(
-            f'-{x.ndim} <= axis < {x.ndim}', f'axis = {axis}, shape {x.shape}',
-            f'Invalid operation is performed in: {name} (Forward)',
-        )  # fmt: skip
-    return x, axis % x.ndim
-
-
-def _product_of_others_of_arrays(xp: Any, x: Any, y: Any, axis: Any) -> Any:
-    """The quotient of the product and each factor, if nothing is 0, infinite or too small to be precise."""
-    if xp is numpy and y.dtype.char in 'fd' and x.size:
-        size, limits = numpy.absolute(y), numpy.finfo(y.dtype)
-        if limits.tiny / limits.eps <= size.min() and size.max() <= limits.max and x.all():
-            return y.reshape(kept_shape(x.shape, axis)) / x
-    return _product_of_others(ops.raw(xp), x, axis)
+    return (flatten(x), 0) if axis is None else (x, arguments.axis(axis, x.shape))
 
 
 def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
@@ -186,15 +146,21 @@ def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
     return m.transpose(m.reshape(before * after, moved.shape), tuple(back))
 
 
-ops.register('product_of_others', lambda x, y, axis: _product_of_others(ops, x, axis), _product_of_others_of_arrays)
+def _product_rule(m: Any, gy: Any, x: Any, axis: Any) -> Any:
+    return m.reshape(gy, kept_shape(x.shape, axis)) * _product_of_others(m, x, axis)
 
 
-@linear(
-    lambda m, gy, x, y, axis: m.reshape(gy, kept_shape(x.shape, axis)) * m.product_of_others(x, y, axis),
-    name='Prod', kinds='f',
-)  # fmt: skip
+def _product_gradient(xp: Any, gy: Any, x: Any, y: Any, axis: Any) -> Any:
+    """The quotient of the product and each factor, if nothing is 0, infinite or too small to be precise."""
+    if not kernels.quotient_is_precise(xp, x, y):
+        return _product_rule(ops.raw(xp), gy, x, axis)
+    shape = kept_shape(x.shape, axis)
+    return gy.reshape(shape) * (y.reshape(shape) / x)
+
+
+@primitive(rule=(_product_rule,), fast=(_product_gradient,), name='Prod', kinds='f')
 def product_over(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    return _wide(x).prod(axis=axis, keepdims=keepdims).astype(x.dtype, copy=False)
+    return reductions.product(xp, x, axis, keepdims)
 
 
 def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
@@ -209,7 +175,7 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
         Variable.
 
     Raises:
-        InvalidType: ``x`` is no float array, or an axis is out of range.
+        InvalidType: ``x`` is not a float array, or an axis is out of range.
         ValueError: an axis appears twice.
         TypeError: ``axis`` is something else.
 
@@ -218,5 +184,5 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     variable([3., 8.])
     """
     x = as_variable(x)
-    check_flag(keepdims, 'prod', 'keepdims')
-    return product_over(x, normalize_axis(axis, x.ndim, 'prod'), keepdims)
+    _prod.flag(keepdims, 'keepdims')
+    return product_over(x, _prod.axes(axis, x.shape), keepdims)

@@ -10,72 +10,69 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
-from minichainer.function_node import FunctionNode
+from minichainer import ops
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
 from minichainer.functions.array.joining import concat
-from minichainer.functions.array.selection import masked, where
-from minichainer.functions.array.shape import broadcast_to, expand_dims, transpose
-from minichainer.functions.math.linear_algebra import in_float32
 from minichainer.functions.math.matmul import matmul
-from minichainer.functions.math.solving import check_matrices, check_square, solution
+from minichainer.functions.math.solving import checked_matrices, checked_square
+from minichainer.kernels import linalg
 from minichainer.variable import Variable
 
-
-def _transposed(x: Variable) -> Variable:
-    return transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+_eigh = Arguments('eigh')
 
 
-def _diagonal(size: int, like: Variable) -> Any:
-    return get_array_module(like.array).eye(size, dtype='?')
+def _row(m: Any, values: Any) -> Any:
+    return m.reshape(values, (*values.shape[:-1], 1, values.shape[-1]))
 
 
-def _as_diagonal(values: Variable) -> Variable:
+def _column(m: Any, values: Any) -> Any:
+    return m.reshape(values, (*values.shape, 1))
+
+
+def _diagonal_places(xp: Any, x: Any) -> Any:
+    """A square mask with the side of the last axis, true on the diagonal."""
+    return xp.eye(x.shape[-1], dtype='?')
+
+
+def _lower_places(xp: Any, x: Any) -> Any:
+    """The same for the lower triangle."""
+    return xp.tril(xp.ones((x.shape[-1], x.shape[-1]), '?'))
+
+
+ops.register_constant('diagonal_places', _diagonal_places)
+ops.register_constant('lower_places', _lower_places)
+
+
+def _as_diagonal(m: Any, values: Any) -> Any:
     """Diagonal matrices with the given values."""
-    rows = broadcast_to(expand_dims(values, values.ndim), (*values.shape, values.shape[-1]))
-    return masked(rows, _diagonal(values.shape[-1], values))
+    rows = m.broadcast_to(_column(m, values), (*values.shape, values.shape[-1]))
+    return m.masked(rows, m.diagonal_places(values))
 
 
-def _over_differences(x: Variable, values: Variable) -> Variable:
+def _over_differences(m: Any, x: Any, values: Any) -> Any:
     """Elements ij over value j less value i; 0 on the diagonal."""
-    diagonal = _diagonal(values.shape[-1], values)
-    differences = expand_dims(values, values.ndim - 1) - expand_dims(values, values.ndim)
-    return masked(x, ~diagonal) / where(diagonal, values.dtype.type(1), differences)
+    diagonal = m.diagonal_places(values)
+    differences = _row(m, values) - _column(m, values)
+    return m.masked(x, ~diagonal) / m.where(diagonal, values.dtype.type(1), differences)
 
 
-def _sum(terms: list[Variable | None]) -> Variable | None:
-    present = [term for term in terms if term is not None]
-    return sum(present[1:], present[0]) if present else None
+def _eigh_rule(m: Any, gy: Any, y: Any, given: tuple[bool, ...]) -> Any:
+    (gw, gv), (w, v) = gy, y
+    inner = _as_diagonal(m, gw)
+    if given[1]:
+        inner = inner + _over_differences(m, m.matmul(v, gv, True), w)
+    ga = m.matmul(m.matmul(v, inner), v, False, True)
+    return (ga + m.matrix_transpose(ga)) * 0.5
 
 
-def _results(factors: Any, dtype: Any) -> tuple[Any, ...]:
-    return tuple([factor.astype(dtype, copy=False) for factor in factors])
-
-
-class Eigh(FunctionNode):
-    """See :func:`eigh`."""
-
-    def __init__(self, uplo: str) -> None:
-        self.uplo = uplo
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_outputs((0, 1))
-        (a,) = inputs
-        try:
-            return _results(get_array_module(a).linalg.eigh(in_float32(a), self.uplo), a.dtype)
-        except numpy.linalg.LinAlgError as error:
-            raise numpy.linalg.LinAlgError(f'eigh: {error}; a has shape {a.shape}') from None
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        w, v = self.get_retained_outputs()
-        gw, gv = grad_outputs
-        inner = _sum([
-            None if gw is None else _as_diagonal(gw),
-            None if gv is None else _over_differences(matmul(_transposed(v), gv), w),
-        ])  # fmt: skip
-        if inner is None:
-            return (None,)
-        ga = matmul(matmul(v, inner), _transposed(v))
-        return ((ga + _transposed(ga)) * 0.5,)
+@primitive(rule=(_eigh_rule,), name='Eigh', several_outputs=True)
+def eigenvalues_and_vectors(xp: Any, a: Any, uplo: str) -> tuple[Any, Any]:
+    try:
+        w, v = linalg.eigh(xp, a, uplo)
+    except numpy.linalg.LinAlgError as error:
+        raise numpy.linalg.LinAlgError(f'eigh: {error}; a has shape {a.shape}') from None
+    return w, v
 
 
 def eigh(a: Any, UPLO: str = 'L') -> tuple[Variable, Variable]:
@@ -93,7 +90,7 @@ def eigh(a: Any, UPLO: str = 'L') -> tuple[Variable, Variable]:
         columns, each of an arbitrary sign.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
         ValueError: ``UPLO`` is something else.
         numpy.linalg.LinAlgError: the computation does not converge.
 
@@ -102,50 +99,45 @@ def eigh(a: Any, UPLO: str = 'L') -> tuple[Variable, Variable]:
     >>> w
     variable([1., 2.])
     """
-    if UPLO not in ('L', 'U'):
-        raise ValueError(f"eigh: UPLO must be 'L' or 'U', came {UPLO!r}")
-    w, v = Eigh(UPLO).apply((check_square('eigh', a),))
+    _eigh.choice(UPLO, 'UPLO', ('L', 'U'))
+    w, v = eigenvalues_and_vectors(checked_square(_eigh, a), UPLO)
     return w, v
 
 
-class SVD(FunctionNode):
-    """See :func:`svd`."""
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_outputs((0, 1, 2))
-        (a,) = inputs
-        try:
-            return _results(get_array_module(a).linalg.svd(in_float32(a), full_matrices=False), a.dtype)
-        except numpy.linalg.LinAlgError as error:
-            raise numpy.linalg.LinAlgError(f'svd: {error}; a has shape {a.shape}') from None
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        u, s, vh = self.get_retained_outputs()
-        gu, gs, gvh = grad_outputs
-        v = _transposed(vh)
-        row = expand_dims(s, s.ndim - 1)
-        inner = None if gs is None else _as_diagonal(gs)
-        if gu is not None:
-            inner = _sum([inner, _turning(u, gu, s) * row])
-        if gvh is not None:
-            inner = _sum([inner, expand_dims(s, s.ndim) * _turning(v, _transposed(gvh), s)])
-        ga = None if inner is None else matmul(matmul(u, inner), vh)
-        if gu is not None and u.shape[-2] > u.shape[-1]:
-            ga = _sum([ga, matmul(_outside(u, gu) / row, vh)])
-        if gvh is not None and v.shape[-2] > v.shape[-1]:
-            ga = _sum([ga, matmul(u, _transposed(_outside(v, _transposed(gvh)) / row))])
-        return (ga,)
+def _svd_rule(m: Any, gy: Any, y: Any, given: tuple[bool, ...]) -> Any:
+    (gu, gs, gvh), (u, s, vh) = gy, y
+    v, gv = m.matrix_transpose(vh), m.matrix_transpose(gvh)
+    inner = _as_diagonal(m, gs)
+    if given[0]:
+        inner = inner + _turning(m, u, gu, s) * _row(m, s)
+    if given[2]:
+        inner = inner + _column(m, s) * _turning(m, v, gv, s)
+    ga = m.matmul(m.matmul(u, inner), vh)
+    if given[0] and u.shape[-2] > u.shape[-1]:
+        ga = ga + m.matmul(_outside(m, u, gu) / _row(m, s), vh)
+    if given[2] and v.shape[-2] > v.shape[-1]:
+        ga = ga + m.matmul(u, _outside(m, v, gv) / _row(m, s), False, True)
+    return ga
 
 
-def _turning(u: Variable, gu: Variable, s: Variable) -> Variable:
+def _turning(m: Any, u: Any, gu: Any, s: Any) -> Any:
     """The part of a gradient of orthonormal columns that turns them within the space that they span."""
-    inner = matmul(_transposed(u), gu)
-    return _over_differences(inner - _transposed(inner), s * s)
+    inner = m.matmul(u, gu, True)
+    return _over_differences(m, inner - m.matrix_transpose(inner), s * s)
 
 
-def _outside(u: Variable, gu: Variable) -> Variable:
+def _outside(m: Any, u: Any, gu: Any) -> Any:
     """The part of a gradient of orthonormal columns that leads out of the space that they span."""
-    return gu - matmul(u, matmul(_transposed(u), gu))
+    return gu - m.matmul(u, m.matmul(u, gu, True))
+
+
+@primitive(rule=(_svd_rule,), name='SVD', several_outputs=True)
+def singular_values_and_vectors(xp: Any, a: Any) -> tuple[Any, Any, Any]:
+    try:
+        u, s, vh = linalg.svd(xp, a)
+    except numpy.linalg.LinAlgError as error:
+        raise numpy.linalg.LinAlgError(f'svd: {error}; a has shape {a.shape}') from None
+    return u, s, vh
 
 
 def svd(a: Any) -> tuple[Variable, Variable, Variable]:
@@ -163,7 +155,7 @@ def svd(a: Any) -> tuple[Variable, Variable, Variable]:
         sign.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
         numpy.linalg.LinAlgError: the computation does not converge.
 
     >>> import numpy as np, minichainer.functions as F
@@ -171,32 +163,24 @@ def svd(a: Any) -> tuple[Variable, Variable, Variable]:
     >>> s
     variable([3., 2.])
     """
-    u, s, vh = SVD().apply((check_matrices('svd', a),))
+    u, s, vh = singular_values_and_vectors(checked_matrices(Arguments('svd'), a))
     return u, s, vh
 
 
-class QR(FunctionNode):
-    """See :func:`qr`; for matrices with at least as many rows as columns."""
+def _qr_rule(m: Any, gy: Any, y: Any) -> Any:
+    (gq, gr), (q, r) = gy, y
+    inner = m.matmul(r, gr, False, True) - m.matmul(gq, q, True)
+    lower, diagonal = m.lower_places(r), m.diagonal_places(r)
+    symmetric = m.masked(inner, lower) + m.matrix_transpose(m.masked(inner, lower & ~diagonal))
+    left = gq + m.matmul(q, symmetric)
+    return m.matrix_transpose(m.solution(r, m.matrix_transpose(left), False))
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_outputs((0, 1))
-        (a,) = inputs
-        return _results(get_array_module(a).linalg.qr(in_float32(a)), a.dtype)
 
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        q, r = self.get_retained_outputs()
-        gq, gr = grad_outputs
-        inner = _sum([
-            None if gr is None else matmul(r, _transposed(gr)),
-            None if gq is None else -matmul(_transposed(gq), q),
-        ])  # fmt: skip
-        if inner is None:
-            return (None,)
-        xp, size = get_array_module(q.array), r.shape[-1]
-        lower = xp.tril(xp.ones((size, size), '?'))
-        symmetric = masked(inner, lower) + _transposed(masked(inner, lower & ~xp.eye(size, dtype='?')))
-        left = matmul(q, symmetric) if gq is None else gq + matmul(q, symmetric)
-        return (_transposed(solution(r, _transposed(left), False)),)
+@primitive(rule=(_qr_rule,), name='QR', several_outputs=True)
+def orthonormal_and_triangular(xp: Any, a: Any) -> tuple[Any, Any]:
+    """The factors of matrices with at least as many rows as columns."""
+    q, r = linalg.qr(xp, a)
+    return q, r
 
 
 def qr(a: Any) -> tuple[Variable, Variable]:
@@ -210,7 +194,7 @@ def qr(a: Any) -> tuple[Variable, Variable]:
         the inverse of the first k columns of R: a singular matrix is a ValueError there.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
 
     >>> import numpy as np, minichainer.functions as F
     >>> q, r = F.qr(np.array([[0., 2.], [3., 0.]]))
@@ -218,10 +202,10 @@ def qr(a: Any) -> tuple[Variable, Variable]:
     array([[3., 0.],
            [0., 2.]])
     """
-    a = check_matrices('qr', a)
+    a = checked_matrices(Arguments('qr'), a)
     rows, columns = a.shape[-2:]
     if rows >= columns:
-        q, r = QR().apply((a,))
+        q, r = orthonormal_and_triangular(a)
         return q, r
-    q, r = QR().apply((a[..., :rows],))
-    return q, concat([r, matmul(_transposed(q), a[..., rows:])], axis=-1)
+    q, r = orthonormal_and_triangular(a[..., :rows])
+    return q, concat([r, matmul(q, a[..., rows:], transa=True)], axis=-1)

@@ -11,58 +11,41 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
-from minichainer.functions.array.conversion import cast
-from minichainer.functions.array.shape import broadcast_to, reshape
+from minichainer import ops
+from minichainer.functions._arguments import Arguments, as_integer
+from minichainer.functions._define import primitive
+from minichainer.functions.array.conversion import as_dtype
+from minichainer.functions.array.shape import reshape
+from minichainer.kernels import products
 from minichainer.variable import Variable, as_variable
 
+_arguments = Arguments('EinSum', 'einsum')
 Labels = tuple[int, ...]
 #: An Ellipsis among parsed subscripts.
 _REST = -1
 
 
-class EinSum(FunctionNode):
-    """The summation itself: every label has one size.
-
-    Args:
-        sources: labels of the axes of each operand.
-        target: labels of the axes of the result, all different.
-    """
-
-    def __init__(self, sources: Sequence[Labels], target: Labels) -> None:
-        self.sources = sources
-        self.target = target
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs(tuple(range(len(inputs))))
-        xp, dtype = get_array_module(*inputs), inputs[0].dtype
-        arguments: list[Any] = []
-        for x, labels in zip(inputs, self.sources, strict=True):
-            arguments += [x.astype('f') if dtype.char == 'e' else x, list(labels)]
-        y = xp.einsum(*arguments, list(self.target), optimize=len(inputs) > 1)
-        return (xp.array(y, dtype),)  # a copy: NumPy gives views of transposes and diagonals
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        xs = self.get_retained_inputs()
-        return tuple([self._gradient(i, xs, grad_outputs[0]) for i in target_input_indexes])
-
-    def _gradient(self, index: int, xs: Sequence[Variable], gy: Variable) -> Variable:
-        x, labels = xs[index], self.sources[index]
-        others = [i for i in range(len(xs)) if i != index]
-        sources = [self.target, *[self.sources[i] for i in others]]
-        operands = [gy, *[xs[i] for i in others]]
-        wanted = _without_repetition(labels, x, sources, operands)
-        known = {label for source in sources for label in source}
-        found = tuple([label for label in wanted if label in known])
-        gx = EinSum(sources, found).apply(operands)[0]
-        # An axis that was only summed over: all its elements have the same gradient.
-        shape = tuple([size if label in known else 1 for label, size in zip(wanted, x.shape, strict=True)])
-        return broadcast_to(reshape(gx, shape), x.shape)
+def _gradients(m: Any, gy: Any, xs: Any, wanted: tuple[bool, ...], sources: Any, target: Labels) -> Any:
+    return tuple(
+        [_gradient(m, gy, xs, index, sources, target) if needed else None for index, needed in enumerate(wanted)]
+    )
 
 
-def _without_repetition(labels: Labels, x: Variable, sources: list[Labels], operands: list[Any]) -> Labels:
+def _gradient(m: Any, gy: Any, xs: Any, index: int, all_sources: Any, target: Labels) -> Any:
+    x, labels = xs[index], all_sources[index]
+    others = [i for i in range(len(xs)) if i != index]
+    sources = [target, *[all_sources[i] for i in others]]
+    operands = [gy, *[xs[i] for i in others]]
+    wanted = _without_repetition(m, labels, x, sources, operands)
+    known = {label for source in sources for label in source}
+    found = tuple([label for label in wanted if label in known])
+    gx = m.sum_of_products(*operands, sources=sources, target=found)
+    # An axis that was only summed over: all its elements have the same gradient.
+    shape = tuple([size if label in known else 1 for label, size in zip(wanted, x.shape, strict=True)])
+    return m.broadcast_to(m.reshape(gx, shape), x.shape)
+
+
+def _without_repetition(m: Any, labels: Labels, x: Any, sources: list[Labels], operands: list[Any]) -> Labels:
     """Labels that differ: a diagonal is spread by a unit matrix, which becomes one more operand."""
     fresh = max([0, *labels, *[label for source in sources for label in source]]) + 1
     different: list[int] = []
@@ -70,12 +53,24 @@ def _without_repetition(labels: Labels, x: Variable, sources: list[Labels], oper
         if label not in different:
             different.append(label)
             continue
-        unit = get_array_module(x.array).eye(size, dtype=x.dtype)
-        operands.append(Variable(unit, requires_grad=False))
+        operands.append(m.unit_matrix(x, size=size))
         sources.append((label, fresh))
         different.append(fresh)
         fresh += 1
     return tuple(different)
+
+
+def _unit_matrix(xp: Any, x: Any, size: int) -> Any:
+    return xp.eye(size, dtype=x.dtype)
+
+
+ops.register_constant('unit_matrix', _unit_matrix)
+
+
+@primitive(rule=_gradients, name='EinSum')
+def sum_of_products(xp: Any, *xs: Any, sources: Sequence[Labels], target: Labels) -> Any:
+    """The summation itself, by the labels of the axes of each operand and of the result; every label has one size."""
+    return products.einsum(xp, *xs, sources=sources, target=target)
 
 
 def einsum(*operands: Any) -> Variable:
@@ -101,7 +96,7 @@ def einsum(*operands: Any) -> Variable:
     sources, target, arrays = _parsed(operands)
     if len(sources) != len(arrays):
         raise ValueError(
-            'einsum: Number of einsum subscripts must be equal to the number of operands, came '
+            'einsum: Number of einsum subscripts must be equal to the number of operands, got '
             f'{len(sources)} and {len(arrays)}'
         )
     xs = [as_variable(x) for x in arrays]
@@ -126,10 +121,11 @@ def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variab
     dtype = numpy.result_type(*[x.dtype for x in xs])
     kept = [[i for i, label in enumerate(s) if x.shape[i] == sizes[label]] for s, x in zip(sources, xs, strict=True)]
     operands = [
-        reshape(cast(x, dtype), tuple([x.shape[i] for i in places])) for x, places in zip(xs, kept, strict=True)
+        reshape(as_dtype(x, dtype), tuple([x.shape[i] for i in places])) for x, places in zip(xs, kept, strict=True)
     ]
     short = _numbered([tuple([s[i] for i in places]) for s, places in zip(sources, kept, strict=True)], target)
-    return EinSum(short[:-1], short[-1]).apply(operands)[0]
+    y: Variable = sum_of_products(*operands, sources=short[:-1], target=short[-1])
+    return y
 
 
 def _numbered(sources: list[Labels], target: Labels) -> list[Labels]:
@@ -140,7 +136,7 @@ def _numbered(sources: list[Labels], target: Labels) -> list[Labels]:
 
 def _misfit(expected: str, actual: Any, xs: Sequence[Variable]) -> Exception:
     shapes = ', '.join(str(x.shape) for x in xs)
-    return invalid(expected, f'{actual}, shapes {shapes}', 'Invalid operation is performed in: EinSum (Forward)')
+    return _arguments.misfit(expected, f'{actual}, shapes {shapes}')
 
 
 def _check(sources: list[Labels], xs: list[Variable]) -> None:
@@ -197,11 +193,13 @@ def _parsed(operands: tuple[Any, ...]) -> tuple[list[Labels], Labels | None, Seq
 
 
 def _from_list(entries: Any) -> Labels:
-    if not isinstance(entries, (list, tuple)) or not all(e is Ellipsis or isinstance(e, int) for e in entries):
-        raise ValueError(f'einsum: a list of ints (or Ellipsis) is expected after each array, came {entries!r}')
+    is_list = isinstance(entries, (list, tuple))
+    labels = [_REST if e is Ellipsis else as_integer(e) for e in entries] if is_list else [None]
+    if None in labels:
+        raise ValueError(f'einsum: a list of ints (or Ellipsis) is expected after each array, got {entries!r}')
     if not all(e is Ellipsis or 0 <= e < len(_LETTERS) for e in entries):
-        raise ValueError(f'einsum: subscripts from 0 to {len(_LETTERS) - 1} are expected, came {entries}')
-    return _checked(tuple([_REST if e is Ellipsis else e for e in entries]), entries)
+        raise ValueError(f'einsum: subscripts from 0 to {len(_LETTERS) - 1} are expected, got {entries}')
+    return _checked(tuple([label for label in labels if label is not None]), entries)
 
 
 def _from_text(part: str) -> Labels:
@@ -218,5 +216,5 @@ def _from_text(part: str) -> Labels:
 
 def _checked(labels: Labels, shown: Any) -> Labels:
     if labels.count(_REST) > 1:
-        raise ValueError(f'einsum: at most one Ellipsis is expected for an array, came {shown!r}')
+        raise ValueError(f'einsum: at most one Ellipsis is expected for an array, got {shown!r}')
     return labels

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
-from minichainer.function_node import FunctionNode
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
 
 
-class FFT(FunctionNode):
-    r"""The transform along the last axis; its adjoint is the other transform, but for a factor n.
+def _adjoint(m: Any, gy: Any, real_shape: Any, inverse: bool) -> tuple[Any, Any]:
+    """The adjoint is the other transform, but for a factor n."""
+    real, imag = m.transformed(*gy, inverse=not inverse)
+    factor = 1.0 / real_shape[-1] if inverse else float(real_shape[-1])
+    return real * factor, imag * factor
 
-    Args:
-        inverse: whether it is the inverse transform, :math:`x_j = \frac1n \sum_k X_k e^{2 \pi i j k / n}`.
-    """
 
-    def __init__(self, inverse: bool) -> None:
-        self.inverse = inverse
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        real, imag = inputs
-        xp = get_array_module(real)
-        self.like = real.dtype, real.shape
-        transform = xp.fft.ifft if self.inverse else xp.fft.fft
-        wide = 'F' if real.dtype.itemsize <= 4 else 'D'
-        z = xp.empty(real.shape, wide)
-        z.real, z.imag = real, imag
-        y = transform(z)
-        return y.real.astype(real.dtype), y.imag.astype(real.dtype)
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        dtype, shape = self.like
-        xp = get_array_module(*[g.array for g in grad_outputs if g is not None])
-        real, imag = (Variable(xp.zeros(shape, dtype)) if g is None else g for g in grad_outputs)
-        gradients = FFT(not self.inverse).apply((real, imag))
-        factor = 1.0 / shape[-1] if self.inverse else float(shape[-1])
-        return tuple([gradients[i] * factor for i in target_input_indexes])
+@primitive(rule=_adjoint, name='FFT', several_outputs=True)
+def transformed(xp: Any, real: Any, imag: Any, *, inverse: bool) -> tuple[Any, Any]:
+    """The transform along the last axis, or its inverse."""
+    z = xp.empty(real.shape, 'F' if real.dtype.itemsize <= 4 else 'D')
+    z.real, z.imag = real, imag
+    y = xp.fft.ifft(z) if inverse else xp.fft.fft(z)
+    return y.real.astype(real.dtype), y.imag.astype(real.dtype)
 
 
 def fft(x: Any) -> tuple[Variable, Variable]:
@@ -50,8 +35,8 @@ def fft(x: Any) -> tuple[Variable, Variable]:
         ``(real, imag)``, Variables of the same shape and dtype.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are 0-dimensional or no floats.
-        ValueError: ``x`` is no pair, or has no elements along the axis.
+        InvalidType: shapes or dtypes differ, or are 0-dimensional or not floats.
+        ValueError: ``x`` is not a pair, or has no elements along the axis.
 
     >>> import numpy as np, minichainer.functions as F
     >>> real, imag = F.fft((np.array([1., 1.]), np.array([0., 0.])))
@@ -71,8 +56,8 @@ def ifft(x: Any) -> tuple[Variable, Variable]:
         ``(real, imag)``, Variables of the same shape and dtype.
 
     Raises:
-        InvalidType: shapes or dtypes differ, or are 0-dimensional or no floats.
-        ValueError: ``x`` is no pair, or has no elements along the axis.
+        InvalidType: shapes or dtypes differ, or are 0-dimensional or not floats.
+        ValueError: ``x`` is not a pair, or has no elements along the axis.
 
     >>> import numpy as np, minichainer.functions as F
     >>> real, imag = F.ifft((np.array([2., 0.]), np.array([0., 0.])))
@@ -83,17 +68,18 @@ def ifft(x: Any) -> tuple[Variable, Variable]:
 
 
 def _transformed(x: Any, inverse: bool) -> tuple[Variable, Variable]:
+    arguments = Arguments('FFT', 'ifft' if inverse else 'fft')
     if not isinstance(x, (tuple, list)) or len(x) != 2:
-        came = f'{len(x)} of them' if isinstance(x, (tuple, list)) else type(x).__name__
-        raise ValueError(f'{"ifft" if inverse else "fft"}: a pair (real, imag) is expected, came {came}')
+        got = f'{len(x)} of them' if isinstance(x, (tuple, list)) else type(x).__name__
+        raise ValueError(f'{arguments.name}: a pair (real, imag) is expected, got {got}')
     real, imag = map(as_variable, x)
-    where = 'Invalid operation is performed in: FFT (Forward)'
     if real.dtype.kind != 'f' or real.dtype != imag.dtype:
-        raise invalid('real and imag of one float dtype', f'{real.dtype} and {imag.dtype}', where)
+        raise arguments.misfit('real and imag of one float dtype', f'{real.dtype} and {imag.dtype}')
     if real.ndim == 0 or real.shape != imag.shape:
-        raise invalid('real and imag of one shape, with an axis', f'{real.shape} and {imag.shape}', where)
+        raise arguments.misfit('real and imag of one shape, with an axis', f'{real.shape} and {imag.shape}')
     if not real.shape[-1]:
-        name = 'ifft' if inverse else 'fft'
-        raise ValueError(f'{name}: at least one element along the last axis expected, came shape {real.shape}')
-    found = FFT(inverse).apply((real, imag))
-    return found[0], found[1]
+        raise ValueError(
+            f'{arguments.name}: at least one element along the last axis expected, got shape {real.shape}'
+        )
+    real, imag = transformed(real, imag, inverse=inverse)
+    return real, imag

@@ -7,15 +7,12 @@ from typing import Any
 import numpy
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.functions.array.shape import broadcast_to
-from minichainer.functions.math._scipy import special
 from minichainer.kernels import gamma as kernels
+from minichainer.kernels._scipy import special
 from minichainer.variable import Variable, as_array, as_variable
-
-#: The order of the trigamma function.
-_ONE = 1
 
 
 @elementwise(lambda m, gy, x: gy * m.digamma(x), name='LGamma', label='lgamma')
@@ -35,7 +32,7 @@ def lgamma(xp: Any, x: Any) -> Any:
     return special(xp).gammaln(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.polygamma_of(x, _ONE), name='DiGamma', label='digamma')
+@elementwise(lambda m, gy, x: gy * m.polygamma_of(x, 1), name='DiGamma', label='digamma')
 def digamma(xp: Any, x: Any) -> Any:
     r"""Elementwise digamma function, :math:`y = \Gamma'(x) / \Gamma(x)`.
 
@@ -54,9 +51,7 @@ def digamma(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x, n: gy * m.polygamma_of(x, n + 1), name='PolyGamma', label='polygamma')
 def polygamma_of(xp: Any, x: Any, n: Any) -> Any:
-    if (n is _ONE or numpy.ndim(n) and (n == 1).all()) and kernels.takes(xp, x):
-        return kernels.trigamma(x)
-    return special(xp).polygamma(n, x.astype('f') if x.dtype.char == 'e' else x)
+    return kernels.polygamma(xp, n, x)
 
 
 def polygamma(n: Any, x: Any) -> Variable:
@@ -79,7 +74,7 @@ def polygamma(n: Any, x: Any) -> Variable:
     x = as_variable(x)
     n = get_array_module(x.array).asarray(as_array(n))
     if n.dtype.kind not in 'iu':
-        raise invalid('n.dtype of kind int', f'{n.dtype}', _where('polygamma'))
+        raise Arguments('polygamma').misfit('n.dtype of kind int', f'{n.dtype}')
     return polygamma_of(_broadcast(x, n, 'polygamma'), n)
 
 
@@ -107,10 +102,9 @@ def zeta(x: Any, q: Any) -> Variable:
     array([1.6449, 0.6449])
     """
     if isinstance(x, Variable):
-        raise TypeError('zeta: x has no gradient and must be no Variable; pass an array, for example x.array')
+        raise TypeError('zeta: x has no gradient and must not be a Variable; pass an array, for example x.array')
     q = as_variable(q)
-    if q.dtype.kind != 'f':
-        raise zeta_of.node_class.spec.wrong_kind(q.dtype, ())
+    Arguments('zeta').floats(q, name='q')
     x = get_array_module(q.array).asarray(x, q.dtype)
     return zeta_of(_broadcast(q, x, 'zeta'), x)
 
@@ -120,8 +114,4 @@ def _broadcast(x: Variable, constant: Any, name: str) -> Variable:
         return broadcast_to(x, numpy.broadcast_shapes(x.shape, constant.shape))
     except ValueError:
         expected = 'shapes that can be broadcast together'
-        raise invalid(expected, f'{constant.shape} and {x.shape}', _where(name)) from None
-
-
-def _where(name: str) -> str:
-    return f'Invalid operation is performed in: {name} (Forward)'
+        raise Arguments(name).misfit(expected, f'{constant.shape} and {x.shape}') from None

@@ -7,12 +7,16 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
 from minichainer.functions.array.shape import expand_dims, reshape
+from minichainer.functions.math.solving import checked_matrices, checked_square
 from minichainer.kernels import cofactors as cofactor_kernels
-from minichainer.kernels import triangular as kernels
-from minichainer.variable import Variable, as_variable
+from minichainer.kernels import linalg, triangular
+from minichainer.variable import Variable
+
+_inv, _batch_inv = Arguments('Inv', 'inv'), Arguments('BatchInv', 'batch_inv')
+_det = Arguments('det')
 
 
 def _half_triangle(xp: Any, x: Any) -> Any:
@@ -24,14 +28,9 @@ def _half_triangle(xp: Any, x: Any) -> Any:
 ops.register_constant('half_triangle', _half_triangle)
 
 
-def in_float32(x: Any) -> Any:
-    """The array, in float32 if it is of float16, which LAPACK does not have."""
-    return x.astype('f') if x.dtype.char == 'e' else x
-
-
 def _inverted(xp: Any, a: Any) -> Any:
     try:
-        return xp.linalg.inv(in_float32(a)).astype(a.dtype, copy=False)
+        return linalg.inverse(xp, a)
     except numpy.linalg.LinAlgError:
         raise ValueError(f'inv: Input has singular matrices. An inverse of {a.shape} was asked for') from None
 
@@ -40,25 +39,36 @@ def _inverse_rule(m: Any, gy: Any, y: Any) -> Any:
     return -m.matrix_product(m.matrix_product(y, gy, True, False), y, False, True)
 
 
-@linear(_inverse_rule, name='Inv', kinds='f')
+@primitive(rule=(_inverse_rule,), name='Inv', kinds='f')
 def inverse(xp: Any, a: Any) -> Any:
     return _inverted(xp, a)
 
 
-@linear(_inverse_rule, name='BatchInv', kinds='f')
+@primitive(rule=(_inverse_rule,), name='BatchInv', kinds='f')
 def inverses(xp: Any, a: Any) -> Any:
     return _inverted(xp, a)
 
 
 def _third_derivative(m: Any, gy: Any, a: Any, step: Any) -> Any:
     """Of the determinant, in the directions of the step and of ``gy``; the only one that needs the inverse."""
-    inverse = m.inverse(a)
-    x, y = (m.matrix_product(inverse, direction, False, False) for direction in (step, gy))
+    inverted = m.inverse(a)
+    x, y = (m.matrix_product(inverted, direction, False, False) for direction in (step, gy))
     trace_x, trace_y = _trace(m, x), _trace(m, y)
     xy = m.matrix_product(x, y, False, False)
     inner = xy + m.matrix_product(y, x, False, False) - trace_x * y - trace_y * x
-    total = m.matrix_product(inner, inverse, False, False) + (trace_x * trace_y - _trace(m, xy)) * inverse
-    return m.matrix_transpose(m.expand_matrix(m.determinants(a)) * total)
+    total = m.matrix_product(inner, inverted, False, False) + (trace_x * trace_y - _trace(m, xy)) * inverted
+    return m.matrix_transpose(_expanded(m, m.determinants(a)) * total)
+
+
+def _expanded(m: Any, x: Any) -> Any:
+    return m.reshape(x, (*x.shape, 1, 1))
+
+
+def _swapped(ndim: int) -> tuple[int, ...]:
+    return (*range(ndim - 2), ndim - 1, ndim - 2)
+
+
+ops.register('matrix_transpose', lambda x: ops.transpose(x, _swapped(x.ndim)), lambda xp, x: x.swapaxes(-1, -2))
 
 
 def _trace(m: Any, x: Any) -> Any:
@@ -72,46 +82,30 @@ def _identity(xp: Any, x: Any) -> Any:
 ops.register_constant('identity', _identity)
 
 
-@bilinear(
-    _third_derivative, lambda m, gy, a: m.change_of_cofactors(a, gy), name='BatchDetGradGrad', label='det'
-)  # fmt: skip
+@primitive(
+    rule=(_third_derivative, lambda m, gy, a: m.change_of_cofactors(a, gy)),
+    kinds='f',
+    name='BatchDetGradGrad',
+    label='det',
+)
 def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
-    return cofactor_kernels.change_of_cofactors(xp, in_float32(a), in_float32(step)).astype(a.dtype, copy=False)
+    return cofactor_kernels.change_of_cofactors(xp, a, step)
 
 
-@bilinear(lambda m, gy, a: m.change_of_cofactors(a, gy), None, name='BatchDetGrad', label='det')
+@primitive(rule=(lambda m, gy, a: m.change_of_cofactors(a, gy), None), kinds='f', name='BatchDetGrad', label='det')
 def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
-    """The determinant times the transposed inverse, and what its limit is where there is no inverse."""
-    wide = in_float32(a)
-    try:
-        y = determinant[..., None, None] * xp.linalg.inv(wide).swapaxes(-1, -2)
-    except numpy.linalg.LinAlgError:
-        y = None
-    if y is None or not xp.isfinite(y).all() and xp.isfinite(wide).all():
-        y = cofactor_kernels.cofactors(xp, wide)
-    return y.astype(a.dtype, copy=False)
+    return cofactor_kernels.cofactors(xp, a, determinant)
 
 
-@linear(
-    lambda m, gy, a, y: m.expand_matrix(gy) * m.cofactors(a, y), name='BatchDet', label='det', kinds='f'
-)  # fmt: skip
+@primitive(rule=(lambda m, gy, a, y: _expanded(m, gy) * m.cofactors(a, y),), name='BatchDet', label='det', kinds='f')
 def determinants(xp: Any, a: Any) -> Any:
-    return xp.linalg.det(in_float32(a)).astype(a.dtype, copy=False)
+    return linalg.determinant(xp, a)
 
 
-ops.register('expand_matrix', lambda x: reshape(x, (*x.shape, 1, 1)), lambda xp, x: x[..., None, None])
-ops.register('matrix_transpose', lambda x: ops.transpose(x, _swapped(x.ndim)), lambda xp, x: x.swapaxes(-1, -2))
-
-
-def _swapped(ndim: int) -> tuple[int, ...]:
-    return (*range(ndim - 2), ndim - 1, ndim - 2)
-
-
-def _lower_inverse_of_array(xp: Any, a: Any) -> Any:
-    return kernels.lower_inverse(a) if xp is numpy and a.dtype.char in 'fd' else _inverted(xp, a)
-
-
-ops.register('lower_inverse', inverse, _lower_inverse_of_array)
+@primitive(rule=(_inverse_rule,), name='LowerInverse', kinds='f')
+def lower_inverse(xp: Any, a: Any) -> Any:
+    """The inverse of a lower triangular matrix."""
+    return triangular.lower_inverse(xp, a)
 
 
 def _cholesky_rule(m: Any, gy: Any, y: Any) -> Any:
@@ -122,10 +116,10 @@ def _cholesky_rule(m: Any, gy: Any, y: Any) -> Any:
     return (gx + m.matrix_transpose(gx)) * 0.5
 
 
-@linear(_cholesky_rule, name='Cholesky', label='cholesky', kinds='f')
+@primitive(rule=(_cholesky_rule,), name='Cholesky', label='cholesky', kinds='f')
 def cholesky_factor(xp: Any, a: Any) -> Any:
     try:
-        return xp.linalg.cholesky(in_float32(a)).astype(a.dtype, copy=False)
+        return linalg.cholesky(xp, a)
     except numpy.linalg.LinAlgError as error:
         raise numpy.linalg.LinAlgError(f'cholesky: {error}; a has shape {a.shape}') from None
 
@@ -142,7 +136,7 @@ def cholesky(a: Any) -> Variable:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``a`` is no float array of two axes.
+        InvalidType: ``a`` is not a float array of two axes.
         numpy.linalg.LinAlgError: ``a`` is not square, or not positive definite.
 
     >>> import numpy as np, minichainer.functions as F
@@ -150,10 +144,7 @@ def cholesky(a: Any) -> Variable:
     variable([[2., 0.],
               [1., 2.]])
     """
-    a = as_variable(a)
-    if a.ndim != 2:
-        raise invalid('a.ndim == 2', f'{a.ndim}, shape {a.shape}', _where('cholesky'))
-    return cholesky_factor(a)
+    return cholesky_factor(checked_matrices(Arguments('cholesky'), a, 2))
 
 
 def inv(a: Any) -> Variable:
@@ -166,7 +157,7 @@ def inv(a: Any) -> Variable:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
         ValueError: the matrix is singular.
 
     >>> import numpy as np, minichainer.functions as F
@@ -174,7 +165,7 @@ def inv(a: Any) -> Variable:
     variable([[0.5 , 0.  ],
               [0.  , 0.25]])
     """
-    return inverse(_square(a, 2, 'Inv'))
+    return inverse(checked_square(_inv, a, 2))
 
 
 def batch_inv(a: Any) -> Variable:
@@ -187,7 +178,7 @@ def batch_inv(a: Any) -> Variable:
         Variable of the same shape and dtype.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
         ValueError: a matrix is singular.
 
     >>> import numpy as np, minichainer.functions as F
@@ -196,7 +187,7 @@ def batch_inv(a: Any) -> Variable:
     <BLANKLINE>
               [[0.25]]])
     """
-    return inverses(_square(a, 3, 'BatchInv'))
+    return inverses(checked_square(_batch_inv, a, 3))
 
 
 def det(a: Any) -> Variable:
@@ -210,13 +201,13 @@ def det(a: Any) -> Variable:
         ValueError there.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.det(np.array([[2., 1.], [0., 4.]]))
     variable(8.)
     """
-    return reshape(determinants(expand_dims(_square(a, 2, 'det'), 0)), ())
+    return reshape(determinants(expand_dims(checked_square(_det, a, 2), 0)), ())
 
 
 def batch_det(a: Any) -> Variable:
@@ -229,25 +220,10 @@ def batch_det(a: Any) -> Variable:
         Variable of shape :math:`(B,)`; see :func:`det` for singular matrices.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.batch_det(np.array([[[2.]], [[4.]]]))
     variable([2., 4.])
     """
-    return determinants(_square(a, 3, 'det'))
-
-
-def _square(a: Any, ndim: int, name: str) -> Variable:
-    a = as_variable(a)
-    if a.dtype.kind != 'f':
-        raise invalid('a.dtype of kind float', f'{a.dtype}', _where(name))
-    if a.ndim != ndim:
-        raise invalid(f'a.ndim == {ndim}', f'{a.ndim}, shape {a.shape}', _where(name))
-    if a.shape[-1] != a.shape[-2]:
-        raise invalid('a.shape[-1] == a.shape[-2]', f'{a.shape[-1]} != {a.shape[-2]}, shape {a.shape}', _where(name))
-    return a
-
-
-def _where(name: str) -> str:
-    return f'Invalid operation is performed in: {name} (Forward)'
+    return determinants(checked_square(_det, a, 3))

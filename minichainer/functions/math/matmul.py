@@ -7,12 +7,13 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
-from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
+
+_matmul, _batch_matmul = Arguments('MatMul', 'matmul'), Arguments('BatchMatMul', 'batch_matmul')
 
 
 def _a_gradient(m: Any, gy: Any, b: Any, transa: bool, transb: bool) -> Any:
@@ -23,7 +24,7 @@ def _b_gradient(m: Any, gy: Any, a: Any, transa: bool, transb: bool) -> Any:
     return m.matrix_product(gy, a, True, transa) if transb else m.matrix_product(a, gy, not transa, False)
 
 
-@bilinear(_a_gradient, _b_gradient, name='MatMul')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='MatMul')
 def matrix_product(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
     """Products of the matrices in the last two axes, leading axes broadcast."""
     left = a.swapaxes(-1, -2) if transa else a
@@ -59,7 +60,7 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variab
         a, transa = reshape(a, (1, a.size)), False
     if column:
         b, transb = reshape(b, (b.size, 1)), False
-    _check(a, b, transa, transb)
+    _check(_matmul, a, b, transa, transb)
     y = matrix_product(a, b, bool(transa), bool(transb))
     if row or column:
         shape = y.shape[:-2] + (() if row else y.shape[-2:-1]) + (() if column else y.shape[-1:])
@@ -70,32 +71,28 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variab
 def _operands(a: Any, b: Any) -> tuple[Variable, Variable]:
     a, b = as_variable(a), as_variable(b)
     if a.ndim == 0 or b.ndim == 0:
-        raise _misfit('operands with at least one axis', f'shapes {a.shape} and {b.shape}')
+        raise _matmul.misfit('operands with at least one axis', f'shapes {a.shape} and {b.shape}')
     if a.dtype == b.dtype:
         return a, b
     if a.dtype.kind != 'f' or b.dtype.kind != 'f':
-        raise _misfit('float a and b', f'{a.dtype} and {b.dtype}')
+        raise _matmul.misfit('float a and b', f'{a.dtype} and {b.dtype}')
     dtype = numpy.promote_types(a.dtype, b.dtype)
-    return cast(a, dtype), cast(b, dtype)
+    return as_dtype(a, dtype), as_dtype(b, dtype)
 
 
-def _check(a: Variable, b: Variable, transa: bool, transb: bool, name: str = 'MatMul') -> None:
+def _check(arguments: Arguments, a: Variable, b: Variable, transa: bool, transb: bool) -> None:
     inner_a, inner_b = a.shape[-2 if transa else -1], b.shape[-1 if transb else -2]
     if inner_a != inner_b:
-        raise _misfit(
-            'as many columns of a as rows of b', f'{inner_a} != {inner_b} (shapes {a.shape} and {b.shape}, '
-            f'transa={bool(transa)}, transb={bool(transb)})', name,
-        )  # fmt: skip
+        raise arguments.misfit(
+            'as many columns of a as rows of b',
+            f'{inner_a} != {inner_b} (shapes {a.shape} and {b.shape}, transa={bool(transa)}, transb={bool(transb)})',
+        )
     lead_a, lead_b = a.shape[:-2][::-1], b.shape[:-2][::-1]
     if any(m != n and m != 1 and n != 1 for m, n in zip(lead_a, lead_b, strict=False)):
-        raise _misfit('leading axes that broadcast', f'shapes {a.shape} and {b.shape}', name)
+        raise arguments.misfit('leading axes that broadcast', f'shapes {a.shape} and {b.shape}')
 
 
-def _misfit(expected: str, actual: str, name: str = 'MatMul') -> InvalidType:
-    return invalid(expected, actual, f'Invalid operation is performed in: {name} (Forward)')
-
-
-@bilinear(_a_gradient, _b_gradient, name='BatchMatMul')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='BatchMatMul')
 def batch_matrix_product(xp: Any, a: Any, b: Any, transa: bool, transb: bool) -> Any:
     return xp.matmul(a.swapaxes(-1, -2) if transa else a, b.swapaxes(-1, -2) if transb else b)
 
@@ -122,10 +119,9 @@ def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> 
     a, b = as_variable(a), as_variable(b)
     for name, x in (('a', a), ('b', b)):
         if not 2 <= x.ndim <= 3:
-            expected, where = f'2 <= {name}.ndim <= 3', 'Invalid operation is performed in: BatchMatMul (Forward)'
-            raise invalid(expected, f'{x.ndim}, shape {x.shape}', where)
+            raise _batch_matmul.misfit(f'2 <= {name}.ndim <= 3', f'{x.ndim}, shape {x.shape}')
     a, b = (reshape(x, (*x.shape, 1)) if x.ndim == 2 else x for x in (a, b))
-    _check(a, b, transa, transb, 'BatchMatMul')
+    _check(_batch_matmul, a, b, transa, transb)
     return batch_matrix_product(a, b, bool(transa), bool(transb))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._checks import check_number
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.variable import Variable
+
+_clip = Arguments('Clip', 'clip')
 
 
 def _greater_equal(xp: Any, x: Any, y: Any) -> Any:
@@ -23,9 +25,10 @@ for _name, _body in (('greater_equal', _greater_equal), ('less', _less)):
 
 
 @elementwise(
-    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x1, x2)), lambda m, gy, x1, x2: m.masked(gy, m.less(x1, x2)),
-    on_numpy='maximum'
-)  # fmt: skip
+    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x1, x2)),
+    lambda m, gy, x1, x2: m.masked(gy, m.less(x1, x2)),
+    on_numpy='maximum',
+)
 def maximum(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise maximum of two arrays, with broadcasting; the first gets the gradient where they are equal.
 
@@ -47,9 +50,10 @@ def maximum(xp: Any, x1: Any, x2: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x2, x1)), lambda m, gy, x1, x2: m.masked(gy, m.less(x2, x1)),
-    on_numpy='minimum'
-)  # fmt: skip
+    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x2, x1)),
+    lambda m, gy, x1, x2: m.masked(gy, m.less(x2, x1)),
+    on_numpy='minimum',
+)
 def minimum(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise minimum of two arrays, with broadcasting; the first gets the gradient where they are equal.
 
@@ -88,7 +92,7 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
 
     Raises:
         ValueError: ``x_min`` is not less than ``x_max``, or both are None.
-        TypeError: one of them is no number.
+        TypeError: one of them is not a number.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.clip(np.array([-2., 0.5, 9.]), -1., 1.)
@@ -96,11 +100,11 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
     """
     for name, value in (('x_min', x_min), ('x_max', x_max)):
         if value is not None:
-            check_number(value, 'clip', name)
+            _clip.number(value, name)
     if x_min is None and x_max is None:
         raise ValueError('clip: at least one of x_min and x_max must be given')
     low = -float('inf') if x_min is None else x_min
     high = float('inf') if x_max is None else x_max
     if not low < high:
-        raise ValueError(f'clip: x_min < x_max expected, came x_min={x_min}, x_max={x_max}')
+        raise ValueError(f'clip: x_min < x_max expected, got x_min={x_min}, x_max={x_max}')
     return clip_between(x, low, high)

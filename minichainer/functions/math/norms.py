@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.functions._checks import check_flag, check_number, invalid
-from minichainer.functions._define import linear
-from minichainer.functions._reduce import kept_shape, normalize_axis
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
+from minichainer.functions._reduce import kept_shape
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.order import moveaxis
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.decompositions import svd
-from minichainer.functions.math.linear_algebra import in_float32
 from minichainer.functions.math.reductions import max as max_
 from minichainer.functions.math.reductions import min as min_
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.kernels import reductions as kernels
 from minichainer.variable import Variable, as_variable
 
+_arguments = Arguments('norm')
 _INF = float('inf')
 
 
@@ -36,13 +37,10 @@ def _power_rule(m: Any, gy: Any, x: Any, y: Any, order: Any, axis: Any) -> Any:
     return gy * ratio ** (order - 1) * m.sign(x)
 
 
-@linear(_power_rule, name='Norm', label='norm', kinds='f')
+@primitive(rule=(_power_rule,), name='Norm', label='norm', kinds='f')
 def power_norm(xp: Any, x: Any, order: float = 2, axis: Any = None, keepdims: bool = False) -> Any:
     """The p-norm over axes, p finite and not 0."""
-    wide = in_float32(x)
-    powers = wide * wide if order == 2 else xp.abs(wide) ** order
-    total = powers.sum(axis=axis, keepdims=keepdims)
-    return xp.asarray(xp.sqrt(total) if order == 2 else total ** (1 / order), x.dtype)
+    return kernels.norm(xp, x, order, axis, keepdims)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
@@ -64,7 +62,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
         Variable.
 
     Raises:
-        InvalidType: ``x`` is no float array, or an axis is out of range.
+        InvalidType: ``x`` is not a float array, or an axis is out of range.
         TypeError: ``axis`` is neither None, int nor tuple of ints.
         ValueError: the order is not known, or vectors and matrices need one or two axes.
 
@@ -75,10 +73,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     variable([7., 1.])
     """
     x = as_variable(x)
-    if x.dtype.kind != 'f':
-        raise invalid('x.dtype of kind float', f'{x.dtype}', 'Invalid operation is performed in: norm (Forward)')
-    axes = normalize_axis(axis, x.ndim, 'norm')
-    check_flag(keepdims, 'norm', 'keepdims')
+    _arguments.floats(x)
+    axes = _arguments.axes(axis, x.shape)
+    _arguments.flag(keepdims, 'keepdims')
     if axes is None and ord is None:
         return power_norm(x, 2, None, keepdims)
     axes = tuple(range(x.ndim)) if axes is None else axes
@@ -86,13 +83,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
         return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(x, 'fro' if ord is None else ord, axes, keepdims)
-    raise ValueError(f'norm: one axis for vectors or two for matrices expected, came {axes} (x has shape {x.shape})')
+    raise ValueError(f'norm: one axis for vectors or two for matrices expected, got {axes} (x has shape {x.shape})')
 
 
 def _vector_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool) -> Variable:
     if isinstance(order, str):
-        raise ValueError(f'norm: the order of vectors must be a number, came {order!r}')
-    check_number(order, 'norm', 'ord')
+        raise ValueError(f'norm: the order of vectors must be a number, got {order!r}')
+    _arguments.number(order, 'ord')
     if order == _INF:
         return max_(absolute(x), axes, keepdims)
     if order == -_INF:
@@ -105,7 +102,7 @@ def _vector_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool)
 
 def _matrix_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool) -> Variable:
     if not isinstance(order, str):
-        check_number(order, 'norm', 'ord')
+        _arguments.number(order, 'ord')
     if order == 'fro':
         return power_norm(x, 2, axes, keepdims)
     matrices = moveaxis(x, axes, (-2, -1))
@@ -117,6 +114,6 @@ def _matrix_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool)
         y = sum_(values, -1) if order == 'nuc' else values[..., 0 if order > 0 else -1]
     else:
         raise ValueError(
-            f"norm: the order of matrices must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, came {order!r}"
+            f"norm: the order of matrices must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {order!r}"
         )
     return reshape(y, kept_shape(x.shape, axes)) if keepdims else y

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer import ops
-from minichainer.functions._checks import check_flag, invalid
-from minichainer.functions._define import linear
-from minichainer.functions._reduce import kept_shape, normalize_axis, reduction
-from minichainer.kernels.reductions import reduced
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map
+from minichainer.functions._reduce import kept_shape, reduction
+from minichainer.kernels import reductions as kernels
+from minichainer.kernels.precision import accumulator
 from minichainer.variable import Variable, as_variable
+
+_sum_arguments, _average = Arguments('Sum', 'sum'), Arguments('Mean', 'average')
 
 
 def _equal(xp: Any, x: Any, y: Any) -> Any:
@@ -23,15 +24,14 @@ ops.register_constant('equal', _equal)
 
 def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum as an array or scalar of x's dtype; float16 is accumulated in float32."""
-    if x.dtype.char == 'e':
-        return x.sum(axis=axis, keepdims=keepdims, dtype='f').astype('e')
-    return x.sum(axis=axis, keepdims=keepdims)
+    return x.sum(axis=axis, keepdims=keepdims, dtype=accumulator(x.dtype)).astype(x.dtype, copy=False)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, axis: m.broadcast_to(m.reshape(gy, kept_shape(x_shape, axis)), x_shape),
-    name='Sum', kinds='f',
-)  # fmt: skip
+    name='Sum',
+    kinds='f',
+)
 def sum_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _sum(xp, x, axis, keepdims)
 
@@ -48,7 +48,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
         Variable.
 
     Raises:
-        InvalidType: ``x`` is no float array, or an axis is out of range.
+        InvalidType: ``x`` is not a float array, or an axis is out of range.
         ValueError: an axis appears twice.
         TypeError: ``axis`` is something else.
 
@@ -58,9 +58,9 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """
     if axis is not None:
         x = as_variable(x)
-        axis = normalize_axis(axis, x.ndim, 'sum')
+        axis = _sum_arguments.axes(axis, x.shape)
     if keepdims is not False and keepdims is not True:
-        check_flag(keepdims, 'sum', 'keepdims')
+        _sum_arguments.flag(keepdims, 'keepdims')
     return sum_over(x, axis, keepdims)
 
 
@@ -80,7 +80,7 @@ def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         Variable.
 
     Raises:
-        InvalidType: ``x`` is no float array, or an axis is out of range.
+        InvalidType: ``x`` is not a float array, or an axis is out of range.
         ValueError: an axis appears twice, or nothing is there to reduce.
         TypeError: ``axis`` is something else.
 
@@ -89,7 +89,7 @@ def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     variable([3., 4.])
     """
     _check_not_empty('max', x, axis)
-    return reduced(numpy.maximum, x, axis, keepdims) if xp is numpy else x.max(axis=axis, keepdims=keepdims)
+    return kernels.maximum(xp, x, axis, keepdims)
 
 
 @reduction(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Min')
@@ -105,7 +105,7 @@ def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         Variable.
 
     Raises:
-        InvalidType: ``x`` is no float array, or an axis is out of range.
+        InvalidType: ``x`` is not a float array, or an axis is out of range.
         ValueError: an axis appears twice, or nothing is there to reduce.
         TypeError: ``axis`` is something else.
 
@@ -114,7 +114,7 @@ def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     variable([1., 2.])
     """
     _check_not_empty('min', x, axis)
-    return reduced(numpy.minimum, x, axis, keepdims) if xp is numpy else x.min(axis=axis, keepdims=keepdims)
+    return kernels.minimum(xp, x, axis, keepdims)
 
 
 def _check_not_empty(op: str, x: Any, axis: Any) -> None:
@@ -134,23 +134,10 @@ def _log_sum_exp_rule(m: Any, gy: Any, x: Any, y: Any) -> Any:
     return gy * m.exp(x - m.masked(y, m.above_minus_infinity(y)))
 
 
-def _log_of_sum(xp: Any, x: Any, top: Any, axis: Any) -> Any:
-    return xp.log(xp.exp(x - top).sum(axis=axis, keepdims=True)) + top
-
-
 @reduction(_log_sum_exp_rule, name='LogSumExp', public='logsumexp')
 def log_sum_exp_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     _check_not_empty('logsumexp', x, axis)
-    wide = x.astype('f') if x.dtype.char == 'e' else x
-    top = wide.max(axis=axis, keepdims=True)
-    if xp.isfinite(top).all():
-        total = _log_of_sum(xp, wide, top, axis)
-    else:
-        with numpy.errstate(divide='ignore'):  # the logarithm of 0 is what is wanted
-            total = _log_of_sum(xp, wide, xp.where(xp.isfinite(top), top, xp.zeros((), wide.dtype)), axis)
-    if not keepdims:
-        total = total.reshape(_without(x.shape, axis))
-    return total.astype(x.dtype, copy=False)
+    return kernels.log_sum_exp(xp, x, axis, keepdims)
 
 
 def logsumexp(x: Any, axis: Any = None) -> Variable:
@@ -166,7 +153,7 @@ def logsumexp(x: Any, axis: Any = None) -> Variable:
         Variable.
 
     Raises:
-        InvalidType: ``x`` is no float array, or an axis is out of range.
+        InvalidType: ``x`` is not a float array, or an axis is out of range.
         ValueError: an axis appears twice.
         TypeError: ``axis`` is something else.
 
@@ -192,7 +179,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
         Variable.
 
     Raises:
-        InvalidType: ``x`` is no float array, an axis is out of range, or the weights' shape does not fit.
+        InvalidType: ``x`` is not a float array, an axis is out of range, or the weights' shape does not fit.
         ValueError: an axis appears twice, or weights for one axis come with several.
 
     >>> import numpy as np, minichainer.functions as F
@@ -200,12 +187,12 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     variable(1.5)
     """
     x = as_variable(x)
-    axis = normalize_axis(axis, x.ndim, 'average')
-    check_flag(keepdims, 'average', 'keepdims')
+    axis = _average.axes(axis, x.shape)
+    _average.flag(keepdims, 'keepdims')
     if weights is None:
         return mean_over(x, axis, keepdims)
     if axis is not None and len(axis) > 1:
-        raise ValueError(f'average: weights need one axis or all of them, came axis {axis}')
+        raise ValueError(f'average: weights need one axis or all of them, got axis {axis}')
     weights = _fitting_weights(as_variable(weights), x, axis)
     total = sum(weights, axis, True)
     averaged = sum(x * weights, axis, True) / total
@@ -222,17 +209,18 @@ def _share(shape: tuple[int, ...], axis: Any) -> float:
 
 def _mean(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean as an array or scalar of x's dtype; the sum of float16 may be beyond float16 where the mean is not."""
-    wide = 'f' if x.dtype.char == 'e' else x.dtype
+    wide = accumulator(x.dtype)
     total = x.sum(axis=axis, keepdims=keepdims, dtype=wide)
     return (total * xp.asarray(_share(x.shape, axis), wide)).astype(x.dtype, copy=False)
 
 
-@linear(
+@linear_map(
     lambda m, gy, x_shape, axis: m.broadcast_to(
         m.reshape(gy * _share(x_shape, axis), kept_shape(x_shape, axis)), x_shape
     ),
-    name='Mean', kinds='f',
-)  # fmt: skip
+    name='Mean',
+    kinds='f',
+)
 def mean_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _mean(xp, x, axis, keepdims)
 
@@ -244,10 +232,8 @@ def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:
         shape = [1] * x.ndim
         shape[axis[0]] = -1
         return ops.broadcast_to(ops.reshape(weights, tuple(shape)), x.shape)
-    raise invalid(
-        f'weights of shape {x.shape}, or one per element of one axis', f'{weights.shape} with axis {axis}',
-        'Invalid operation is performed in: average',
-    )  # fmt: skip
+    expected = f'weights of shape {x.shape}, or one per element of one axis'
+    raise _average.misfit(expected, f'{weights.shape} with axis {axis}')
 
 
 def _without(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:

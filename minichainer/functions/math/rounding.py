@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer import ops
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.kernels import bounds
 from minichainer.variable import Variable, as_array
@@ -18,8 +16,7 @@ def _step(name: str, x: Any) -> Variable:
     """A function whose derivative is 0 or does not exist: its result has no graph. Integers stay what they are."""
     array = as_array(x)
     if array.dtype.kind not in 'fiu':
-        where = f'Invalid operation is performed in: {name} (Forward)'
-        raise invalid('x.dtype of kind float or int', f'{array.dtype}', where)
+        raise Arguments(name).misfit('x.dtype of kind float or int', f'{array.dtype}')
     xp = get_array_module(array)
     return Variable(xp.asarray(getattr(xp, name)(array), array.dtype), requires_grad=False)
 
@@ -91,9 +88,7 @@ def sign(x: Any) -> Variable:
 ops.register_constant('whole_quotient', lambda xp, x, divisor: xp.trunc(x / divisor))
 
 
-@elementwise(
-    lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod', on_numpy=bounds.fmod
-)  # fmt: skip
+@elementwise(lambda m, gy: gy, lambda m, gy, x, divisor: -gy * m.whole_quotient(x, divisor), label='fmod')
 def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     r"""Elementwise remainder with the sign of the dividend, :math:`y = x - d \operatorname{fix}(x / d)`.
 
@@ -105,10 +100,10 @@ def fmod(xp: Any, x: Any, divisor: Any) -> Any:
         Variable; NaN where the divisor is 0.
 
     Raises:
-        InvalidType: dtypes differ or are no floats, or the shapes cannot be broadcast together.
+        InvalidType: dtypes differ or are not floats, or the shapes cannot be broadcast together.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.fmod(np.array([5., -5.]), np.array([3., 3.]))
     variable([ 2., -2.])
     """
-    return bounds.fmod(x, divisor) if xp is numpy else xp.fmod(x, divisor)
+    return bounds.fmod(xp, x, divisor)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import check_int, invalid
-from minichainer.functions._define import elementwise, linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import broadcast_to, reshape
+from minichainer.kernels import blending, reductions
 from minichainer.variable import Variable, as_variable
 
 
@@ -58,13 +59,11 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
 
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
     y = as_variable(y)
-    check_int(axis, name, 'axis')
+    arguments = Arguments(name)
+    axis = arguments.integer(axis, 'axis')
     if y.ndim and (axis < 0 or x.shape[axis : axis + y.ndim] != y.shape):
-        raise invalid(
-            f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0',
-            f'shapes {x.shape} and {y.shape}, axis = {axis}',
-            f'Invalid operation is performed in: {name} (Forward)',
-        )  # fmt: skip
+        expected = f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0'
+        raise arguments.misfit(expected, f'shapes {x.shape} and {y.shape}, axis = {axis}')
     after = x.ndim - axis - y.ndim if y.ndim else 0
     return broadcast_to(reshape(y, (*y.shape, *[1] * after)), x.shape)
 
@@ -74,17 +73,17 @@ def _of_one_shape(name: str, **xs: Variable) -> None:
     shapes = {key: x.shape for key, x in xs.items()}
     if len(set(shapes.values())) > 1:
         actual = ', '.join(f'{key}.shape = {shape}' for key, shape in shapes.items())
-        raise invalid('arrays of one shape', actual, f'Invalid operation is performed in: {name} (Forward)')
+        raise Arguments(name).misfit('arrays of one shape', actual)
 
 
 @elementwise(
-    lambda m, gy, x0, x1: gy * (x0 - x1), lambda m, gy, p: gy * p, lambda m, gy, p: gy - gy * p,
+    lambda m, gy, x0, x1: gy * (x0 - x1),
+    lambda m, gy, p: gy * p,
+    lambda m, gy, p: gy - gy * p,
     name='LinearInterpolate',
-)  # fmt: skip
+)
 def interpolate(xp: Any, p: Any, x0: Any, x1: Any) -> Any:
-    if p.dtype.char == 'e':
-        p, x0, x1 = (x.astype('f') for x in (p, x0, x1))
-    return p * x0 + (1 - p) * x1
+    return blending.blended(xp, p, x0, x1)
 
 
 def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
@@ -112,7 +111,7 @@ def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
 
 @elementwise(
     lambda m, gy, x1, x2: gy * (2 * (x1 - x2)), lambda m, gy, x1, x2: gy * (2 * (x2 - x1)), name='SquaredError'
-)  # fmt: skip
+)
 def square_of_difference(xp: Any, x1: Any, x2: Any) -> Any:
     return xp.square(x1 - x2)
 
@@ -139,12 +138,13 @@ def squared_difference(x1: Any, x2: Any) -> Variable:
     return square_of_difference(x1, x2)
 
 
-@linear(
-    lambda m, gy, x: m.reshape(gy, (*gy.shape, *[1] * (x.ndim - 1))) * (x + x), name='BatchL2NormSquared', kinds='f'
-)  # fmt: skip
+@primitive(
+    rule=(lambda m, gy, x: m.reshape(gy, (*gy.shape, *[1] * (x.ndim - 1))) * (x + x),),
+    name='BatchL2NormSquared',
+    kinds='f',
+)
 def sums_of_squares(xp: Any, x: Any) -> Any:
-    wide = x.astype('f') if x.dtype.char == 'e' else x
-    return xp.square(wide).sum(axis=tuple(range(1, x.ndim))).astype(x.dtype, copy=False)
+    return reductions.sum_of_squares(xp, x, tuple(range(1, x.ndim)))
 
 
 def batch_l2_norm_squared(x: Any) -> Variable:
@@ -157,7 +157,7 @@ def batch_l2_norm_squared(x: Any) -> Variable:
         Variable :math:`(B,)`.
 
     Raises:
-        InvalidType: ``x`` is no float array, or has fewer axes.
+        InvalidType: ``x`` is not a float array, or has fewer axes.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.batch_l2_norm_squared(np.array([[3., 4.], [1., 0.]]))
@@ -165,8 +165,5 @@ def batch_l2_norm_squared(x: Any) -> Variable:
     """
     x = as_variable(x)
     if x.ndim < 2:
-        raise invalid(
-            'x.ndim >= 2', f'{x.ndim}, shape {x.shape}',
-            'Invalid operation is performed in: BatchL2NormSquared (Forward)',
-        )  # fmt: skip
+        raise Arguments('BatchL2NormSquared').misfit('x.ndim >= 2', f'{x.ndim}, shape {x.shape}')
     return sums_of_squares(x)

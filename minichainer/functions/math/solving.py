@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear, linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import reshape
-from minichainer.functions.math.linear_algebra import in_float32
-from minichainer.utils.type_check import InvalidType
+from minichainer.kernels import linalg
 from minichainer.variable import Variable, as_variable
+
+_solve, _slogdet = Arguments('solve'), Arguments('slogdet')
 
 
 def _a_rule(m: Any, gy: Any, a: Any, y: Any, transposed: bool) -> Any:
@@ -20,17 +21,18 @@ def _a_rule(m: Any, gy: Any, a: Any, y: Any, transposed: bool) -> Any:
     return -(m.matrix_product(y, gb, False, True) if transposed else m.matrix_product(gb, y, False, True))
 
 
-@bilinear(_a_rule, lambda m, gy, a, transposed: m.solution(a, gy, not transposed), name='Solve', label='solve')
+@primitive(
+    rule=(_a_rule, lambda m, gy, a, transposed: m.solution(a, gy, not transposed)),
+    kinds='f',
+    name='Solve',
+    label='solve',
+)
 def solution(xp: Any, a: Any, b: Any, transposed: bool = False) -> Any:
     """The X of AX = B, or of the transposed A; B are matrices."""
-    left, right = in_float32(a.swapaxes(-1, -2) if transposed else a), in_float32(b)
-    ndim = max(a.ndim, b.ndim)  # before NumPy 2, matrices with fewer axes than a were taken as vectors
-    left, right = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (left, right))
     try:
-        y = xp.linalg.solve(left, right)
+        return linalg.solve(xp, a.swapaxes(-1, -2) if transposed else a, b)
     except numpy.linalg.LinAlgError:
         raise ValueError(f'solve: singular matrix among a, of shape {a.shape}') from None
-    return y.astype(b.dtype, copy=False)
 
 
 def solve(a: Any, b: Any) -> Variable:
@@ -51,13 +53,13 @@ def solve(a: Any, b: Any) -> Variable:
     >>> F.solve(np.array([[2., 0.], [0., 4.]]), np.array([2., 2.]))
     variable([1. , 0.5])
     """
-    a, b = check_square('solve', a), as_variable(b)
+    a, b = checked_square(_solve, a), as_variable(b)
     if b.ndim == 1 and len(b) == a.shape[-1]:
         y = solution(a, reshape(b, (len(b), 1)), False)
         return reshape(y, y.shape[:-1])
     if b.ndim < 2 or b.shape[-2] != a.shape[-1] or not _broadcast(a.shape[:-2], b.shape[:-2]):
         expected = f'b of shape ({a.shape[-1]},) or (..., {a.shape[-1]}, k), leading axes that broadcast'
-        raise _misfit('solve', expected, f'a of shape {a.shape} and b of shape {b.shape}')
+        raise _solve.misfit(expected, f'a of shape {a.shape} and b of shape {b.shape}')
     return solution(a, b, False)
 
 
@@ -66,39 +68,30 @@ def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
     return all(m == n or 1 in (m, n) for m, n in pairs)
 
 
-def check_square(op: str, a: Any) -> Variable:
-    """Square matrices as a Variable; raises InvalidType for anything else."""
-    a = check_matrices(op, a)
+def checked_square(arguments: Arguments, a: Any, ndim: int | None = None) -> Variable:
+    """Square matrices as a Variable, with the given number of axes; raises InvalidType for anything else."""
+    a = checked_matrices(arguments, a, ndim)
     if a.shape[-1] != a.shape[-2]:
-        raise _misfit(op, 'a.shape[-1] == a.shape[-2]', f'{a.shape[-1]} != {a.shape[-2]}, shape {a.shape}')
+        raise arguments.misfit('a.shape[-1] == a.shape[-2]', f'{a.shape[-1]} != {a.shape[-2]}, shape {a.shape}')
     return a
 
 
-def check_matrices(op: str, a: Any) -> Variable:
-    """Float matrices as a Variable; raises InvalidType for anything else."""
+def checked_matrices(arguments: Arguments, a: Any, ndim: int | None = None) -> Variable:
+    """Float matrices as a Variable, with the given number of axes; raises InvalidType for anything else."""
     a = as_variable(a)
-    if a.dtype.kind != 'f':
-        raise _misfit(op, 'a.dtype of kind float', f'{a.dtype}')
-    if a.ndim < 2:
-        raise _misfit(op, 'a.ndim >= 2', f'{a.ndim}, shape {a.shape}')
+    arguments.floats(a, name='a')
+    if a.ndim < 2 if ndim is None else a.ndim != ndim:
+        raise arguments.misfit('a.ndim >= 2' if ndim is None else f'a.ndim == {ndim}', f'{a.ndim}, shape {a.shape}')
     return a
 
 
-def _misfit(op: str, expected: str, actual: str) -> InvalidType:
-    return invalid(expected, actual, f'Invalid operation is performed in: {op} (Forward)')
+def _logarithm_rule(m: Any, gy: Any, a: Any) -> Any:
+    return m.reshape(gy, (*gy.shape, 1, 1)) * m.matrix_transpose(m.inverse(a))
 
 
-@linear(
-    lambda m, gy, a: m.expand_matrix(gy) * m.matrix_transpose(m.inverse(a)),
-    name='LogAbsDet', label='slogdet', kinds='f',
-)  # fmt: skip
+@primitive(rule=(_logarithm_rule,), name='LogAbsDet', label='slogdet', kinds='f')
 def log_abs_determinants(xp: Any, a: Any) -> Any:
-    return _sign_and_log(xp, a)[1]
-
-
-def _sign_and_log(xp: Any, a: Any) -> tuple[Any, Any]:
-    sign, log = xp.linalg.slogdet(in_float32(a))
-    return xp.asarray(sign, a.dtype), xp.asarray(log, a.dtype)
+    return linalg.log_determinant(xp, a)[1]
 
 
 def slogdet(a: Any) -> tuple[Variable, Variable]:
@@ -112,15 +105,15 @@ def slogdet(a: Any) -> tuple[Variable, Variable]:
         inverse: a singular matrix is a ValueError there.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
 
     >>> import numpy as np, minichainer.functions as F
     >>> sign, log = F.slogdet(np.array([[0., 1.], [1., 0.]]))
     >>> float(sign.array), float(log.array)
     (-1.0, 0.0)
     """
-    a = check_square('slogdet', a)
-    return Variable(_sign_and_log(a.xp, a.array)[0], requires_grad=False), log_abs_determinants(a)
+    a = checked_square(_slogdet, a)
+    return Variable(linalg.log_determinant(a.xp, a.array)[0], requires_grad=False), log_abs_determinants(a)
 
 
 def logdet(a: Any) -> Variable:
@@ -134,11 +127,11 @@ def logdet(a: Any) -> Variable:
         Backward needs the inverse: a singular matrix is a ValueError there.
 
     Raises:
-        InvalidType: ``a`` is no float array of that shape.
+        InvalidType: ``a`` is not a float array of that shape.
 
     >>> import numpy as np, minichainer.functions as F
     >>> bool(np.isclose(F.logdet(np.eye(500) * 100.).array, 500 * np.log(100.)))
     True
     """
-    sign, log = slogdet(check_square('logdet', a))
+    sign, log = slogdet(checked_square(Arguments('logdet'), a))
     return where(sign.array >= 0, log, float('nan'))

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import invalid
-from minichainer.functions._define import bilinear
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._arguments import Arguments, as_integer
+from minichainer.functions._define import primitive
+from minichainer.functions.array.conversion import as_dtype
+from minichainer.kernels import products
 from minichainer.variable import Variable, as_variable
+
+_arguments = Arguments('TensorDot', 'tensordot')
 
 
 def _free(ndim: int, summed: tuple[int, ...]) -> tuple[int, ...]:
@@ -39,11 +42,9 @@ def _places(count: int, axes: Any, partner_axes: Any, first_free: int) -> tuple[
     return tuple([summed[axis] if axis in summed else next(free) for axis in range(count + len(axes))])
 
 
-@bilinear(_a_gradient, _b_gradient, name='TensorDot')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='TensorDot')
 def tensor_product(xp: Any, a: Any, b: Any, a_axes: Any, b_axes: Any) -> Any:
-    if a.dtype.char == 'e':
-        return xp.tensordot(a.astype('f'), b.astype('f'), axes=(a_axes, b_axes)).astype('e')
-    return xp.tensordot(a, b, axes=(a_axes, b_axes))
+    return products.tensordot(xp, a, b, (a_axes, b_axes))
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
@@ -68,38 +69,37 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
     variable([12., 12.])
     """
     a, b = as_variable(a), as_variable(b)
-    for name, x in (('a', a), ('b', b)):
-        if x.dtype.kind != 'f':
-            where = 'Invalid operation is performed in: TensorDot (Forward)'
-            raise invalid(f'{name}.dtype of kind float', f'{x.dtype}', where)
+    _arguments.floats(a, name='a')
+    _arguments.floats(b, name='b')
     a_axes, b_axes = _pair(a, b, axes)
     dtype = numpy.promote_types(a.dtype, b.dtype)
-    return tensor_product(cast(a, dtype), cast(b, dtype), a_axes, b_axes)
+    return tensor_product(as_dtype(a, dtype), as_dtype(b, dtype), a_axes, b_axes)
 
 
 def _pair(a: Variable, b: Variable, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     shapes = f'shapes {a.shape} and {b.shape}, axes = {axes}'
-    if isinstance(axes, int):
-        if axes > min(a.ndim, b.ndim):
-            raise ValueError(f'tensordot: at least {axes} axes are expected, came {shapes}')
-        count = max(axes, 0)
+    count = as_integer(axes)
+    if count is not None:
+        if count > min(a.ndim, b.ndim):
+            raise ValueError(f'tensordot: at least {count} axes are expected, got {shapes}')
+        count = max(count, 0)
         pair = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     elif not isinstance(axes, (tuple, list)):
-        raise TypeError(f'tensordot: axes must be an int or a pair of sequences of ints, came {axes!r}')
+        raise TypeError(f'tensordot: axes must be an int or a pair of sequences of ints, got {axes!r}')
     elif len(axes) != 2:
-        raise ValueError(f'tensordot: axes must be a pair, came {len(axes)} of them: {axes}')
+        raise ValueError(f'tensordot: axes must be a pair, got {len(axes)} of them: {axes}')
     else:
         pair = _positive(axes[0], a.ndim, shapes), _positive(axes[1], b.ndim, shapes)
     if len(pair[0]) != len(pair[1]):
-        raise ValueError(f'tensordot: as many axes of a as of b are expected, came {shapes}')
+        raise ValueError(f'tensordot: as many axes of a as of b are expected, got {shapes}')
     if any(a.shape[i] != b.shape[j] for i, j in zip(*pair, strict=True)):
-        raise ValueError(f'tensordot: sizes of summed axes must be equal, came {shapes}')
+        raise ValueError(f'tensordot: sizes of summed axes must be equal, got {shapes}')
     return pair
 
 
 def _positive(axes: Any, ndim: int, shapes: str) -> tuple[int, ...]:
-    given = (axes,) if isinstance(axes, int) else tuple(axes)
+    given = (axes,) if as_integer(axes) is not None else tuple(axes)
     positive = tuple([axis + ndim if axis < 0 else axis for axis in given])
     if len(set(positive)) != len(positive) or not all(0 <= axis < ndim for axis in positive):
-        raise ValueError(f'tensordot: different axes of an array of {ndim} are expected, came {given} ({shapes})')
+        raise ValueError(f'tensordot: different axes of an array of {ndim} are expected, got {given} ({shapes})')
     return positive

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer import ops
 from minichainer.functions._define import elementwise
-from minichainer.variable import Variable
-
-#: From how many elements on it pays to look whether plain squares will do; NumPy's hypotenuse is slow.
-_MANY = 1024
+from minichainer.kernels import angles as kernels
 
 
 @elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', on_numpy='sin')
@@ -123,31 +118,23 @@ def _larger(xp: Any, x1: Any, x2: Any) -> Any:
 ops.register_constant('larger', _larger)
 
 
-def _angle_gradient(gy: Variable, x: Variable, other: Variable) -> Variable:
+def _angle_rule(m: Any, gy: Any, x: Any, other: Any) -> Any:
     """The gradient of ``x``. Both are scaled, for their squares may be beyond the dtype; the scale cancels out."""
-    scale = ops.larger(x, other)
+    scale = m.larger(x, other)
     x, other = x / scale, other / scale
     return gy * (other / (x * x + other * other)) / scale
 
 
-def _angle_gradient_of_arrays(xp: Any, gy: Any, x: Any, other: Any) -> Any:
-    if xp is numpy and x.size >= _MANY:
-        with numpy.errstate(over='ignore', under='ignore'):
-            squares = numpy.asarray(x * x + other * other)
-        limits = numpy.finfo(squares.dtype)
-        if limits.tiny / limits.eps <= squares.min() and squares.max() <= limits.max:
-            return gy * other / squares
-    distance = xp.hypot(x, other)
-    return gy * (other / distance / distance)
-
-
-ops.register('angle_gradient', _angle_gradient, _angle_gradient_of_arrays)
-
-
 @elementwise(
-    lambda m, gy, x1, x2: m.angle_gradient(gy, x1, x2), lambda m, gy, x1, x2: m.angle_gradient(-gy, x2, x1),
-    label='arctan2', on_numpy='arctan2',
-)  # fmt: skip
+    lambda m, gy, x1, x2: _angle_rule(m, gy, x1, x2),
+    lambda m, gy, x1, x2: _angle_rule(m, -gy, x2, x1),
+    fast=(
+        lambda xp, gy, x1, x2: kernels.angle_gradient(xp, gy, x1, x2),
+        lambda xp, gy, x1, x2: kernels.angle_gradient(xp, -gy, x2, x1),
+    ),
+    label='arctan2',
+    on_numpy='arctan2',
+)
 def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise angle of the point :math:`(x_2, x_1)`, :math:`y = \arctan(x_1 / x_2)` in the right quadrant.
 
@@ -159,7 +146,7 @@ def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
         Variable, in radians from -pi to pi.
 
     Raises:
-        InvalidType: dtypes differ or are no floats, or the shapes cannot be broadcast together.
+        InvalidType: dtypes differ or are not floats, or the shapes cannot be broadcast together.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.arctan2(np.array([0., 1.]), np.array([1., -1.])).array.round(4)

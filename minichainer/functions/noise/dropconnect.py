@@ -7,15 +7,18 @@ from typing import Any
 import numpy
 
 from minichainer.backend import get_array_module, on_device_of_arguments
-from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import bilinear
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import primitive
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_array, as_variable
+
+_simplified_dropconnect = Arguments('SimplifiedDropconnect', 'simplified_dropconnect')
 
 
 def _in_float32(*arrays: Any) -> list[Any]:
-    return [x.astype('f') if x.dtype.char == 'e' else x for x in arrays]
+    return [in_float32(x) for x in arrays]
 
 
 def _product(xp: Any, x: Any, W: Any, mask: Any) -> Any:
@@ -38,19 +41,19 @@ def _gradient_of_W(m: Any, gy: Any, x: Any, mask: Any) -> Any:
     return m.dropconnect_weights(gy, x, mask)
 
 
-@bilinear(_gradient_of_x, _gradient_of_W, name='SimplifiedDropconnect')
+@primitive(rule=(_gradient_of_x, _gradient_of_W), kinds='f', name='SimplifiedDropconnect')
 def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any) -> Any:
     return _product(xp, x, W, mask).astype(x.dtype, copy=False)
 
 
-@bilinear(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0), name='SimplifiedDropconnect')
+@primitive(rule=(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0)), kinds='f', name='SimplifiedDropconnect')
 def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
     return (_product(xp, x, W, mask) + b).astype(x.dtype, copy=False)
 
 
-@bilinear(
-    lambda m, gy, x, mask: m.dropconnect_rows(x, gy, mask),
-    lambda m, gy, u, mask: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask)),
+@primitive(
+    rule=(lambda m, gy, x, mask: m.dropconnect_rows(x, gy, mask),
+    lambda m, gy, u, mask: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask))), kinds='f',
     name='SimplifiedDropconnectGradW',
 )  # fmt: skip
 def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any) -> Any:
@@ -100,12 +103,12 @@ def simplified_dropconnect(
     >>> F.simplified_dropconnect(np.ones((1, 2)), np.array([[1., 10.]]), mask=np.array([[[True, False]]]))
     variable([[2.]])
     """
-    check_number(ratio, 'simplified_dropconnect', 'ratio')
+    _simplified_dropconnect.number(ratio, 'ratio')
     if not 0.0 <= ratio < 1.0:
-        raise ValueError(f'simplified_dropconnect: ratio must be in the range [0, 1), came {ratio}')
+        raise ValueError(f'simplified_dropconnect: ratio must be in the range [0, 1), got {ratio}')
     x, W = as_variable(x), as_variable(W)
     if x.dtype.kind == W.dtype.kind == 'f':
-        W = cast(W, x.dtype)
+        W = as_dtype(W, x.dtype)
     x = _rows(x, W)
     shape = (len(x), *W.shape) if use_batchwise_mask else W.shape
     ratio = ratio if train else 0
@@ -115,9 +118,9 @@ def simplified_dropconnect(
         return dropconnect_rows(x, W, mask)
     b = as_variable(b)
     if b.dtype.kind == 'f':
-        b = cast(b, x.dtype)
+        b = as_dtype(b, x.dtype)
     if b.shape != W.shape[:1]:
-        raise _misfit(f'b of shape {W.shape[:1]}', f'{b.shape}')
+        raise _simplified_dropconnect.misfit(f'b of shape {W.shape[:1]}', f'{b.shape}')
     return dropconnect_affine(x, W, b, mask)
 
 
@@ -129,7 +132,7 @@ def _rows(x: Variable, W: Variable) -> Variable:
     """x with one axis after the batch's."""
     size = int(numpy.prod(x.shape[1:], dtype=int))
     if x.ndim < 2 or W.ndim != 2 or W.shape[1] != size:
-        raise _misfit(
+        raise _simplified_dropconnect.misfit(
             'x of shape (batch, ...) with N elements in each row and W of shape (M, N)', f'{x.shape} and {W.shape}'
         )
     return x if x.ndim == 2 else reshape(x, (x.shape[0], size))
@@ -138,9 +141,5 @@ def _rows(x: Variable, W: Variable) -> Variable:
 def _fitting(mask: Any, shape: tuple[int, ...]) -> Any:
     mask = as_array(mask)
     if mask.shape != shape:
-        raise _misfit(f'mask of shape {shape}', f'{mask.shape}')
+        raise _simplified_dropconnect.misfit(f'mask of shape {shape}', f'{mask.shape}')
     return mask
-
-
-def _misfit(expected: str, actual: str) -> Exception:
-    return invalid(expected, actual, 'Invalid operation is performed in: SimplifiedDropconnect (Forward)')

@@ -6,13 +6,15 @@ from typing import Any
 
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
-from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import linear
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import as_variable
 
+_dropout = Arguments('Dropout', 'dropout')
 
-@linear(lambda m, gy, mask: m.drop(gy, mask), name='Dropout', kinds='f')
+
+@linear_map(lambda m, gy, mask: m.drop(gy, mask), name='Dropout', kinds='f')
 def drop(xp: Any, x: Any, mask: Any) -> Any:
     return x * mask
 
@@ -46,9 +48,9 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         train='train argument is not supported anymore. Use chainer.using_config',
     )
     if type(ratio) is not float:
-        check_number(ratio, 'dropout', 'ratio')
+        _dropout.number(ratio, 'ratio')
     if not 0.0 <= ratio < 1.0:
-        raise ValueError(f'dropout: ratio must be in the range [0, 1), came {ratio}')
+        raise ValueError(f'dropout: ratio must be in the range [0, 1), got {ratio}')
     x = as_variable(x)
     if not config.train:
         return (x, None) if return_mask else x
@@ -68,7 +70,4 @@ def _draw(xp: Any, x: Any, ratio: float) -> Any:
 
 
 def _misfit(x: Any, mask: Any) -> Exception:
-    return invalid(
-        f'a mask of x: {x.dtype} {x.shape}', f'{mask.dtype} {mask.shape}',
-        'Invalid operation is performed in: Dropout (Forward)',
-    )  # fmt: skip
+    return _dropout.misfit(f'a mask of x: {x.dtype} {x.shape}', f'{mask.dtype} {mask.shape}')

@@ -7,12 +7,15 @@ from typing import Any
 import numpy
 
 from minichainer.backend import get_array_module, on_device_of_arguments
-from minichainer.functions._checks import check_int, check_number, invalid
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.functions.activation.softmax import softmax
 from minichainer.functions.array.shape import reshape
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_variable
+
+_gaussian = Arguments('Gaussian', 'gaussian')
+_gumbel_softmax = Arguments('gumbel_softmax')
 
 
 @elementwise(
@@ -41,7 +44,7 @@ def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     Raises:
         InvalidType: shapes or dtypes differ, or are not float.
         ValueError: ``eps`` cannot be broadcast to that shape.
-        TypeError: ``eps`` is no array.
+        TypeError: ``eps`` is not an array.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.gaussian(np.array([1., 2.]), np.zeros(2), eps=np.array([0.5, -1.]))
@@ -50,10 +53,7 @@ def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     eps, return_eps = parse_kwargs(kwargs, ('eps', None), ('return_eps', False))
     mean, ln_var = as_variable(mean), as_variable(ln_var)
     if mean.shape != ln_var.shape:
-        raise invalid(
-            'mean.shape == ln_var.shape', f'{mean.shape} != {ln_var.shape}',
-            'Invalid operation is performed in: Gaussian (Forward)',
-        )  # fmt: skip
+        raise _gaussian.misfit('mean.shape == ln_var.shape', f'{mean.shape} != {ln_var.shape}')
     xp = get_array_module(mean.array)
     if eps is None:
         eps = _draw_normal(xp, mean.shape, mean.dtype)
@@ -69,13 +69,13 @@ def _draw_normal(xp: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def _check_noise(eps: Any, mean: Variable) -> None:
     if isinstance(eps, Variable) or not hasattr(eps, 'astype'):
-        raise TypeError(f'gaussian: eps must be an array, to which no gradient flows; came {type(eps).__name__}')
+        raise TypeError(f'gaussian: eps must be an array, to which no gradient flows; got {type(eps).__name__}')
     try:
         fits = numpy.broadcast_shapes(eps.shape, mean.shape) == mean.shape
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f'gaussian: eps of shape {mean.shape} expected, came {eps.shape}')
+        raise ValueError(f'gaussian: eps of shape {mean.shape} expected, got {eps.shape}')
 
 
 @on_device_of_arguments
@@ -95,7 +95,7 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
         Variable of the same shape and dtype; it sums up to 1 along ``axis``.
 
     Raises:
-        InvalidType: ``log_pi`` is no float array, or has too few axes.
+        InvalidType: ``log_pi`` is not a float array, or has too few axes.
         ZeroDivisionError: ``tau`` is 0.
 
     >>> import numpy as np, minichainer.functions as F
@@ -103,18 +103,15 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     >>> y.array.sum(axis=1).round(6)
     array([1.])
     """
-    check_number(tau, 'gumbel_softmax', 'tau')
-    check_int(axis, 'gumbel_softmax', 'axis')
+    _gumbel_softmax.number(tau, 'tau')
+    _gumbel_softmax.integer(axis, 'axis')
     if not tau:
         raise ZeroDivisionError('gumbel_softmax: tau must not be 0')
     log_pi = as_variable(log_pi)
     if log_pi.ndim == 0:  # one category
         return reshape(gumbel_softmax(reshape(log_pi, (1, 1)), tau), ())
     if log_pi.dtype.kind != 'f' or not -log_pi.ndim <= axis < log_pi.ndim:
-        raise invalid(
-            f'a float array with axis {axis}', f'{log_pi.dtype} of shape {log_pi.shape}',
-            'Invalid operation is performed in: gumbel_softmax',
-        )  # fmt: skip
+        raise _gumbel_softmax.misfit(f'a float array with axis {axis}', f'{log_pi.dtype} of shape {log_pi.shape}')
     noise = _draw_gumbel(get_array_module(log_pi.array), log_pi.shape, log_pi.dtype)
     return softmax((log_pi + noise) / tau, axis)
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
-from minichainer.functions._checks import check_number
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_variable
+
+_zoneout = Arguments('Zoneout', 'zoneout')
 
 
 @elementwise(lambda m, gy, mask: m.masked(gy, mask), lambda m, gy, mask: m.masked(gy, ~mask), name='Zoneout')
@@ -44,9 +46,9 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     variable([1., 1.])
     """
     parse_kwargs(kwargs, train='train argument is not supported anymore. Use chainer.using_config')
-    check_number(ratio, 'zoneout', 'ratio')
+    _zoneout.number(ratio, 'ratio')
     if not 0.0 <= ratio <= 1.0:
-        raise ValueError(f'zoneout: ratio must be in the range [0, 1], came {ratio}')
+        raise ValueError(f'zoneout: ratio must be in the range [0, 1], got {ratio}')
     x = as_variable(x)
     if not config.train:
         return x

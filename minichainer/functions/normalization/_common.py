@@ -3,100 +3,86 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from minichainer.functions._checks import check_number, invalid
-from minichainer.functions.array.conversion import cast
-from minichainer.functions.array.shape import reshape, sum_to
+from minichainer.functions._arguments import Arguments, as_integer
+from minichainer.functions.array.shape import sum_to
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.functions.util._first_pass import about_to_write
 from minichainer.variable import Variable, as_array
 
 
-def where(label: str) -> str:
-    """The head of an error of the op with that label."""
-    return f'Invalid operation is performed in: {label} (Forward)'
+class NormalizationArguments(Arguments):
+    """The checks that normalizations have in common; arrays are given by name."""
 
+    def float_arrays(self, **xs: Any) -> None:
+        """Raises InvalidType where an argument is not an array of floats."""
+        for name, x in xs.items():
+            self.floats(x, name=name)
 
-def check_float(label: str, **xs: Any) -> None:
-    """Raises InvalidType where an argument is no float array."""
-    for name, x in xs.items():
-        if x.dtype.kind != 'f':
-            remedy = 'convert it first, for example by x.astype(numpy.float32)'
-            raise invalid(f'{name}.dtype of kind float', f'{x.dtype}; {remedy}', where(label))
+    def eps(self, eps: Any) -> None:
+        """Raises TypeError where ``eps`` is not a number, ValueError where it would make a variance negative."""
+        self.number(eps, 'eps')
+        if not eps >= 0:
+            raise ValueError(f'{self.name}: eps is added to a variance\nExpect: eps >= 0\nActual: eps = {eps}')
 
+    def shapes(self, shape: tuple[int, ...], why: str, **params: Any) -> None:
+        """Raises InvalidType where an argument has another shape than ``shape``."""
+        for name, param in params.items():
+            if param.shape != shape:
+                raise self.misfit(f'{name}.shape == {shape}, {why}', f'{name}.shape = {param.shape}')
 
-def check_eps(label: str, eps: float) -> None:
-    """Raises TypeError where ``eps`` is no number, ValueError where it would make a variance negative."""
-    check_number(eps, label, 'eps')
-    if not eps >= 0:
-        raise ValueError(f'{label}: eps is added to a variance\nExpect: eps >= 0\nActual: eps = {eps}')
+    def same_dtype(self, **params: Any) -> None:
+        """Raises InvalidType where arguments differ in dtype."""
+        first, *names = params
+        for name in names:
+            if params[name].dtype != params[first].dtype:
+                raise self.misfit(f'{first}.dtype == {name}.dtype', f'{params[first].dtype} != {params[name].dtype}')
 
+    def statistics_axes(self, x: Any, gamma: Any, axis: Any) -> tuple[int, ...]:
+        """The axes over which batch normalization takes statistics; the shape of ``gamma`` is checked.
 
-def check_shapes(label: str, shape: tuple[int, ...], why: str, **params: Any) -> None:
-    """Raises InvalidType where an argument has another shape than ``shape``."""
-    for name, param in params.items():
-        if param.shape != shape:
-            raise invalid(f'{name}.shape == {shape}, {why}', f'{name}.shape = {param.shape}', where(label))
+        Where ``axis`` is None, the axes of gamma are those after the first.
+        """
+        axes = self.ascending_axes(axis, x.ndim)
+        if axes is None:
+            if x.ndim <= gamma.ndim:
+                actual = f'x.ndim = {x.ndim} (shape {x.shape})'
+                raise self.misfit(f'x.ndim >= gamma.ndim + 1 = {gamma.ndim + 1}', actual)
+            axes = (0, *range(gamma.ndim + 1, x.ndim))
+        key = tuple([size for i, size in enumerate(x.shape) if i not in axes])
+        self.shapes(key, f'what is left of x.shape = {x.shape} without the axes {axes}', gamma=gamma)
+        return axes
 
+    def ascending_axes(self, axis: Any, ndim: int) -> tuple[int, ...] | None:
+        """None, an int or a tuple of ints as None or a tuple of non-negative ints.
 
-def check_one_dtype(label: str, **params: Any) -> None:
-    """Raises InvalidType where arguments differ in dtype."""
-    names = list(params)
-    for name in names[1:]:
-        if params[name].dtype != params[names[0]].dtype:
-            actual = f'{params[names[0]].dtype} != {params[name].dtype}'
-            raise invalid(f'{names[0]}.dtype == {name}.dtype', actual, where(label))
+        Raises:
+            RuntimeError: they are not ints, or not in ascending order.
+            InvalidType: an axis is out of range.
+        """
+        if axis is None:
+            return None
+        given = axis if isinstance(axis, tuple) else (axis,)
+        numbers = [as_integer(a) for a in given]
+        if None in numbers:
+            raise RuntimeError(f'{self.name}: axis must be int, tuple of int or None, got {axis!r}')
+        axes = tuple([self.axis(a, ndim) for a in numbers])
+        if any(a >= b for a, b in zip(axes, axes[1:], strict=False)):
+            raise RuntimeError(f'{self.name}: numbers in axis must be sorted in ascending order, got {axis}')
+        return axes
 
-
-def checked_axis(label: str, axis: Any, ndim: int) -> tuple[int, ...] | None:
-    """The axes of the statistics as a tuple of non-negative ints; None stays None.
-
-    Raises:
-        RuntimeError: they are no ints, or not in ascending order.
-        InvalidType: an axis is out of range.
-    """
-    if axis is None:
-        return None
-    axes = (axis,) if isinstance(axis, int) else axis
-    if not isinstance(axes, tuple) or not all(isinstance(a, int) for a in axes):
-        raise RuntimeError(f'{label}: axis must be int, tuple of int or None, came {axis!r}')
-    for a in axes:
-        if not -ndim <= a < ndim:
-            raise invalid(f'-{ndim} <= axis < {ndim}', f'axis = {axis}', where(label))
-    axes = tuple([a % ndim for a in axes])
-    if any(a >= b for a, b in zip(axes, axes[1:], strict=False)):
-        raise RuntimeError(f'{label}: numbers in axis must be sorted in ascending order, came {axis}')
-    return axes
-
-
-def statistics_axes(label: str, x: Any, gamma: Any, axis: Any) -> tuple[int, ...]:
-    """The axes over which batch normalization takes statistics, after ``gamma``'s shape has been checked.
-
-    Where ``axis`` is None the axes of gamma are those after the first.
-    """
-    axes = checked_axis(label, axis, x.ndim)
-    if axes is None:
-        if x.ndim <= gamma.ndim:
-            raise invalid(
-                f'x.ndim >= gamma.ndim + 1 = {gamma.ndim + 1}', f'x.ndim = {x.ndim} (shape {x.shape})', where(label)
-            )
-        axes = (0, *range(gamma.ndim + 1, x.ndim))
-    key = tuple([size for i, size in enumerate(x.shape) if i not in axes])
-    why = f'what is left of x.shape = {x.shape} without the axes {axes}'
-    check_shapes(label, key, why, gamma=gamma)
-    return axes
+    def running(self, shape: tuple[int, ...], **running: Any) -> None:
+        """Raises ValueError where a running statistic has another shape than ``shape``."""
+        for name, value in running.items():
+            if as_array(value).shape != shape:
+                raise ValueError(f'{self.name}: {name} must have shape {shape}, got {as_array(value).shape}')
 
 
 def key_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """A shape with ones at ``axes``: how a parameter is broadcast against the array."""
     return tuple([1 if i in axes else size for i, size in enumerate(shape)])
-
-
-def wide(x: Any) -> Any:
-    """A Variable of float16 in float32, all else as it is: what is computed in."""
-    return cast(x, 'f') if x.dtype.char == 'e' else x
 
 
 def update_running(running: Any, decay: float, value: Any) -> None:
@@ -113,15 +99,8 @@ def update_running(running: Any, decay: float, value: Any) -> None:
     array += ((1 - decay) * value).reshape(array.shape)
 
 
-def check_running(label: str, shape: tuple[int, ...], **running: Any) -> None:
-    """Raises ValueError where a running statistic has another shape than ``shape``."""
-    for name, value in running.items():
-        if as_array(value).shape != shape:
-            raise ValueError(f'{label}: {name} must have shape {shape}, came {as_array(value).shape}')
-
-
 def affine_gradients(
-    indexes: tuple[int, ...], x: Variable, gamma: Variable, gy: Variable, axes: Any, eps: float, centered: bool = True
+    wanted: Sequence[bool], x: Variable, gamma: Variable, gy: Variable, axes: Any, eps: float, centered: bool = True
 ) -> tuple[Variable | None, ...]:
     r"""Gradients of :math:`\gamma z + \beta`, z being x normalized over axes, in differentiable terms.
 
@@ -130,33 +109,36 @@ def affine_gradients(
     that they may be differentiated any number of times.
 
     Args:
-        indexes: which are wanted: 0 for x, 1 for gamma, 2 for beta.
+        wanted: whether the gradients of x and gamma are wanted.
         x: Variable of float32 or float64.
         gamma: Variable that can be broadcast against x.
         gy: gradient of the result.
         axes: axes of the statistics.
         eps: added to the variance.
         centered: False: nothing is subtracted, and the variance is the mean of squares.
+
+    Returns:
+        Gradients of x and gamma, None where not wanted, and of beta; the last two have the shape of gamma.
     """
     over = 1.0 / max(math.prod([x.shape[i] for i in axes]), 1)
 
     def mean(v: Any) -> Any:
         return sum_(v, axes, True) * over
 
-    z = ggamma = None
-    if 0 in indexes or 1 in indexes:
-        centre = centred(x, mean) if centered else x
-        inv_std = (mean(centre * centre) + eps) ** -0.5
-        z = centre * inv_std
-    if 1 in indexes:
-        ggamma = sum_to(gy * z, gamma.shape)
-    if 0 not in indexes:
-        return None, ggamma, sum_to(gy, gamma.shape)
+    gbeta = sum_to(gy, gamma.shape)
+    if not any(wanted[:2]):
+        return None, None, gbeta
+    centre = centred(x, mean) if centered else x
+    inv_std = (mean(centre * centre) + eps) ** -0.5
+    z = centre * inv_std
+    ggamma = sum_to(gy * z, gamma.shape) if wanted[1] else None
+    if not wanted[0]:
+        return None, ggamma, gbeta
     g = gy * gamma
     gx = g - z * mean(g * z)
     if centered:
         gx = gx - mean(g)
-    return gx * inv_std, ggamma, sum_to(gy, gamma.shape) if 2 in indexes else None
+    return gx * inv_std, ggamma, gbeta
 
 
 def centred(x: Variable, mean: Callable[[Any], Any]) -> Variable:
@@ -168,9 +150,3 @@ def centred(x: Variable, mean: Callable[[Any], Any]) -> Variable:
     """
     near = x - mean(x.array)
     return near - mean(near)
-
-
-def as_inputs(gradients: tuple[Any, ...], inputs: Any) -> list[Any]:
-    """Gradients (Variables or None) in the shapes and dtypes of what they are the gradients of."""
-    pairs = zip(gradients, inputs, strict=True)
-    return [None if g is None else cast(reshape(g, x.shape), x.dtype) for g, x in pairs]

@@ -5,145 +5,71 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.backend import get_array_module, on_device_of_arguments
-from minichainer.function_node import FunctionNode
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.functions.normalization._common import (
+    NormalizationArguments,
     affine_gradients,
-    as_inputs,
-    check_eps,
-    check_float,
-    check_one_dtype,
-    check_running,
-    check_shapes,
     key_shape,
-    statistics_axes,
     update_running,
-    wide,
 )
 from minichainer.kernels import normalization as kernels
-from minichainer.kernels.normalization import Channels, Moments
+from minichainer.kernels.normalization import Statistics
 from minichainer.utils import argument
 from minichainer.variable import Variable, as_variable
 
 _REMOVED = {
     'train': "train is no longer an argument of it: use chainer.using_config('train', True or False)",
 }
+_arguments = NormalizationArguments('BatchNormalization', 'batch_normalization')
+_fixed = NormalizationArguments('FixedBatchNormalization', 'fixed_batch_normalization')
 
 
-class BatchNormalization(FunctionNode):
-    """Normalizes channels by their own mean and variance.
-
-    Args:
-        axes: axes of the statistics.
-        eps: added to the variance.
-        channels: how the channels of x lie, where that is known already.
-        moments: statistics of x, where they are known already.
-    """
-
-    takes_any_layout = True
-
-    def __init__(
-        self, axes: tuple[int, ...], eps: float, channels: Channels | None = None, moments: Moments | None = None
-    ) -> None:
-        self.axes = axes
-        self.eps = eps
-        self.channels: Any = channels
-        self.moments: Any = moments
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs((0, 1))
-        x, gamma, beta = inputs
-        xp = get_array_module(x)
-        channels = self.channels = self.channels or kernels.channels_of(x, self.axes)
-        laid = kernels.wide(channels.lay(x))
-        moments = self.moments = self.moments or kernels.moments(xp, laid, channels)
-        self.inv_std = (moments.var + self.eps) ** -0.5
-        scale = gamma.reshape(-1) * self.inv_std
-        y = kernels.scale_channels(xp, laid, channels, moments.shift, scale, beta.reshape(-1) - moments.mean * scale)
-        return (channels.unlay(y).astype(x.dtype, copy=False),)
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> list[Any]:
-        (gy,), (x, gamma) = grad_outputs, self._retained_inputs
-        xp, channels = get_array_module(gy), self.channels
-        laid, g = kernels.wide(channels.lay(x)), kernels.wide(channels.lay(gy))
-        gx = None
-        if 0 in indexes:
-            gx, ggamma, gbeta = kernels.batch_norm_gradient(
-                xp, g, laid, channels, self.moments, self.inv_std, gamma.reshape(-1).astype('d', copy=False)
-            )
-            gx = channels.unlay(gx).astype(x.dtype, copy=False)
-        else:
-            gbeta, product = kernels.sums_with(xp, g, laid, channels, self.moments.shift)
-            ggamma = (product - self.moments.mean * gbeta) * self.inv_std
-        found = [gx, *[v.astype(gamma.dtype).reshape(gamma.shape) for v in (ggamma, gbeta)]]
-        return [found[i] for i in indexes]
-
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        x, gamma = self.get_retained_inputs()
-        broadcast = reshape(wide(gamma), key_shape(x.shape, self.axes))
-        dtype = wide(x).dtype
-        gradients = affine_gradients(
-            target_input_indexes, wide(x), cast(broadcast, dtype), wide(grad_outputs[0]), self.axes, self.eps
-        )
-        found = as_inputs(gradients, (x, gamma, gamma))
-        return tuple([found[i] for i in target_input_indexes])
+def _rule(m: Any, gy: Any, x: Any, gamma: Any, axes: Any, eps: float, wanted: Any) -> tuple[Any, ...]:
+    """The statistics are computed again, as functions of x."""
+    x = in_float32(m, x)
+    scale = as_dtype(reshape(gamma, key_shape(x.shape, axes)), x.dtype)
+    gx, *others = affine_gradients(wanted, x, scale, in_float32(m, gy), axes, eps)
+    return (gx, *[None if g is None else reshape(g, gamma.shape) for g in others])
 
 
-class FixedBatchNormalization(FunctionNode):
-    """Normalizes channels by given means and variances."""
+def _fast(xp: Any, gy: Any, x: Any, gamma: Any, eps: float, statistics: Statistics, wanted: Any) -> Any:
+    return kernels.normalize_gradients(xp, gy, x, gamma, statistics, eps, wanted[0])
 
-    takes_any_layout = True
 
-    def __init__(self, axes: tuple[int, ...], eps: float) -> None:
-        self.axes = axes
-        self.eps = eps
+@primitive(rule=_rule, fast=_fast, name='BatchNormalization', label=lambda axes, eps, statistics, label: label)
+def normalize_channels(
+    xp: Any, x: Any, gamma: Any, beta: Any, *, axes: tuple[int, ...], eps: float, statistics: Statistics, label: str
+) -> Any:
+    """Channels normalized by their own mean and variance, which are ``statistics``."""
+    return kernels.normalize(xp, x, gamma, beta, statistics, eps)
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs((0, 1, 3, 4))
-        x = inputs[0]
-        gamma, beta, mean, var = [v.reshape(-1).astype('d') for v in inputs[1:]]
-        xp = get_array_module(x)
-        channels = kernels.channels_of(x, self.axes)
-        laid = kernels.wide(channels.lay(x))
-        scale = gamma * (var + self.eps) ** -0.5
-        shift = mean.astype(laid.dtype)
-        y = kernels.scale_channels(xp, laid, channels, shift, scale, beta + (shift - mean) * scale)
-        return (channels.unlay(y).astype(x.dtype, copy=False),)
 
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> list[Any]:
-        x, *params = self._retained_inputs
-        gamma, mean, var = [v.reshape(-1).astype('d') for v in params]
-        xp, channels = get_array_module(x), kernels.channels_of(x, self.axes)
-        g = kernels.wide(channels.lay(grad_outputs[0]))
-        inv_std = (var + self.eps) ** -0.5
-        found: list[Any] = [None] * 5
-        if 0 in indexes:
-            gx = g * channels.spread((gamma * inv_std).astype(g.dtype))
-            found[0] = channels.unlay(gx).astype(x.dtype, copy=False)
-        if indexes[-1] > 0:
-            laid = kernels.wide(channels.lay(x))
-            shift = mean.astype(laid.dtype)
-            gbeta, product = kernels.sums_with(xp, g, laid, channels, shift)
-            product = product + (shift - mean) * gbeta
-            sums = product * inv_std, gbeta, -gamma * inv_std * gbeta, -0.5 * gamma * inv_std**3 * product
-            found[1:] = [v.astype(params[0].dtype).reshape(params[0].shape) for v in sums]
-        return [found[i] for i in indexes]
+def _fixed_rule(m: Any, gy: Any, x: Any, gamma: Any, mean: Any, var: Any, axes: Any, eps: float) -> tuple[Any, ...]:
+    shape, x, gy = gamma.shape, in_float32(m, x), in_float32(m, gy)
+    key = key_shape(x.shape, axes)
+    gamma, mean, var = (reshape(as_dtype(v, x.dtype), key) for v in (gamma, mean, var))
+    inv_std = (var + eps) ** -0.5
+    gbeta, product = sum_to(gy, key), sum_to(gy * (x - mean), key)
+    gvar = -0.5 * gamma * inv_std * inv_std * inv_std * product
+    found = product * inv_std, gbeta, -gamma * inv_std * gbeta, gvar
+    return (gy * (gamma * inv_std), *[reshape(g, shape) for g in found])
 
-    def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        inputs = self.get_retained_inputs()
-        x, gy = wide(inputs[0]), wide(grad_outputs[0])
-        shape = key_shape(x.shape, self.axes)
-        gamma, mean, var = [reshape(cast(v, x.dtype), shape) for v in inputs[1:]]
-        inv_std = (var + self.eps) ** -0.5
-        gbeta, product = sum_to(gy, shape), sum_to(gy * (x - mean), shape)
-        gradients = (
-            gy * (gamma * inv_std), product * inv_std, gbeta, -gamma * inv_std * gbeta,
-            -0.5 * gamma * inv_std * inv_std * inv_std * product,
-        )  # fmt: skip
-        x, gamma = inputs[:2]
-        found = as_inputs(gradients, (x, gamma, gamma, gamma, gamma))
-        return tuple([found[i] for i in target_input_indexes])
+
+@primitive(
+    rule=_fixed_rule,
+    fast=lambda xp, gy, x, gamma, mean, var, axes, eps, wanted: kernels.normalize_by_gradients(
+        xp, gy, x, gamma, mean, var, axes, eps, wanted
+    ),
+    name='FixedBatchNormalization',
+)
+def normalize_by(
+    xp: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any, *, axes: tuple[int, ...], eps: float
+) -> Any:
+    """Channels normalized by given means and variances."""
+    return kernels.normalize_by(xp, x, gamma, beta, mean, var, axes, eps)
 
 
 @on_device_of_arguments
@@ -175,7 +101,7 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
 
     Raises:
         InvalidType: shapes or dtypes do not fit, or an axis is out of range.
-        RuntimeError: ``axis`` is no int or tuple of ints, or not in ascending order.
+        RuntimeError: ``axis`` is not an int or tuple of ints, or not in ascending order.
         ValueError: ``eps`` is negative, running statistics do not have gamma's shape, or ``train`` is given.
         TypeError: an argument is unknown, or only one of the running statistics is given.
 
@@ -189,38 +115,47 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
            [ 1., 11.]])
     """
     eps, running_mean, running_var, decay, axis = argument.parse_kwargs(
-        kwargs, ('eps', 2e-5), ('running_mean', None), ('running_var', None), ('decay', 0.9), ('axis', None),
+        kwargs,
+        ('eps', 2e-5),
+        ('running_mean', None),
+        ('running_var', None),
+        ('decay', 0.9),
+        ('axis', None),
         **_REMOVED,
-    )  # fmt: skip
+    )
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
-    axes = checked_arguments('BatchNormalization', x, gamma, beta, eps, axis)
-    if running_mean is None and running_var is None:
-        return BatchNormalization(axes, eps).apply((x, gamma, beta))[0]
-    if running_mean is None or running_var is None:
+    axes = checked_axes(_arguments, x, gamma, beta, eps, axis)
+    if (running_mean is None) != (running_var is None):
         raise TypeError('batch_normalization: running_mean and running_var must be given together')
-    check_running('batch_normalization', gamma.shape, running_mean=running_mean, running_var=running_var)
-    node = BatchNormalization(axes, eps)
-    (y,) = node.apply((x, gamma, beta))
-    move_statistics(node, running_mean, running_var, decay)
+    if running_mean is not None:
+        _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
+    statistics = kernels.statistics(get_array_module(x.array), x.array, axes)
+    y: Variable = normalize_channels(
+        x, gamma, beta, axes=axes, eps=eps, statistics=statistics, label=_arguments.label
+    )
+    if running_mean is not None:
+        move_statistics(statistics, running_mean, running_var, decay)
     return y
 
 
-def checked_arguments(label: str, x: Any, gamma: Any, beta: Any, eps: float, axis: Any) -> tuple[int, ...]:
-    """The axes of the statistics, after all arguments have been checked."""
-    check_float(label, x=x, gamma=gamma, beta=beta)
-    check_one_dtype(label, gamma=gamma, beta=beta)
-    check_eps(label, eps)
-    axes = statistics_axes(label, x, gamma, axis)
-    check_shapes(label, gamma.shape, 'the shape of gamma', beta=beta)
+def checked_axes(
+    arguments: NormalizationArguments, x: Any, gamma: Any, beta: Any, eps: float, axis: Any
+) -> tuple[int, ...]:
+    """The axes of the statistics; all arguments are checked."""
+    arguments.float_arrays(x=x, gamma=gamma, beta=beta)
+    arguments.same_dtype(gamma=gamma, beta=beta)
+    arguments.eps(eps)
+    axes = arguments.statistics_axes(x, gamma, axis)
+    arguments.shapes(gamma.shape, 'the shape of gamma', beta=beta)
     return axes
 
 
-def move_statistics(node: BatchNormalization, running_mean: Any, running_var: Any, decay: float) -> None:
-    """Moves running statistics towards those of a batch that has been normalized; one without elements has none."""
-    size = node.channels.size
+def move_statistics(statistics: Statistics, running_mean: Any, running_var: Any, decay: float) -> None:
+    """Moves running statistics towards those of a batch; one without elements has none."""
+    size, moments = statistics.channels.size, statistics.moments
     if size:
-        update_running(running_mean, decay, node.moments.true_mean)
-        update_running(running_var, decay, node.moments.var * (size / max(size - 1, 1)))
+        update_running(running_mean, decay, moments.true_mean)
+        update_running(running_var, decay, moments.var * (size / max(size - 1, 1)))
 
 
 def fixed_batch_normalization(
@@ -244,7 +179,7 @@ def fixed_batch_normalization(
 
     Raises:
         InvalidType: shapes or dtypes do not fit, or an axis is out of range.
-        RuntimeError: ``axis`` is no int or tuple of ints, or not in ascending order.
+        RuntimeError: ``axis`` is not an int or tuple of ints, or not in ascending order.
         ValueError: ``eps`` is negative.
 
     >>> import numpy as np, minichainer.functions as F
@@ -253,13 +188,13 @@ def fixed_batch_normalization(
     variable([[1.],
               [3.]])
     """
-    label = 'FixedBatchNormalization'
     x, gamma, beta, mean, var = map(as_variable, (x, gamma, beta, mean, var))
-    check_float(label, mean=mean, var=var)
-    axes = checked_arguments(label, x, gamma, beta, eps, axis)
-    check_one_dtype(label, gamma=gamma, mean=mean, var=var)
-    check_shapes(label, gamma.shape, 'the shape of gamma', mean=mean, var=var)
-    return FixedBatchNormalization(axes, eps).apply((x, gamma, beta, mean, var))[0]
+    _fixed.float_arrays(mean=mean, var=var)
+    axes = checked_axes(_fixed, x, gamma, beta, eps, axis)
+    _fixed.same_dtype(gamma=gamma, mean=mean, var=var)
+    _fixed.shapes(gamma.shape, 'the shape of gamma', mean=mean, var=var)
+    y: Variable = normalize_by(x, gamma, beta, mean, var, axes=axes, eps=eps)
+    return y
 
 
 def _reference(x: Any, gamma: Any, beta: Any, axes: tuple[int, ...], eps: float = 2e-5) -> Variable:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer import ops
 from minichainer.backend import get_array_module, on_device_of_arguments
-from minichainer.functions.array.conversion import cast
-from minichainer.functions.normalization._common import check_running, wide
+from minichainer.functions._precision import in_float32
+from minichainer.functions.array.conversion import as_dtype
+from minichainer.functions.normalization._common import NormalizationArguments
 from minichainer.functions.normalization.batch_normalization import (
-    BatchNormalization,
-    checked_arguments,
+    checked_axes,
     fixed_batch_normalization,
     move_statistics,
+    normalize_channels,
 )
 from minichainer.kernels import normalization as kernels
 from minichainer.variable import Variable, as_array, as_variable
 
-_LABEL = 'BatchRenormalizationFunction'
-
-
-class BatchRenormalizationFunction(BatchNormalization):
-    """Batch normalization with a scale and a shift that have been corrected."""
+_arguments = NormalizationArguments('BatchRenormalizationFunction', 'batch_renormalization')
 
 
 @on_device_of_arguments
@@ -77,29 +75,22 @@ def batch_renormalization(
         if value is None:
             raise TypeError(f'batch_renormalization: {name} is required')
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
-    axes = checked_arguments(_LABEL, x, gamma, beta, eps, None)
-    check_running('batch_renormalization', gamma.shape, running_mean=running_mean, running_var=running_var)
-    channels = kernels.channels_of(x.array, axes)
+    axes = checked_axes(_arguments, x, gamma, beta, eps, None)
+    _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
     xp = get_array_module(x.array)
-    moments = kernels.moments(xp, kernels.wide(channels.lay(x.array)), channels)
-    r, d = _corrections(xp, moments, as_array(running_mean), as_array(running_var), rmax, dmax, eps)
-    node = BatchRenormalizationFunction(axes, eps, channels, moments)
-    r, d = (v.reshape(gamma.shape).astype(wide(gamma).dtype) for v in (r, d))
-    scale, shift = cast(wide(gamma) * r, gamma.dtype), cast(wide(beta) + wide(gamma) * d, beta.dtype)
-    (y,) = node.apply((x, scale, shift))
+    statistics = kernels.statistics(xp, x.array, axes)
+    corrections = kernels.renormalization(
+        xp, statistics.moments, as_array(running_mean), as_array(running_var), rmax, dmax, eps
+    )
+    wide_gamma, wide_beta = in_float32(ops, gamma), in_float32(ops, beta)
+    r, d = (v.reshape(gamma.shape).astype(wide_gamma.dtype) for v in corrections)
+    scale, shift = as_dtype(wide_gamma * r, gamma.dtype), as_dtype(wide_beta + wide_gamma * d, beta.dtype)
+    y: Variable = normalize_channels(
+        x, scale, shift, axes=axes, eps=eps, statistics=statistics, label=_arguments.label
+    )
     if update_statistics:
-        move_statistics(node, running_mean, running_var, decay)
+        move_statistics(statistics, running_mean, running_var, decay)
     return y
-
-
-def _corrections(
-    xp: Any, moments: Any, running_mean: Any, running_var: Any, rmax: float, dmax: float, eps: float
-) -> tuple[Any, Any]:
-    """r and d of each channel, float64."""
-    mean, var = (v.reshape(-1).astype('d') for v in (running_mean, running_var))
-    running_std = xp.sqrt(var + eps)
-    r = xp.clip(xp.sqrt(moments.var + eps) / running_std, 1.0 / rmax, rmax)
-    return r, xp.clip((moments.true_mean - mean) / running_std, -dmax, dmax)
 
 
 def fixed_batch_renormalization(x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5) -> Variable:

@@ -6,37 +6,27 @@ from typing import Any
 
 import numpy
 
+from minichainer import ops
 from minichainer.backend import get_array_module, on_device_of_arguments
-from minichainer.functions._checks import check_int, invalid
-from minichainer.functions._define import bilinear, linear
-from minichainer.functions.array.conversion import cast
+from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32
+from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.functions.normalization._common import (
-    check_eps,
-    check_float,
-    check_one_dtype,
-    check_running,
-    check_shapes,
-    update_running,
-    where,
-    wide,
-)
+from minichainer.functions.normalization._common import NormalizationArguments, update_running
 from minichainer.utils import argument
 from minichainer.variable import Variable, as_variable
 
-_LABEL, _FIXED = 'DecorrelatedBatchNormalization', 'FixedDecorrelatedBatchNormalization'
+_arguments = NormalizationArguments('DecorrelatedBatchNormalization', 'decorrelated_batch_normalization')
+_fixed = NormalizationArguments('FixedDecorrelatedBatchNormalization', 'fixed_decorrelated_batch_normalization')
 
 
-def _turned(m: Any, a: Any) -> Any:
-    return m.matrix_transpose(a)
-
-
-@linear(
-    lambda m, g, y: m.solve_lyapunov(y, -m.matmul(m.matmul(m.matmul(y, y), g), m.matmul(y, y))),
-    name='InverseSquareRoots', kinds='f',
-)  # fmt: skip
+@primitive(
+    rule=(lambda m, g, y: m.solve_lyapunov(y, -m.matmul(m.matmul(m.matmul(y, y), g), m.matmul(y, y))),),
+    name='InverseSquareRoots',
+    kinds='f',
+)
 def inverse_square_roots(xp: Any, a: Any) -> Any:
     r"""Inverse square roots :math:`P = A^{-1/2}` of symmetric matrices.
 
@@ -49,7 +39,8 @@ def inverse_square_roots(xp: Any, a: Any) -> Any:
 
 def _of_factor(m: Any, g: Any, p: Any, y: Any) -> Any:
     h = m.solve_lyapunov(p, g)
-    return -(m.matmul(h, _turned(m, y)) + m.matmul(_turned(m, y), h))
+    transposed = m.matrix_transpose(y)
+    return -(m.matmul(h, transposed) + m.matmul(transposed, h))
 
 
 def _eigenvalues(xp: Any, a: Any) -> Any:
@@ -60,13 +51,13 @@ def _eigenvalues(xp: Any, a: Any) -> Any:
         return xp.full(a.shape[:-1], numpy.nan, a.dtype), xp.full(a.shape, numpy.nan, a.dtype)
 
 
-@bilinear(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g), name='SolveLyapunov')
+@primitive(rule=(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g)), kinds='f', name='SolveLyapunov')
 def solve_lyapunov(xp: Any, p: Any, g: Any) -> Any:
     """The matrices X with P X + X P = G, for symmetric positive P."""
     values, vectors = _eigenvalues(xp, p)
-    turned = vectors.swapaxes(-1, -2)
-    x = turned @ g @ vectors / (values[..., :, None] + values[..., None, :])
-    return vectors @ x @ turned
+    transposed = vectors.swapaxes(-1, -2)
+    x = transposed @ g @ vectors / (values[..., :, None] + values[..., None, :])
+    return vectors @ x @ transposed
 
 
 @on_device_of_arguments
@@ -93,7 +84,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
         Variable of ``x``'s shape and dtype.
 
     Raises:
-        InvalidType: ``x`` is no float array, has less than two axes, or ``groups`` does not divide C.
+        InvalidType: ``x`` is not a float array, has fewer than two axes, or ``groups`` does not divide C.
         ValueError: ``eps`` is negative, or running statistics have other shapes.
         TypeError: an argument is unknown, or only one of the running statistics is given.
 
@@ -109,30 +100,29 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
         kwargs, ('groups', 16), ('eps', 2e-5), ('running_mean', None), ('running_projection', None), ('decay', 0.9)
     )
     x = as_variable(x)
-    _check(_LABEL, x, groups)
-    check_eps(_LABEL, eps)
+    _check(_arguments, x, groups)
+    _arguments.eps(eps)
     if (running_mean is None) != (running_projection is None):
         raise TypeError(
             'decorrelated_batch_normalization: running_mean and running_projection must be given together'
         )
     size = x.shape[1] // groups
     if running_mean is not None:
-        name = 'decorrelated_batch_normalization'
-        check_running(name, (groups, size), running_mean=running_mean)
-        check_running(name, (groups, size, size), running_projection=running_projection)
-    grouped = _grouped(wide(x), groups)
+        _arguments.running((groups, size), running_mean=running_mean)
+        _arguments.running((groups, size, size), running_projection=running_projection)
+    grouped = _grouped(in_float32(ops, x), groups)
     count = grouped.shape[2]
     over = 1.0 / max(count, 1)
     near = sum_(grouped.array, 2, True) * over  # a constant; without it a large mean would cost digits
     rest = sum_(grouped - near, 2, True) * over
     centre = grouped - near - rest
-    covariance = cast(matmul(centre, centre, transb=True) * over, 'd')
+    covariance = as_dtype(matmul(centre, centre, transb=True) * over, 'd')
     xp = get_array_module(x.array)
     projection = inverse_square_roots(covariance + eps * xp.eye(size))
     if running_mean is not None and count:
         update_running(running_mean, decay, near.array + rest.array)
         update_running(running_projection, decay, projection.array * (count / max(count - 1, 1)))
-    return _ungrouped(matmul(cast(projection, centre.dtype), centre), x)
+    return _ungrouped(matmul(as_dtype(projection, centre.dtype), centre), x)
 
 
 def fixed_decorrelated_batch_normalization(x: Any, mean: Any, projection: Any, groups: int = 16) -> Variable:
@@ -157,37 +147,35 @@ def fixed_decorrelated_batch_normalization(x: Any, mean: Any, projection: Any, g
               [ 4., 10.]])
     """
     x, mean, projection = as_variable(x), as_variable(mean), as_variable(projection)
-    _check(_FIXED, x, groups)
-    check_float(_FIXED, mean=mean, projection=projection)
-    check_one_dtype(_FIXED, mean=mean, projection=projection)
+    _check(_fixed, x, groups)
+    _fixed.float_arrays(mean=mean, projection=projection)
+    _fixed.same_dtype(mean=mean, projection=projection)
     size = x.shape[1] // groups
     why = f'groups and C / groups of x.shape = {x.shape}'
-    check_shapes(_FIXED, (groups, size), why, mean=mean)
-    check_shapes(_FIXED, (groups, size, size), why, projection=projection)
-    grouped = _grouped(wide(x), groups)
-    centre = grouped - reshape(cast(mean, grouped.dtype), (groups, size, 1))
-    return _ungrouped(matmul(cast(projection, grouped.dtype), centre), x)
+    _fixed.shapes((groups, size), why, mean=mean)
+    _fixed.shapes((groups, size, size), why, projection=projection)
+    grouped = _grouped(in_float32(ops, x), groups)
+    centre = grouped - reshape(as_dtype(mean, grouped.dtype), (groups, size, 1))
+    return _ungrouped(matmul(as_dtype(projection, grouped.dtype), centre), x)
 
 
-def _check(label: str, x: Variable, groups: int) -> None:
-    check_float(label, x=x)
+def _check(arguments: NormalizationArguments, x: Variable, groups: Any) -> None:
+    arguments.float_arrays(x=x)
     if x.ndim < 2:
-        raise invalid('x.ndim >= 2', f'x.ndim = {x.ndim} (shape {x.shape})', where(label))
-    check_int(groups, label, 'groups')
-    if groups < 1 or x.shape[1] % groups:
-        raise invalid(
-            'groups >= 1 and x.shape[1] % groups == 0', f'x of shape {x.shape}, groups = {groups}', where(label)
-        )
+        raise arguments.misfit('x.ndim >= 2', f'x.ndim = {x.ndim} (shape {x.shape})')
+    if arguments.integer(groups, 'groups') < 1 or x.shape[1] % groups:
+        expected = 'groups >= 1 and x.shape[1] % groups == 0'
+        raise arguments.misfit(expected, f'x of shape {x.shape}, groups = {groups}')
 
 
 def _grouped(x: Variable, groups: int) -> Variable:
     """Variable (N, C, ...) as (groups, C / groups, N * ...)."""
     channels = x.shape[1]
-    turned = transpose(x, (1, 0, *range(2, x.ndim)))
-    return reshape(turned, (groups, channels // groups, x.size // max(channels, 1)))
+    by_channel = transpose(x, (1, 0, *range(2, x.ndim)))
+    return reshape(by_channel, (groups, channels // groups, x.size // max(channels, 1)))
 
 
 def _ungrouped(y: Variable, x: Variable) -> Variable:
     """The inverse of :func:`_grouped`, in x's dtype."""
-    turned = reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
-    return cast(transpose(turned, (1, 0, *range(2, x.ndim))), x.dtype)
+    by_channel = reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
+    return as_dtype(transpose(by_channel, (1, 0, *range(2, x.ndim))), x.dtype)

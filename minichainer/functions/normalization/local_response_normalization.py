@@ -4,47 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import check_number, invalid
-from minichainer.functions._define import linear
-from minichainer.functions.normalization._common import where
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._define import linear_map, primitive
+from minichainer.functions._precision import in_float32
+from minichainer.kernels import neighbours as kernels
 from minichainer.variable import Variable, as_variable
 
-_LABEL = 'LocalResponseNormalization'
+_arguments = Arguments('LocalResponseNormalization', 'local_response_normalization')
 
 
-def _sum_of_neighbours(x: Any, n: int) -> Any:
-    channels = x.shape[1]
-    y = x.copy()
-    for distance in range(1, min(n // 2 + 1, channels)):
-        y[:, distance:] += x[:, : channels - distance]
-        y[:, : channels - distance] += x[:, distance:]
-    return y
-
-
-@linear(lambda m, gy, n: m.sum_of_neighbours(gy, n), name='SumOfNeighbours', kinds='f')
+@linear_map(lambda m, gy, n: m.sum_of_neighbours(gy, n), name='SumOfNeighbours', kinds='f')
 def sum_of_neighbours(xp: Any, x: Any, n: int) -> Any:
     """Sum over each channel and the n // 2 ones on either side of it; its own adjoint."""
-    return _sum_of_neighbours(x, n)
+    return kernels.sums(x, n)
 
 
 def _gradient(m: Any, gy: Any, x: Any, n: int, k: float, alpha: float, beta: float) -> Any:
-    dtype = 'f' if x.dtype.char == 'e' else x.dtype
-    gy, x = m.cast(gy, dtype), m.cast(x, dtype)
+    gy, x = in_float32(m, gy), in_float32(m, x)
     scale = m.sum_of_neighbours(x * x, n) * alpha + k
     power = scale**-beta
     return gy * power - x * m.sum_of_neighbours(gy * x * power / scale, n) * (2 * alpha * beta)
 
 
-@linear(_gradient, name=_LABEL, kinds='f')
+@primitive(rule=(_gradient,), name='LocalResponseNormalization', kinds='f')
 def normalized_by_neighbours(xp: Any, x: Any, n: int, k: float, alpha: float, beta: float) -> Any:
     """Each element over a power of the sum of squares of its neighbours, plus k."""
-    wide = x.astype('f') if x.dtype.char == 'e' else x
-    y = _sum_of_neighbours(wide * wide, n)
-    y *= alpha
-    y += k
-    y **= -beta
-    y *= wide
-    return y.astype(x.dtype, copy=False)
+    return kernels.normalize(xp, x, n, k, alpha, beta)
 
 
 def local_response_normalization(
@@ -65,8 +50,8 @@ def local_response_normalization(
         Variable of ``x``'s shape and dtype.
 
     Raises:
-        InvalidType: ``x`` has less than two axes, or is no float array.
-        TypeError: ``n`` is no int, or another number none.
+        InvalidType: ``x`` has fewer than two axes, or is not a float array.
+        TypeError: ``n`` is not an int, or another argument not a number.
         ValueError: ``n`` is negative.
 
     Source: Krizhevsky, Sutskever and Hinton, ImageNet Classification with Deep Convolutional Neural Networks, 2012.
@@ -77,12 +62,9 @@ def local_response_normalization(
     """
     x = as_variable(x)
     if x.ndim < 2:
-        raise invalid('x.ndim >= 2', f'x.ndim = {x.ndim} (shape {x.shape})', where(_LABEL))
-    if not isinstance(n, int):
-        raise TypeError(f'local_response_normalization: n must be an int, came {type(n).__name__}')
-    if n < 0:
-        raise ValueError(f'local_response_normalization: n must be at least 0, came {n}')
+        raise _arguments.misfit('x.ndim >= 2', f'x.ndim = {x.ndim} (shape {x.shape})')
+    n = _arguments.integer(n, 'n', least=0)
     for name, value in (('k', k), ('alpha', alpha), ('beta', beta)):
-        check_number(value, 'local_response_normalization', name)
+        _arguments.number(value, name)
     y: Variable = normalized_by_neighbours(x, n, k, alpha, beta)
     return y

@@ -2,20 +2,84 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
-from minichainer.functions.array.shape import reshape
-from minichainer.functions.normalization._common import (
-    check_eps,
-    check_float,
-    check_one_dtype,
-    check_shapes,
-    where,
-)
-from minichainer.functions.normalization._rows import GroupNormalization, RowNormalization
+from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32
+from minichainer.functions.array.conversion import as_dtype
+from minichainer.functions.array.shape import reshape, sum_to
+from minichainer.functions.normalization._common import NormalizationArguments, affine_gradients
+from minichainer.kernels import sample_normalization as kernels
 from minichainer.variable import Variable, as_variable
+
+_layer = NormalizationArguments('LayerNormalization', 'layer_normalization')
+_rms = NormalizationArguments('RMSNorm', 'rms_norm')
+_group = NormalizationArguments('GroupNormalization', 'group_normalization')
+_instance = NormalizationArguments('InstanceNormalization', 'instance_normalization')
+
+
+def _of_rows(m: Any, gy: Any, x: Any, gamma: Any, eps: float, wanted: Any, centered: bool) -> list[Any]:
+    """Gradients of x, gamma and beta for the rows of a matrix."""
+    x = in_float32(m, x)
+    columns = as_dtype(reshape(gamma, (1, gamma.size)), x.dtype)
+    gx, *others = affine_gradients(wanted, x, columns, in_float32(m, gy), (1,), eps, centered)
+    return [gx, *[None if g is None else reshape(g, gamma.shape) for g in others]]
+
+
+@primitive(
+    rule=lambda m, gy, x, gamma, eps, wanted: _of_rows(m, gy, x, gamma, eps, wanted, True),
+    fast=lambda xp, gy, x, gamma, residual: kernels.rows_gradient(xp, gy, x, gamma, residual),
+    name=_layer.label,
+)
+def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, *, eps: float) -> Any:
+    """The rows of a matrix normalized; columns scaled and shifted."""
+    return kernels.normalize_rows(xp, x, gamma, beta, eps)
+
+
+@primitive(
+    rule=lambda m, gy, x, gamma, eps, wanted: _of_rows(m, gy, x, gamma, eps, wanted, False)[:2],
+    fast=lambda xp, gy, x, gamma, residual: kernels.rows_gradient(xp, gy, x, gamma, residual)[:2],
+    name=_rms.label,
+)
+def scale_rows(xp: Any, x: Any, gamma: Any, *, eps: float) -> Any:
+    """The rows of a matrix over the root of the mean of their squares; columns scaled."""
+    return kernels.normalize_rows(xp, x, gamma, None, eps)
+
+
+def _of_groups(m: Any, gy: Any, x: Any, gamma: Any, groups: int, eps: float, wanted: Any) -> tuple[Any, ...]:
+    n, c = x.shape[:2]
+    shape = (n, groups, c // groups, math.prod(x.shape[2:]))
+    grouped = reshape(in_float32(m, x), shape)
+    scale = reshape(as_dtype(gamma, grouped.dtype), (1, groups, c // groups, 1))
+    found = affine_gradients(wanted, grouped, scale, reshape(in_float32(m, gy), shape), (2, 3), eps)
+    return tuple([None if g is None else reshape(g, v.shape) for g, v in zip(found, (x, gamma, gamma), strict=True)])
+
+
+@primitive(
+    rule=_of_groups,
+    fast=lambda xp, gy, x, gamma, groups, residual: kernels.images_gradient(xp, gy, x, gamma, groups, residual),
+    name=_group.label,
+    label=lambda groups, eps, label: label,
+)
+def normalize_groups(xp: Any, x: Any, gamma: Any, beta: Any, *, groups: int, eps: float, label: str) -> Any:
+    """Groups of channels of each sample normalized; channels scaled and shifted."""
+    return kernels.normalize_images(xp, x, gamma, beta, groups, eps)
+
+
+def _reference(x: Any, gamma: Any, beta: Any, groups: int, eps: float, centered: bool = True) -> Variable:
+    """The plain composition of both: documentation, and oracle of the tests."""
+    x = as_variable(x)
+    n, c = x.shape[:2]
+    s = math.prod(x.shape[2:])
+    rows = reshape(x, (n * groups, c // groups * s))
+    size = max(rows.shape[1], 1)
+    if centered:
+        rows = rows - sum_to(rows, (len(rows), 1)) / size
+    rows = rows / (sum_to(rows * rows, (len(rows), 1)) / size + eps) ** 0.5
+    y = reshape(rows, (n, c, s)) * reshape(gamma, (1, c, 1)) + reshape(beta, (1, c, 1))
+    return reshape(y, x.shape)
 
 
 def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Variable:
@@ -42,16 +106,16 @@ def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Var
     >>> F.layer_normalization(np.array([[1., 3.]]), np.ones(2), np.array([0., 1.])).array.round(3)
     array([[-1.,  2.]])
     """
-    label = 'LayerNormalization'
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
-    check_float(label, x=x)
+    _layer.floats(x)
     if x.ndim != 2:
         remedy = 'bring the other axes to the front and take them together by reshape'
-        raise invalid('x.ndim == 2', f'x.ndim = {x.ndim} (shape {x.shape}); {remedy}', where(label))
-    check_one_dtype(label, x=x, gamma=gamma, beta=beta)
-    check_eps(label, eps)
-    check_shapes(label, x.shape[1:], f'the length of rows of x.shape = {x.shape}', gamma=gamma, beta=beta)
-    return RowNormalization(label, eps).apply((x, gamma, beta))[0]
+        raise _layer.misfit('x.ndim == 2', f'x.ndim = {x.ndim} (shape {x.shape}); {remedy}')
+    _layer.same_dtype(x=x, gamma=gamma, beta=beta)
+    _layer.eps(eps)
+    _layer.shapes(x.shape[1:], f'the length of rows of x.shape = {x.shape}', gamma=gamma, beta=beta)
+    y: Variable = normalize_rows(x, gamma, beta, eps=eps)
+    return y
 
 
 def rms_norm(x: Any, gamma: Any, eps: float = 1e-5) -> Variable:
@@ -80,15 +144,14 @@ def rms_norm(x: Any, gamma: Any, eps: float = 1e-5) -> Variable:
     >>> F.rms_norm(np.array([[1., 7.]]), np.array([1., 2.]), eps=0)
     variable([[0.2, 2.8]])
     """
-    label = 'RMSNorm'
     x, gamma = as_variable(x), as_variable(gamma)
-    check_float(label, x=x, gamma=gamma)
-    check_eps(label, eps)
+    _rms.float_arrays(x=x, gamma=gamma)
+    _rms.eps(eps)
     if x.ndim < 1:
-        raise invalid('x.ndim >= 1', 'x.ndim = 0', where(label))
-    check_shapes(label, x.shape[-1:], f'the last axis of x.shape = {x.shape}', gamma=gamma)
+        raise _rms.misfit('x.ndim >= 1', 'x.ndim = 0')
+    _rms.shapes(x.shape[-1:], f'the last axis of x.shape = {x.shape}', gamma=gamma)
     rows = reshape(x, (x.size // max(x.shape[-1], 1), x.shape[-1]))
-    return reshape(RowNormalization(label, eps).apply((rows, gamma))[0], x.shape)
+    return reshape(scale_rows(rows, gamma, eps=eps), x.shape)
 
 
 def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5) -> Variable:
@@ -109,8 +172,8 @@ def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float =
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        TypeError: ``groups`` is no int.
-        ValueError: ``groups`` is less than 1 or does not divide C, ``x`` has less than two axes, or ``eps`` is
+        TypeError: ``groups`` is not an int.
+        ValueError: ``groups`` is less than 1 or does not divide C, ``x`` has fewer than two axes, or ``eps`` is
             negative.
 
     Source: Wu and He, Group Normalization, 2018.
@@ -120,17 +183,16 @@ def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float =
     >>> F.group_normalization(x, 2, np.ones(4), np.zeros(4)).array.round(3)
     array([[-1.,  1., -1.,  1.]])
     """
-    label = 'GroupNormalization'
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
-    if not isinstance(groups, int):
-        raise TypeError(f'group_normalization: groups must be an int, came {type(groups).__name__}')
-    _check_images(label, 'group_normalization', x, gamma, beta, eps)
+    groups = _group.integer(groups, 'groups')
+    _check_images(_group, x, gamma, beta, eps)
     if groups < 1 or x.shape[1] % groups:
         raise ValueError(
             f'group_normalization: groups must be a divisor of the number of channels\nExpect: groups >= 1 and '
             f'{x.shape[1]} % groups == 0\nActual: groups = {groups}, x of shape {x.shape}'
         )
-    return GroupNormalization(label, int(groups), eps).apply((x, gamma, beta))[0]
+    y: Variable = normalize_groups(x, gamma, beta, groups=groups, eps=eps, label=_group.label)
+    return y
 
 
 def instance_normalization(x: Any, gamma: Any = None, beta: Any = None, eps: float = 1e-5) -> Variable:
@@ -152,7 +214,7 @@ def instance_normalization(x: Any, gamma: Any = None, beta: Any = None, eps: flo
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        ValueError: ``x`` has less than two axes, or ``eps`` is negative.
+        ValueError: ``x`` has fewer than two axes, or ``eps`` is negative.
 
     Source: Ulyanov, Vedaldi and Lempitsky, Instance Normalization: The Missing Ingredient for Fast Stylization, 2016.
 
@@ -161,11 +223,11 @@ def instance_normalization(x: Any, gamma: Any = None, beta: Any = None, eps: flo
     array([[[-1.,  1.],
             [-1.,  1.]]])
     """
-    label = 'InstanceNormalization'
     x = as_variable(x)
     gamma, beta = _default(x, gamma, beta, 1), _default(x, beta, gamma, 0)
-    _check_images(label, 'instance_normalization', x, gamma, beta, eps)
-    return GroupNormalization(label, max(x.shape[1], 1), eps).apply((x, gamma, beta))[0]
+    _check_images(_instance, x, gamma, beta, eps)
+    y: Variable = normalize_groups(x, gamma, beta, groups=max(x.shape[1], 1), eps=eps, label=_instance.label)
+    return y
 
 
 def _default(x: Variable, param: Any, other: Any, value: float) -> Variable:
@@ -176,10 +238,14 @@ def _default(x: Variable, param: Any, other: Any, value: float) -> Variable:
     return as_variable(get_array_module(x.array).full(x.shape[1:2], value, dtype))
 
 
-def _check_images(label: str, op: str, x: Variable, gamma: Variable, beta: Variable, eps: float) -> None:
-    check_float(label, x=x, gamma=gamma, beta=beta)
+def _check_images(
+    arguments: NormalizationArguments, x: Variable, gamma: Variable, beta: Variable, eps: float
+) -> None:
+    arguments.float_arrays(x=x, gamma=gamma, beta=beta)
     if x.ndim < 2:
-        raise ValueError(f'{op}: x must have two axes at least, those of batch and channels, came shape {x.shape}')
-    check_one_dtype(label, gamma=gamma, beta=beta)
-    check_eps(label, eps)
-    check_shapes(label, x.shape[1:2], f'the number of channels of x.shape = {x.shape}', gamma=gamma, beta=beta)
+        expected = 'x must have at least two axes, those of batch and channels'
+        raise ValueError(f'{arguments.name}: {expected}, got shape {x.shape}')
+    arguments.same_dtype(gamma=gamma, beta=beta)
+    arguments.eps(eps)
+    why = f'the number of channels of x.shape = {x.shape}'
+    arguments.shapes(x.shape[1:2], why, gamma=gamma, beta=beta)

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
-from minichainer.functions._define import linear
-from minichainer.functions.pooling._geometry import check_axes, window_geometry
+from minichainer.functions._define import linear_map
+from minichainer.functions.pooling._geometry import PoolingArguments, window_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
 from minichainer.variable import Variable, as_variable
 
 
-@linear(
+@linear_map(
     lambda m, gy, geometry, count_padding, name: m.spread_means(gy, geometry, count_padding, name),
-    name='AveragePoolingND', label=lambda geometry, count_padding, name: name, kinds='f',
-)  # fmt: skip
+    name='AveragePoolingND',
+    label=lambda geometry, count_padding, name: name,
+    kinds='f',
+)
 def window_means(xp: Any, x: Any, geometry: Geometry, count_padding: bool, name: str) -> Any:
     """The mean of each window."""
     return kernels.means(xp, x, geometry, count_padding)
 
 
-@linear(
+@linear_map(
     lambda m, g, geometry, count_padding, name: m.window_means(g, geometry, count_padding, name),
-    name='AveragePoolingNDGrad', label=lambda geometry, count_padding, name: f'{name}Grad', kinds='f',
-)  # fmt: skip
+    name='AveragePoolingNDGrad',
+    label=lambda geometry, count_padding, name: f'{name}Grad',
+    kinds='f',
+)
 def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool, name: str) -> Any:
     """The transpose of the means."""
     return kernels.spread_means(xp, gy, geometry, count_padding)
@@ -44,8 +47,8 @@ def average_pooling_nd(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad
         Variable :math:`(N, C, l_1, \dots, l_n)`; what is left over at the end is not used.
 
     Raises:
-        InvalidType: ``x`` has no elements, or is no float array.
-        ValueError: ``pad_value`` is neither 0 nor None, ``x`` has less than three axes, or ``ksize``, ``stride`` or
+        InvalidType: ``x`` has no elements, or is not a float array.
+        ValueError: ``pad_value`` is neither 0 nor None, ``x`` has fewer than three axes, or ``ksize``, ``stride`` or
             ``pad`` do not fit.
         AssertionError: the windows are larger than the padded input.
 
@@ -74,7 +77,7 @@ def average_pooling_1d(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad
     >>> F.average_pooling_1d(np.array([[[1., 3., 4., 6.]]]), 2).array
     array([[[2., 5.]]])
     """
-    check_axes('average_pooling_1d', x, 1)
+    PoolingArguments('average_pooling_1d').axes_of(x, 1)
     return _average_pooling('AveragePoolingND', x, ksize, stride, pad, pad_value)
 
 
@@ -96,8 +99,7 @@ def average_pooling_2d(x: Any, ksize: Any, stride: Any = None, pad: Any = 0) -> 
              [10.5, 12.5]]]])
     """
     name = 'AveragePooling2D'
-    if x.ndim != 4:
-        raise invalid('x with 4 axes', f'x.shape = {x.shape}', f'Invalid operation is performed in: {name} (Forward)')
+    PoolingArguments(name).images(x)
     return _average_pooling(name, x, ksize, stride, pad, 0)
 
 
@@ -118,14 +120,15 @@ def average_pooling_3d(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad
     >>> F.average_pooling_3d(np.arange(8.).reshape(1, 1, 2, 2, 2), 2).array
     array([[[[[3.5]]]]])
     """
-    check_axes('average_pooling_3d', x, 3)
+    PoolingArguments('average_pooling_3d').axes_of(x, 3)
     return _average_pooling('AveragePoolingND', x, ksize, stride, pad, pad_value)
 
 
 def _average_pooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, pad_value: Any) -> Variable:
+    arguments = PoolingArguments(name)
     if pad_value not in (0, None):
-        raise ValueError(f'{name}: pad_value 0 or None expected, came {pad_value!r}')
+        raise arguments.wrong_value('0 or None', 'pad_value', pad_value)
     x = as_variable(x)
-    geometry = window_geometry(name, x, ksize, stride, pad, False, empty=name == 'AveragePooling2D')
+    geometry = window_geometry(arguments, x, ksize, stride, pad, False, empty=name == 'AveragePooling2D')
     y: Variable = window_means(x, geometry, pad_value == 0, name)
     return y

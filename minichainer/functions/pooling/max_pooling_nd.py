@@ -6,31 +6,34 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.backend import get_array_module
-from minichainer.functions._define import linear
-from minichainer.functions.pooling._geometry import check_axes, window_geometry
+from minichainer.functions._define import linear_map, primitive
+from minichainer.functions.pooling._geometry import PoolingArguments, window_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
 from minichainer.variable import as_variable
 
+_arguments = PoolingArguments('MaxPoolingND')
+
 ops.register_constant('places_of_maxima', kernels.places_of_maxima)
 
 
-@linear(
-    lambda m, gy, x, y, geometry: m.spread(gy, m.places_of_maxima(x, y, geometry=geometry), geometry),
-    name='MaxPoolingND', kinds='f',
-)  # fmt: skip
+@primitive(
+    rule=(lambda m, gy, x, y, geometry: m.spread(gy, m.places_of_maxima(x, y, geometry=geometry), geometry),),
+    name=_arguments.label,
+    kinds='f',
+)
 def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
     """The largest element of each window."""
     return kernels.maxima(xp, x, geometry)
 
 
-@linear(lambda m, g, places, geometry: m.pick(g, places, geometry), name='MaxPoolingNDGrad', kinds='f')
+@linear_map(lambda m, g, places, geometry: m.pick(g, places, geometry), name='MaxPoolingNDGrad', kinds='f')
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     """Adds the value of each window to one of its elements; the places are constants."""
     return kernels.spread(xp, gy, places, geometry)
 
 
-@linear(lambda m, g, places, geometry: m.spread(g, places, geometry), name='MaxPoolingNDWithIndexes', kinds='f')
+@linear_map(lambda m, g, places, geometry: m.spread(g, places, geometry), name='MaxPoolingNDWithIndexes', kinds='f')
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
     """One element of each window; the places are constants."""
     return kernels.pick(xp, x, places, geometry)
@@ -57,8 +60,8 @@ def max_pooling_nd(
         its shape with places in the window, counted in C order.
 
     Raises:
-        InvalidType: ``x`` has no elements, or is no float array.
-        ValueError: ``x`` has less than three axes, or ``ksize``, ``stride`` or ``pad`` do not fit.
+        InvalidType: ``x`` has no elements, or is not a float array.
+        ValueError: ``x`` has fewer than three axes, or ``ksize``, ``stride`` or ``pad`` do not fit.
         AssertionError: the windows are larger than the padded input (with ``cover_all=False``).
 
     >>> import numpy as np, minichainer.functions as F
@@ -89,7 +92,7 @@ def max_pooling_1d(
     >>> indices
     array([[[1, 0]]])
     """
-    check_axes('max_pooling_1d', x, 1)
+    PoolingArguments('max_pooling_1d').axes_of(x, 1)
     return _max_pooling(x, ksize, stride, pad, cover_all, return_indices)
 
 
@@ -114,7 +117,7 @@ def max_pooling_2d(
     array([[[[ 5.,  7.],
              [13., 15.]]]])
     """
-    check_axes('max_pooling_2d', x, 2)
+    PoolingArguments('max_pooling_2d').axes_of(x, 2)
     return _max_pooling(x, ksize, stride, pad, cover_all, return_indices)
 
 
@@ -138,13 +141,13 @@ def max_pooling_3d(
     >>> F.max_pooling_3d(np.arange(8.).reshape(1, 1, 2, 2, 2), 2).array
     array([[[[[7.]]]]])
     """
-    check_axes('max_pooling_3d', x, 3)
+    PoolingArguments('max_pooling_3d').axes_of(x, 3)
     return _max_pooling(x, ksize, stride, pad, cover_all, return_indices)
 
 
 def _max_pooling(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, return_indices: bool) -> Any:
     x = as_variable(x)
-    geometry = window_geometry('MaxPoolingND', x, ksize, stride, pad, cover_all)
+    geometry = window_geometry(_arguments, x, ksize, stride, pad, cover_all)
     y = maxima(x, geometry)
     if not return_indices:
         return y

@@ -6,16 +6,11 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions.pooling._regions import (
-    checked_outsize,
-    checked_ratio,
-    checked_regions,
-    checked_scale,
-    pick_regions,
-    weigh_regions,
-)
+from minichainer.functions.pooling._regions import RegionArguments, pick_regions, weigh_regions
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable
+
+_average, _max = RegionArguments('ROIAverageAlign2D'), RegionArguments('ROIMaxAlign2D')
 
 
 def roi_average_align_2d(
@@ -36,8 +31,8 @@ def roi_average_align_2d(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        TypeError: ``outsize`` or ``sampling_ratio`` is no positive int nor a pair of them, or the scale no positive
-            number.
+        TypeError: ``outsize`` or ``sampling_ratio`` is not a positive int nor a pair of them, or the scale not a
+            positive number.
         IndexError: an image does not exist.
 
     Source: `Mask R-CNN <https://arxiv.org/abs/1703.06870>`_.
@@ -47,11 +42,10 @@ def roi_average_align_2d(
     >>> F.roi_average_align_2d(x, np.array([[0., 0., 2., 3.]]), np.array([0]), (1, 2), 1.0).array
     array([[[[4.75, 6.25]]]])
     """
-    name = 'ROIAverageAlign2D'
-    x, images, (rows, columns) = _points(name, x, rois, roi_indices, outsize, spatial_scale, sampling_ratio)
+    x, images, (rows, columns) = _points(_average, x, rois, roi_indices, outsize, spatial_scale, sampling_ratio)
     height, width = x.shape[2:]
     weights = [x.xp.asarray(kernels.point_means(p, n)) for p, n in ((rows, height), (columns, width))]
-    y: Variable = weigh_regions(x, *weights, images, name)
+    y: Variable = weigh_regions(x, *weights, images, _average.label)
     return y
 
 
@@ -76,8 +70,8 @@ def roi_max_align_2d(
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        TypeError: ``outsize`` or ``sampling_ratio`` is no positive int nor a pair of them, or the scale no positive
-            number.
+        TypeError: ``outsize`` or ``sampling_ratio`` is not a positive int nor a pair of them, or the scale not a
+            positive number.
         IndexError: an image does not exist.
 
     Source: `Mask R-CNN <https://arxiv.org/abs/1703.06870>`_.
@@ -87,20 +81,25 @@ def roi_max_align_2d(
     >>> F.roi_max_align_2d(x, np.array([[0., 0., 2., 3.]]), np.array([0]), (1, 2), 1.0).array
     array([[[[7.125, 8.625]]]])
     """
-    name = 'ROIMaxAlign2D'
-    x, images, (rows, columns) = _points(name, x, rois, roi_indices, outsize, spatial_scale, sampling_ratio)
+    x, images, (rows, columns) = _points(_max, x, rois, roi_indices, outsize, spatial_scale, sampling_ratio)
     picked = kernels.places_of_point_maxima(x.xp, x.array, rows, columns, images)
-    y: Variable = pick_regions(x, picked, -numpy.inf, name)
+    y: Variable = pick_regions(x, picked, -numpy.inf, _max.label)
     return y
 
 
 def _points(
-    name: str, x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: Any, sampling_ratio: Any
+    arguments: RegionArguments,
+    x: Any,
+    rois: Any,
+    roi_indices: Any,
+    outsize: Any,
+    spatial_scale: Any,
+    sampling_ratio: Any,
 ) -> tuple[Variable, Any, tuple[kernels.Points, kernels.Points]]:
     """The images, the image of each region, and the points along both axes; regions are one pixel at least."""
-    x, regions, images = checked_regions(name, x, rois, roi_indices)
-    size, scale = checked_outsize(name, outsize), checked_scale(name, spatial_scale)
-    ratio = checked_ratio(name, sampling_ratio)
+    x, regions, images = arguments.regions(x, rois, roi_indices)
+    size, scale = arguments.outsize(outsize), arguments.scale(spatial_scale)
+    ratio = arguments.ratio(sampling_ratio)
     begin = regions[:, :2] * scale
     length = numpy.maximum(regions[:, 2:] * scale - begin, 1)
     rows, columns = (

@@ -7,17 +7,12 @@ from typing import Any
 import numpy
 
 from minichainer.backends import cuda
-from minichainer.functions.pooling._regions import (
-    check_image_numbers,
-    check_images_and_regions,
-    checked_outsize,
-    checked_regions,
-    checked_scale,
-    pick_regions,
-    weigh_regions,
-)
+from minichainer.functions.pooling._regions import RegionArguments, pick_regions, weigh_regions
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable, as_array, as_variable
+
+_with_images, _max = RegionArguments('ROIPooling2D'), RegionArguments('ROIMaxPooling2D')
+_average = RegionArguments('ROIAveragePooling2D')
 
 
 def roi_pooling_2d(x: Any, rois: Any, outh: int, outw: int, spatial_scale: float) -> Variable:
@@ -38,7 +33,7 @@ def roi_pooling_2d(x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        TypeError: ``outh`` or ``outw`` is no positive int, or the scale no positive number.
+        TypeError: ``outh`` or ``outw`` is not a positive int, or the scale not a positive number.
         IndexError: an image does not exist.
 
     Source: `Fast R-CNN <https://arxiv.org/abs/1504.08083>`_.
@@ -48,17 +43,15 @@ def roi_pooling_2d(x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
     >>> F.roi_pooling_2d(x, np.array([[0., 1., 1., 3., 2.]]), 1, 2, 1.0).array
     array([[[[10., 11.]]]])
     """
-    name = 'ROIPooling2D'
     x, rois = as_variable(x), as_array(rois)
-    check_images_and_regions(name, x, rois, 5)
-    size = checked_outsize(name, (outh, outw))
-    scale = checked_scale(name, spatial_scale)
+    _with_images.images_and_regions(x, rois, 5)
+    size, scale = _with_images.outsize((outh, outw)), _with_images.scale(spatial_scale)
     regions = cuda.to_cpu(rois).astype('d')
     images = regions[:, 0].astype(int)
-    check_image_numbers(name, images, len(x))
+    _with_images.image_numbers(images, len(x))
     left, top, right, bottom = numpy.rint(regions[:, 1:] * scale).T
     corners = numpy.stack([top, left, bottom + 1, right + 1], axis=1)
-    return _maxima(name, x, _pixel_bins(corners, size, x), images % max(len(x), 1), 0.0)
+    return _maxima(_with_images.label, x, _pixel_bins(corners, size, x), images % max(len(x), 1), 0.0)
 
 
 def roi_max_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float) -> Variable:
@@ -80,7 +73,7 @@ def roi_max_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatia
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        TypeError: ``outsize`` is no positive int nor a pair of them, or the scale no positive number.
+        TypeError: ``outsize`` is not a positive int nor a pair of them, or the scale not a positive number.
         IndexError: an image does not exist.
 
     Source: `Fast R-CNN <https://arxiv.org/abs/1504.08083>`_.
@@ -90,10 +83,9 @@ def roi_max_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatia
     >>> F.roi_max_pooling_2d(x, np.array([[1., 1., 3., 4.]]), np.array([0]), (1, 2), 1.0).array
     array([[[[10., 11.]]]])
     """
-    name = 'ROIMaxPooling2D'
-    x, regions, images = checked_regions(name, x, rois, roi_indices)
-    size, scale = checked_outsize(name, outsize), checked_scale(name, spatial_scale)
-    return _maxima(name, x, _pixel_bins(numpy.rint(regions * scale), size, x), images, -numpy.inf)
+    x, regions, images = _max.regions(x, rois, roi_indices)
+    size, scale = _max.outsize(outsize), _max.scale(spatial_scale)
+    return _maxima(_max.label, x, _pixel_bins(numpy.rint(regions * scale), size, x), images, -numpy.inf)
 
 
 def roi_average_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float) -> Variable:
@@ -111,7 +103,7 @@ def roi_average_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, sp
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        TypeError: ``outsize`` is no positive int nor a pair of them, or the scale no positive number.
+        TypeError: ``outsize`` is not a positive int nor a pair of them, or the scale not a positive number.
         IndexError: an image does not exist.
 
     Source: `Fast R-CNN <https://arxiv.org/abs/1504.08083>`_.
@@ -121,12 +113,11 @@ def roi_average_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, sp
     >>> F.roi_average_pooling_2d(x, np.array([[1., 1., 3., 4.]]), np.array([0]), (1, 3), 1.0).array
     array([[[[7., 8., 9.]]]])
     """
-    name = 'ROIAveragePooling2D'
-    x, regions, images = checked_regions(name, x, rois, roi_indices)
-    size, scale = checked_outsize(name, outsize), checked_scale(name, spatial_scale)
+    x, regions, images = _average.regions(x, rois, roi_indices)
+    size, scale = _average.outsize(outsize), _average.scale(spatial_scale)
     bins = _pixel_bins(numpy.rint(regions * scale), size, x)
     rows, columns = (x.xp.asarray(kernels.bin_means(b, n)) for b, n in zip(bins, x.shape[2:], strict=True))
-    y: Variable = weigh_regions(x, rows, columns, images, name)
+    y: Variable = weigh_regions(x, rows, columns, images, _average.label)
     return y
 
 

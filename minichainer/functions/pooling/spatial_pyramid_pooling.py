@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._checks import MOST, check_int, check_size, entries_of, invalid, misfit
-from minichainer.functions._define import linear
+from minichainer.functions._arguments import MOST, Arguments, as_integer, entries_of
+from minichainer.functions._define import linear_map
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
+from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
+
+_pyramid = Arguments('spatial_pyramid_pooling_2d')
+_adaptive = Arguments('AdaptiveAveragePooling2D', 'adaptive_average_pooling_2d')
 
 
 def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None = None) -> Variable:
@@ -27,7 +31,7 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None 
 
     Raises:
         ValueError: ``pooling`` is not ``'max'``, or there is no level.
-        InvalidType: ``x`` is no float array with four axes and elements.
+        InvalidType: ``x`` is not a float array with four axes and elements.
 
     Source: `Spatial Pyramid Pooling in Deep Convolutional Networks <https://arxiv.org/abs/1406.4729>`_.
 
@@ -35,15 +39,11 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None 
     >>> F.spatial_pyramid_pooling_2d(np.arange(16.).reshape(1, 1, 4, 4), 2, 'max').array.ravel()
     array([15.,  5.,  7., 13., 15.])
     """
-    name = 'spatial_pyramid_pooling_2d'
-    if pooling != 'max':
-        raise ValueError(f"{name}: pooling 'max' expected, came {pooling!r}")
-    check_int(pyramid_height, name, 'pyramid_height')
-    if pyramid_height < 1:
-        raise ValueError(f'{name}: pyramid_height of at least 1 expected, came {pyramid_height}')
+    _pyramid.choice(pooling, 'pooling', ('max',))
+    pyramid_height = _pyramid.integer(pyramid_height, 'pyramid_height', least=1)
     x = as_variable(x)
     if x.ndim != 4 or not x.size:
-        raise misfit(name, 'x with 4 axes and x.size > 0', f'x.shape = {x.shape}')
+        raise _pyramid.misfit('x with 4 axes and x.size > 0', f'x.shape = {x.shape}')
     return concat([_level(x, 2**level) for level in range(pyramid_height)], axis=1)
 
 
@@ -54,14 +54,12 @@ def _level(x: Variable, bins: int) -> Variable:
     return reshape(max_pooling_2d(x, ksize, pad=pad, cover_all=True), (len(x), -1, 1, 1))
 
 
-@linear(
-    lambda m, gy, rows, columns: m.weigh_axes(gy, rows.T, columns.T), name='AdaptiveAveragePooling2D', kinds='f'
-)  # fmt: skip
+@linear_map(lambda m, gy, rows, columns: m.weigh_axes(gy, rows.T, columns.T), name=_adaptive.label, kinds='f')
 def weigh_axes(xp: Any, x: Any, rows: Any, columns: Any) -> Any:
     """Weighted sums over the last two axes, ``rows @ x @ columns.T``."""
-    wide = numpy.promote_types(x.dtype, 'f')
-    left, right = (xp.asarray(weights, wide) for weights in (rows, columns))
-    return xp.matmul(left, xp.matmul(x.astype(wide, copy=False), right.T)).astype(x.dtype, copy=False)
+    images = in_float32(x)
+    left, right = (xp.asarray(weights, images.dtype) for weights in (rows, columns))
+    return xp.matmul(left, xp.matmul(images, right.T)).astype(x.dtype, copy=False)
 
 
 def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
@@ -79,7 +77,7 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
         Variable (N, C, *outsize).
 
     Raises:
-        InvalidType: ``x`` is no float array with four axes, or has no pixels.
+        InvalidType: ``x`` is not a float array with four axes, or has no pixels.
         TypeError: ``outsize`` is neither int, None nor a pair of these.
         ValueError: ``outsize`` is less than 1, or too large for any array.
 
@@ -89,13 +87,11 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
     >>> F.adaptive_average_pooling_2d(np.array([[[[0., 2., 4.], [6., 8., 10.]]]]), (1, 2)).array
     array([[[[4., 6.]]]])
     """
-    name = 'AdaptiveAveragePooling2D'
     x = as_variable(x)
-    where = f'Invalid operation is performed in: {name} (Forward)'
     if x.dtype.kind != 'f':
-        raise invalid('x of a float dtype', f'{x.dtype}', where)
+        raise _adaptive.misfit('x of a float dtype', f'{x.dtype}')
     if x.ndim != 4 or 0 in x.shape[2:]:
-        raise invalid('x with 4 axes, the last two of at least one pixel', f'x.shape = {x.shape}', where)
+        raise _adaptive.misfit('x with 4 axes, the last two of at least one pixel', f'x.shape = {x.shape}')
     rows, columns = (_means(n, size) for n, size in zip(_sizes(outsize, x.shape[2:]), x.shape[2:], strict=True))
     y: Variable = weigh_axes(x, rows, columns)
     return y
@@ -103,13 +99,13 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
 
 def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
     pair = entries_of(outsize, 2)
-    if len(pair) != 2 or any(n is not None and not isinstance(n, (int, numpy.integer)) for n in pair):
-        raise TypeError(f'adaptive_average_pooling_2d: outsize as an int, None, or a pair expected, came {outsize!r}')
-    sizes = tuple([old if n is None else int(n) for n, old in zip(pair, size, strict=True)])
-    if min(sizes) < 1 or max(sizes) > MOST:
-        raise ValueError(f'adaptive_average_pooling_2d: outsize from 1 to {MOST} expected, came {outsize!r}')
-    check_size('adaptive_average_pooling_2d', sizes)
-    return sizes
+    sizes = [old if n is None else as_integer(n) for n, old in zip(pair, size, strict=False)]
+    if len(pair) != 2 or None in sizes:
+        raise _adaptive.wrong_type('int, None, or a pair', 'outsize', outsize)
+    if not all(1 <= n <= MOST for n in sizes):
+        raise _adaptive.wrong_value(f'1 to {MOST}', 'outsize', outsize)
+    _adaptive.addressable(tuple(sizes))
+    return tuple(sizes)
 
 
 def _means(count: int, size: int) -> Any:

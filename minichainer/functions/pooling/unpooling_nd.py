@@ -4,33 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._checks import invalid
-from minichainer.functions._define import linear
-from minichainer.functions.pooling._geometry import check_axes, unpooling_geometry
+from minichainer.functions._define import linear_map
+from minichainer.functions.pooling._geometry import PoolingArguments, unpooling_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
 from minichainer.variable import Variable, as_array, as_variable
 
+_upsampling = PoolingArguments('Upsampling2D')
 
-@linear(
+
+@linear_map(
     lambda m, gy, geometry, name: m.window_sums(gy, geometry, name),
-    label=lambda geometry, name: name, kinds='f',
-)  # fmt: skip
+    label=lambda geometry, name: name,
+    kinds='f',
+)
 def spread_sums(xp: Any, x: Any, geometry: Geometry, name: str) -> Any:
     """Adds the value of each window to all of its elements."""
     return kernels.spread_sums(xp, x, geometry)
 
 
-@linear(
+@linear_map(
     lambda m, g, geometry, name: m.spread_sums(g, geometry, name),
-    label=lambda geometry, name: f'{name}Grad', kinds='f',
-)  # fmt: skip
+    label=lambda geometry, name: f'{name}Grad',
+    kinds='f',
+)
 def window_sums(xp: Any, gy: Any, geometry: Geometry, name: str) -> Any:
     """The sum of each window, the transpose of :func:`spread_sums`."""
     return kernels.sums(xp, gy, geometry)
 
 
-@linear(lambda m, gy, indexes, geometry: m.pick(gy, indexes, geometry), name='Upsampling2D', kinds='f')
+@linear_map(lambda m, gy, indexes, geometry: m.pick(gy, indexes, geometry), name=_upsampling.label, kinds='f')
 def upsampled(xp: Any, x: Any, indexes: Any, geometry: Geometry) -> Any:
     """Adds the value of each window to one of its elements."""
     return kernels.spread(xp, x, indexes, geometry)
@@ -57,9 +60,9 @@ def unpooling_nd(
         \mathrm{pad}`, less :math:`\mathrm{stride} - 1` where ``cover_all``.
 
     Raises:
-        InvalidType: ``x`` is no float array, or pooling an array of size ``outsize`` does not give that of ``x``.
-        ValueError: ``x`` has less than three axes, or ``ksize``, ``stride`` or ``pad`` do not fit.
-        TypeError: one of the arguments is no int, nor a sequence of ints.
+        InvalidType: ``x`` is not a float array, or pooling an array of size ``outsize`` does not give that of ``x``.
+        ValueError: ``x`` has fewer than three axes, or ``ksize``, ``stride`` or ``pad`` do not fit.
+        TypeError: one of the arguments is not an int, nor a sequence of ints.
         AssertionError: more than the result would be cut off; a result of size 0 is one.
 
     >>> import numpy as np, minichainer.functions as F
@@ -89,7 +92,7 @@ def unpooling_1d(
     >>> F.unpooling_1d(np.array([[[1., 2., 3.]]]), 3, stride=2, pad=1, cover_all=False).array
     array([[[1., 3., 2., 5., 3.]]])
     """
-    check_axes('unpooling_1d', x, 1)
+    PoolingArguments('unpooling_1d').axes_of(x, 1)
     return _unpooling('UnpoolingND', x, ksize, stride, pad, outsize, cover_all)
 
 
@@ -115,7 +118,7 @@ def unpooling_2d(
              [1., 1., 2., 2.]]]])
     """
     name = 'Unpooling2D'
-    _check_planar(name, x)
+    PoolingArguments(name).images(x)
     return _unpooling(name, x, ksize, stride, pad, outsize, cover_all)
 
 
@@ -139,7 +142,7 @@ def unpooling_3d(
     >>> F.unpooling_3d(np.ones((1, 1, 2, 2, 2)), 2, cover_all=False).shape
     (1, 1, 4, 4, 4)
     """
-    check_axes('unpooling_3d', x, 3)
+    PoolingArguments('unpooling_3d').axes_of(x, 3)
     return _unpooling('UnpoolingND', x, ksize, stride, pad, outsize, cover_all)
 
 
@@ -164,8 +167,8 @@ def upsampling_2d(
         Variable (N, C, *outsize).
 
     Raises:
-        InvalidType: ``x`` is no float array with four axes, ``indexes`` no int array of its shape, or pooling an
-            array of size ``outsize`` does not give that of ``x``.
+        InvalidType: ``x`` is not a float array with four axes, ``indexes`` is not an int array of its shape, or
+            pooling an array of size ``outsize`` does not give that of ``x``.
         IndexError: a window has no such element.
         ValueError: ``ksize``, ``stride`` or ``pad`` do not fit.
 
@@ -178,32 +181,29 @@ def upsampling_2d(
     array([[[[0., 4., 0., 0.],
              [0., 0., 7., 0.]]]])
     """
-    name = 'Upsampling2D'
-    _check_planar(name, x)
+    _upsampling.images(x)
     x, places = as_variable(x), as_array(indexes)
-    geometry = unpooling_geometry(name, x, ksize, stride, pad, outsize, cover_all)
-    _check_indexes(name, x, places, geometry.ksize)
+    geometry = unpooling_geometry(_upsampling, x, ksize, stride, pad, outsize, cover_all)
+    _check_indexes(x, places, geometry.ksize)
     y: Variable = upsampled(x, places, geometry)
     return y
 
 
-def _check_planar(name: str, x: Any) -> None:
-    if x.ndim != 4:
-        raise invalid('x with 4 axes', f'x.shape = {x.shape}', f'Invalid operation is performed in: {name} (Forward)')
-
-
-def _check_indexes(name: str, x: Variable, indexes: Any, ksize: tuple[int, ...]) -> None:
+def _check_indexes(x: Variable, indexes: Any, ksize: tuple[int, ...]) -> None:
     if indexes.dtype.kind not in 'iu' or indexes.shape != x.shape:
-        where = f'Invalid operation is performed in: {name} (Forward)'
-        raise invalid(f'indexes of an int dtype and of shape {x.shape}', f'{indexes.dtype} {indexes.shape}', where)
+        expected = f'indexes of an int dtype and of shape {x.shape}'
+        raise _upsampling.misfit(expected, f'{indexes.dtype} {indexes.shape}')
     count = ksize[0] * ksize[1]
     if indexes.size and not (indexes.min() >= 0 and indexes.max() < count):
-        came = f'{indexes.min()} to {indexes.max()}'
-        raise IndexError(f'{name}: 0 <= indexes < {count} expected for windows of {ksize}, came {came}')
+        expected, got = (
+            f'0 <= indexes < {count} expected for windows of {ksize}',
+            f'{indexes.min()} to {indexes.max()}',
+        )
+        raise IndexError(f'{_upsampling.name}: {expected}, got {got}')
 
 
 def _unpooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, outsize: Any, cover_all: bool) -> Variable:
     x = as_variable(x)
-    geometry = unpooling_geometry(name, x, ksize, stride, pad, outsize, cover_all)
+    geometry = unpooling_geometry(PoolingArguments(name), x, ksize, stride, pad, outsize, cover_all)
     y: Variable = spread_sums(x, geometry, name)
     return y

@@ -1,4 +1,4 @@
-"""Recurrent layers over a batch of sequences of different lengths: one node for all layers, directions and steps."""
+"""Recurrent layers over a batch of sequences of different lengths: one op for all layers, directions and steps."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minichainer.backend import get_array_module
+from minichainer.backends import cuda
 from minichainer.configuration import config
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._composed import differentiated
+from minichainer.functions._define import primitive
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
-from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import concat, stack
 from minichainer.functions.connection.linear import linear
-from minichainer.functions.rnn._fused import FusedNode
 from minichainer.kernels import rnn as kernels
+from minichainer.kernels.precision import in_float32
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
@@ -49,14 +51,39 @@ class Plan(NamedTuple):
         return self.kind.name if self.directions == 1 else self.kind.name.replace('NStep', 'NStepBi')
 
     @property
+    def arguments(self) -> Arguments:
+        """The checks of its arguments."""
+        return Arguments(self.name)
+
+    @property
     def gates(self) -> int:
         """Number of weights of the input, and of the state, of one layer in one direction."""
         return len(self.kind.cell.order)
 
+    @property
+    def parameter_count(self) -> int:
+        """Number of weights and biases of all layers and directions."""
+        return self.n_layers * self.directions * 4 * self.gates
+
+    def stacked(self, xp: Any, parameters: list[Any]) -> kernels.Weights:
+        """The parameters of one layer in one direction, gate under gate."""
+        n, order = self.gates, self.kind.cell.order
+        parts = [xp.concatenate([parameters[k * n + place] for place in order]) for k in range(4)]
+        return kernels.Weights(*map(in_float32, parts))
+
+    def unstacked(self, gradient: kernels.Weights | None) -> list[Any]:
+        """The gradients of the parameters of one layer in one direction, in the order of the inputs."""
+        n, found = self.gates, [None] * (4 * self.gates)
+        for k, stacked in enumerate(gradient or ()):
+            units = len(stacked) // n
+            for i, place in enumerate(self.kind.cell.order):
+                found[k * n + place] = stacked[i * units : (i + 1) * units]
+        return found
+
     def divided(self, values: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[Any]]:
-        """The states, the parameters of each layer and direction, and the steps, of a node's inputs."""
+        """The states, the parameters of each layer and direction, and the steps, of the op's inputs."""
         states, count = self.kind.cell.states, 4 * self.gates
-        end = states + self.n_layers * self.directions * count
+        end = states + self.parameter_count
         layers = [list(values[at : at + count]) for at in range(states, end, count)]
         return list(values[:states]), layers, list(values[end:])
 
@@ -94,142 +121,73 @@ ELMAN = {
 }
 
 
-class NStep(FusedNode):
-    """The node of the ``n_step`` functions.
+# --- the op ---------------------------------------------------------------------------------------------------------
+def _reference(*xs: Variable, plan: Plan, masks: Sequence[Any]) -> tuple[Variable, ...]:
+    """The composition of plain ops, step by step."""
+    states, layers, steps = plan.divided(xs)
+    last: list[list[Variable]] = []
+    for layer in range(plan.n_layers):
+        results = []
+        for direction in range(plan.directions):
+            at = layer * plan.directions + direction
+            dropped = _dropped(steps, masks[at], plan.sizes)
+            ys, final = _plain_layer(plan, layers[at], dropped, [s[at] for s in states], direction == 1)
+            results.append(ys)
+            last.append(final)
+        steps = [ys[0] if len(ys) == 1 else concat(ys, axis=1) for ys in zip(*results, strict=True)]
+    return (*[stack(list(column)) for column in zip(*last, strict=True)], *steps)
 
-    Its inputs are the states ``(layers * directions, batch, units)``, the weights and biases of each layer and
-    direction, and the steps ``(size, inputs)``; its outputs the last states, and the last layer at each step.
+
+def _fast(xp: Any, gy: Any, residual: kernels.Layers, plan: Plan, masks: Sequence[Any], wanted: Any) -> list[Any]:
+    states, count = plan.kind.cell.states, plan.parameter_count
+    of_parameters, of_steps = any(wanted[states : states + count]), any(wanted[states + count :])
+    gstates, gradients, gx = kernels.layers_backward(
+        xp, plan.kind.cell, residual, masks, gy[:states], gy[states:], (of_steps, of_parameters)
+    )
+    found = [part for gradient in gradients for part in plan.unstacked(gradient)]
+    steps = [None if gx is None else gx[begin:end] for begin, end in kernels.spans_of(plan.sizes)]
+    return [*gstates, *found, *steps]
+
+
+@primitive(
+    rule=differentiated(_reference),
+    fast=_fast,
+    name='NStep',
+    label=lambda plan, masks: plan.name,
+    several_outputs=True,
+)
+def n_step_layers(xp: Any, *xs: Any, plan: Plan, masks: Sequence[Any]) -> Any:
+    """All layers, directions and steps.
+
+    Args:
+        xp: numpy or cupy.
+        xs: states ``(layers * directions, batch, units)``, the weights and biases of each layer and direction, and
+            the steps ``(size, inputs)``.
+        plan: what is to be computed.
+        masks: for each layer and direction the factors of its inputs, None where nothing is dropped.
+
+    Returns:
+        The last states, and the last layer at each step.
     """
+    states, layers, steps = plan.divided(xs)
+    weights = [plan.stacked(xp, parameters) for parameters in layers]
+    last, y, saved = kernels.layers_forward(xp, plan.kind.cell, weights, masks, states, steps, plan.directions)
+    outputs = [*last, *[y[begin:end] for begin, end in kernels.spans_of(plan.sizes)]]
+    return tuple([a.astype(xs[0].dtype, copy=False) for a in outputs]), saved
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        #: One array of draws for each layer and direction; None where nothing is dropped.
-        self.masks: list[Any] = []
 
-    @property
-    def label(self) -> str:
-        return self.plan.name
-
-    def _release(self) -> None:
-        self.masks = []
-        super()._release()
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs(range(len(inputs)))
-        plan, dtype = self.plan, inputs[0].dtype
-        xp = get_array_module(*inputs)
-        states, layers, steps = plan.divided(inputs)
-        last = [xp.array(in_float32(s), order='C') for s in states]
-        units = last[0].shape[2]
-        x = in_float32(xp.concatenate(steps) if steps else xp.empty((0, layers[0][0].shape[1]), dtype))
-        weights = [self._stacked(xp, parameters) for parameters in layers]
-        saved = []
-        for layer in range(plan.n_layers):
-            y = xp.empty((len(x), plan.directions * units), x.dtype)
-            for direction in range(plan.directions):
-                at = layer * plan.directions + direction
-                mask = self._mask(xp, x) if layer else None
-                self.masks.append(mask)
-                dropped = x if mask is None else x * mask
-                part = y[:, direction * units : (direction + 1) * units]
-                spans = kernels.spans_of(plan.sizes, direction == 1)
-                first = [s[at] for s in last]
-                saved.append((dropped, kernels.layer_forward(
-                    xp, plan.kind.cell, weights[at], dropped, first, part, spans
-                )))  # fmt: skip
-            x = y
-        self.workspace = (weights, saved)
-        outputs = [*last, *[x[begin:end] for begin, end in kernels.spans_of(plan.sizes)]]
-        return tuple([y.astype(dtype, copy=False) for y in outputs])
-
-    def _stacked(self, xp: Any, parameters: list[Any]) -> kernels.Weights:
-        n, order = self.plan.gates, self.plan.kind.cell.order
-        parts = [xp.concatenate([parameters[k * n + place] for place in order]) for k in range(4)]
-        return kernels.Weights(*[in_float32(part) for part in parts])
-
-    def _mask(self, xp: Any, x: Any) -> Any:
-        ratio = self.plan.dropout
-        if ratio is None:
-            return None
-        draws = xp.random.rand(*x.shape)  # also where nothing is dropped: what is drawn later stays the same
-        return (draws >= ratio) * x.dtype.type(1.0 / (1 - ratio)) if ratio else None
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        plan = self.plan
-        dtype = self._retained_inputs[0].dtype
-        xp = get_array_module(*self._retained_inputs)
-        weights, saved = self.workspace
-        gstates, gy = self._upstream(xp, grad_outputs)
-        states = plan.kind.cell.states
-        end = states + len(weights) * 4 * plan.gates
-        wants_weights = any(states <= i < end for i in indexes)
-        wants_x = any(i >= end for i in indexes)
-        units = gstates[0].shape[2]
-        gradients: list[Any] = [None] * len(weights)
-        for layer in reversed(range(plan.n_layers)):
-            gx: Any = None
-            for direction in reversed(range(plan.directions)):
-                at = layer * plan.directions + direction
-                x, kept = saved[at]
-                found, gradients[at] = kernels.layer_backward(
-                    xp, plan.kind.cell, weights[at], x, kept, gy[:, direction * units : (direction + 1) * units],
-                    [g[at] for g in gstates], kernels.spans_of(plan.sizes, direction == 1),
-                    (layer > 0 or wants_x, wants_weights),
-                )  # fmt: skip
-                if found is not None and self.masks[at] is not None:
-                    found *= self.masks[at]
-                gx = found if gx is None else gx + found
-            gy = gx
-        everything = [*gstates, *self._unstacked(gradients)]
-        everything += [None if gy is None else gy[begin:end] for begin, end in kernels.spans_of(plan.sizes)]
-        return [everything[i].astype(dtype, copy=False) for i in indexes]
-
-    def _upstream(self, xp: Any, grad_outputs: Any) -> tuple[list[Any], Any]:
-        """Gradients of the last states, to be overwritten, and of the last layer, packed; zeros for None."""
-        states, layers, _ = self.plan.divided(self._retained_inputs)
-        count = len(states)
-        wide = in_float32(states[0][:0]).dtype
-        gstates = [
-            xp.zeros(s.shape, wide) if g is None else xp.array(g, dtype=wide, order='C')
-            for s, g in zip(states, grad_outputs[:count], strict=True)
-        ]
-        width = states[0].shape[2] * self.plan.directions
-        steps = [
-            xp.zeros((size, width), wide) if g is None else g
-            for size, g in zip(self.plan.sizes, grad_outputs[count:], strict=True)
-        ]
-        gy = xp.concatenate(steps) if steps else xp.zeros((0, width), wide)
-        return gstates, gy.astype(wide, copy=False)
-
-    def _unstacked(self, gradients: list[Any]) -> list[Any]:
-        """The gradients of the parameters in the order of the inputs."""
-        n, order = self.plan.gates, self.plan.kind.cell.order
-        found: list[Any] = []
-        for gradient in gradients:
-            for stacked in gradient if gradient is not None else [None] * 4:
-                parts: list[Any] = [None] * n
-                if stacked is not None:
-                    units = len(stacked) // n
-                    for k, place in enumerate(order):
-                        parts[place] = stacked[k * units : (k + 1) * units]
-                found += parts
-        return found
-
-    def _reference(self, *inputs: Variable) -> tuple[Variable, ...]:
-        plan = self.plan
-        states, layers, xs = plan.divided(inputs)
-        last: list[list[Variable]] = []
-        for layer in range(plan.n_layers):
-            results = []
-            for direction in range(plan.directions):
-                at = layer * plan.directions + direction
-                steps = _dropped(xs, self.masks[at], plan.sizes)
-                first = [s[at] for s in states]
-                ys, final = _plain_layer(plan, layers[at], steps, first, direction == 1)
-                results.append(ys)
-                last.append(final)
-            xs = [ys[0] if len(ys) == 1 else concat(ys, axis=1) for ys in zip(*results, strict=True)]
-        return (*[stack(list(column)) for column in zip(*last, strict=True)], *xs)
+def _drawn(plan: Plan, x: Any, units: int) -> tuple[Any, ...]:
+    """Factors of the inputs of each layer and direction after the first layer; drawn in their order."""
+    places = plan.n_layers * plan.directions
+    masks: list[Any] = [None] * places
+    if plan.dropout is not None:
+        xp, dtype = get_array_module(x), in_float32(x[:0]).dtype
+        for at in range(plan.directions, places):
+            # Also where nothing is dropped: what is drawn later stays the same.
+            draws = xp.random.rand(sum(plan.sizes), plan.directions * units)
+            if plan.dropout:
+                masks[at] = (draws >= plan.dropout) * dtype.type(1.0 / (1 - plan.dropout))
+    return tuple(masks)
 
 
 def _dropped(xs: list[Variable], mask: Any, sizes: tuple[int, ...]) -> list[Variable]:
@@ -283,29 +241,27 @@ def n_step(
     variables = [as_variable(s) for s in states]
     steps = [as_variable(x) for x in xs]
     if n_layers > 1 and not 0.0 <= ratio < 1.0:
-        raise ValueError(f'{plan.name}: dropout_ratio must be in the range [0, 1), came {ratio}')
+        raise plan.arguments.wrong_value('a number in [0, 1)', 'dropout_ratio', ratio)
     _check_arrays(plan, variables, parameters, steps)
     sizes = tuple([x.shape[0] for x in steps])
     plan = plan._replace(sizes=sizes, dropout=ratio if config.train else None)
-    outputs = NStep(plan).apply([*variables, *parameters, *steps])
+    hx = variables[0].array
+    with cuda.get_device_from_array(hx):
+        masks = _drawn(plan, hx, hx.shape[2])
+    outputs = n_step_layers(*variables, *parameters, *steps, plan=plan, masks=masks)
     count = len(variables)
     return (*outputs[:count], outputs[count:])
 
 
 # --- checks ---------------------------------------------------------------------------------------------------------
-def _misfit(plan: Plan, expected: str, actual: str) -> InvalidType:
-    return invalid(expected, actual, f'Invalid operation is performed in: {plan.name} (Forward)')
-
-
 def _check_parameters(plan: Plan, ws: Any, bs: Any) -> None:
-    if plan.n_layers < 1:
-        raise ValueError(f'{plan.name}: n_layers must be at least 1, came {plan.n_layers}')
+    plan.arguments.integer(plan.n_layers, 'n_layers', least=1)
     places, count = plan.n_layers * plan.directions, 2 * plan.gates
     for name, values in (('ws', ws), ('bs', bs)):
         if len(values) != places or any(len(v) != count for v in values):
             raise ValueError(
                 f'{plan.name}: {name} must be a list of {places} lists (layers x directions) of {count} arrays, '
-                f'came {[len(v) for v in values]} arrays'
+                f'got {[len(v) for v in values]} arrays'
             )
 
 
@@ -315,7 +271,7 @@ def _check_arrays(plan: Plan, states: list[Variable], parameters: list[Variable]
     for s in states:
         if s.ndim != 3 or s.shape[0] != places or s.shape != hx.shape:
             expected = f'states of shape ({places}, batch, units)'
-            raise _misfit(plan, expected, ' and '.join(str(s.shape) for s in states))
+            raise plan.arguments.misfit(expected, ' and '.join(str(s.shape) for s in states))
     _check_dtypes(plan, [*states, *parameters, *xs])
     units = hx.shape[2]
     size = parameters[0].shape[1] if parameters[0].ndim == 2 else 0
@@ -329,7 +285,7 @@ def _check_dtypes(plan: Plan, variables: list[Variable]) -> None:
     dtype = variables[0].dtype
     for v in variables:
         if v.dtype is not dtype and v.dtype != dtype or dtype.kind != 'f':
-            raise _misfit(plan, 'float states, parameters and inputs of one dtype', f'{dtype} and {v.dtype}')
+            raise plan.arguments.misfit('float states, parameters and inputs of one dtype', f'{dtype} and {v.dtype}')
 
 
 def _check_layer(plan: Plan, at: int, parameters: list[Variable], size: int, units: int) -> None:
@@ -338,21 +294,20 @@ def _check_layer(plan: Plan, at: int, parameters: list[Variable], size: int, uni
     for k, shape in enumerate(wanted):
         if parameters[k].shape != shape:
             name = f'ws[{at}][{k}]' if k < 2 * n else f'bs[{at}][{k - 2 * n}]'
-            raise _misfit(plan, f'{name} of shape {shape}', f'{parameters[k].shape}')
+            raise plan.arguments.misfit(f'{name} of shape {shape}', f'{parameters[k].shape}')
 
 
 def _check_steps(plan: Plan, xs: list[Variable], size: int, batch: int) -> None:
     for t, x in enumerate(xs):
         if x.ndim != 2:
-            raise _misfit(plan, f'xs[{t}] of shape (batch, {size})', f'{x.shape}')
+            raise plan.arguments.misfit(f'xs[{t}] of shape (batch, {size})', f'{x.shape}')
         if x.shape[1] != size:
             expected = f'xs[{t}] of shape (batch, {size}), the size of the weights'
             if plan.kind.size_error is ValueError:
-                raise ValueError(f'{plan.name}: {expected}, expected; came {x.shape}')
-            raise _misfit(plan, expected, f'{x.shape}')
+                raise ValueError(f'{plan.name}: {expected}, expected, got {x.shape}')
+            raise plan.arguments.misfit(expected, f'{x.shape}')
         if x.shape[0] > batch:
-            raise _misfit(
-                plan,
+            raise plan.arguments.misfit(
                 'no more sequences at a step than at the one before it, or than states at the first one '
                 '(sort the sequences by decreasing length)',
                 f'{x.shape[0]} at step {t} after {batch}',

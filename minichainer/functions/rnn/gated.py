@@ -4,86 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
-from minichainer.functions._checks import invalid
+from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._composed import differentiated
+from minichainer.functions._define import primitive
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
-from minichainer.functions.activation.units import in_float32
 from minichainer.functions.array.joining import concat
-from minichainer.functions.rnn._fused import FusedNode
 from minichainer.kernels import rnn as kernels
-from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
+_lstm, _slstm, _tree = Arguments('LSTM', 'lstm'), Arguments('SLSTM', 'slstm'), Arguments('TreeLSTM', 'tree_lstm')
 
-class GatedCell(FusedNode):
-    r"""The node of :math:`c = \sum_k \sigma(z_k) u_k,\; h = \sigma(z_o) \tanh c`, where :math:`u_k` are new inputs
+# All cells are c = sum of sigmoid(z_k) u_k, h = sigmoid(z_o) tanh(c), where the u_k are new inputs tanh(a_j) and
+# previous cells. They differ in where in their inputs these are: the functions of the parts return the gates z_1, ..,
+# z_o, a_1, .. and the cells, of arrays as of Variables.
+Parts = tuple[list[Any], list[Any]]
 
-    :math:`\tanh a_j` and previous cells. A subclass says where in its inputs these are.
-    """
 
-    #: Number of new inputs :math:`a_j`.
-    new_inputs = 1
+def _forward(xp: Any, parts: Parts, new_inputs: int = 1) -> Any:
+    gates, cells = parts
+    c, h, saved = kernels.gated_sum(xp, gates, cells, new_inputs)
+    dtype = gates[0].dtype
+    return (c.astype(dtype, copy=False), h.astype(dtype, copy=False)), saved
 
-    def split(self, *inputs: Any) -> tuple[list[Any], list[Any]]:
-        """Gates :math:`z_1, \\dots, z_o, a_1, \\dots` and cells, of arrays as of Variables."""
-        raise NotImplementedError
 
-    def join(self, xp: Any, gz: Any, gcells: list[Any]) -> list[Any]:
-        """Gradients of the inputs from those of the gates and of the cells."""
-        raise NotImplementedError
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.retain_inputs(range(len(inputs)))
-        xp, dtype = get_array_module(*inputs), inputs[0].dtype
-        gates, cells = self.split(*[in_float32(x) for x in inputs])
-        c, h, self.workspace = kernels.gated_sum(xp, xp.stack(gates), cells, self.new_inputs)
-        return c.astype(dtype, copy=False), h.astype(dtype, copy=False)
-
-    def backward_arrays(self, indexes: Any, grad_outputs: Any) -> Any:
-        known = next(g for g in grad_outputs if g is not None)
-        xp = get_array_module(known)
-        gc, gh = [in_float32(xp.zeros_like(known) if g is None else g) for g in grad_outputs]
-        gz, gcells = kernels.gated_sum_backward(xp, self.workspace, gc, gh, self.new_inputs)
-        gradients = self.join(xp, gz, gcells)
-        return [gradients[i].astype(known.dtype, copy=False) for i in indexes]
-
-    def _reference(self, *inputs: Variable) -> tuple[Variable, ...]:
-        gates, cells = self.split(*inputs)
-        terms = [*[tanh(a) for a in gates[len(gates) - self.new_inputs :]], *cells]
-        c: Any = sum(sigmoid(gate) * term for gate, term in zip(gates, terms, strict=False))
-        return c, sigmoid(gates[len(terms)]) * tanh(c)
+def _plain(parts: Parts, new_inputs: int = 1) -> tuple[Variable, Variable]:
+    """The composition of plain ops."""
+    gates, cells = parts
+    terms = [*[tanh(a) for a in gates[len(gates) - new_inputs :]], *cells]
+    c: Any = sum(sigmoid(gate) * term for gate, term in zip(gates, terms, strict=False))
+    return c, sigmoid(gates[len(terms)]) * tanh(c)
 
 
 def _interleaved(x: Any) -> Any:
     """The gates of each unit beside each other, ``(B, n, 4, ...)``."""
     return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:])
-
-
-class LSTM(GatedCell):
-    """The node of :func:`lstm`, for c and x of one batch size."""
-
-    def split(self, *inputs: Any) -> tuple[list[Any], list[Any]]:
-        planes = _interleaved(inputs[1])
-        return [planes[:, :, k] for k in (1, 2, 3, 0)], [inputs[0]]
-
-    def join(self, xp: Any, gz: Any, gcells: list[Any]) -> list[Any]:
-        return [*gcells, _joined(xp, gz, (3, 0, 1, 2))]
-
-
-class SLSTM(GatedCell):
-    """The node of :func:`slstm`."""
-
-    new_inputs = 2
-
-    def split(self, *inputs: Any) -> tuple[list[Any], list[Any]]:
-        c1, c2, x1, x2 = inputs
-        first, second = _interleaved(x1), _interleaved(x2)
-        pairs = [(first[:, :, k], second[:, :, k]) for k in range(4)]
-        (a1, a2), (i1, i2), (f1, f2), (o1, o2) = pairs
-        return [i1, i2, f1, f2, o1 + o2, a1, a2], [c1, c2]
-
-    def join(self, xp: Any, gz: Any, gcells: list[Any]) -> list[Any]:
-        return [*gcells, _joined(xp, gz, (5, 0, 2, 4)), _joined(xp, gz, (6, 1, 3, 4))]
 
 
 def _joined(xp: Any, gz: Any, order: tuple[int, ...]) -> Any:
@@ -95,20 +49,76 @@ def _joined(xp: Any, gz: Any, order: tuple[int, ...]) -> Any:
     return gx.reshape(batch, units * 4, *rest)
 
 
-class TreeLSTM(GatedCell):
-    """The node of :func:`tree_lstm`."""
-
-    def split(self, *inputs: Any) -> tuple[list[Any], list[Any]]:
-        *cells, x = inputs
-        n = x.shape[1] // (3 + len(cells))
-        a, i, o, *f = [x[:, k * n : (k + 1) * n] for k in range(3 + len(cells))]
-        return [i, *f, o, a], cells
-
-    def join(self, xp: Any, gz: Any, gcells: list[Any]) -> list[Any]:
-        i, *f, o, a = gz
-        return [*gcells, xp.concatenate([a, i, o, *f], axis=1)]
+# --- LSTM -----------------------------------------------------------------------------------------------------------
+def _lstm_parts(c: Any, x: Any) -> Parts:
+    planes = _interleaved(x)
+    return [planes[:, :, k] for k in (1, 2, 3, 0)], [c]
 
 
+def _lstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
+    gz, gcells = kernels.gated_sum_backward(xp, residual, *gy, 1)
+    return (*gcells, _joined(xp, gz, (3, 0, 1, 2)))
+
+
+@primitive(
+    rule=differentiated(lambda c_prev, x: _plain(_lstm_parts(c_prev, x))),
+    fast=_lstm_gradients,
+    name='LSTM',
+    several_outputs=True,
+)
+def lstm_cell(xp: Any, c_prev: Any, x: Any) -> Any:
+    """One step of LSTM, for c and x of one batch size."""
+    return _forward(xp, _lstm_parts(c_prev, x))
+
+
+# --- S-LSTM ---------------------------------------------------------------------------------------------------------
+def _slstm_parts(c1: Any, c2: Any, x1: Any, x2: Any) -> Parts:
+    first, second = _interleaved(x1), _interleaved(x2)
+    (a1, a2), (i1, i2), (f1, f2), (o1, o2) = [(first[:, :, k], second[:, :, k]) for k in range(4)]
+    return [i1, i2, f1, f2, o1 + o2, a1, a2], [c1, c2]
+
+
+def _slstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
+    gz, gcells = kernels.gated_sum_backward(xp, residual, *gy, 2)
+    return (*gcells, _joined(xp, gz, (5, 0, 2, 4)), _joined(xp, gz, (6, 1, 3, 4)))
+
+
+@primitive(
+    rule=differentiated(lambda c_prev1, c_prev2, x1, x2: _plain(_slstm_parts(c_prev1, c_prev2, x1, x2), 2)),
+    fast=_slstm_gradients,
+    name='SLSTM',
+    several_outputs=True,
+)
+def slstm_cell(xp: Any, c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> Any:
+    """One step of S-LSTM."""
+    return _forward(xp, _slstm_parts(c_prev1, c_prev2, x1, x2), 2)
+
+
+# --- Tree-LSTM ------------------------------------------------------------------------------------------------------
+def _tree_parts(*xs: Any) -> Parts:
+    *cells, x = xs
+    n = x.shape[1] // (3 + len(cells))
+    a, i, o, *f = [x[:, k * n : (k + 1) * n] for k in range(3 + len(cells))]
+    return [i, *f, o, a], cells
+
+
+def _tree_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
+    (i, *f, o, a), gcells = kernels.gated_sum_backward(xp, residual, *gy, 1)
+    return (*gcells, xp.concatenate([a, i, o, *f], axis=1))
+
+
+@primitive(
+    rule=differentiated(lambda *xs: _plain(_tree_parts(*xs))),
+    fast=_tree_gradients,
+    name='TreeLSTM',
+    several_outputs=True,
+)
+def tree_cell(xp: Any, *xs: Any) -> Any:
+    """One step of Tree-LSTM: the children's cells, then the gates."""
+    return _forward(xp, _tree_parts(*xs))
+
+
+# --- the functions --------------------------------------------------------------------------------------------------
 def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
     r"""One step of long short-term memory.
 
@@ -137,17 +147,18 @@ def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
     (2, 2)
     """
     c_prev, x = as_variable(c_prev), as_variable(x)
-    _check_floats('LSTM', c_prev, x)
+    _check_floats(_lstm, c_prev, x)
     rows, fits = 0, c_prev.ndim == x.ndim >= 2
     if fits:
         rows = x.shape[0]
         fits = rows <= c_prev.shape[0] and x.shape[1:] == (4 * c_prev.shape[1], *c_prev.shape[2:])
     if not fits:
-        raise _misfit('LSTM', "c of shape (B', n, ...) and x of shape (B, 4 n, ...) with B <= B'", c_prev, x)
+        expected = "c of shape (B', n, ...) and x of shape (B, 4 n, ...) with B <= B'"
+        raise _lstm.misfit(expected, described(c_prev, x))
     if rows == c_prev.shape[0]:
-        c, h = LSTM().apply((c_prev, x))
+        c, h = lstm_cell(c_prev, x)
         return c, h
-    c, h = LSTM().apply((c_prev[:rows], x))
+    c, h = lstm_cell(c_prev[:rows], x)
     return concat([c, c_prev[rows:]], axis=0), h
 
 
@@ -181,12 +192,13 @@ def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[Variable, Varia
     array([[1., 1.]])
     """
     inputs = [as_variable(x) for x in (c_prev1, c_prev2, x1, x2)]
-    _check_floats('SLSTM', *inputs)
+    _check_floats(_slstm, *inputs)
     c, other, first, second = [x.shape for x in inputs]
     gates = (c[0], 4 * c[1], *c[2:]) if len(c) >= 2 else None
     if not (other == c and first == second == gates):
-        raise _misfit('SLSTM', 'two cells of shape (B, n, ...) and two x of shape (B, 4 n, ...)', *inputs)
-    c, h = SLSTM().apply(inputs)
+        expected = 'two cells of shape (B, n, ...) and two x of shape (B, 4 n, ...)'
+        raise _slstm.misfit(expected, described(*inputs))
+    c, h = slstm_cell(*inputs)
     return c, h
 
 
@@ -208,7 +220,7 @@ def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:
         Tuple of Variables c and h, :math:`(B, n, \dots)`.
 
     Raises:
-        InvalidType: shapes or dtypes do not fit, or there are less than two arguments.
+        InvalidType: shapes or dtypes do not fit, or there are fewer than two arguments.
 
     >>> import numpy as np, minichainer.functions as F
     >>> c, h = F.tree_lstm(np.ones((1, 2)), np.ones((1, 2)), np.zeros((1, 10)))
@@ -217,25 +229,17 @@ def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:
     """
     variables = [as_variable(x) for x in inputs]
     if len(variables) < 2:
-        where = 'Invalid operation is performed in: TreeLSTM (Forward)'
-        raise invalid('at least one cell, and x', f'{len(variables)} arguments', where)
-    _check_floats('TreeLSTM', *variables)
+        raise _tree.misfit('at least one cell, and x', f'{len(variables)} arguments')
+    _check_floats(_tree, *variables)
     *cells, x = [v.shape for v in variables]
     gates = (cells[0][0], (3 + len(cells)) * cells[0][1], *cells[0][2:]) if len(cells[0]) >= 2 else None
     if x != gates or any(c != cells[0] for c in cells):
         expected = f'cells of shape (B, n, ...) and x of shape (B, {3 + len(cells)} n, ...)'
-        raise _misfit('TreeLSTM', expected, *variables)
-    c, h = TreeLSTM().apply(variables)
+        raise _tree.misfit(expected, described(*variables))
+    c, h = tree_cell(*variables)
     return c, h
 
 
-def _check_floats(op: str, *xs: Variable) -> None:
-    dtype = xs[0].dtype
-    if dtype.kind != 'f' or any(x.dtype != dtype for x in xs):
-        came = ', '.join(str(x.dtype) for x in xs)
-        raise invalid('float arrays of one dtype', came, f'Invalid operation is performed in: {op} (Forward)')
-
-
-def _misfit(op: str, expected: str, *xs: Variable) -> InvalidType:
-    came = ' and '.join(str(x.shape) for x in xs)
-    return invalid(expected, came, f'Invalid operation is performed in: {op} (Forward)')
+def _check_floats(arguments: Arguments, *xs: Variable) -> None:
+    if xs[0].dtype.kind != 'f' or any(x.dtype != xs[0].dtype for x in xs):
+        raise arguments.misfit('float arrays of one dtype', described(*xs))

@@ -90,5 +90,5 @@ def n_step_birnn(
 
 def _kind(activation: str) -> Kind:
     if activation not in ELMAN:
-        raise ValueError(f"n_step_rnn: activation must be 'tanh' or 'relu', came {activation!r}")
+        raise ValueError(f"n_step_rnn: activation must be 'tanh' or 'relu', got {activation!r}")
     return ELMAN[activation]

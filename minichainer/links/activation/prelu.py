@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer.functions.activation.parametric import prelu
 from minichainer.initializers._generate import _get_initializer
+from minichainer.link.link import Link
 from minichainer.variable import Parameter, Variable
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer.functions.connection.bilinear import bilinear
 from minichainer.initializers._generate import _get_initializer
+from minichainer.link.link import Link
 from minichainer.variable import Parameter, Variable
 
 
@@ -87,5 +87,5 @@ def _three(initial_bias: Any) -> Any:
     if initial_bias is None:
         return None, None, 0
     if not isinstance(initial_bias, (tuple, list)) or len(initial_bias) != 3:
-        raise ValueError(f'Bilinear: initial_bias must be three initializers, of V1, V2 and b, came {initial_bias!r}')
+        raise ValueError(f'Bilinear: initial_bias must be three initializers, of V1, V2 and b, got {initial_bias!r}')
     return initial_bias

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.functions.connection.convolution_nd import convolution_2d, convolution_nd
 from minichainer.functions.connection.deconvolution_nd import deconvolution_2d, deconvolution_nd
 from minichainer.initializers._generate import _get_initializer
+from minichainer.link.link import Link
 from minichainer.utils import argument
-from minichainer.variable import Parameter, as_array
+from minichainer.variable import Parameter, Variable, as_array
 
 _REMOVED = {
     'deterministic': 'deterministic is no longer an argument of it: use chainer.using_config('
@@ -48,7 +48,7 @@ class _Filters(Link):
             if channels % self.groups:
                 raise ValueError(
                     f'{type(self).__name__}: the number of {what} channels must be divisible by the number of '
-                    f'groups, came {channels} and groups = {self.groups}'
+                    f'groups, got {channels} and groups = {self.groups}'
                 )
         ksize = _per_axis(self.ksize, self._ndim)
         if self.transposed:
@@ -76,6 +76,8 @@ def _per_axis(value: Any, ndim: int) -> tuple[Any, ...]:
 
 class ConvolutionND(_Filters):
     """Convolution over any number of axes, with filters and biases.
+
+    See :func:`~minichainer.functions.convolution_nd` for the formula.
 
     Args:
         ndim: number of axes of space.
@@ -128,7 +130,7 @@ class ConvolutionND(_Filters):
         self.groups = int(groups)
         self._make_parameters(ndim, in_channels, nobias, initialW, initial_bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, *size)."""
         self._prepare(x)
         return convolution_nd(x, self.W, self.b, self.stride, self.pad, self.cover_all, self.dilate, self.groups)
@@ -175,6 +177,8 @@ class ConvolutionND(_Filters):
 
 class DeconvolutionND(_Filters):
     """Transposed convolution over any number of axes, with filters and biases.
+
+    See :func:`~minichainer.functions.deconvolution_nd` for the formula.
 
     Args:
         ndim: number of axes of space.
@@ -229,7 +233,7 @@ class DeconvolutionND(_Filters):
         self.groups = int(groups)
         self._make_parameters(ndim, in_channels, nobias, initialW, initial_bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, *size)."""
         self._prepare(x)
         return deconvolution_nd(x, self.W, self.b, self.stride, self.pad, self.outsize, self.dilate, self.groups)
@@ -306,6 +310,8 @@ class Deconvolution1D(DeconvolutionND):
 
 class Convolution2D(_Filters):
     """Convolution of images, with filters and biases.
+
+    See :func:`~minichainer.functions.convolution_2d` for the formula.
 
     Args:
         in_channels: number of input channels; None, or left out, to take it from the data of the first call.
@@ -384,7 +390,7 @@ class Convolution2D(_Filters):
         bias = None if b is None else as_array(b)
         return cls(in_channels, out_channels, tuple(ksize), stride, pad, nobias, as_array(W), bias, **kwargs)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
         self._prepare(x)
         return convolution_2d(x, self.W, self.b, self.stride, self.pad, dilate=self.dilate, groups=self.groups)
@@ -392,6 +398,8 @@ class Convolution2D(_Filters):
 
 class Deconvolution2D(_Filters):
     """Transposed convolution of images, with filters and biases.
+
+    See :func:`~minichainer.functions.deconvolution_2d` for the formula.
 
     Args:
         in_channels: number of input channels; None, or left out, to take it from the data of the first call.
@@ -443,7 +451,7 @@ class Deconvolution2D(_Filters):
         self.groups = int(groups)
         self._make_parameters(2, in_channels, nobias, initialW, initial_bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
         self._prepare(x)
         outsize = None if self.outsize == (None, None) else self.outsize

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer.functions.connection.embed_id import embed_id
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.normal import Normal
+from minichainer.link.link import Link
 from minichainer.variable import Parameter, Variable, as_array
 
 
 class EmbedID(Link):
-    """Embeddings of numbers, such as those of words: each number picks a row of W.
+    """Embeddings of numbers, such as those of words: each number picks a row of W, :math:`y_i = W_{x_i}`.
 
     Args:
         in_size: how many numbers there are, V.
@@ -59,7 +59,7 @@ class EmbedID(Link):
             Variable ``(B, ..., D)``.
 
         Raises:
-            InvalidType: x is no int array.
+            InvalidType: x is not an int array.
             IndexError: a number is out of range (on a CPU).
         """
         return embed_id(x, self.W, self.ignore_label)

@@ -7,13 +7,17 @@ from typing import Any
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.array.joining import concat
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.convolution import Convolution2D
 from minichainer.variable import Variable
 
 
 class Inception(Chain):
-    """Convolutions of three sizes and a pooling side by side, their channels joined.
+    r"""Convolutions of three sizes and a pooling side by side, their channels joined.
+
+    .. math::
+
+        y = r([C_1 x,\; C_3\, r(P_3 x),\; C_5\, r(P_5 x),\; P\, \mathrm{maxpool}_3(x)]), \quad r = \mathrm{relu}
 
     Args:
         in_channels: channels of the input; None to take them from the data of the first call.
@@ -71,10 +75,11 @@ class Inception(Chain):
             InvalidType: ``x`` has another number of channels.
         """
         pooled = max_pooling_2d(x, 3, stride=1, pad=1)
-        ways = (
+        branches = (
             self.conv1(x),
             self.conv3(relu(self.proj3(x))),
             self.conv5(relu(self.proj5(x))),
             self.projp(pooled),
         )
-        return relu(concat(ways, axis=1))
+        y: Variable = relu(concat(branches, axis=1))
+        return y

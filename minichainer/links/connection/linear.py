@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.functions.connection.linear import linear
 from minichainer.initializers._generate import _get_initializer
-from minichainer.variable import Parameter, as_array
+from minichainer.link.link import Link
+from minichainer.variable import Parameter, Variable, as_array
 
 
 class Linear(Link):
@@ -82,7 +82,7 @@ class Linear(Link):
         out_size, in_size = W.shape
         return cls(in_size, out_size, nobias, as_array(W), None if b is None else as_array(b))
 
-    def forward(self, x: Any, n_batch_axes: int = 1) -> Any:
+    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
         """Applies the layer.
 
         Args:

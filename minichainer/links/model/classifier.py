@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import reporter
-from minichainer._link.base import Link
 from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
-from minichainer.link import Chain
+from minichainer.link.link import Chain, Link
 
 
 class Classifier(Chain):
-    """A model to train by an optimizer: computes and reports loss and accuracy of a predictor.
+    r"""A model to train by an optimizer: computes and reports loss and accuracy of a predictor.
+
+    .. math:: \mathrm{loss} = \mathrm{lossfun}(\mathrm{predictor}(x), t)
 
     After a call the attributes ``y``, ``loss`` and ``accuracy`` hold prediction, loss and accuracy;
     ``'loss'`` and ``'accuracy'`` are reported under the name of the link. Set ``compute_accuracy`` to False

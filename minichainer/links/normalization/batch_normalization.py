@@ -8,12 +8,12 @@ from typing import Any
 import numpy
 
 from minichainer._dtype import get_dtype
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.configuration import config
 from minichainer.functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
 from minichainer.functions.normalization.batch_renormalization import batch_renormalization
 from minichainer.initializers._generate import generate_array
+from minichainer.link.link import Link
 from minichainer.links.normalization._parts import parameter, typed_initializer
 from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable
@@ -140,13 +140,15 @@ class BatchNormalization(Link):
         self._prepare(x)
         gamma, beta = self._scale_and_shift()
         if not config.train:
-            return fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
-        if config.in_recomputing:  # the statistics have seen this batch
-            return batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
-        return batch_normalization(
-            x, gamma, beta, eps=self.eps, running_mean=self.avg_mean, running_var=self.avg_var,
-            decay=self._next_decay(finetune), axis=self.axis,
-        )  # fmt: skip
+            y: Variable = fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
+        elif config.in_recomputing:  # the statistics have seen this batch
+            y = batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
+        else:
+            y = batch_normalization(
+                x, gamma, beta, eps=self.eps, running_mean=self.avg_mean, running_var=self.avg_var,
+                decay=self._next_decay(finetune), axis=self.axis,
+            )  # fmt: skip
+        return y
 
     def _prepare(self, x: Any) -> None:
         """Takes ``size`` from the first data; data of too few axes must not settle it."""
@@ -245,9 +247,11 @@ class BatchRenormalization(BatchNormalization):
         """
         gamma, beta = self._scale_and_shift()
         if not config.train:
-            return fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps)
+            y: Variable = fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps)
+            return y
         fresh = not config.in_recomputing
-        return batch_renormalization(
+        y = batch_renormalization(
             x, gamma, beta, self.rmax, self.dmax, self.eps, self.avg_mean, self.avg_var,
             self._next_decay(finetune) if fresh else self.decay, update_statistics=fresh,
         )  # fmt: skip
+        return y

@@ -8,12 +8,12 @@ from typing import Any
 import numpy
 
 from minichainer._dtype import get_dtype
-from minichainer._link.base import Link
 from minichainer.configuration import config
 from minichainer.functions.normalization.decorrelated_batch_normalization import (
     decorrelated_batch_normalization,
     fixed_decorrelated_batch_normalization,
 )
+from minichainer.link.link import Link
 from minichainer.utils import argument
 from minichainer.variable import Variable
 
@@ -55,7 +55,7 @@ class DecorrelatedBatchNormalization(Link):
         super().__init__()
         if groups < 1 or size % groups:
             raise ValueError(
-                f'DecorrelatedBatchNormalization: groups must divide size, came size = {size}, groups = {groups}'
+                f'DecorrelatedBatchNormalization: groups must divide size, got size = {size}, groups = {groups}'
             )
         self.groups = groups
         self.decay = decay
@@ -89,17 +89,20 @@ class DecorrelatedBatchNormalization(Link):
         """
         (finetune,) = argument.parse_kwargs(kwargs, ('finetune', False), **_REMOVED)
         if not config.train:
-            return fixed_decorrelated_batch_normalization(x, self.avg_mean, self.avg_projection, self.groups)
+            y: Variable = fixed_decorrelated_batch_normalization(x, self.avg_mean, self.avg_projection, self.groups)
+            return y
         if config.in_recomputing:  # the statistics have seen this batch
-            return decorrelated_batch_normalization(x, groups=self.groups, eps=self.eps)
+            y = decorrelated_batch_normalization(x, groups=self.groups, eps=self.eps)
+            return y
         decay = self.decay
         if finetune:
             self.N += 1
             decay = 1.0 - 1.0 / self.N
-        return decorrelated_batch_normalization(
+        y = decorrelated_batch_normalization(
             x, groups=self.groups, eps=self.eps, running_mean=self.avg_mean, running_projection=self.avg_projection,
             decay=decay,
         )  # fmt: skip
+        return y
 
     def start_finetuning(self) -> None:
         """Begins to count batches anew: the next one with ``finetune=True`` replaces the running statistics."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 
 from minichainer._dtype import get_dtype
-from minichainer._link.base import Link
 from minichainer._once import one_at_a_time
 from minichainer.functions.normalization.sample_normalization import group_normalization, layer_normalization
+from minichainer.link.link import Link
 from minichainer.links.normalization._parts import parameter
 from minichainer.variable import Variable
 
@@ -71,7 +71,7 @@ class LayerNormalization(Link):
 
         Raises:
             InvalidType: shapes or dtypes do not fit.
-            ValueError: ``size`` is not known yet, and ``x`` is no matrix.
+            ValueError: ``size`` is not known yet, and ``x`` is not a matrix.
         """
         if self.gamma.array is None or self.beta.array is None:
             if x.ndim != 2:
@@ -145,7 +145,7 @@ class GroupNormalization(Link):
 
         Raises:
             InvalidType: shapes or dtypes do not fit.
-            ValueError: ``x`` has less than two axes, or ``groups`` does not divide the number of channels.
+            ValueError: ``x`` has fewer than two axes, or ``groups`` does not divide the number of channels.
         """
         if self.gamma.array is None or self.beta.array is None:
             if x.ndim < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.device_resident import DeviceResidentsVisitor
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.variable import Variable
 
 
@@ -26,7 +26,7 @@ class Stateful(Chain):
         for name, value in values.items():
             if not isinstance(value, Variable):
                 raise AssertionError(
-                    f'{type(self).__name__}.set_state: {name} must be a Variable, came {type(value).__name__}'
+                    f'{type(self).__name__}.set_state: {name} must be a Variable, got {type(value).__name__}'
                 )
         for name, value in values.items():
             value.to_device(self.device)

@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.math.scaling import linear_interpolate
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable
@@ -15,12 +15,7 @@ from minichainer.variable import Variable
 class GRUBase(Chain):
     """The parameters of a GRU: ``W_r``, ``W_z``, ``W`` from the input, ``U_r``, ``U_z``, ``U`` from the state.
 
-    Args:
-        in_size: number of inputs; None to take it from the data of the first call.
-        out_size: number of units.
-        init: initializer of the input's weights.
-        inner_init: initializer of the state's weights.
-        bias_init: initializer of the biases; zero by default.
+    The arguments are those of :class:`StatelessGRU`.
     """
 
     def __init__(
@@ -78,16 +73,11 @@ class StatelessGRU(GRUBase):
 
 
 class StatefulGRU(Stateful, GRUBase):
-    r"""Gated recurrent unit that keeps its state from call to call; see :class:`StatelessGRU` for the formulas.
+    r"""Gated recurrent unit that keeps its state from call to call.
 
-    At the first step there is no state: :math:`h = \sigma(W_z x) \tanh(W x)`.
+    See :class:`StatelessGRU` for the formulas and the arguments.
 
-    Args:
-        in_size: number of inputs; None to take it from the data of the first call.
-        out_size: number of units.
-        init: initializer of the input's weights.
-        inner_init: initializer of the state's weights.
-        bias_init: initializer of the biases.
+    At the first step, where there is no state, it is :math:`h = \sigma(W_z x) \tanh(W x)`.
 
     >>> import numpy as np, minichainer as chainer
     >>> layer = chainer.links.StatefulGRU(3, 2)
@@ -111,7 +101,7 @@ class StatefulGRU(Stateful, GRUBase):
             h: Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: it is no Variable.
+            AssertionError: it is not a Variable.
         """
         self._set_states(h=h)
 
@@ -129,14 +119,15 @@ class StatefulGRU(Stateful, GRUBase):
         """
         h = self.h
         if h is None:
-            self.h = sigmoid(self.W_z(x)) * tanh(self.W(x))
+            after: Variable = sigmoid(self.W_z(x)) * tanh(self.W(x))
         else:
-            self.h = StatelessGRU.forward(self, h, x)  # type: ignore[arg-type]
-        return self.h
+            after = StatelessGRU.forward(self, h, x)  # type: ignore[arg-type]
+        self.h = after
+        return after
 
 
 class GRU(StatefulGRU):
-    """Another name of :class:`StatefulGRU`.
+    """Another name of :class:`StatefulGRU`; its arguments are those of :class:`StatelessGRU`.
 
     >>> import numpy as np, minichainer as chainer
     >>> chainer.links.GRU(3, 2)(np.ones((4, 3), np.float32)).shape
@@ -151,7 +142,7 @@ class GRU(StatefulGRU):
         """
         if len(args) != 1:
             raise ValueError(
-                f'GRU takes one argument, the inputs, came {len(args)}. It keeps its state itself since Chainer v2: '
-                'use StatelessGRU to give it the state'
+                f'GRU: expected one argument, the inputs, got {len(args)}. It keeps its state itself since '
+                'Chainer v2: use StatelessGRU to give it the state'
             )
         return super().forward(args[0])

@@ -8,7 +8,7 @@ from minichainer._once import one_at_a_time
 from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn.gated import lstm
 from minichainer.initializers._generate import _get_initializer, generate_array
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.linear import Linear, in_size_of
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable
@@ -17,16 +17,8 @@ from minichainer.variable import Variable
 class LSTMBase(Chain):
     """The parameters of an LSTM: the link ``upward`` from the input and ``lateral`` from the state.
 
-    Each gives the gates a, i, f, o of each unit beside each other, as :func:`~minichainer.functions.lstm` takes them.
-
-    Args:
-        in_size: number of inputs; None to take it from the data of the first call. With one size alone, that is
-            ``out_size``.
-        out_size: number of units.
-        lateral_init: initializer of each quarter of the state's weights.
-        upward_init: initializer of each quarter of the input's weights.
-        bias_init: initializer of the biases of a, i and o; zero by default.
-        forget_bias_init: initializer of the bias of the forget gate f; one by default.
+    Each gives the gates a, i, f, o of each unit beside each other, as :func:`~minichainer.functions.lstm` takes
+    them. The arguments are those of :class:`LSTM`.
     """
 
     def __init__(
@@ -86,16 +78,7 @@ class StatelessLSTM(LSTMBase):
 
     .. math:: c, h = \mathrm{lstm}(c_\mathrm{prev},\; W_u x + b + W_l h_\mathrm{prev})
 
-    See :func:`~minichainer.functions.lstm`.
-
-    Args:
-        in_size: number of inputs; None to take it from the data of the first call. With one size alone, that is
-            ``out_size``.
-        out_size: number of units.
-        lateral_init: initializer of each quarter of the state's weights.
-        upward_init: initializer of each quarter of the input's weights.
-        bias_init: initializer of the biases of a, i and o; zero by default.
-        forget_bias_init: initializer of the bias of the forget gate; one by default.
+    See :func:`~minichainer.functions.lstm` for the function, and :class:`LSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> cell = chainer.links.StatelessLSTM(3, 2)
@@ -177,7 +160,7 @@ class LSTM(Stateful, LSTMBase):
             h: state, Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: one is no Variable.
+            AssertionError: one is not a Variable.
         """
         self._set_states(c=c, h=h)
 
@@ -200,7 +183,7 @@ class LSTM(Stateful, LSTMBase):
         if h is not None:
             if h.shape[0] < batch:
                 raise TypeError(
-                    f'LSTM: no more sequences than at the step before expected, came x of shape {x.shape} after a '
+                    f'LSTM: expected no more sequences than at the step before, got x of shape {x.shape} after a '
                     f'state of shape {h.shape}; call reset_state() before new sequences'
                 )
             if h.shape[0] > batch:

@@ -28,7 +28,7 @@ class _WithCells(Stateful):
             self.lateral = Linear(out_size, 4 * out_size, nobias=True)
 
     def _gates(self, x: Any) -> Variable:
-        gates = self.upward(x)
+        gates: Variable = self.upward(x)
         return gates if self.h is None else gates + self.lateral(self.h)
 
     def _zeros_like_state(self, gates: Variable) -> Variable:
@@ -86,8 +86,9 @@ class StatefulPeepholeLSTM(_WithCells):
         if self.c is not None:
             i, f = i + self.peep_i(c), f + self.peep_f(c)
         self.c = tanh(a) * sigmoid(i) + c * sigmoid(f)
-        self.h = tanh(self.c) * sigmoid(o + self.peep_o(self.c))
-        return self.h
+        h: Variable = tanh(self.c) * sigmoid(o + self.peep_o(self.c))
+        self.h = h
+        return h
 
 
 class StatefulZoneoutLSTM(_WithCells):
@@ -129,7 +130,7 @@ class StatefulZoneoutLSTM(_WithCells):
             h: state, Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: one is no Variable.
+            AssertionError: one is not a Variable.
         """
         self._set_states(c=c, h=h)
 
@@ -150,5 +151,6 @@ class StatefulZoneoutLSTM(_WithCells):
         before_h = self._zeros_like_state(gates) if self.h is None else self.h
         c, h = lstm(before_c, gates)
         self.c = zoneout(before_c, c, self.c_ratio)
-        self.h = zoneout(before_h, h, self.h_ratio)
-        return self.h
+        after: Variable = zoneout(before_h, h, self.h_ratio)
+        self.h = after
+        return after

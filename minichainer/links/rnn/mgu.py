@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.array.joining import concat
 from minichainer.functions.math.scaling import linear_interpolate
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable
@@ -92,7 +92,7 @@ class StatefulMGU(Stateful, MGUBase):
             h: Variable ``(B, out_size)``.
 
         Raises:
-            AssertionError: it is no Variable.
+            AssertionError: it is not a Variable.
         """
         self._set_states(h=h)
 
@@ -108,8 +108,9 @@ class StatefulMGU(Stateful, MGUBase):
         Raises:
             InvalidType: shapes or dtypes do not fit.
         """
-        if self.h is None:
+        before = self.h
+        if before is None:
             with self.device.create_context():
-                self.h = Variable(self.xp.zeros((x.shape[0], self._state_size), x.dtype))
-        self.h = self._step(self.h, x)
-        return self.h
+                before = Variable(self.xp.zeros((x.shape[0], self._state_size), x.dtype))
+        self.h = after = self._step(before, x)
+        return after

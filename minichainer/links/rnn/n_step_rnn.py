@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy
 
-from minichainer._link.base import Link
 from minichainer.functions.array.gathering import permutate
 from minichainer.functions.array.sequences import transpose_sequence
 from minichainer.functions.rnn._removed import check_kwargs
@@ -15,7 +14,7 @@ from minichainer.functions.rnn.n_step_lstm import n_step_bilstm, n_step_lstm
 from minichainer.functions.rnn.n_step_rnn import n_step_birnn, n_step_rnn
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.normal import Normal
-from minichainer.link import ChainList
+from minichainer.link.link import ChainList, Link
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, Variable, as_variable
 
@@ -24,16 +23,8 @@ class NStepRNNBase(ChainList):
     """The base of recurrent layers over batches of sequences.
 
     A subclass sets ``n_weights`` and ``use_bi_direction``, and defines :meth:`rnn` and ``n_cells``. The parameters
-    of each layer and direction are ``w0``, ``w1``, ... and ``b0``, ``b1``, ... of a child.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer and direction.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    of each layer and direction are ``w0``, ``w1``, ... and ``b0``, ``b1``, ... of a child. The arguments are those of
+    :class:`NStepLSTM`.
     """
 
     #: Number of weights of each layer and direction.
@@ -108,7 +99,7 @@ class NStepRNNBase(ChainList):
             ``(length, out_size)``, or ``(length, 2 * out_size)`` for both directions.
 
         Raises:
-            TypeError: xs is no list or tuple.
+            TypeError: xs is not a list or tuple.
             ValueError: xs is empty.
             InvalidType: shapes or dtypes do not fit.
         """
@@ -153,17 +144,17 @@ class NStepRNNBase(ChainList):
 
 def _checked_sequences(xs: Any, name: str) -> list[Variable]:
     if not isinstance(xs, (list, tuple)):
-        raise TypeError(f'{name}: a list or tuple of sequences expected as xs, came {type(xs).__name__}')
+        raise TypeError(f'{name}: xs must be a list or tuple of sequences, got {type(xs).__name__}')
     if not xs:
-        raise ValueError(f'{name}: at least one sequence expected as xs, came an empty {type(xs).__name__}')
-    xs = [as_variable(x) for x in xs]
-    for i, x in enumerate(xs):
+        raise ValueError(f'{name}: xs must have at least one sequence, got an empty {type(xs).__name__}')
+    variables = [as_variable(x) for x in xs]
+    for i, x in enumerate(variables):
         if x.ndim != 2:
             expected = 'sequences of shape (length, in_size)'
             raise InvalidType(
                 expected, str(x.shape), f'{name}\n\nExpect: {expected}\nActual: {x.shape} of sequence {i}'
             )
-    return xs
+    return variables
 
 
 def _layer(n_weights: int, in_size: int, out_size: int, initialW: Any, bias: Any) -> Link:
@@ -198,7 +189,7 @@ class _NStepLSTMBase(NStepRNNBase):
             each sequence, ``(length, out_size)``, or ``(length, 2 * out_size)`` for both directions.
 
         Raises:
-            TypeError: xs is no list or tuple.
+            TypeError: xs is not a list or tuple.
             ValueError: xs is empty, or the size of its elements is not that of the weights.
             InvalidType: shapes or dtypes do not fit.
         """
@@ -221,7 +212,7 @@ class NStepLSTM(_NStepLSTMBase):
     Args:
         n_layers: number of layers.
         in_size: number of inputs at each step.
-        out_size: number of units of each layer.
+        out_size: number of units of each layer and direction.
         dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
         initialW: keyword only; initializer of the weights, by default normal with standard deviation
             ``1 / sqrt(inputs)``.
@@ -244,16 +235,7 @@ class NStepLSTM(_NStepLSTMBase):
 class NStepBiLSTM(_NStepLSTMBase):
     """Layers of long short-term memory in both directions over a batch of sequences.
 
-    See :func:`~minichainer.functions.n_step_bilstm` for the formulas.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer and direction.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    See :func:`~minichainer.functions.n_step_bilstm` for the formulas, and :class:`NStepLSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> layers = chainer.links.NStepBiLSTM(2, 4, 3, dropout=0.5)
@@ -272,16 +254,7 @@ class NStepBiLSTM(_NStepLSTMBase):
 class NStepGRU(_OneCellBase):
     """Layers of gated recurrent units over a batch of sequences.
 
-    See :func:`~minichainer.functions.n_step_gru` for the formulas.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    See :func:`~minichainer.functions.n_step_gru` for the formulas, and :class:`NStepLSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> layers = chainer.links.NStepGRU(2, 4, 3, dropout=0.5)
@@ -301,16 +274,7 @@ class NStepGRU(_OneCellBase):
 class NStepBiGRU(_OneCellBase):
     """Layers of gated recurrent units in both directions over a batch of sequences.
 
-    See :func:`~minichainer.functions.n_step_bigru` for the formulas.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer and direction.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    See :func:`~minichainer.functions.n_step_bigru` for the formulas, and :class:`NStepLSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> layers = chainer.links.NStepBiGRU(2, 4, 3, dropout=0.5)
@@ -330,16 +294,7 @@ class NStepBiGRU(_OneCellBase):
 class NStepRNNTanh(_OneCellBase):
     """Plain recurrent layers with tanh over a batch of sequences.
 
-    See :func:`~minichainer.functions.n_step_rnn` for the formulas.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    See :func:`~minichainer.functions.n_step_rnn` for the formulas, and :class:`NStepLSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> layers = chainer.links.NStepRNNTanh(2, 4, 3, dropout=0.5)
@@ -353,22 +308,14 @@ class NStepRNNTanh(_OneCellBase):
     use_bi_direction = False
 
     def rnn(self, *args: Any) -> Any:
-        return n_step_rnn(*args, activation='tanh')
+        n_layers, dropout, hx, ws, bs, xs = args
+        return n_step_rnn(n_layers, dropout, hx, ws, bs, xs, 'tanh')
 
 
 class NStepRNNReLU(_OneCellBase):
     """Plain recurrent layers with relu over a batch of sequences.
 
-    See :func:`~minichainer.functions.n_step_rnn` for the formulas.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    See :func:`~minichainer.functions.n_step_rnn` for the formulas, and :class:`NStepLSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> layers = chainer.links.NStepRNNReLU(2, 4, 3, dropout=0.5)
@@ -382,22 +329,14 @@ class NStepRNNReLU(_OneCellBase):
     use_bi_direction = False
 
     def rnn(self, *args: Any) -> Any:
-        return n_step_rnn(*args, activation='relu')
+        n_layers, dropout, hx, ws, bs, xs = args
+        return n_step_rnn(n_layers, dropout, hx, ws, bs, xs, 'relu')
 
 
 class NStepBiRNNTanh(_OneCellBase):
     """Plain recurrent layers with tanh in both directions over a batch of sequences.
 
-    See :func:`~minichainer.functions.n_step_birnn` for the formulas.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer and direction.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    See :func:`~minichainer.functions.n_step_birnn` for the formulas, and :class:`NStepLSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> layers = chainer.links.NStepBiRNNTanh(2, 4, 3, dropout=0.5)
@@ -411,22 +350,14 @@ class NStepBiRNNTanh(_OneCellBase):
     use_bi_direction = True
 
     def rnn(self, *args: Any) -> Any:
-        return n_step_birnn(*args, activation='tanh')
+        n_layers, dropout, hx, ws, bs, xs = args
+        return n_step_birnn(n_layers, dropout, hx, ws, bs, xs, 'tanh')
 
 
 class NStepBiRNNReLU(_OneCellBase):
     """Plain recurrent layers with relu in both directions over a batch of sequences.
 
-    See :func:`~minichainer.functions.n_step_birnn` for the formulas.
-
-    Args:
-        n_layers: number of layers.
-        in_size: number of inputs at each step.
-        out_size: number of units of each layer and direction.
-        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
-        initialW: keyword only; initializer of the weights, by default normal with standard deviation
-            ``1 / sqrt(inputs)``.
-        initial_bias: keyword only; initializer of the biases, zero by default.
+    See :func:`~minichainer.functions.n_step_birnn` for the formulas, and :class:`NStepLSTM` for the arguments.
 
     >>> import numpy as np, minichainer as chainer
     >>> layers = chainer.links.NStepBiRNNReLU(2, 4, 3, dropout=0.5)
@@ -440,4 +371,5 @@ class NStepBiRNNReLU(_OneCellBase):
     use_bi_direction = True
 
     def rnn(self, *args: Any) -> Any:
-        return n_step_birnn(*args, activation='relu')
+        n_layers, dropout, hx, ws, bs, xs = args
+        return n_step_birnn(n_layers, dropout, hx, ws, bs, xs, 'relu')

@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn.gated import tree_lstm
-from minichainer.link import Chain
+from minichainer.link.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.variable import Variable, as_variable
 
@@ -93,7 +93,7 @@ class ChildSumTreeLSTM(_TreeLSTM):
         """
         if len(cshsx) % 2 == 0:
             raise ValueError(
-                f'ChildSumTreeLSTM: as many cells as states, and one input expected, came {len(cshsx)} arguments'
+                f'ChildSumTreeLSTM: expected as many cells as states, and one input, got {len(cshsx)} arguments'
             )
         cells, states, x = self._parts(cshsx)
         size = self.state_size
@@ -132,7 +132,7 @@ class NaryTreeLSTM(_TreeLSTM):
 
     def __init__(self, in_size: int | None, out_size: int, n_ary: int = 2) -> None:
         if n_ary < 1:
-            raise AssertionError(f'NaryTreeLSTM: n_ary must be at least 1, came {n_ary}')
+            raise AssertionError(f'NaryTreeLSTM: n_ary must be at least 1, got {n_ary}')
         super().__init__(in_size, out_size)
         self.n_ary = n_ary
         with self.init_scope():
@@ -156,8 +156,7 @@ class NaryTreeLSTM(_TreeLSTM):
         """
         if len(cshsx) != 2 * self.n_ary + 1:
             raise ValueError(
-                f'NaryTreeLSTM: {self.n_ary} cells, as many states and one input expected, '
-                f'came {len(cshsx)} arguments'
+                f'NaryTreeLSTM: expected {self.n_ary} cells, as many states and one input, got {len(cshsx)} arguments'
             )
         cells, states, x = self._parts(cshsx)
         gates = self.W_x(x)

@@ -1,5 +1,8 @@
 """Extensions of a trainer: what it does beside the updates."""
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.training.extension import Extension as Extension
 from minichainer.training.extension import make_extension as make_extension
 from minichainer.training.extensions import snapshot_writers as snapshot_writers
@@ -23,3 +26,6 @@ from minichainer.training.extensions.shifts import WarmupShift as WarmupShift
 from minichainer.training.extensions.unchain_variables import unchain_variables as unchain_variables
 from minichainer.training.extensions.value_observation import observe_lr as observe_lr
 from minichainer.training.extensions.value_observation import observe_value as observe_value
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__, ['snapshot_writers'])

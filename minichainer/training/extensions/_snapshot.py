@@ -44,6 +44,14 @@ def snapshot(
 
     Raises:
         TypeError: Both ``savefun`` and ``writer`` are given.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> saving = extensions.snapshot(filename='epoch_{.updater.epoch}', n_retains=2, autoload=True)
+        >>> saving.trigger, saving.priority
+        ((1, 'epoch'), -100)
+
     """
     if 'num_retain' in kwargs:
         n_retains = kwargs.pop('num_retain')
@@ -68,6 +76,13 @@ def snapshot_object(
         filename: Name of the file in the trainer's output folder, see :func:`snapshot`.
         savefun: Function ``savefun(path, target)`` that writes the file.
         kwargs: The other arguments of :func:`snapshot`.
+
+    .. admonition:: Example
+
+        >>> import minichainer.links as L
+        >>> from minichainer.training import extensions
+        >>> saving = extensions.snapshot_object(L.Linear(2, 3), 'layer_{.updater.iteration}')
+
     """
     return snapshot(savefun, filename, target=target, **kwargs)
 

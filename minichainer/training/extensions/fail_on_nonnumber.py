@@ -10,6 +10,13 @@ class FailOnNonNumber(Extension):
     """Ends the training with a :class:`RuntimeError` when a parameter became NaN or infinite.
 
     Parameters are read after each update, which takes time; give it a trigger where that matters.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> extensions.FailOnNonNumber().trigger  # trainer.extend(..., trigger=(100, 'iteration')) makes it cheaper
+        (1, 'iteration')
+
     """
 
     def __call__(self, trainer: Any) -> None:

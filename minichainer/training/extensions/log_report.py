@@ -26,6 +26,14 @@ class LogReport(Extension):
         filename (str): Name of the file in the trainer's output folder, ``'log'`` when omitted; it may
             contain fields like ``{epoch}`` that the dict fills in. ``None``: no file.
         log_name (str): Older spelling of ``filename``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> report = extensions.LogReport(['main/loss'], trigger=(100, 'iteration'), filename='loss.json')
+        >>> report.log  # grows by a dict each 100 iterations of the trainer that it extends
+        []
+
     """
 
     def __init__(

@@ -16,6 +16,14 @@ class MicroAverage(Extension):
         denominator_key (str): Key of the reported values :math:`b_i`.
         result_key (str): Key under which the ratio is reported.
         trigger: Trigger that ends an interval.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> accuracy = extensions.MicroAverage('main/correct', 'main/examples', 'main/accuracy')
+        >>> accuracy.priority == extensions.LogReport.priority + 100  # so that a log holds the ratio
+        True
+
     """
 
     priority = PRIORITY_EDITOR

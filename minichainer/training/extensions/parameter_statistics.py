@@ -28,6 +28,14 @@ class ParameterStatistics(Extension):
         prefix (str): Beginning of the keys.
         trigger: Trigger that ends an interval.
         skip_nan_params (bool): Whether to report NaN, without computing, for arrays that contain NaN.
+
+    .. admonition:: Example
+
+        >>> import minichainer.links as L
+        >>> from minichainer.training import extensions
+        >>> statistics = extensions.ParameterStatistics(L.Linear(2, 3), {'mean': lambda x: x.mean()}, prefix='layer')
+        >>> statistics.register_statistics('largest', lambda x: abs(x).max())
+
     """
 
     default_name = 'parameter_statistics'
@@ -87,7 +95,7 @@ class ParameterStatistics(Extension):
                 attr_name=attr,
                 function_name=name,
             )
-            value = float('nan') if skip else function(values)
+            value: Any = float('nan') if skip else function(values)
             if getattr(value, 'size', 1) > 1:
                 found.update({f'{key}/{i}': v for i, v in enumerate(value)})
             else:

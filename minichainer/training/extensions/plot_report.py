@@ -29,6 +29,12 @@ class PlotReport(Extension):
         marker (str): Marker of matplotlib, or ``None``.
         grid (bool): Whether to draw a grid.
         file_name (str): Older spelling of ``filename``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> plot = extensions.PlotReport(['main/loss', 'validation/main/loss'], 'epoch', filename='loss.png')
+
     """
 
     def __init__(

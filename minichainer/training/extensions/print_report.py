@@ -15,6 +15,12 @@ class PrintReport(Extension):
         entries: Keys of the columns.
         log_report: :class:`LogReport`, or the name under which the trainer has one.
         out: Stream; standard output when omitted.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> table = extensions.PrintReport(['epoch', 'main/loss'], extensions.LogReport(trigger=(2, 'epoch')))
+
     """
 
     def __init__(self, entries: Sequence[str], log_report: Any = 'LogReport', out: Any = None) -> None:
@@ -53,7 +59,8 @@ class PrintReport(Extension):
     def _get_log(self, trainer: Any) -> list[dict[str, Any]]:
         report = self._log_report
         if isinstance(report, str):
-            return trainer.get_extension(report).log
+            log: list[dict[str, Any]] = trainer.get_extension(report).log
+            return log
         if not isinstance(report, LogReport):
             raise TypeError(f'PrintReport: log_report must be a LogReport or its name, got {type(report)}')
         report(trainer)

@@ -20,6 +20,12 @@ class ProgressBar(Extension):
         update_interval (int): Number of iterations between two updates.
         bar_length (int): Width of the bars in characters.
         out: Stream; standard output when omitted.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> bar = extensions.ProgressBar(training_length=(20, 'epoch'), update_interval=10)
+
     """
 
     def __init__(
@@ -29,7 +35,8 @@ class ProgressBar(Extension):
         bar_length: int = 50,
         out: Any = None,
     ) -> None:
-        self._training_length = training_length
+        #: Found by :meth:`initialize` where it is not given.
+        self._training_length: Any = training_length
         self._update_interval = update_interval
         self._bar_length = bar_length
         self._out = out
@@ -48,9 +55,9 @@ class ProgressBar(Extension):
         if trainer.updater.iteration % self._update_interval == 0:
             if self._display is None:
                 self.initialize(trainer)
-            self._show(trainer.updater)
+            self._show(trainer.updater, self._display)
 
-    def _show(self, updater: Any) -> None:
+    def _show(self, updater: Any, display: Any) -> None:
         length, unit = self._training_length
         iteration, epoch = updater.iteration, updater.epoch_detail
         done = iteration if unit == 'iteration' else epoch
@@ -64,7 +71,7 @@ class ProgressBar(Extension):
             bar_line('total', Bar(share, self._bar_length)),
             bar_line('this epoch', Bar(epoch % 1, self._bar_length)),
         ]
-        self._display.show([*bars, status, speed_line], f'{share:7.2%}  {status.strip()}  {speed_line.strip()}')
+        display.show([*bars, status, speed_line], f'{share:7.2%}  {status.strip()}  {speed_line.strip()}')
 
     def finalize(self) -> None:
         """Removes the bars."""
@@ -78,7 +85,8 @@ def _length_of(stop_trigger: Any) -> tuple[float, str]:
             f'ProgressBar: the stop trigger {stop_trigger!r} does not tell the length of the training; '
             "pass training_length=(number, 'epoch' or 'iteration')"
         )
-    return stop_trigger.get_training_length()
+    length: tuple[float, str] = stop_trigger.get_training_length()
+    return length
 
 
 def _duration(seconds: float) -> datetime.timedelta:

@@ -18,7 +18,8 @@ class _Shift(Extension):
 
     def __init__(self, attr: str, init: float | None, optimizer: Any) -> None:
         self._attr = attr
-        self._init = init
+        #: Found by :meth:`initialize` where it is not given.
+        self._init: Any = init
         self._optimizer = optimizer
         self._t = 0
         self._last_value: float | None = None
@@ -72,6 +73,19 @@ class ExponentialShift(_Shift):
 
     Raises:
         ValueError: The rate is negative.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.ExponentialShift('lr', 0.5, target=0.2, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.5 0.25 0.2
+
     """
 
     def __init__(
@@ -103,6 +117,19 @@ class StepShift(_Shift):
         init (float): First value :math:`v_0`; the optimizer's when omitted.
         target (float): Value where the shift stops.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.StepShift('lr', 0.5, 2, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 1.0 0.5 0.5
+
     """
 
     def __init__(
@@ -136,6 +163,19 @@ class MultistepShift(_Shift):
         step_value: Numbers of calls at which to multiply, rising.
         init (float): First value :math:`v_0`; the optimizer's for ``None``.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.MultistepShift('lr', 0.5, [1, 3], 1.0, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.5 0.5 0.25
+
     """
 
     def __init__(
@@ -149,7 +189,8 @@ class MultistepShift(_Shift):
         return sum(step <= t for step in self._step_value)
 
     def _value(self, t: int) -> float:
-        return self._init * self._gamma ** self._n_steps(t)
+        value: float = self._init * self._gamma ** self._n_steps(t)
+        return value
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the number of calls; writes the number of steps too, which Chainer reads."""
@@ -167,6 +208,19 @@ class InverseShift(_Shift):
         init (float): First value :math:`v_0`; the optimizer's when omitted.
         target (float): Value where the shift stops.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.InverseShift('lr', 1, 1, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.5 0.333... 0.25
+
     """
 
     def __init__(
@@ -199,6 +253,19 @@ class PolynomialShift(_Shift):
         init (float): First value :math:`v_0`; the optimizer's when omitted.
         target (float): Value where the shift stops.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.PolynomialShift('lr', 1, 4, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 0.75 0.5 0.25
+
     """
 
     def __init__(
@@ -229,6 +296,19 @@ class WarmupShift(_Shift):
         warmup_iter (int): Number of calls until ``init`` is reached.
         init (float): Value from then on.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.WarmupShift('lr', 0.25, 3, 1.0, optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        0.25 0.5 0.75 1.0
+
     """
 
     def __init__(
@@ -241,7 +321,8 @@ class WarmupShift(_Shift):
     def _value(self, t: int) -> float:
         if t >= self._warmup_iter:
             return self._end
-        return self._init + t * (self._end - self._init) / self._warmup_iter
+        value: float = self._init + t * (self._end - self._init) / self._warmup_iter
+        return value
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the number of calls."""
@@ -256,6 +337,19 @@ class LinearShift(_Shift):
         value_range (tuple): First and last value.
         time_range (tuple): Number of calls at which the change begins, and at which it ends.
         optimizer: Optimizer; the main one of the trainer when omitted.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> sgd = chainer.optimizers.SGD(1.0)
+        >>> shift = extensions.LinearShift('lr', (1.0, 0.5), (1, 3), optimizer=sgd)
+        >>> shift.initialize(trainer=None)  # the trainer does this, and calls the extension
+        >>> for _ in range(4):
+        ...     print(sgd.lr, end=' ')
+        ...     shift(trainer=None)
+        1.0 1.0 0.75 0.5
+
     """
 
     def __init__(

@@ -17,6 +17,15 @@ class Writer:
     """Base class of snapshot writers.
 
     A subclass defines ``__call__(filename, outdir, target)``, which writes now or later by :meth:`save`.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> from minichainer.training.extensions import snapshot_writers
+        >>> class Uncompressed(snapshot_writers.Writer):
+        ...     def __call__(self, filename, outdir, target):
+        ...         self.save(filename, outdir, target, chainer.serializers.save_npz, compression=False)
+
     """
 
     def __init__(self) -> None:
@@ -60,6 +69,13 @@ class SimpleWriter(Writer):
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
         kwds: Keyword arguments of ``savefun``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> writer = extensions.snapshot_writers.SimpleWriter(compression=False)
+        >>> saving = extensions.snapshot(writer=writer)
+
     """
 
     def __init__(self, savefun: Callable[..., Any] = save_npz, **kwds: Any) -> None:
@@ -76,6 +92,19 @@ class StandardWriter(SimpleWriter):
     """Base class of writers that write while the training goes on, one snapshot at a time.
 
     An error in writing is raised at the next snapshot or at the end of the training.
+
+    Args:
+        savefun: Function ``savefun(path, target, **kwds)``.
+        kwds: Keyword arguments of ``savefun``.
+
+    .. admonition:: Example
+
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from minichainer.training.extensions import snapshot_writers
+        >>> class Own(snapshot_writers.StandardWriter):
+        ...     def create_executor(self):
+        ...         return ThreadPoolExecutor(1, thread_name_prefix='snapshot')
+
     """
 
     _executor: Executor | None = None
@@ -113,7 +142,18 @@ class StandardWriter(SimpleWriter):
 
 
 class ThreadWriter(StandardWriter):
-    """Writes in a thread; a snapshot waits until the one before is written."""
+    """Writes in a thread; a snapshot waits until the one before is written.
+
+    Args:
+        savefun: Function ``savefun(path, target, **kwds)``.
+        kwds: Keyword arguments of ``savefun``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> saving = extensions.snapshot(writer=extensions.snapshot_writers.ThreadWriter())
+
+    """
 
     def create_executor(self) -> Executor:
         """Returns a thread."""
@@ -121,7 +161,18 @@ class ThreadWriter(StandardWriter):
 
 
 class ProcessWriter(StandardWriter):
-    """Writes in another process, one snapshot at a time; ``savefun`` must be picklable."""
+    """Writes in another process, one snapshot at a time; ``savefun`` must be picklable.
+
+    Args:
+        savefun: Function ``savefun(path, target, **kwds)``.
+        kwds: Keyword arguments of ``savefun``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> saving = extensions.snapshot(writer=extensions.snapshot_writers.ProcessWriter())
+
+    """
 
     def create_executor(self) -> Executor:
         """Returns a process."""
@@ -131,14 +182,48 @@ class ProcessWriter(StandardWriter):
 
 
 class QueueWriter(StandardWriter):
-    """Base class of writers that keep snapshots in a queue while earlier ones are being written."""
+    """Base class of writers that keep snapshots in a queue while earlier ones are being written.
+
+    Args:
+        savefun: Function ``savefun(path, target, **kwds)``.
+        kwds: Keyword arguments of ``savefun``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training.extensions import snapshot_writers
+        >>> issubclass(snapshot_writers.ThreadQueueWriter, snapshot_writers.QueueWriter)
+        True
+
+    """
 
     _max_pending = 10**9
 
 
 class ThreadQueueWriter(QueueWriter, ThreadWriter):
-    """Writes in a thread; snapshots wait in a queue, the training does not."""
+    """Writes in a thread; snapshots wait in a queue, the training does not.
+
+    Args:
+        savefun: Function ``savefun(path, target, **kwds)``.
+        kwds: Keyword arguments of ``savefun``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> saving = extensions.snapshot(writer=extensions.snapshot_writers.ThreadQueueWriter())
+
+    """
 
 
 class ProcessQueueWriter(QueueWriter, ProcessWriter):
-    """Writes in another process; snapshots wait in a queue, the training does not."""
+    """Writes in another process; snapshots wait in a queue, the training does not.
+
+    Args:
+        savefun: Function ``savefun(path, target, **kwds)``.
+        kwds: Keyword arguments of ``savefun``.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> saving = extensions.snapshot(writer=extensions.snapshot_writers.ProcessQueueWriter())
+
+    """

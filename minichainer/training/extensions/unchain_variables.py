@@ -11,6 +11,18 @@ class unchain_variables(Extension):  # noqa: N801
 
     Needed only where Variables are reported with ``config.keep_graph_on_report``. Runs after all other
     extensions of an iteration.
+
+    .. admonition:: Example
+
+        >>> from types import SimpleNamespace
+        >>> import numpy as np
+        >>> import minichainer as chainer
+        >>> from minichainer.training import extensions
+        >>> y = chainer.Variable(np.ones(2, np.float32)) * 2
+        >>> extensions.unchain_variables()(SimpleNamespace(observation={'y': y}))
+        >>> y.creator is None
+        True
+
     """
 
     priority = 0

@@ -37,6 +37,14 @@ def observe_lr(optimizer_name: str = 'main', observation_key: str = 'lr') -> Cal
     Args:
         optimizer_name (str): Name of the optimizer.
         observation_key (str): Key under which it is reported.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions
+        >>> rate = extensions.observe_lr(observation_key='rate')  # in a log under 'rate'
+        >>> rate.trigger
+        (1, 'epoch')
+
     """
 
     def learning_rate(trainer: Any) -> Any:

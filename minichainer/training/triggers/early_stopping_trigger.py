@@ -21,6 +21,15 @@ class EarlyStoppingTrigger:
         mode (str): ``'min'``, ``'max'``, or ``'auto'``: ``'max'`` if ``monitor`` contains ``accuracy``.
         verbose (bool): Whether to print when it stops early.
         max_trigger: Trigger that ends the training in any case.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import triggers
+        >>> stop = triggers.EarlyStoppingTrigger(
+        ...     monitor='validation/main/loss', patience=5, max_trigger=(50, 'epoch'))  # Trainer(updater, stop)
+        >>> stop.get_training_length()
+        (50, 'epoch')
+
     """
 
     def __init__(
@@ -76,7 +85,8 @@ class EarlyStoppingTrigger:
 
     def get_training_length(self) -> tuple[float, str]:
         """Returns ``(period, unit)`` of ``max_trigger``."""
-        return self._max_trigger.get_training_length()
+        length: tuple[float, str] = self._max_trigger.get_training_length()
+        return length
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the state; Chainer saved none: then it starts afresh with a warning."""

@@ -24,6 +24,13 @@ class BestValueTrigger:
         key (str): Key of the value, ``'validation/main/accuracy'``.
         compare: Function of (best, new) that returns whether the new value is better.
         trigger: Trigger that ends an interval; the values reported since the last one are averaged.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions, triggers
+        >>> clearly_better = triggers.BestValueTrigger('validation/main/loss', lambda best, new: new < 0.99 * best)
+        >>> saving = extensions.snapshot(filename='best')  # trainer.extend(saving, trigger=clearly_better)
+
     """
 
     def __init__(self, key: str, compare: Callable[[float, float], bool], trigger: Any = (1, 'epoch')) -> None:
@@ -69,6 +76,13 @@ class MaxValueTrigger(BestValueTrigger):
     Args:
         key (str): Key of the value, ``'validation/main/accuracy'``.
         trigger: Trigger that ends an interval.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions, triggers
+        >>> best = triggers.MaxValueTrigger('validation/main/accuracy')
+        >>> saving = extensions.snapshot(filename='best')  # trainer.extend(saving, trigger=best)
+
     """
 
     def __init__(self, key: str, trigger: Any = (1, 'epoch')) -> None:
@@ -81,6 +95,13 @@ class MinValueTrigger(BestValueTrigger):
     Args:
         key (str): Key of the value, ``'validation/main/loss'``.
         trigger: Trigger that ends an interval.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import extensions, triggers
+        >>> best = triggers.MinValueTrigger('validation/main/loss')
+        >>> saving = extensions.snapshot(filename='best')  # trainer.extend(saving, trigger=best)
+
     """
 
     def __init__(self, key: str, trigger: Any = (1, 'epoch')) -> None:

@@ -9,6 +9,14 @@ class OnceTrigger:
 
     Args:
         call_on_resume (bool): Whether it fires once more in a run resumed from a snapshot.
+
+    .. admonition:: Example
+
+        >>> from minichainer.training import triggers
+        >>> trigger = triggers.OnceTrigger()
+        >>> trigger(trainer=None), trigger(trainer=None), trigger.finished
+        (True, False, True)
+
     """
 
     def __init__(self, call_on_resume: bool = False) -> None:

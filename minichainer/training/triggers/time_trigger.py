@@ -13,6 +13,15 @@ class TimeTrigger:
 
     It is no stop trigger for :class:`~minichainer.training.extensions.ProgressBar`, which needs a length in
     epochs or iterations.
+
+    .. admonition:: Example
+
+        >>> from types import SimpleNamespace
+        >>> from minichainer.training import triggers
+        >>> trigger = triggers.TimeTrigger(60)
+        >>> [trigger(SimpleNamespace(elapsed_time=seconds)) for seconds in (50, 70, 110, 130)]
+        [False, True, False, True]
+
     """
 
     def __init__(self, period: float) -> None:
@@ -21,7 +30,7 @@ class TimeTrigger:
 
     def __call__(self, trainer: Any) -> bool:
         """Returns whether ``trainer.elapsed_time`` passed the end of an interval."""
-        fire = self._next_time < trainer.elapsed_time
+        fire: bool = self._next_time < trainer.elapsed_time
         if fire:
             self._next_time += self._period
         return fire

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import backend
-from minichainer._update_rule.rule import serialize_single_precision
 from minichainer.dataset.convert import call_converter, concat_examples
 from minichainer.dataset.iterator import Iterator
+from minichainer.optimizer.rule import serialize_single_precision
 from minichainer.serializers._entries import EntryDeserializer, check_link
 from minichainer.training.updater import Updater
 
@@ -65,7 +65,7 @@ class StandardUpdater(Updater):
     ) -> None:
         self._device = _get_device(device)
         self._input_device = self._device if input_device is None else _get_device(input_device)
-        self._iterators = {'main': iterator} if isinstance(iterator, Iterator) else iterator
+        self._iterators: dict[str, Any] = {'main': iterator} if isinstance(iterator, Iterator) else iterator
         self._optimizers = optimizer if isinstance(optimizer, dict) else {'main': optimizer}
         self.converter = converter
         self.loss_func = loss_func
@@ -93,22 +93,26 @@ class StandardUpdater(Updater):
     @property
     def epoch(self) -> int:
         """Number of completed epochs of the main iterator."""
-        return self._iterators['main'].epoch
+        epoch: int = self._iterators['main'].epoch
+        return epoch
 
     @property
     def epoch_detail(self) -> float:
         """Number of epochs of the main iterator, with the fraction of the running one."""
-        return self._iterators['main'].epoch_detail
+        epochs: float = self._iterators['main'].epoch_detail
+        return epochs
 
     @property
     def previous_epoch_detail(self) -> float | None:
         """The value of :attr:`epoch_detail` before the last update."""
-        return self._iterators['main'].previous_epoch_detail
+        epochs: float | None = self._iterators['main'].previous_epoch_detail
+        return epochs
 
     @property
     def is_new_epoch(self) -> bool:
         """Whether the last update completed an epoch."""
-        return self._iterators['main'].is_new_epoch
+        completed: bool = self._iterators['main'].is_new_epoch
+        return completed
 
     def finalize(self) -> None:
         """Finalizes the iterators."""

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Runs the contract subset (tests/contract.txt) on every supported Python that is found, and with NumPy 1.26.
+
+    .ci/matrix.py            # all but the Python that runs this, on which the whole suite is run
+    .ci/matrix.py 3.12       # this version alone
+    .ci/matrix.py --list     # only say what would run
+
+An interpreter is found as python3.X on the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
+The newest Python also measures which lines of the package the subset reaches; pyproject.toml says how many it must.
+What could not be tested is printed at the end; it is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENTS = ROOT / '.venv-matrix'
+METADATA = [ROOT / name for name in ('pyproject.toml', 'setup.py', 'minichainer/_version.py')]
+SUPPORTED = [(3, minor) for minor in range(10, 15)]
+OLD_NUMPY, LAST_WITH_OLD_NUMPY = '1.26', (3, 12)
+# From here on the interpreter itself says which lines run, at no cost; with a trace function tests take twice
+# as long.
+FIRST_WITH_MONITORING = (3, 12)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Python, and the NumPy to test it with; '' for the newest that there is."""
+
+    version: tuple[int, int]
+    python: str
+    numpy: str = ''
+
+    def __str__(self) -> str:
+        numpy = f' with NumPy {self.numpy}' if self.numpy else ''
+        return f'Python {dotted(self.version)}{numpy}'
+
+    @property
+    def folder(self) -> Path:
+        return ENVIRONMENTS / (dotted(self.version) + (f'-numpy{self.numpy}' if self.numpy else ''))
+
+
+def dotted(version: tuple[int, int]) -> str:
+    return '.'.join(map(str, version))
+
+
+def candidates(version: tuple[int, int]) -> Iterator[str]:
+    """Where an interpreter of a version may be; a shim of pyenv is there also for versions that do not run."""
+    on_path = shutil.which(f'python{dotted(version)}')
+    if on_path is not None:
+        yield on_path
+    pyenv = Path(os.environ.get('PYENV_ROOT', Path.home() / '.pyenv'))
+    yield from (str(found / 'bin' / 'python') for found in sorted(pyenv.glob(f'versions/{dotted(version)}.*')))
+
+
+def runs(python: str, version: tuple[int, int]) -> bool:
+    """Whether an interpreter starts, is of a version, and can make environments."""
+    code = f'import sys, ensurepip, venv; sys.exit(sys.version_info[:2] != {version})'
+    return subprocess.run([python, '-c', code], capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
+
+
+def interpreters() -> dict[tuple[int, int], str]:
+    found = {version: next((p for p in candidates(version) if runs(p, version)), '') for version in SUPPORTED}
+    return {version: python for version, python in found.items() if python}
+
+
+def targets(found: dict[tuple[int, int], str], wanted: list[str]) -> list[Target]:
+    """What to test, newest first: the named versions or all but this one, and the oldest with NumPy 1.26."""
+    here = sys.version_info[:2]
+    chosen = [Target(v, python) for v, python in found.items() if (dotted(v) in wanted if wanted else v != here)]
+    old = [Target(v, found[v], OLD_NUMPY) for v in found if v <= LAST_WITH_OLD_NUMPY]
+    old = [target for target in old if not wanted or dotted(target.version) in wanted]
+    return (chosen or [Target(here, sys.executable)])[::-1] + old[:1]
+
+
+def prepare(target: Target) -> str:
+    """Makes the environment, or fills it again if the metadata has changed; returns its interpreter."""
+    python, stamp = target.folder / 'bin' / 'python', target.folder / '.ready'
+    if stamp.exists() and all(stamp.stat().st_mtime > path.stat().st_mtime for path in METADATA):
+        return str(python)
+    shutil.rmtree(target.folder, ignore_errors=True)
+    subprocess.run([target.python, '-m', 'venv', str(target.folder)], check=True)
+    packages = ['-e', f'{ROOT}[test]', *([f'numpy=={target.numpy}.*'] if target.numpy else [])]
+    pip = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
+    subprocess.run([*pip, *packages], check=True)
+    stamp.touch()
+    return str(python)
+
+
+def passes(target: Target, jobs: str, measured: bool) -> bool:
+    """Whether the contract subset passes, and covers enough of the package if that is measured."""
+    start = time.monotonic()
+    print(f'\n--- {target} ---', flush=True)
+    python = prepare(target)
+    ready = time.monotonic()
+    command = [python, '-m', 'pytest', '-q', '-n', jobs, '-p', 'no:cacheprovider', '@tests/contract.txt']
+    environment = dict(os.environ)
+    if measured:
+        command += ['--cov', '--cov-report=term:skip-covered']
+        environment['COVERAGE_CORE'] = 'sysmon' if target.version >= FIRST_WITH_MONITORING else 'ctrace'
+    status = subprocess.run(command, cwd=ROOT, env=environment).returncode
+    taken = f'{ready - start:.0f} s to set up, {time.monotonic() - ready:.0f} s of tests'
+    # A negative status is the number of the signal that ended it.
+    print(f'{target}: {f"FAILED with status {status}" if status else "passed"}; {taken}', flush=True)
+    return status == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description='Run the contract subset on every Python that is found.')
+    parser.add_argument('versions', nargs='*', metavar='3.X', help='versions to run; by default all but this one')
+    parser.add_argument('--jobs', default='2', help='test processes that run side by side')
+    parser.add_argument('--list', action='store_true', help='only say what would run')
+    args = parser.parse_args()
+    found = interpreters()
+    chosen = targets(found, args.versions)
+    if args.list:
+        print('\n'.join(f'{target}: {target.python}' for target in chosen))
+        return 0
+    failed = [target for target in chosen if not passes(target, args.jobs, measured=target is chosen[0])]
+    missing = [dotted(version) for version in SUPPORTED if version not in found]
+    print(f'\nTested: {", ".join(map(str, chosen)) or "nothing"}')
+    print(f'Not tested, no interpreter found: Python {", ".join(missing)}' if missing else 'No version was left out')
+    print(f'Failed: {", ".join(map(str, failed))}' if failed else 'None failed')
+    return bool(failed)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

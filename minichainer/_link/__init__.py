@@ -1,1 +1,0 @@
-"""What the public module ``minichainer.link`` is made of."""

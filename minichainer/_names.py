@@ -1,0 +1,61 @@
+"""What a package answers when it is asked for its names, or for one that it does not have."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+
+def namespace(
+    package: str, modules: Iterable[str] = (), later: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The ``__getattr__`` and ``__dir__`` of a package: it lists its public names, and all that it lists is there.
+
+    Type checkers are not to see the ``__getattr__``, or else they believe in every name.
+
+    Args:
+        package: its name.
+        modules: the modules of it that are public; those not loaded are when they are first asked for.
+        later: public names, and the modules of the package that define them and are loaded later.
+    """
+    modules, later = frozenset(modules), later or {}
+
+    def find(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(f'{package}.{name}')
+        if name not in later:
+            raise _missing(package, name, listed())
+        value = getattr(importlib.import_module(f'{package}.{later[name]}'), name)
+        vars(sys.modules[package])[name] = value
+        return value
+
+    def listed() -> list[str]:
+        found = vars(sys.modules[package]).items()
+        plain = {name for name, value in found if not isinstance(value, ModuleType)}
+        return sorted({*(name for name in plain if name[0] != '_' or name == '__version__'), *modules, *later})
+
+    return find, listed
+
+
+def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
+    text = f'module {package!r} has no attribute {name!r}'
+    if not name.startswith('_'):
+        text += _advice(package, name, listed)
+    return AttributeError(text, name=name)  # with a name, Python adds no guess of its own
+
+
+def _advice(package: str, name: str, listed: list[str]) -> str:
+    import difflib
+
+    from minichainer._not_yet import NOT_YET
+
+    if name in NOT_YET.get(package, '').split():
+        return ' yet: it is a name of Chainer 7.8.1 that is still to come'
+    in_lower_case = {known.lower(): known for known in listed}
+    close = difflib.get_close_matches(name, listed, n=1, cutoff=0.7)
+    if not close or name.lower() in in_lower_case:
+        close = difflib.get_close_matches(name.lower(), in_lower_case, n=1, cutoff=0.7)
+    return f': did you mean {in_lower_case.get(close[0], close[0])!r}?' if close else ''

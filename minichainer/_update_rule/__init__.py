@@ -1,1 +1,0 @@
-"""How one parameter is updated, and how many are updated at once."""

@@ -1,0 +1,167 @@
+"""Checks of the arguments of ops, and their errors.
+
+NumPy finds such mistakes as well, but in the middle of a function and in words that do not name it. Each module makes
+one :class:`Arguments` per op, which knows what to call it:
+
+    _arguments = Arguments('Concat', 'concat')
+    axis = _arguments.axis(axis, x.ndim)
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import sys
+from typing import Any
+
+import numpy
+
+from minichainer.utils.type_check import InvalidType
+
+#: The largest size, stride or padding along an axis: what is computed of such numbers is still an int of NumPy.
+MOST = 2**31 - 1
+
+
+class Arguments:
+    """The checks of one op.
+
+    Args:
+        label: what graphs call the op; InvalidType names it.
+        name: the public function; TypeError and ValueError name it. Derived from the label where None.
+    """
+
+    def __init__(self, label: str, name: str | None = None) -> None:
+        self.label = label
+        self.name = label if name is None else name
+
+    # --- errors ------------------------------------------------------------------------------------------------
+    def misfit(self, expected: str, actual: str) -> InvalidType:
+        """The error for arrays that do not fit: what was expected, what was got (shapes and dtypes)."""
+        where = f'Invalid operation is performed in: {self.label} (Forward)'
+        return InvalidType(expected, actual, f'{where}\n\nExpect: {expected}\nActual: {actual}')
+
+    def wrong_type(self, expected: str, name: str, value: Any) -> TypeError:
+        """The error for an argument of a wrong type."""
+        return TypeError(f'{self.name}: {expected} expected as {name}, got {value!r}')
+
+    def wrong_value(self, expected: str, name: str, value: Any) -> ValueError:
+        """The error for an argument of a wrong value."""
+        return ValueError(f'{self.name}: {expected} expected as {name}, got {value!r}')
+
+    # --- what is no array --------------------------------------------------------------------------------------
+    def integer(self, value: Any, name: str, least: int | None = None) -> int:
+        """An int, also one of NumPy's; a bool is none. TypeError; ValueError where it is below ``least``."""
+        number = as_integer(value)
+        if number is None:
+            raise self.wrong_type('int', name, value)
+        if least is not None and number < least:
+            raise self.wrong_value(f'at least {least}', name, value)
+        return number
+
+    def number(self, value: Any, name: str) -> None:
+        """Raises TypeError where ``value`` is no real number: neither a scalar nor a 0-d array."""
+        if type(value) is float or isinstance(value, numbers.Real):
+            return
+        if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
+            raise self.wrong_type('number', name, value)
+
+    def flag(self, value: Any, name: str) -> None:
+        """Raises TypeError where ``value`` is neither a bool nor an int that stands for one."""
+        if value is not False and value is not True and not isinstance(value, (int, numpy.bool_, numpy.integer)):
+            raise self.wrong_type('bool', name, value)
+
+    def choice(self, value: Any, name: str, allowed: tuple[str, ...]) -> None:
+        """Raises ValueError where ``value`` is none of the words that are allowed."""
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(f'{self.name}: {name} must be one of {", ".join(map(repr, allowed))}, got {value!r}')
+
+    def axis(self, axis: Any, shape: tuple[int, ...] | int, name: str = 'axis') -> int:
+        """One axis of an array (given by shape or number of axes) as a non-negative int.
+
+        TypeError where it is not an int, InvalidType where it is out of range.
+        """
+        ndim = shape if isinstance(shape, int) else len(shape)
+        number = axis if type(axis) is int else self.integer(axis, name)
+        if not -ndim <= number < ndim:
+            got = f'{name} = {axis}' if isinstance(shape, int) else f'{name} = {axis}, shape {shape}'
+            raise self.misfit(f'-{ndim} <= {name} < {ndim}', got)
+        return number % ndim
+
+    def axes(self, axis: Any, shape: tuple[int, ...] | int) -> tuple[int, ...] | None:
+        """None, an int or a tuple of ints as None or a tuple of non-negative ints; no axis may appear twice."""
+        if axis is None:
+            return None
+        given = axis if isinstance(axis, tuple) else (axis,)
+        if any(as_integer(a) is None for a in given):
+            raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}')
+        positive = tuple([self.axis(a, shape) for a in given])
+        if len(set(positive)) != len(positive):
+            raise ValueError(f'{self.name}: duplicate value in axis: {axis}')
+        return positive
+
+    def shape(self, shape: Any, name: str = 'shape') -> tuple[int, ...]:
+        """A shape, or one int, as a tuple of ints; TypeError for anything else."""
+        entries = tuple(shape) if hasattr(shape, '__iter__') else (shape,)
+        try:
+            return tuple([operator.index(entry) for entry in entries])
+        except TypeError:
+            raise self.wrong_type('tuple of ints', name, shape) from None
+
+    def per_axis(self, value: Any, name: str, n: int, least: int = 1) -> tuple[int, ...]:
+        """An int for all of ``n`` axes, or one int per axis, as a tuple. TypeError, ValueError."""
+        values = entries_of(value, n)
+        if len(values) != n:
+            raise self.wrong_value(f'an int or {n} ints', name, value)
+        try:
+            ints = tuple([operator.index(v) for v in values])
+        except TypeError:
+            raise self.wrong_type(f'an int or {n} ints', name, value) from None
+        if any(v < least for v in ints):
+            raise self.wrong_value(f'at least {least}', name, value)
+        if any(v > MOST for v in ints):
+            raise self.wrong_value(f'at most {MOST}', name, value)
+        return ints
+
+    def addressable(self, shape: tuple[int, ...], itemsize: int = 8) -> None:
+        """Raises ValueError where an array has more bytes than there are addresses: NumPy does not always look."""
+        if math.prod([n or 1 for n in shape]) * itemsize > sys.maxsize:
+            raise ValueError(
+                f'{self.name}: an array of shape {shape} is too big for any memory; pass smaller numbers'
+            )
+
+    # --- arrays and Variables ----------------------------------------------------------------------------------
+    def floats(self, *arrays: Any, name: str = 'x') -> None:
+        """Raises InvalidType where an array is not one of floats."""
+        for x in arrays:
+            if x.dtype.kind != 'f':
+                remedy = 'convert it first, for example by x.astype(numpy.float32)'
+                raise self.misfit(f'{name}.dtype of kind float', f'{x.dtype}; {remedy}')
+
+    def one_dtype(self, *arrays: Any) -> None:
+        """Raises InvalidType where there is no array, or dtypes differ."""
+        if not arrays:
+            raise self.misfit('at least one array', 'none')
+        for i, x in enumerate(arrays):
+            if x.dtype != arrays[0].dtype:
+                raise self.misfit(f'dtype {arrays[0].dtype} of all arrays', f'{x.dtype} of array {i}')
+
+
+def as_integer(value: Any) -> int | None:
+    """An int, of Python's or NumPy's, as Python's; None for anything else, a bool too."""
+    if isinstance(value, (bool, numpy.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def entries_of(value: Any, n: int) -> tuple[Any, ...]:
+    """What a sequence has; of anything else, n times the same."""
+    return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) > 0 else (value,) * n
+
+
+def described(*arrays: Any) -> str:
+    """Dtypes and shapes for an error: ``float32 (2, 3) and float64 (3,)``."""
+    return ' and '.join(f'{x.dtype} {x.shape}' for x in arrays)

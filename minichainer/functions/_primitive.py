@@ -1,0 +1,294 @@
+"""What a definer knows of its op: forward body, derivative rule, fast form, and what of a call these need."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy
+
+from minichainer import ops
+from minichainer.backend import get_array_module
+from minichainer.functions._arguments import Arguments
+from minichainer.functions._scope import evaluators_of
+from minichainer.kernels._dispatch import Kernel
+from minichainer.variable import Variable, variable_on
+
+Rule = Callable[..., Any]
+_ndarray = numpy.ndarray
+_KINDS = {'f': 'float', 'i': 'int', 'u': 'unsigned int', 'b': 'bool', 'c': 'complex'}
+
+
+class Primitive:
+    """An op with a forward body and a derivative.
+
+    The names that rules call are not looked up before the op is first applied: see :mod:`~._scope`.
+
+    Args:
+        body: ``body(xp, *arrays, *static)`` on raw arrays. Static parameters may be keyword-only, and must be where
+            the number of arrays varies (``*xs``).
+        rules: the derivative: one rule, or None, for each array; or one callable for all arrays.
+        fast: array forms of the rules, or of some: one, or None, for each array; or one callable for all arrays.
+        name: class name of the node; by default the body's name in camel case.
+        label: what graphs show: text, or ``label(*static)``; the class name by default.
+        kinds: dtype kinds of the arrays, which then must agree in dtype; None where the op has checks of its own.
+        elementwise: the arrays are broadcast together.
+        several_outputs: the body returns a tuple of arrays.
+        mixed: called with the arguments of a binary op where one is not a Variable.
+        on_numpy: what the body is on NumPy arrays: a kernel, a function, or the name of one of NumPy's.
+        attributes: what old code reads from nodes: ``{name: function of the node}``.
+    """
+
+    #: The op itself.
+    op: ops.Op
+
+    def __init__(
+        self,
+        body: Any,
+        rules: Sequence[Rule | None] | Rule,
+        *,
+        fast: Sequence[Rule | None] | Rule | None = None,
+        name: str | None = None,
+        label: Any = None,
+        kinds: str | None = None,
+        elementwise: bool = False,
+        several_outputs: bool = False,
+        mixed: Callable[..., Variable] | None = None,
+        on_numpy: Any = None,
+        attributes: dict[str, Callable[[Any], Any]] | None = None,
+    ) -> None:
+        self.body, self.kinds, self.elementwise, self.mixed = body, kinds, elementwise, mixed
+        self.several_outputs = several_outputs
+        self.joint = callable(rules)
+        self.rules: list[Rule | None] = [rules] if callable(rules) else list(rules)
+        self.fast: list[Rule | None] = [fast] if callable(fast) else list(fast or [None] * len(self.rules))
+        #: Whether one fast form computes all gradients.
+        self.joint_fast = callable(fast)
+        self.attributes = attributes or {}
+        self.name = name or ''.join(part.capitalize() for part in body.__name__.split('_'))
+        self._label = label or self.name
+        self._read_signature()
+        self._compute = _called(body, self.static_parameters)
+        self.on_numpy = self._body_on_numpy(on_numpy)
+        #: What each rule gets as ``m``.
+        self.evaluators = [evaluators_of(rule, lambda: self.op) for rule in self.rules]
+        #: Whether the names in the rules are still to be looked up.
+        self.is_new = any(evaluators is not ops.built_in for evaluators in self.evaluators)
+        self._plan_saving()
+        self._plan_array_forms()
+
+    def _body_on_numpy(self, given: Any) -> Callable[..., Any]:
+        if given is None:
+            return functools.partial(self._compute, numpy)
+        if isinstance(given, Kernel):
+            return functools.partial(given.body_for(numpy), numpy)
+        return getattr(numpy, given) if isinstance(given, str) else given  # type: ignore[no-any-return]
+
+    def _read_signature(self) -> None:
+        parameters = self.parameters = list(inspect.signature(self.body).parameters.values())[1:]
+        #: Whether the op takes any number of arrays.
+        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        if self.joint:
+            count = sum(p.kind is not p.KEYWORD_ONLY and p.default is p.empty for p in parameters)
+        else:
+            count = len(self.rules)
+        if count > len(parameters):
+            raise TypeError(f'{self.body.__name__}: {count} rules for {len(parameters)} arguments after xp')
+        self.arguments = [p.name for p in parameters[:count]]
+        self.static_parameters = parameters[count:]
+
+    def _plan_saving(self) -> None:
+        wanted = [rule_names(rule) for rule in self.rules]
+        fast = [rule_names(form) for form in self.fast]
+        everything = [*self.arguments, 'y', *[p.name for p in self.static_parameters], 'residual']
+        asked = {name for names in (*wanted, *fast) for name in names}
+        if 'y' in self.arguments and 'y' in asked:
+            raise TypeError(f'{self.body.__name__}: y in a rule is the result, so an array must not be named y')
+        #: Whether the body returns what it has computed on the way beside its result: ``(y, residual)``.
+        self.has_residual = 'residual' in asked
+        named = wanted[0] if len(wanted) == 1 and not any(fast) else everything  # the order that a single rule wants
+        self.kept = [n for n in named if n in everything and n in asked]
+        self._pick = _picker([everything.index(n) for n in self.kept])
+        #: Picks what is kept from the inputs, where nothing else is.
+        self.input_picker = None
+        if set(self.kept) <= set(self.arguments):
+            self.input_picker = _picker([self.arguments.index(n) for n in self.kept])
+        self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
+
+    def _plan_array_forms(self) -> None:
+        """What computes gradients on raw arrays: fast forms, and rules where there is none."""
+        forms: list[tuple[Any, ops.Evaluators | ops.Modules]]
+        if self.joint_fast:
+            forms = [(self.fast[0], ops.modules)]
+        else:
+            triples = zip(self.fast, self.rules, self.evaluators, strict=True)
+            forms = [(rule, m) if form is None else (form, ops.modules) for form, rule, m in triples]
+        self.array_rules = [rule for rule, _ in forms]
+        #: What these get first: the array module, or ops bound to it.
+        self.array_evaluators = [evaluators for _, evaluators in forms]
+        names = [rule_names(rule) for rule in self.array_rules]
+        self.getters = [[self._getter(n) for n in wanted] for wanted in names]
+        #: For each, whether it is called with exactly what is saved; and whether it needs nothing else.
+        self.takes_saved = [wanted == self.kept for wanted in names]
+        self.needs_saved_only = [set(wanted) <= set(self.kept) for wanted in names]
+
+    def check_names(self) -> None:
+        """Raises AttributeError where a rule names an op that does not exist."""
+        for evaluators in self.evaluators:
+            evaluators.check()
+        self.is_new = False
+
+    def label(self, static: tuple[Any, ...]) -> str:
+        """What graphs, hooks and errors show."""
+        return self._label if isinstance(self._label, str) else self._label(*static)
+
+    # --- forward -----------------------------------------------------------------------------------------------
+    def keep(self, arrays: Sequence[Any], y: Any, static: tuple[Any, ...], residual: Any = None) -> tuple[Any, ...]:
+        """The arrays and static values that rules and fast form need."""
+        return self._pick(((tuple(arrays),) if self.variadic else tuple(arrays)) + (y, *static, residual))
+
+    def compute(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The result, an array or a tuple of arrays, and the residual; the inputs are checked first."""
+        self.check(arrays, static)
+        xp = numpy if arrays and type(arrays[0]) is _ndarray else get_array_module(*arrays)
+        y = self._compute(xp, *arrays, *static)
+        y, residual = y if self.has_residual else (y, None)
+        return (y if isinstance(y, tuple) else self.as_result(y, arrays[0].dtype)), residual
+
+    def as_result(self, y: Any, dtype: Any) -> Any:
+        """A body's result as an array; an elementwise op of floats keeps their dtype whatever NumPy makes of it."""
+        if isinstance(y, numpy.generic):
+            y = numpy.asarray(y)
+        return y.astype(dtype, copy=False) if self.elementwise and dtype.kind == 'f' else y
+
+    # --- checks ------------------------------------------------------------------------------------------------
+    def check(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
+        """Raises InvalidType where arrays differ in dtype, are of a wrong kind, or cannot be broadcast together."""
+        if self.kinds is None:
+            return
+        dtype = arrays[0].dtype
+        for name, x in zip(self.arguments[1:], arrays[1:], strict=False):
+            if x.dtype != dtype:
+                found = f'{dtype} != {x.dtype}'
+                raise self._arguments(static).misfit(f'{self.arguments[0]}.dtype == {name}.dtype', found)
+        if dtype.kind not in self.kinds:
+            raise self.wrong_kind(dtype, static)
+        if self.elementwise and len(arrays) > 1:
+            self.check_shapes(arrays, static)
+
+    def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
+        """Raises InvalidType where shapes cannot be broadcast together."""
+        shapes = [x.shape for x in arrays]
+        try:
+            numpy.broadcast_shapes(*shapes)
+        except ValueError:
+            found = ' and '.join(map(str, shapes))
+            raise self._arguments(static).misfit('shapes that can be broadcast together', found) from None
+
+    def wrong_kind(self, dtype: Any, static: tuple[Any, ...]) -> Exception:
+        """The error for an array of a dtype that the op does not take: TypeError for bools where ints are taken."""
+        wanted = ' or '.join(_KINDS[kind] for kind in self.kinds or '')
+        remedy = '; convert it first, for example by x.astype(numpy.float32)'
+        error = self._arguments(static).misfit(f'{self.arguments[0]}.dtype of kind {wanted}', f'{dtype}{remedy}')
+        return TypeError(str(error)) if dtype.kind == 'b' and 'i' in (self.kinds or '') else error
+
+    def _arguments(self, static: tuple[Any, ...]) -> Arguments:
+        return Arguments(self.label(static))
+
+    # --- the arguments of a call -------------------------------------------------------------------------------
+    def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in the order of the parameters, with defaults filled in."""
+        count = len(args) if self.variadic else len(self.arguments)
+        for argument in () if self.variadic else self.arguments[len(args) :]:
+            if argument not in named:
+                raise TypeError(f'{self.body.__name__}() missing argument {argument!r}')
+            args = (*args, named.pop(argument))
+        return (*args[:count], *self.static_values(args[count:], named))
+
+    def static_values(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Values of the static parameters from a call's further arguments."""
+        parameters = self.static_parameters
+        name = self.body.__name__
+        if len(args) > len(parameters):
+            raise TypeError(f'{name}() takes {len(parameters)} arguments beside its arrays, {len(args)} were given')
+        values = list(args)
+        for parameter in parameters[len(args) :]:
+            value = named.pop(parameter.name, parameter.default)
+            if value is inspect.Parameter.empty:
+                raise TypeError(f'{name}() missing argument {parameter.name!r}')
+            values.append(value)
+        if named:
+            raise TypeError(f'{name}() got unexpected arguments {sorted(named)}')
+        return tuple(values)
+
+    # --- what rules are called with ----------------------------------------------------------------------------
+    def _getter(self, name: str) -> Callable[[Any], Any]:
+        if name in self.kept:
+            place = self.kept.index(name)
+            return lambda node: node.saved[place]
+        return self._plain_getter(name)
+
+    def _variable_getter(self, name: str) -> Callable[[Any], Any]:
+        if name not in self.kept:
+            return self._plain_getter(name)
+        place = self.kept.index(name)
+        if name == 'y':
+            return lambda node: node.outputs_as_variables(node.saved[place])
+        if name not in self.arguments:
+            return lambda node: node.saved[place]
+        if self.variadic:
+            return lambda node: tuple(map(variable_on, node.saved[place], node.edges))
+        index = self.arguments.index(name)
+        return lambda node: variable_on(node.saved[place], node.edges[index])
+
+    def _plain_getter(self, name: str) -> Callable[[Any], Any]:
+        argument, _, what = name.rpartition('_')
+        if argument in self.arguments and what in ('shape', 'dtype'):
+            if self.variadic:
+                return lambda node: tuple([getattr(edge, what) for edge in node.edges])
+            index = self.arguments.index(argument)
+            return lambda node: getattr(node.edges[index], what)
+        if name == 'wanted':
+            return lambda node: node.wanted_inputs
+        if name == 'given':
+            return lambda node: node.given_outputs
+        raise TypeError(
+            f'rule of {self.body.__name__}: unknown parameter {name!r}; expected one of '
+            f'{[*self.arguments, "y", *[p.name for p in self.static_parameters]]}, <argument>_shape, '
+            '<argument>_dtype, residual, wanted, given'
+        )
+
+
+def _called(body: Callable[..., Any], static: Sequence[inspect.Parameter]) -> Callable[..., Any]:
+    """The body as a function of positional arguments."""
+    names = [p.name for p in static if p.kind is p.KEYWORD_ONLY]
+    if not names:
+        return body
+
+    def call(*args: Any) -> Any:
+        return body(*args[: -len(names)], **dict(zip(names, args[-len(names) :], strict=True)))
+
+    return call
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """The function that picks some elements of a tuple as a tuple."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    if places:
+        (place,) = places
+        return lambda values: (values[place],)
+    return lambda values: ()
+
+
+def rule_names(rule: Rule | None, first: int = 2) -> list[str]:
+    """What a rule needs: its parameters after ``m`` (or ``xp``) and ``gy``."""
+    if rule is None:
+        return []
+    if type(rule) is FunctionType and not rule.__dict__ and not rule.__code__.co_kwonlyargcount:
+        return list(rule.__code__.co_varnames[first : rule.__code__.co_argcount])  # 20 times cheaper, at import
+    return list(inspect.signature(rule).parameters)[first:]

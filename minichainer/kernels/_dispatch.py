@@ -1,0 +1,133 @@
+"""Which body computes a kernel: one table per kernel, looked up by the array module.
+
+A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works on any array module; beside it stand
+bodies for where more is known. The best one that is there is chosen once per array module:
+
+    NumPy arrays    ``native`` (compiled), else ``numpy``, else the generic body
+    CuPy arrays     ``cuda`` (own CUDA code, cuDNN), else ``cupy``, else the generic body
+
+A body registered with ``declines=True`` may return :data:`DECLINED` for arguments that it does not want (sizes,
+layouts, settings); the next one computes then. Nothing outside this folder asks which array module it has.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+Body = Callable[..., Any]
+
+#: What a body returns that leaves the work to the next one.
+DECLINED: Any = object()
+
+_ORDER = {True: ('native', 'numpy'), False: ('cuda', 'cupy')}
+_kernels: list[Kernel] = []
+
+
+class Kernel:
+    """A function of arrays with several bodies.
+
+    Args:
+        generic: the body for any array module; signature and documentation are its own.
+        widens: float16 arrays are computed in float32, and results of float32 returned as float16.
+
+    >>> import numpy as np
+    >>> from minichainer.kernels._dispatch import kernel
+    >>> @kernel
+    ... def halves(xp, x):
+    ...     return x / 2
+    >>> @halves.on('numpy')
+    ... def halves_numpy(xp, x):
+    ...     return np.multiply(x, 0.5)
+    >>> halves(np, np.ones(2))
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, generic: Body, widens: bool = False) -> None:
+        self.generic = generic
+        self.widens = widens
+        self.bodies: dict[str, Body] = {}
+        self._declining: set[str] = set()
+        self._chosen: dict[Any, Body] = {}
+        functools.update_wrapper(self, generic)
+        _kernels.append(self)
+
+    def __call__(self, xp: Any, *args: Any, **kwargs: Any) -> Any:
+        body = self._chosen.get(xp)
+        return (self.body_for(xp) if body is None else body)(xp, *args, **kwargs)
+
+    def on(self, where: str, declines: bool = False) -> Callable[[Body], Body]:
+        """Registers a body.
+
+        Args:
+            where: ``'numpy'``, ``'native'``, ``'cupy'`` or ``'cuda'``.
+            declines: the body may return :data:`DECLINED`.
+        """
+        if where not in (*_ORDER[True], *_ORDER[False]):
+            raise ValueError(f"{self.__name__}: expected 'numpy', 'native', 'cupy' or 'cuda', got {where!r}")
+
+        def register(body: Body) -> Body:
+            self.bodies[where] = body
+            if declines:
+                self._declining.add(where)
+            self._chosen.clear()
+            return body
+
+        return register
+
+    def body_for(self, xp: Any) -> Body:
+        """The body that computes on arrays of a module; callers on a hot path may keep it."""
+        found = self._chosen.get(xp)
+        if found is None:
+            found = self.generic
+            for where in reversed(_ORDER[xp is numpy]):
+                if where in self.bodies:
+                    body = self.bodies[where]
+                    found = _or_else(body, found) if where in self._declining else body
+            found = self._chosen[xp] = _widened(found) if self.widens else found
+        return found
+
+
+def kernel(generic: Body | None = None, *, widens: bool = False) -> Any:
+    """Makes a :class:`Kernel` of its generic body; a decorator, with or without arguments."""
+    return Kernel(generic, widens) if generic is not None else functools.partial(Kernel, widens=widens)
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """All kernels, for the tests that compare the bodies of each."""
+    return tuple(_kernels)
+
+
+def _or_else(body: Body, other: Body) -> Body:
+    @functools.wraps(body)
+    def first_that_accepts(*args: Any, **kwargs: Any) -> Any:
+        result = body(*args, **kwargs)
+        return other(*args, **kwargs) if result is DECLINED else result
+
+    return first_that_accepts
+
+
+def _widened(body: Body) -> Body:
+    @functools.wraps(body)
+    def in_float32(xp: Any, *args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            dtype = getattr(x, 'dtype', None)
+            if dtype is not None and dtype.char == 'e':
+                break
+        else:
+            return body(xp, *args, **kwargs)
+        result = body(xp, *[x.astype('f') if _is_half(x) else x for x in args], **kwargs)
+        return tuple(map(_narrow, result)) if isinstance(result, tuple) else _narrow(result)
+
+    return in_float32
+
+
+def _is_half(x: Any) -> bool:
+    return getattr(getattr(x, 'dtype', None), 'char', '') == 'e'
+
+
+def _narrow(result: Any) -> Any:
+    return result.astype('e') if getattr(getattr(result, 'dtype', None), 'char', '') == 'f' else result

@@ -1,0 +1,31 @@
+"""The gradient of the angle of a point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.kernels._dispatch import DECLINED, kernel
+
+#: From how many elements on it pays to look whether plain squares will do; NumPy's hypotenuse is slow.
+_MANY = 1024
+
+
+@kernel
+def angle_gradient(xp: Any, gy: Any, x: Any, other: Any) -> Any:
+    """``gy other / (x^2 + other^2)``; the squares may be beyond the dtype, the distance is not."""
+    distance = xp.hypot(x, other)
+    return gy * (other / distance / distance)
+
+
+@angle_gradient.on('numpy', declines=True)
+def _angle_gradient_numpy(xp: Any, gy: Any, x: Any, other: Any) -> Any:
+    if x.size < _MANY:
+        return DECLINED
+    with numpy.errstate(over='ignore', under='ignore'):
+        squares = numpy.asarray(x * x + other * other)
+    limits = numpy.finfo(squares.dtype)
+    if limits.tiny / limits.eps <= squares.min() and squares.max() <= limits.max:
+        return gy * other / squares
+    return DECLINED

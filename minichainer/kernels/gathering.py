@@ -1,0 +1,60 @@
+"""Views of an array at regular steps, and sums at numbered places."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from minichainer.kernels._dispatch import kernel
+
+Shape = tuple[int, ...]
+
+
+@kernel
+def sums_at(xp: Any, y: Any, index: Any, shape: Shape) -> Any:
+    """Zeros of a shape to which elements are added at the places that ``index`` numbers; added up in float64."""
+    total = xp.bincount(xp.asarray(index).reshape(-1), weights=y.reshape(-1), minlength=math.prod(shape))
+    return total.reshape(shape).astype(y.dtype)
+
+
+@kernel
+def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """A view with steps in elements, from the element ``offset`` on."""
+    return _view_of_steps(xp, xp.ascontiguousarray(x), shape, strides, offset)
+
+
+@strided.on('numpy')
+def _strided_numpy(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    view = _view_of_steps(xp, numpy.ascontiguousarray(x), shape, strides, offset)
+    view.flags.writeable = False
+    return view
+
+
+@kernel
+def strided_sum(xp: Any, y: Any, strides: Shape, offset: int, shape: Shape) -> Any:
+    """The adjoint of :func:`strided`: zeros of a shape to which ``y`` is added at these steps."""
+    if _are_apart(y.shape, strides):
+        result = xp.zeros(shape, y.dtype)
+        _view_of_steps(xp, result, y.shape, strides, offset)[...] = y
+        return result
+    index = numpy.array(offset)
+    for size, stride in zip(y.shape, strides, strict=True):
+        index = index[..., None] + numpy.arange(size) * stride
+    return sums_at(xp, y, index, shape)
+
+
+def _view_of_steps(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    steps = [stride * x.itemsize for stride in strides]
+    return xp.lib.stride_tricks.as_strided(x.reshape(-1)[offset:], shape, steps)
+
+
+def _are_apart(shape: Shape, strides: Shape) -> bool:
+    """Whether every step is longer than what the shorter ones reach over, so that no place is there twice."""
+    reach = 0
+    for step, size in sorted((abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size > 1):
+        if step <= reach:
+            return False
+        reach += step * (size - 1)
+    return True

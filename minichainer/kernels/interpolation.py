@@ -1,0 +1,54 @@
+"""Interpolation of images along their rows and columns, and the grids of affine transformations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.kernels._dispatch import kernel
+
+#: Index arrays along an axis, each with the weights of what they pick.
+Taps = tuple[tuple[Any, Any], ...]
+
+
+@kernel(widens=True)
+def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
+    """Weighted sums of the rows, and of the columns, of images (B, C, H, W)."""
+    x = sum(x[:, :, xp.asarray(i)] * xp.asarray(w[:, None], x.dtype) for i, w in rows)
+    return sum(x[:, :, :, xp.asarray(i)] * xp.asarray(w, x.dtype) for i, w in columns)
+
+
+@kernel(widens=True)
+def uninterpolated(xp: Any, y: Any, shape: tuple[int, ...], rows: Taps, columns: Taps) -> Any:
+    """The adjoint of :func:`interpolated`: a product with both matrices."""
+    left, right = (xp.asarray(_matrix(taps, n), y.dtype) for taps, n in ((rows, shape[2]), (columns, shape[3])))
+    return xp.matmul(left.T, xp.matmul(y, right))
+
+
+def _matrix(taps: Taps, size: int) -> Any:
+    matrix = numpy.zeros((len(taps[0][0]), size))
+    for indices, weights in taps:
+        matrix[numpy.arange(len(indices)), indices] += weights
+    return matrix
+
+
+@kernel(widens=True)
+def affine_grid(xp: Any, theta: Any, output_shape: tuple[int, int]) -> Any:
+    """What transformations (B, 2, 3) make of the coordinates of all pixels, (B, 2, H, W)."""
+    coordinates = _coordinates(xp, output_shape).astype(theta.dtype)
+    return xp.matmul(theta, coordinates).reshape(len(theta), 2, *output_shape)
+
+
+@kernel(widens=True)
+def theta_gradient(xp: Any, y: Any, output_shape: tuple[int, int]) -> Any:
+    """The adjoint of :func:`affine_grid`."""
+    coordinates = _coordinates(xp, output_shape).astype(y.dtype)
+    return xp.matmul(y.reshape(len(y), 2, coordinates.shape[1]), coordinates.T)
+
+
+def _coordinates(xp: Any, output_shape: tuple[int, int]) -> Any:
+    """Homogeneous coordinates (x, y, 1) of all pixels, in [-1, 1]."""
+    height, width = output_shape
+    ys, xs = xp.meshgrid(xp.linspace(-1, 1, height), xp.linspace(-1, 1, width), indexing='ij')
+    return xp.stack([xs.reshape(-1), ys.reshape(-1), xp.ones(height * width)])

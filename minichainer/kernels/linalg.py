@@ -1,0 +1,64 @@
+"""Inverses, factors and determinants of matrices in the last two axes, as in numpy.linalg.
+
+LAPACK does not have float16, which is computed in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.kernels._dispatch import kernel
+
+
+@kernel(widens=True)
+def inverse(xp: Any, a: Any) -> Any:
+    """The inverses of square matrices."""
+    return xp.linalg.inv(a)
+
+
+@kernel(widens=True)
+def solve(xp: Any, a: Any, b: Any) -> Any:
+    """The X of AX = B, all of them matrices; leading axes broadcast."""
+    ndim = max(a.ndim, b.ndim)  # before NumPy 2, matrices with fewer axes than a were taken as vectors
+    a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
+    return xp.linalg.solve(a, b)
+
+
+@kernel(widens=True)
+def determinant(xp: Any, a: Any) -> Any:
+    """The determinants of square matrices."""
+    return xp.linalg.det(a)
+
+
+@kernel(widens=True)
+def log_determinant(xp: Any, a: Any) -> tuple[Any, Any]:
+    """Signs of the determinants and logarithms of their absolute values."""
+    sign, log = xp.linalg.slogdet(a)
+    return xp.asarray(sign), xp.asarray(log)
+
+
+@kernel(widens=True)
+def cholesky(xp: Any, a: Any) -> Any:
+    """The lower triangular L of A = L L^T."""
+    return xp.linalg.cholesky(a)
+
+
+@kernel(widens=True)
+def eigh(xp: Any, a: Any, uplo: str) -> tuple[Any, Any]:
+    """Eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
+    w, v = xp.linalg.eigh(a, uplo)
+    return w, v
+
+
+@kernel(widens=True)
+def svd(xp: Any, a: Any) -> tuple[Any, Any, Any]:
+    """The thin singular value decomposition."""
+    u, s, vh = xp.linalg.svd(a, full_matrices=False)
+    return u, s, vh
+
+
+@kernel(widens=True)
+def qr(xp: Any, a: Any) -> tuple[Any, Any]:
+    """Orthonormal columns and an upper triangular matrix."""
+    q, r = xp.linalg.qr(a)
+    return q, r

@@ -1,0 +1,32 @@
+"""Sums of products over axes of several arrays; float16 is accumulated in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minichainer.kernels._dispatch import kernel
+
+
+@kernel(widens=True)
+def einsum(xp: Any, *xs: Any, sources: Sequence[Any], target: Any) -> Any:
+    """Einstein summation; labels of axes are ints, those of the result differ."""
+    arguments: list[Any] = []
+    for x, labels in zip(xs, sources, strict=True):
+        arguments += [x, list(labels)]
+    y = xp.einsum(*arguments, list(target), optimize=len(xs) > 1)
+    return xp.array(y)  # a copy: NumPy gives views of transposes and diagonals
+
+
+@kernel(widens=True)
+def tensordot(xp: Any, a: Any, b: Any, axes: Any) -> Any:
+    """Sums of products over a pair of tuples of axes."""
+    return xp.tensordot(a, b, axes=axes)
+
+
+@kernel(widens=True)
+def along_axes(xp: Any, x: Any, matrices: Sequence[Any]) -> Any:
+    """Multiplies each axis of an array by a matrix."""
+    for axis, matrix in enumerate(matrices):
+        x = xp.moveaxis(xp.tensordot(xp.asarray(matrix, x.dtype), x, (1, axis)), 0, axis)
+    return x

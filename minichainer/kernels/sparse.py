@@ -1,0 +1,48 @@
+"""Products of sparse and dense matrices; float16 is accumulated in float32.
+
+A sparse matrix, or each of a batch, is given by its entries: ``S[row[e], col[e]] = data[e]``. Entries with a negative
+row or column are not there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.kernels._dispatch import kernel
+
+
+@kernel(widens=True)
+def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int) -> Any:
+    """``S @ dense``, of one matrix or of a batch; ``rows`` is the number of rows of S."""
+    batch, (inner, columns) = dense.shape[:-2], dense.shape[-2:]
+    count = len(dense) if batch else 1
+    there = (row >= 0) & (col >= 0)
+    numbers = xp.arange(count).reshape(count, 1) if batch else xp.arange(1)
+    blocks = xp.broadcast_to(numbers, row.shape)[there]
+    i, j = blocks * rows + row[there], blocks * inner + col[there]
+    y = _product(xp, data[there], i, j, dense.reshape(count * inner, columns), count * rows)
+    return y.reshape(*batch, rows, columns)
+
+
+@kernel
+def _product(xp: Any, values: Any, i: Any, j: Any, dense: Any, rows: int) -> Any:
+    y = xp.zeros((rows, dense.shape[1]), dense.dtype)
+    xp.add.at(y, i, values[:, None] * dense[j])
+    return y
+
+
+@_product.on('numpy')
+def _product_numpy(xp: Any, values: Any, i: Any, j: Any, dense: Any, rows: int) -> Any:
+    from scipy.sparse import coo_matrix
+
+    return coo_matrix((values, (i, j)), (rows, len(dense))).tocsr() @ dense
+
+
+@kernel(widens=True)
+def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
+    """``(left @ right.T)[row[e], col[e]]`` for each entry e, 0 for those that are not there."""
+    there = (row >= 0) & (col >= 0)
+    lead = (xp.arange(len(left))[:, None],) if left.ndim == 3 else ()
+    at_row, at_column = (*lead, xp.where(there, row, 0)), (*lead, xp.where(there, col, 0))
+    found = (left[at_row] * right[at_column]).sum(axis=-1)
+    return xp.where(there, found, xp.zeros((), found.dtype))

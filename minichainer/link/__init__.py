@@ -1,0 +1,7 @@
+"""What models are built of: a Link has parameters, a Chain and a ChainList have links."""
+
+from __future__ import annotations
+
+from minichainer.link.link import Chain, ChainList, Link
+
+__all__ = ['Chain', 'ChainList', 'Link']

@@ -1,0 +1,464 @@
+"""What a link holds: named parameters and persistent values, its own and those of the links below it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from minichainer import backend
+from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
+from minichainer.initializers._generate import _get_initializer
+from minichainer.initializers.constant import NaN
+from minichainer.serializer import AbstractSerializer
+from minichainer.variable import Parameter
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class SetByInit:
+    """Stands in the class for state that ``__init__`` sets, so that forgetting to call it has its words.
+
+    It has no ``__set__``: what the instance holds comes first, at no cost.
+    """
+
+    def __get__(self, link: Any, owner: type) -> Any:
+        if link is None:
+            return self
+        raise RuntimeError(not_initialised(owner))
+
+
+def not_initialised(cls: type) -> str:
+    """The error text for a link whose class does not call ``super().__init__()``."""
+    return f'Link.__init__() has not been called: call super().__init__() first in {cls.__name__}.__init__'
+
+
+class ParameterTree(DeviceResident):
+    """Named parameters and persistent values, and a tree of objects that have such: what is saved, copied and moved.
+
+    The base of :class:`minichainer.Link`, which adds that it can be called.
+    """
+
+    name: str | None
+    _params: Any = SetByInit()
+    _persistent: Any = SetByInit()
+    _within_init_scope = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__.update(name=None, _params=set(), _persistent=set())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._within_init_scope:
+            self._adopt(name, value)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._params.discard(name)
+        self._persistent.discard(name)
+        object.__delattr__(self, name)
+
+    # --- what belongs to the link ---
+    @property
+    def within_init_scope(self) -> bool:
+        """True inside ``with link.init_scope():``."""
+        return self._within_init_scope
+
+    @contextlib.contextmanager
+    def init_scope(self) -> Iterator[None]:
+        """Context manager inside which Parameters (in a Chain, also links) set as attributes belong to it.
+
+        >>> import minichainer as chainer
+        >>> link = chainer.Link()
+        >>> with link.init_scope():
+        ...     link.w = chainer.Parameter(0., (2,))
+        >>> [name for name, _ in link.namedparams()]
+        ['/w']
+        """
+        before = self._within_init_scope
+        _ = self._params  # raises where __init__ of Link was not called
+        self._within_init_scope = True
+        try:
+            yield
+        finally:
+            self._within_init_scope = before
+
+    def _adopt(self, name: str, value: Any) -> None:
+        """Makes what is set inside :meth:`init_scope` a part of the link, if it is of a kind that can be."""
+        if not isinstance(value, Parameter):
+            return
+        value.name = name
+        if not isinstance(self._device, backend.CpuDevice):
+            value.to_device(self._device)
+        self._params.add(name)
+        self._persistent.discard(name)
+
+    def _check_new_name(self, what: str, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f'{type(self).__name__}: the name of a {what} must be a string, got {name!r}')
+        if name in self.__dict__:
+            raise AttributeError(
+                f'cannot register a new {what} {name}: attribute exists in this {type(self).__name__}; '
+                'delete the old one first (del) or choose another name'
+            )
+
+    def add_param(self, name: str, shape: Any = None, dtype: Any = numpy.float32, initializer: Any = None) -> None:
+        """Adds a parameter; the same as setting a Parameter inside :meth:`init_scope`.
+
+        Args:
+            name: name of the attribute.
+            shape: an integer, a tuple, or None to leave it open.
+            dtype: dtype of the NaN that fill it where there is no initializer.
+            initializer: an initializer, a number or an array.
+
+        Raises:
+            AttributeError: the link has an attribute of that name.
+        """
+        self._check_new_name('parameter', name)
+        initializer = NaN(dtype) if initializer is None else _get_initializer(initializer)
+        with self.init_scope():
+            setattr(self, name, Parameter(initializer, shape))
+
+    def add_persistent(self, name: str, value: Any) -> None:
+        """Adds a value that is saved, copied and moved with the link but not trained.
+
+        Args:
+            name: name of the attribute.
+            value: an array or a scalar.
+
+        Raises:
+            AttributeError: the link has an attribute of that name.
+        """
+        self._check_new_name('persistent value', name)
+        if not isinstance(self._device, backend.CpuDevice) and isinstance(value, backend.get_array_types()):
+            value = self._device.send(value)
+        self._persistent.add(name)
+        self._params.discard(name)
+        self.__dict__[name] = value
+
+    def register_persistent(self, name: str) -> None:
+        """Makes an attribute that exists a persistent value.
+
+        Args:
+            name: name of the attribute.
+
+        Raises:
+            AttributeError: there is no such attribute.
+        """
+        if not hasattr(self, name):
+            raise AttributeError(
+                f'cannot register non-existent attribute {name} as a persistent value of this '
+                f'{type(self).__name__}: set it first, or use add_persistent'
+            )
+        self._persistent.add(name)
+        self._params.discard(name)
+
+    # --- walking ---
+    def _named_children(self) -> Iterable[tuple[str, Any]]:
+        """Pairs of name and child, in the order in which they are walked."""
+        return ()
+
+    def _child_of(self, link: Any, name: str) -> Any:
+        """What another link has in the place of the child of that name; None where it has nothing."""
+        raise NotImplementedError(f'{type(self).__name__} has children and must define _child_of')
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        """The parameters of the link and of the links below it.
+
+        Args:
+            include_uninit: also those whose shape is not known yet.
+        """
+        attributes = self.__dict__
+        for name in sorted(self._params):
+            param = attributes[name]
+            if include_uninit or param.array is not None:
+                yield param
+        for _, child in self._named_children():
+            yield from child.params(include_uninit)
+
+    def namedparams(self, include_uninit: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """Pairs of path and parameter, such as ``('/l1/W', W)``.
+
+        Args:
+            include_uninit: also those whose shape is not known yet.
+        """
+        attributes = self.__dict__
+        for name in sorted(self._params):
+            param = attributes[name]
+            if include_uninit or param.array is not None:
+                yield '/' + name, param
+        for name, child in self._named_children():
+            prefix = '/' + name
+            for path, param in child.namedparams(include_uninit):
+                yield prefix + path, param
+
+    def links(self, skipself: bool = False) -> Iterator[Any]:
+        """The link and all links below it.
+
+        Args:
+            skipself: without the link itself.
+        """
+        if not skipself:
+            yield self
+        for _, child in self._named_children():
+            yield from child.links()
+
+    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Any]]:
+        """Pairs of path and link; the link itself has the path ``'/'``.
+
+        Args:
+            skipself: without the link itself.
+        """
+        if not skipself:
+            yield '/', self
+        for name, child in self._named_children():
+            prefix = '/' + name
+            yield prefix, child
+            for path, link in child.namedlinks(skipself=True):
+                yield prefix + path, link
+
+    def children(self) -> Iterator[Any]:
+        """The links directly below."""
+        for _, child in self._named_children():
+            yield child
+
+    def count_params(self) -> int:
+        """How many numbers the parameters have; warns of those whose shape is not known.
+
+        >>> import minichainer as chainer
+        >>> chainer.links.Linear(3, 2).count_params()
+        8
+        """
+        size = 0
+        for path, param in self.namedparams():
+            if param.array is None:
+                warnings.warn(
+                    f'Parameter {path!r} has not been initialized, so the resulting count will not include '
+                    'the number of parameters in it.',
+                    stacklevel=2,
+                )
+            else:
+                size += param.size
+        return size
+
+    # --- gradients and updates ---
+    def cleargrads(self) -> None:
+        """Sets the gradients of all parameters to None; called before each backward."""
+        if type(self).params is not ParameterTree.params:
+            for param in self.params():
+                param.cleargrad()
+            return
+        attributes = self.__dict__  # much quicker than a generator within a generator for each level of links
+        for name in self._params:
+            attributes[name].cleargrad()
+        for _, child in self._named_children():
+            child.cleargrads()
+
+    def zerograds(self) -> None:
+        """Sets the gradients of all parameters to zeros. Deprecated: :meth:`cleargrads` is faster."""
+        warnings.warn('Link.zerograds is deprecated. Use Link.cleargrads instead.', DeprecationWarning, stacklevel=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore', DeprecationWarning)
+            for param in self.params():
+                param.zerograd()
+
+    def addgrads(self, link: ParameterTree) -> None:
+        """Adds the gradients of another link to its own.
+
+        Args:
+            link: a link with the same parameters.
+
+        Raises:
+            ValueError: it lacks a parameter that this link has, or the shapes differ.
+        """
+        for mine, theirs in self._matching_params(link, 'addgrads'):
+            mine.addgrad(theirs)
+
+    @property
+    def update_enabled(self) -> bool:
+        """True if any parameter is updated by an optimizer."""
+        return any(param.update_rule is not None and param.update_rule.enabled for param in self.params())
+
+    def enable_update(self) -> None:
+        """Lets optimizers update the parameters again, after :meth:`disable_update`."""
+        self._set_update_enabled(True)
+
+    def disable_update(self) -> None:
+        """Keeps optimizers from updating the parameters; call it after ``optimizer.setup``."""
+        self._set_update_enabled(False)
+
+    def _set_update_enabled(self, enabled: bool) -> None:
+        for param in self.params():
+            if param.update_rule is not None:
+                param.update_rule.enabled = enabled
+
+    # --- copies ---
+    def copy(self, mode: str = 'share') -> Self:
+        """A copy of the link and of the links below it.
+
+        Args:
+            mode: ``'share'``: the copies of the parameters have the same arrays, but a gradient of their own;
+                ``'copy'``: arrays are copied too; ``'init'``: parameters get new initial values.
+
+        Raises:
+            ValueError: another mode.
+
+        >>> import minichainer as chainer
+        >>> a = chainer.links.Linear(3, 2)
+        >>> a.copy().W.array is a.W.array, a.copy('copy').W.array is a.W.array
+        (True, False)
+        """
+        check_copy_mode(mode)
+        if mode == 'share':
+            clone = self._copied_sharing()
+        else:
+            clone = copy.deepcopy(self)
+            for link in clone.links():
+                link._number_copied_children()
+        if mode == 'init':
+            for param in clone.params(include_uninit=False):
+                initialize_again(param)
+        clone.name = None
+        return clone
+
+    def _number_copied_children(self) -> None:
+        """Number the children as those of a new link; only in Sequential this depends on what was done to it."""
+
+    def _copied_sharing(self) -> Self:
+        clone = copy.copy(self)
+        clone._params, clone._persistent = set(self._params), set(self._persistent)
+        for name in clone._params:
+            param = copy.copy(clone.__dict__[name])
+            param.grad_var = None  # the gradient array would be shared as well
+            clone.__dict__[name] = param
+        return clone
+
+    def copyparams(self, link: ParameterTree, copy_persistent: bool = True) -> None:
+        """Copies the values of another link's parameters into its own arrays.
+
+        Args:
+            link: a link with the same parameters; it may have others beside.
+            copy_persistent: persistent values as well.
+
+        Raises:
+            ValueError: parameters that are missing in ``link`` or have other shapes; all are named, none is
+                changed.
+        """
+        self._matching_params(link, 'copyparams')
+        self._copy_values(link, copy_persistent)
+
+    def _copy_values(self, link: ParameterTree, copy_persistent: bool) -> None:
+        mine, theirs = self.__dict__, link.__dict__
+        for name in self._params:
+            mine[name].copydata(theirs[name])
+        if copy_persistent:
+            for name in self._persistent & theirs.keys():
+                mine[name] = copied_persistent(mine[name], theirs[name], self.device)
+        for name, child in self._named_children():
+            source = self._child_of(link, name)
+            if source is not None:
+                child.copyparams(source, copy_persistent)
+
+    def _param_pairs(self, link: Any) -> Iterator[tuple[str, Parameter, Any]]:
+        """Path, parameter, and what another link has in its place (None where it has nothing)."""
+        theirs = getattr(link, '__dict__', {})
+        for name in sorted(self._params):
+            yield '/' + name, self.__dict__[name], theirs.get(name)
+        for name, child in self._named_children():
+            for path, param, other in child._param_pairs(self._child_of(link, name)):
+                yield f'/{name}{path}', param, other
+
+    def _matching_params(self, link: ParameterTree, method: str) -> list[tuple[Parameter, Parameter]]:
+        pairs = list(self._param_pairs(link))
+        problems = [text for text in (difference(*entry) for entry in pairs) if text]
+        if problems:
+            raise ValueError(
+                f'{type(self).__name__}.{method}: the {type(link).__name__} does not fit, '
+                'nothing was changed:\n  ' + '\n  '.join(problems)
+            )
+        return [(mine, theirs) for _, mine, theirs in pairs]
+
+    # --- devices and snapshots ---
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
+        """Shows the visitor the link, its parameters and its persistent arrays."""
+        super().device_resident_accept(visitor)
+        attributes = self.__dict__
+        for name in sorted(self._params):
+            visitor.visit_variable(attributes[name])
+        array_types = backend.get_array_types()
+        for name in sorted(self._persistent & attributes.keys()):
+            if isinstance(attributes[name], array_types):
+                attributes[name] = visitor.visit_array(attributes[name])
+        for _, child in self._named_children():
+            child.device_resident_accept(visitor)
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or loads parameters and persistent values, by their names.
+
+        A parameter of unknown shape gets its shape from what is loaded.
+
+        Args:
+            serializer: what saves or loads.
+        """
+        for name in sorted(self._params):
+            param = self.__dict__[name]
+            data = serializer(name, param.array)
+            if param.array is None and data is not None:
+                param._begin_with(param.device.send(data).astype(param.dtype))
+        for name in sorted(self._persistent):
+            self.__dict__[name] = serializer(name, getattr(self, name))
+        for name, child in self._named_children():
+            child.serialize(serializer[name])
+
+
+def check_copy_mode(mode: str) -> None:
+    """Raises ValueError for a mode that :meth:`minichainer.Link.copy` does not have."""
+    if mode not in ('share', 'copy', 'init'):
+        raise ValueError(f"The 'mode' argument should be either 'init', 'copy', or 'share'. But {mode} was given.")
+
+
+def shape_and_dtype(value: Any) -> tuple[Any, Any]:
+    """A shape, or a pair of shape and dtype, as the pair."""
+    if isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], (int, numpy.integer)):
+        return value
+    return value, numpy.float32
+
+
+def initialize_again(param: Parameter) -> None:
+    """New initial values; a parameter made of an array has no others than that array's."""
+    initial: Any = param.initializer
+    param.grad_var = None
+    if isinstance(initial, backend.get_array_types()):
+        backend.copyto(param.array, initial)
+    else:
+        param.initialize(param.shape)
+
+
+def difference(path: str, mine: Parameter, theirs: Any) -> str:
+    """Why one parameter cannot be combined with another, or nothing."""
+    if not isinstance(theirs, Parameter):
+        return f'{path}: missing'
+    if mine.array is not None and theirs.array is not None and mine.shape != theirs.shape:
+        return f'{path}: its shape is {theirs.shape}, expected {mine.shape}'
+    return ''
+
+
+def copied_persistent(mine: Any, theirs: Any, device: backend.Device) -> Any:
+    """The value to keep after copying ``theirs``; an array is written in place where the shape allows it.
+
+    Args:
+        mine: the value so far.
+        theirs: the value to copy.
+        device: where a new array is to lie.
+    """
+    array_types: Any = backend.get_array_types()
+    if isinstance(mine, array_types) and isinstance(theirs, array_types) and mine.shape == theirs.shape:
+        backend.copyto(mine, theirs)
+        return mine
+    copied = copy.deepcopy(theirs)
+    return device.send(copied) if isinstance(copied, array_types) else copied

@@ -1,0 +1,20 @@
+"""What all optimizers have in common: target, update rules, hyperparameters, hooks, loss scaling, snapshots.
+
+An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each of its parameters an
+:class:`UpdateRule` and, on every update, has the rules applied. The algorithms are in ``optimizers``.
+"""
+
+from minichainer.optimizer.base import Optimizer as Optimizer
+from minichainer.optimizer.declarations import hyperparameter as hyperparameter
+from minichainer.optimizer.declarations import state as state
+from minichainer.optimizer.deprecated import GradientClipping as GradientClipping
+from minichainer.optimizer.deprecated import GradientHardClipping as GradientHardClipping
+from minichainer.optimizer.deprecated import GradientNoise as GradientNoise
+from minichainer.optimizer.deprecated import Lasso as Lasso
+from minichainer.optimizer.deprecated import WeightDecay as WeightDecay
+from minichainer.optimizer.deprecated import make_deprecation_message as make_deprecation_message
+from minichainer.optimizer.formula import FormulaRule as FormulaRule
+from minichainer.optimizer.gradient_method import GradientMethod as GradientMethod
+from minichainer.optimizer.hyperparameters import Hyperparameter as Hyperparameter
+from minichainer.optimizer.hyperparameters import HyperparameterProxy as HyperparameterProxy
+from minichainer.optimizer.rule import UpdateRule as UpdateRule

@@ -1,0 +1,228 @@
+"""What all optimizers have in common: the target link, hooks, loss scaling, saving and loading.
+
+An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each of its parameters an
+:class:`UpdateRule` and, on every update, has the rules applied. The algorithms are in ``optimizers``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from minichainer.errors import NotSetUpError
+from minichainer.link.link import Link
+from minichainer.optimizer.hooks import HookSet
+from minichainer.optimizer.loss_scaling import LossScaling
+from minichainer.optimizer.rule import UpdateRule, expect_like
+from minichainer.serializer import Deserializer, SnapshotError
+
+
+class Optimizer(LossScaling):
+    """Base class of everything that updates the parameters of a link.
+
+    :meth:`setup` gives it its target; :meth:`update`, which a subclass defines, makes one step.
+
+    Attributes:
+        target: the link whose parameters are updated; None before :meth:`setup`.
+        t: number of updates made.
+        epoch: number of epochs begun by :meth:`new_epoch`.
+        use_auto_new_epoch: whether the updater calls :meth:`new_epoch`.
+    """
+
+    target: Any = None
+    t = 0
+    epoch = 0
+    use_auto_new_epoch = False
+    _hooks: HookSet | None = None
+
+    def setup(self, link: Link) -> Optimizer:
+        """Set the link whose parameters are updated, with counts of zero and no hooks.
+
+        Args:
+            link: the model.
+
+        Returns:
+            The optimizer itself.
+
+        Raises:
+            TypeError: the target is not a link.
+        """
+        if not isinstance(link, Link):
+            raise TypeError(f'optimization target must be a link, got {type(link).__name__}')
+        self.target = link
+        self.t = 0
+        self.epoch = 0
+        self._hooks = HookSet()
+        return self
+
+    def update(self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any) -> None:
+        """Update the parameters once; defined by subclasses.
+
+        Args:
+            lossfun: called with the other arguments, returns the loss as a Variable; without it the gradients
+                are taken as they are.
+            args: arguments of ``lossfun``.
+            kwds: keyword arguments of ``lossfun``.
+        """
+        raise NotImplementedError(f'{type(self).__name__} does not define update')
+
+    def new_epoch(self, auto: bool = False) -> None:
+        """Count a new epoch.
+
+        Args:
+            auto: whether an updater calls; :attr:`use_auto_new_epoch` must be true if it does, false otherwise.
+
+        Raises:
+            RuntimeError: both the updater and the user count epochs, or neither is set to.
+        """
+        if auto and not self.use_auto_new_epoch:
+            raise RuntimeError(
+                'new_epoch(auto=True) from an updater that has not announced itself: an updater that counts '
+                'epochs must first set '
+                'optimizer.use_auto_new_epoch = True'
+            )
+        if self.use_auto_new_epoch and not auto:
+            raise RuntimeError(
+                'epochs are counted by the updater already: create the updater with auto_new_epoch=False, or do '
+                'not call new_epoch yourself'
+            )
+        self.epoch += 1
+
+    def _set_up_hooks(self) -> HookSet:
+        if self._hooks is None:
+            raise NotSetUpError(
+                f'{type(self).__name__} is used before it knows what to update: call its setup(model) once, first'
+            )
+        return self._hooks
+
+    def add_hook(self, hook: Callable[..., None], name: str | None = None, timing: str = 'auto') -> None:
+        """Call a hook on every update.
+
+        Args:
+            hook: called with the optimizer; if it has a true ``call_for_each_param``, with the update rule and
+                the parameter for each parameter instead.
+            name: the name to remove it by; by default its ``name`` or ``__name__``.
+            timing: 'pre' (after the gradients, before the update), 'post', or 'auto' for the hook's own
+                ``timing`` ('pre' if it has none).
+
+        Raises:
+            NotSetUpError: :meth:`setup` has not been called.
+            TypeError: the hook is not callable.
+            ValueError: the timing is unknown, or there is no name.
+            KeyError: the name is taken.
+        """
+        self._set_up_hooks().add(hook, name, timing)
+
+    def remove_hook(self, name: str) -> None:
+        """Remove the hook that was added under this name (KeyError if there is none)."""
+        self._set_up_hooks().remove(name)
+
+    def call_hooks(self, timing: str = 'pre') -> None:
+        """Call the hooks of one timing, 'pre' or 'post', in the order they were added."""
+        hooks = self._set_up_hooks().of(timing)
+        if hooks:
+            for hook in list(hooks.values()):
+                self.call_hook(hook)
+
+    def call_hook(self, hook: Callable[..., None]) -> None:
+        """Call one hook: for each parameter, or once for the optimizer."""
+        if getattr(hook, 'call_for_each_param', False):
+            for param in self.target.params():
+                hook(param.update_rule, param)
+        else:
+            hook(self)
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the counts :attr:`t` and :attr:`epoch` and the states of the update rules.
+
+        The parameters themselves are the link's to save. When an entry is missing, every missing one is named
+        and nothing has changed.
+
+        Args:
+            serializer: the serializer that is written to or read from.
+
+        Raises:
+            NotSetUpError: :meth:`setup` has not been called.
+            SnapshotError: entries are missing or do not fit (all are named); nothing has changed.
+        """
+        self._set_up_hooks()
+        if isinstance(serializer, Deserializer):
+            self._load(serializer)
+            return
+        serializer('t', self.t)
+        serializer('epoch', self.epoch)
+        self._serialize_loss_scale(serializer)
+        for name, _, rule in self._rules():
+            rule.serialize(serializer[name])
+
+    def _rules(self) -> list[tuple[str, Any, UpdateRule]]:
+        named = [(name, param, param.update_rule) for name, param in self.target.namedparams()]
+        return [(name, param, rule) for name, param, rule in named if rule is not None]
+
+    def _load(self, serializer: Deserializer) -> None:
+        rules = self._rules()
+        counts = (self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever)
+        before = [(rule, rule.t, rule.state, _copies(rule.state)) for _, _, rule in rules]
+        problems: list[str] = []
+        try:
+            self._try_load(serializer, rules, problems)
+        except BaseException:
+            problems.append('')
+            raise
+        finally:
+            if problems:
+                self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever = counts
+                for rule, t, state, values in before:
+                    rule.t, rule._state = t, _restored(state, values)
+        if problems:
+            raise SnapshotError(
+                f'the snapshot does not fit the {type(self).__name__} and its target, which stay as they were:\n  '
+                + '\n  '.join(problems)
+            )
+
+    def _try_load(self, serializer: Deserializer, rules: list[Any], problems: list[str]) -> None:
+        """Load as much as there is, and note what is missing or does not fit."""
+        for _, param, rule in rules:
+            expect_like(serializer, param, len(rule._state_names()))
+        loads: list[tuple[str, Any, Callable[[Any], None]]] = [('', None, self._load_counts)]
+        loads += [(name, param, rule.serialize) for name, param, rule in rules]
+        for name, param, load in loads:
+            try:
+                load(serializer[name] if name else serializer)
+            except (KeyError, ValueError) as error:
+                problems.append(str(error.args[0]) if error.args else name)
+            else:
+                problems += [] if param is None else _misshapen(name, param)
+
+    def _load_counts(self, serializer: Deserializer) -> None:
+        t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)
+        self.t, self.epoch = int(t), int(epoch)
+        self._serialize_loss_scale(serializer)
+
+
+def _copies(state: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if state is None else {name: copy.copy(value) for name, value in state.items()}
+
+
+def _restored(state: dict[str, Any] | None, values: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Give a state the values it had, in the arrays it had."""
+    if state is not None and values is not None:
+        for name, value in values.items():
+            if getattr(value, 'shape', None) is None:
+                state[name] = value
+            else:
+                state[name][...] = value
+    return state
+
+
+def _misshapen(name: str, param: Any) -> list[str]:
+    """Name the states that cannot be those of the parameter."""
+    rule = param.update_rule
+    if param.array is None or not rule.is_elementwise:
+        return []
+    return [
+        f'{name}/{key}: shape {value.shape} in the snapshot, the parameter has {param.shape}'
+        for key, value in (rule.state or {}).items()
+        if value.shape != param.shape
+    ]

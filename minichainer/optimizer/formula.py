@@ -1,0 +1,259 @@
+"""Update rules that are one formula, evaluated in blocks that stay in the cache."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from itertools import repeat
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.optimizer.hyperparameters import Hyperparameter
+from minichainer.optimizer.rule import UpdateRule
+from minichainer.variable import Parameter
+
+# Bytes per operand and block. A formula passes over its operands about ten times; at this size they stay in
+# L2, and the fixed cost of the calls is a few per cent (benchmarks/optimizers.py).
+BLOCK_BYTES = 1 << 17
+
+# The methods through which an update reaches the formula. A class that overrides one has its parameters updated
+# one at a time.
+STEPS = ('update', '_update', 'update_core', 'update_core_cpu')
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+class _Scratch(threading.local):
+    """Scratch blocks by dtype, of each thread its own."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[np.dtype[Any], list[np.ndarray]] = {}
+
+
+_local = _Scratch()
+
+
+class FormulaRule(UpdateRule):
+    """An update rule that is stated once, as a formula on the elements of a parameter, its gradient and its states.
+
+    A subclass declares hyperparameters and states, and gives :meth:`formula`, where needed also
+    :meth:`coefficients` and :attr:`temporaries`. The formula is evaluated on the arrays of one parameter, block by
+    block, or on many small parameters gathered into one block: with the same result, bit for bit. float16 is
+    computed in float32 and rounded when it is stored.
+
+    Args:
+        parent_hyperparam: the set in which values that are not given are looked up.
+        values: the declared hyperparameters for this rule alone, in their order; None leaves the parent's value.
+        named: the same by name.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> class DecayRule(chainer.optimizer.FormulaRule):
+    ...     rate = chainer.optimizer.hyperparameter(0.5, 'part of the parameter that is taken away')
+    ...     @staticmethod
+    ...     def formula(xp, coefficients, temporaries, param, grad):
+    ...         rate, = coefficients
+    ...         step, = temporaries
+    ...         xp.multiply(param, rate, step)
+    ...         param -= step
+    >>> param = chainer.Parameter(np.ones(2, np.float32))
+    >>> param.update_rule = DecayRule()
+    >>> param.grad = np.zeros(2, np.float32)
+    >>> param.update()
+    >>> param.array
+    array([0.5, 0.5], dtype=float32)
+    """
+
+    is_elementwise = True
+    #: Whether each element is updated by itself. If not (the formula takes a norm, say), the formula gets whole
+    #: parameters.
+    elementwise = True
+    #: Number of scratch arrays that the formula needs.
+    temporaries = 1
+    #: What else, beside hyperparameters and ``t``, the coefficients of a rule depend on; hashable.
+    group_token: Any = None
+    #: Whether parameters of this class of rules may be gathered.
+    groupable: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = all(getattr(cls, step) is getattr(FormulaRule, step) for step in STEPS)
+        cls.groupable = cls.elementwise and own
+
+    def coefficients(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[float | None, ...]:
+        """Return the numbers of the formula for update number :attr:`t`; ``dtype`` is what it computes in.
+
+        By default these are the declared hyperparameters. They may depend on ``hyperparam``, :attr:`t` and
+        :attr:`group_token`.
+        """
+        return tuple(map(getattr, repeat(hyperparam), self._arguments))
+
+    @staticmethod
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+        """Change ``param`` and ``states`` in place, never ``grad``; ``temporaries`` are free to use."""
+        raise NotImplementedError('a FormulaRule must define formula')
+
+    def operands(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[np.ndarray | None, ...]:
+        """Return the coefficients as 0-d arrays, which NumPy combines faster with arrays than Python numbers."""
+        values = self.coefficients(hyperparam, dtype)
+        try:
+            return tuple(map(_operand, values, repeat(dtype)))
+        except TypeError:
+            return tuple([_checked_operand(self, value, dtype) for value in values])
+
+    def update_core_cpu(self, param: Parameter) -> None:
+        """Apply the formula to ``param.array`` in place; nothing happens without a gradient."""
+        if param.grad is not None:
+            dtype = computing_dtype(type(self).__name__, param.array.dtype)
+            self.apply(param, self.operands(self.hyperparam, dtype), dtype)
+
+    def apply(self, param: Parameter, operands: Any, dtype: np.dtype[Any]) -> None:
+        """Apply the formula with given operands to the NumPy arrays of a parameter."""
+        arrays = [param.array, param.grad, *self.states_for(param)]
+        if not param.array.flags.writeable:
+            raise ValueError(
+                f'{type(self).__name__}: {_called(param)} has a read-only array, but updates are made in '
+                'place; give it a writable copy: param.array = param.array.copy()'
+            )
+        apply_in_blocks(self, operands, dtype, arrays)
+
+    def update_core_gpu(self, param: Parameter) -> None:
+        """Apply the formula to whole CuPy arrays; nothing happens without a gradient."""
+        if param.grad is None:
+            return
+        xp = get_array_module(param.array)
+        dtype = computing_dtype(type(self).__name__, param.array.dtype)
+        arrays = [param.array, param.grad, *self.states_for(param)]
+        working = [array.astype(dtype, copy=False) for array in arrays]
+        scratch = [xp.empty(param.array.shape, dtype) for _ in range(self.temporaries)]
+        coefficients = tuple(
+            None if value is None else float(value) for value in self.coefficients(self.hyperparam, dtype)
+        )
+        self.formula(xp, coefficients, scratch, *working)
+        for index, (array, result) in enumerate(zip(arrays, working, strict=True)):
+            if result is not array and index != 1:
+                array[...] = result
+
+    def states_for(self, param: Parameter) -> list[Any]:
+        """Return the states in the order of their declarations; one that is missing begins as declared.
+
+        Raises:
+            ValueError: a state or the gradient has another shape than the parameter.
+        """
+        array, state = param.array, self._state
+        if state is None:
+            state = self._state = {}
+        names = self._kept_states(self.hyperparam)
+        for name in names:
+            if name not in state:
+                state[name] = self._declared_states[name].array_for(array)
+        states = [state[name] for name in names]
+        for name, other in zip(('grad', *names), (param.grad, *states), strict=True):
+            if other.shape != array.shape:
+                what = 'the gradient' if name == 'grad' else f"state '{name}'"
+                raise ValueError(
+                    f'{type(self).__name__}: {_called(param)} has shape {array.shape}, {what} has shape '
+                    f'{other.shape}; after a parameter changed its shape, call optimizer.setup(model) again, '
+                    'and load only snapshots of the same model'
+                )
+        return states
+
+
+@functools.lru_cache(maxsize=256)
+def computing_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which a rule updates a parameter: its own in native byte order, float32 for float16."""
+    if dtype.kind not in 'fc':
+        raise TypeError(f'{name}: only floating point parameters can be updated, got {dtype}')
+    if dtype.char == 'e':
+        return _FLOAT32
+    return dtype if dtype.isnative else dtype.newbyteorder('=')
+
+
+def block_size(dtype: np.dtype[Any]) -> int:
+    """Return the number of elements in a block."""
+    return BLOCK_BYTES // dtype.itemsize
+
+
+def _scratch(rule: FormulaRule, dtype: np.dtype[Any], count: int, size: int) -> list[np.ndarray]:
+    """Return ``count`` arrays of ``size`` elements to compute in; those of blocks are kept, for each thread."""
+    if not rule.elementwise:
+        return [np.empty(size, dtype) for _ in range(count)]
+    held = _local.blocks.setdefault(dtype, [])
+    while len(held) < count:
+        held.append(np.empty(block_size(dtype), dtype))
+    return [block[:size] for block in held[:count]]
+
+
+def apply_in_blocks(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], arrays: list[np.ndarray]) -> None:
+    """Apply the rule's formula to a parameter, its gradient and states, all but the gradient in place."""
+    flat = [array.reshape(-1) for array in arrays]
+    if all(array.dtype == dtype for array in flat):
+        apply_in_place(rule, operands, dtype, flat)
+    else:
+        _converted(rule, operands, dtype, flat)
+    for index, (array, result) in enumerate(zip(arrays, flat, strict=True)):
+        if index != 1 and not array.flags.c_contiguous:
+            array[...] = result.reshape(array.shape)
+
+
+def apply_in_place(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], flat: list[np.ndarray]) -> None:
+    """Apply the rule's formula to one-dimensional arrays of the dtype it computes in, block by block."""
+    total, size = flat[0].size, block_size(dtype)
+    if total <= size or not rule.elementwise:
+        rule.formula(np, operands, _scratch(rule, dtype, rule.temporaries, total), *flat)
+        return
+    scratch = _scratch(rule, dtype, rule.temporaries, size)
+    for start in range(0, total, size):
+        blocks = [array[start : start + size] for array in flat]
+        count = blocks[0].size
+        rule.formula(np, operands, scratch if count == size else [t[:count] for t in scratch], *blocks)
+
+
+def _converted(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], flat: list[np.ndarray]) -> None:
+    """Apply the rule's formula to one-dimensional arrays of other dtypes, through copies of blocks."""
+    total = flat[0].size
+    size = min(block_size(dtype), total) if rule.elementwise else total
+    for start in range(0, total, size or 1):
+        blocks = [array[start : start + size] for array in flat]
+        scratch = _scratch(rule, dtype, rule.temporaries + len(flat), blocks[0].size)
+        copies = scratch[rule.temporaries :]
+        for copy, block in zip(copies, blocks, strict=True):
+            copy[...] = block
+        rule.formula(np, operands, scratch[: rule.temporaries], *copies)
+        for index, (copy, block) in enumerate(zip(copies, blocks, strict=True)):
+            if index != 1:
+                block[...] = copy
+
+
+@functools.lru_cache(maxsize=256)
+def check_eps(name: str, eps: float, dtype: np.dtype[Any]) -> None:
+    """Raise ValueError if ``eps``, which guards a division, becomes zero in the dtype of the computation."""
+    if eps and not dtype.type(eps):
+        raise ValueError(
+            f'eps of {name.removesuffix("Rule")} optimizer is too small for {dtype.name} ({eps}); the '
+            f'smallest is {np.finfo(dtype).smallest_subnormal}'
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def _operand(value: float | None, dtype: np.dtype[Any]) -> np.ndarray | None:
+    if value is None:
+        return None
+    operand = np.array(value, dtype)
+    operand.flags.writeable = False
+    return operand
+
+
+def _checked_operand(rule: UpdateRule, value: Any, dtype: np.dtype[Any]) -> np.ndarray | None:
+    """Convert what cannot be a key of the cache: a 0-d array, or an error."""
+    if np.ndim(value):
+        raise TypeError(
+            f'{type(rule).__name__}: hyperparameters must be numbers, got an array of shape {np.shape(value)}'
+            '; for another value per parameter set param.update_rule.hyperparam'
+        )
+    return None if value is None else np.array(value, dtype)
+
+
+def _called(param: Parameter) -> str:
+    return f"parameter '{param.name}'" if param.name else 'the parameter'

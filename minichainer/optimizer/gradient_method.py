@@ -1,0 +1,218 @@
+"""Optimizers that update each parameter by its gradient."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from itertools import repeat
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from minichainer.link.link import Link
+from minichainer.optimizer.base import Optimizer
+from minichainer.optimizer.declarations import (
+    DeclaredHyperparameter,
+    DeclaredSignature,
+    add_args,
+    bound,
+    check_names,
+    declared,
+)
+from minichainer.optimizer.grouped import GroupedUpdate
+from minichainer.optimizer.hyperparameters import Hyperparameter
+from minichainer.optimizer.rule import UpdateRule
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+# What comes around the updates of the parameters; without hooks and loss scaling there is nothing to be done in them.
+# A class or an optimizer that replaces one has them all called.
+STEPS = frozenset(
+    ('reallocate_cleared_grads', 'check_nan_in_grads', 'call_hooks', 'is_safe_to_update', 'update_loss_scale')
+)
+_gradient = attrgetter('_node.grad_value')
+
+
+class GradientMethod(Optimizer):
+    """Base class of optimizers that update each parameter by its gradient, through an :class:`UpdateRule`.
+
+    ``class Name(GradientMethod, rule=NameRule)`` defines an optimizer by a rule that declares its hyperparameters:
+    see :func:`~minichainer.optimizer.hyperparameter`. In Chainer's style, a subclass defines
+    :meth:`create_update_rule` and sets its default values on :attr:`hyperparam`.
+
+    Args of a class definition:
+        rule: class of the update rules; the optimizer takes the hyperparameters that it declares.
+        arguments: names of those that the optimizer takes, in this order, separated by spaces; by default all.
+        fixed: other defaults of hyperparameters.
+
+    Attributes:
+        hyperparam: the values that the update rules fall back on.
+
+    >>> import numpy as np
+    >>> import minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float32))
+    >>> optimizer = chainer.optimizers.SGD(lr=0.5).setup(model)
+    >>> optimizer.update(lambda: chainer.functions.sum(model.w * model.w))
+    >>> model.w.array
+    array([0., 0.], dtype=float32)
+    """
+
+    __signature__ = DeclaredSignature()
+
+    _use_fp32_update = False
+    _use_cleargrads = True
+    _grouped: GroupedUpdate | None = None
+    _rule_class: type[UpdateRule] | None = None
+    # The hyperparameters with their defaults, and the names of those that are arguments.
+    _declared_values: ClassVar[dict[str, Any]] = {}
+    _arguments: ClassVar[dict[str, Any]] = {}
+    # Whether a class has the steps of an update as they are here.
+    _standard_steps = True
+
+    if TYPE_CHECKING:  # the hyperparameters are attributes
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def __init_subclass__(
+        cls, rule: type[UpdateRule] | None = None, arguments: str | None = None, **fixed: Any
+    ) -> None:
+        super().__init_subclass__()
+        cls._standard_steps = all(getattr(cls, step) is getattr(GradientMethod, step) for step in STEPS)
+        if rule is not None:
+            cls._take_declarations(rule)
+        if rule is None and arguments is None and not fixed:
+            return
+        if unknown := fixed.keys() - cls._declared_values.keys():
+            raise TypeError(f'{cls.__name__}: its rule declares no hyperparameter {", ".join(sorted(unknown))}')
+        cls._declared_values = cls._declared_values | fixed
+        names = cls._arguments if arguments is None else arguments.split()
+        cls._arguments = {name: cls._declared_values[name] for name in names}
+        add_args(cls, {name: _described(cls, name) for name in cls._arguments})
+
+    @classmethod
+    def _take_declarations(cls, rule: type[UpdateRule]) -> None:
+        hyperparameters = declared(rule, DeclaredHyperparameter)
+        cls._rule_class = rule
+        cls._declared_values = {name: declaration.default for name, declaration in hyperparameters.items()}
+        cls._arguments = cls._declared_values
+        for name, declaration in hyperparameters.items():
+            setattr(cls, name, declaration)
+        check_names(cls)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        super().__init__()
+        self.hyperparam = Hyperparameter()
+        given = bound(type(self), self._arguments, values, named)
+        for name, value in {**self._declared_values, **given}.items():
+            setattr(self.hyperparam, name, value)
+
+    def setup(self, link: Link) -> Self:
+        """Set the link whose parameters are updated, and give each of them a new update rule.
+
+        Args:
+            link: the model.
+
+        Returns:
+            The optimizer itself.
+
+        Raises:
+            TypeError: the target is not a link.
+        """
+        super().setup(link)
+        for param in link.params():
+            param.update_rule = self.create_update_rule()
+            if self._use_fp32_update:
+                param.update_rule.use_fp32_update()
+        return self
+
+    def reallocate_cleared_grads(self) -> None:
+        """Replace gradients that are None by zeros; called before the update and after every hook."""
+        for param in self.target.params(False):
+            if param.grad is None:
+                param.grad = param.xp.zeros_like(param.array)
+
+    def call_hook(self, hook: Callable[..., None]) -> None:
+        """Call one hook: for each parameter, or once for the optimizer."""
+        super().call_hook(hook)
+        self.reallocate_cleared_grads()
+
+    def update(self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any) -> None:
+        """Update all parameters once, by the gradients of a loss or by those that are there.
+
+        Parameters are changed in place: ``param.array`` stays the same object, as do the states of the rules.
+
+        Args:
+            lossfun: called with the other arguments, returns the loss as a scalar Variable, of which the
+                gradients are computed; without it the gradients are taken as they are.
+            args: arguments of ``lossfun``.
+            kwds: keyword arguments of ``lossfun``.
+
+        Raises:
+            NotSetUpError: :meth:`setup` has not been called.
+        """
+        if self._hooks is None:
+            self._set_up_hooks()
+        if lossfun is not None:
+            self._compute_gradients(lossfun(*args, **kwds))
+        hooks: Any = self._hooks
+        ours = self._standard_steps and STEPS.isdisjoint(self.__dict__)
+        in_steps = not ours or hooks.pre or hooks.post or self._loss_scaling_is_dynamic
+        params = list(self.target.params())
+        if in_steps or any(map(is_, map(_gradient, params), repeat(None))):
+            self.reallocate_cleared_grads()
+        if in_steps:
+            self.check_nan_in_grads()
+            self.call_hooks('pre')
+            params = list(self.target.params())
+        self.t += 1
+        if not in_steps or self.is_safe_to_update():
+            self._grouped = self._grouped or GroupedUpdate()
+            foreign = self._grouped.update(params)
+            # Our own formulas leave gradients as they are; anything else may have cleared some.
+            if foreign or not ours:
+                self.reallocate_cleared_grads()
+        if in_steps:
+            self.call_hooks('post')
+            self.update_loss_scale()
+
+    def _compute_gradients(self, loss: Any) -> None:
+        if self._use_cleargrads:
+            self.target.cleargrads()
+        else:
+            self.target.zerograds()
+        loss.backward(loss_scale=self._loss_scale)
+
+    def use_cleargrads(self, use: bool = True) -> None:
+        """Deprecated: choose ``cleargrads`` (the default) or ``zerograds`` before a backward pass."""
+        warnings.warn(
+            'use_cleargrads is deprecated: cleargrads is always used unless zerograds is asked for',
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self._use_cleargrads = use
+
+    def create_update_rule(self) -> UpdateRule:
+        """Return a new update rule, with :attr:`hyperparam` as its parent."""
+        if self._rule_class is None:
+            raise NotImplementedError(f'{type(self).__name__} does not define create_update_rule')
+        return self._rule_class(self.hyperparam)
+
+    def use_fp32_update(self, flag: bool = True) -> None:
+        """Update float16 parameters through float32 copies of them (mixed precision), or stop doing so.
+
+        Args:
+            flag: whether to.
+        """
+        self._use_fp32_update = flag
+        if self.target is not None:
+            for param in self.target.params():
+                param.update_rule.use_fp32_update(flag)
+
+
+def _described(cls: type[GradientMethod], name: str) -> str:
+    return f'{getattr(cls, name).text} (default {cls._arguments[name]!r})'

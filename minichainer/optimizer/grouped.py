@@ -1,0 +1,257 @@
+"""Updating the parameters of a model together: as one parameter at a time, with fewer and cheaper calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from minichainer.optimizer.formula import BLOCK_BYTES, FormulaRule, apply_in_place, computing_dtype
+from minichainer.optimizer.hyperparameters import Hyperparameter
+from minichainer.variable import Parameter
+
+# Parameters of at most this many elements are gathered: for larger ones copying costs more than the calls it
+# saves.
+SMALL = 8192
+
+# What a rule of a groupable class consists of. One that has more attributes, a method replaced on this very rule
+# or data of its own, is updated alone.
+ATTRIBUTES = frozenset(vars(FormulaRule())) | {'group_token'}
+
+
+class GroupedUpdate:
+    """Does ``param.update()`` for each parameter in turn, for those with equal rules and values together.
+
+    Small parameters of a group are gathered into one block, updated by one evaluation of the formula and
+    scattered back; larger ones are updated in place. What does not fit (another rule class, hooks, float32
+    updates, arrays that overlap or are not contiguous, another device) is updated alone. Holds scratch memory
+    and views only: a copy or a pickle of it is empty.
+    """
+
+    def __init__(self) -> None:
+        # Groups to be updated, in order; those that take more parameters also by what these must have in common.
+        self._groups: list[_Group] = []
+        self._open: dict[Any, _Group] = {}
+        # Rules of the parameters in the groups.
+        self._waiting: set[int] = set()
+        # In the order they were used last time, which is the order in which they will be used next time.
+        self._blocks: list[_Block] = []
+        self._used = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (GroupedUpdate, ())
+
+    def update(self, params: Iterable[Parameter]) -> bool:
+        """Update every parameter once per time it appears; return whether other code than ours was called."""
+        self._used = 0
+        foreign = False
+        try:
+            for param in params:
+                if not self._add(param):
+                    foreign = True
+                    self._run()
+                    param.update()
+        finally:  # after an error, too: the rules of those that wait have counted the update
+            self._run()
+        del self._blocks[self._used :]
+        return foreign
+
+    def _add(self, param: Parameter) -> bool:
+        """Put a parameter into a group, unless its update is more than applying a formula; say whether that is so."""
+        rule = param.update_rule
+        if type(param) is not Parameter or 'update' in param.__dict__:
+            return False
+        if rule is None:
+            return True
+        if not (isinstance(rule, FormulaRule) and rule.groupable and ATTRIBUTES.issuperset(rule.__dict__)):
+            return False
+        if not rule.enabled:
+            return True
+        node: Any = param._node
+        array, grad = param._data, node.grad_value
+        if (
+            type(array) is not np.ndarray
+            or type(grad) is not np.ndarray
+            or array.shape != grad.shape
+            or array.dtype != grad.dtype
+            or rule._hooks is not None
+            or rule._use_fp32_update
+            or node.loss_scale is not None
+        ):
+            return False
+        self._place(param, rule, array, grad)
+        return True
+
+    def _place(self, param: Parameter, rule: FormulaRule, array: np.ndarray, grad: np.ndarray) -> None:
+        """Put a parameter into the group of its rule's class, values and count, in order."""
+        if id(rule) in self._waiting:  # shared by several links: its second update must follow its first
+            self._run()
+        self._waiting.add(id(rule))
+        rule.t += 1
+        values = rule.hyperparam
+        if type(values) is Hyperparameter and not values.__dict__ and values._parent is not None:
+            values = values._parent  # usually the optimizer's, the same for all of its rules
+        size = array.size
+        key = (type(rule), id(values), rule.t, array.dtype, rule.group_token)
+        group = self._open.get(key)
+        if group is None or size > SMALL or group.total + size > group.capacity:
+            group = _Group(rule, values, array.dtype)
+            self._groups.append(group)
+            if size <= SMALL:
+                self._open[key] = group
+        state = rule._state
+        if state is None:
+            rule._init_states(param)
+            state = rule._state
+        else:
+            group.fresh = False
+        group.total += size
+        group.params.append(param)
+        group.grads.append(grad)
+        group.arrays.append(array)
+        for name in group.states:
+            group.arrays.append(state.get(name))
+
+    def _run(self) -> None:
+        """Update the parameters that wait, group by group; if some groups fail, raise the first error at the end."""
+        self._waiting.clear()
+        self._open.clear()
+        errors: list[Exception] = []
+        blocks = self._blocks
+        while self._groups:
+            group, position = self._groups.pop(0), self._used
+            held = blocks[position].held if position < len(blocks) else []
+            try:
+                if len(held) != len(group.arrays) or not all(map(is_, held, group.arrays)):
+                    blocks[position : position + 1] = [_Block(group)]
+                self._used = position + 1
+                blocks[position].run(group)
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+
+class _Group:
+    """Parameters of one rule class, hyperparameters, update count and dtype, and the values they have in common."""
+
+    __slots__ = ('arrays', 'capacity', 'dtype', 'fresh', 'grads', 'operands', 'params', 'rule', 'states', 'total')
+
+    def __init__(self, rule: FormulaRule, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> None:
+        self.rule = rule
+        self.dtype = computing_dtype(type(rule).__name__, dtype)
+        self.operands = rule.operands(hyperparam, self.dtype)
+        self.states = rule._kept_states(hyperparam)
+        self.capacity = BLOCK_BYTES // self.dtype.itemsize
+        self.total = 0
+        self.params: list[Parameter] = []
+        self.grads: list[np.ndarray] = []
+        # The arrays of each parameter followed by its states.
+        self.arrays: list[Any] = []
+        # Whether nobody has seen the states yet.
+        self.fresh = True
+
+
+class _Block:
+    """Where a group is updated: memory to gather it in and the way back, or views of the arrays of one parameter."""
+
+    def __init__(self, group: _Group) -> None:
+        #: The arrays that it was made for.
+        self.held = list(group.arrays)
+        self._width = 1 + len(group.states)
+        # The parameter and its states as the formula gets them; None if they must be updated one by one.
+        self._arrays: list[np.ndarray] | None = None
+        self._gathered: list[tuple[np.ndarray, list[np.ndarray]]] = []
+        self._back: list[tuple[np.ndarray, np.ndarray]] = []
+        self._temporaries: list[np.ndarray] = []
+        if not _fit(self.held, self._width) or _overlap(self.held):
+            return
+        if len(group.params) > 1 or (self.held[0].dtype != group.dtype and group.total <= SMALL):
+            self._gather(group)
+        elif self.held[0].dtype == group.dtype:
+            self._arrays = [array.reshape(-1) for array in self.held]
+            if group.total <= SMALL:
+                self._temporaries = list(np.empty((group.rule.temporaries, group.total), group.dtype))
+
+    def _gather(self, group: _Group) -> None:
+        blocks = np.empty((1 + self._width + group.rule.temporaries, group.total), group.dtype)
+        self._grad, *self._arrays = blocks[: 1 + self._width]
+        self._temporaries = list(blocks[1 + self._width :])
+        # States that nobody has seen yet may live in the block, and need no copying.
+        adopt = group.fresh and self.held[0].dtype == group.dtype
+        for index, block in enumerate(self._arrays):
+            arrays = self.held[index :: self._width]
+            if index and adopt:
+                self._adopt(group, index, block, arrays)
+            else:
+                self._gathered.append((block, arrays))
+                self._back += _parts(block, arrays)
+
+    def _adopt(self, group: _Group, index: int, block: np.ndarray, states: list[np.ndarray]) -> None:
+        np.concatenate(states, axis=None, out=block)
+        parts = [part for _, part in _parts(block, states)]
+        self.held[index :: self._width] = parts
+        for param, part in zip(group.params, parts, strict=True):
+            param.update_rule._state[group.states[index - 1]] = part
+
+    def run(self, group: _Group) -> None:
+        """Update the parameters."""
+        if self._arrays is None:
+            _one_by_one(group)
+            return
+        param, *states = self._arrays
+        if self._gathered:
+            for block, arrays in self._gathered:
+                np.concatenate(arrays, axis=None, out=block)
+            grad = np.concatenate(group.grads, axis=None, out=self._grad)
+        else:
+            grad = group.grads[0].reshape(-1)
+        if group.total > SMALL and len(group.params) == 1:
+            apply_in_place(group.rule, group.operands, group.dtype, [param, grad, *states])
+        else:
+            group.rule.formula(np, group.operands, self._temporaries, param, grad, *states)
+        for array, part in self._back:
+            array[...] = part
+
+
+def _one_by_one(group: _Group) -> None:
+    """Update the parameters of a group one after the other; if some fail, raise the first error at the end."""
+    errors: list[Exception] = []
+    for param in group.params:
+        rule = param.update_rule
+        try:
+            rule._init_states(param)
+            rule.apply(param, group.operands, group.dtype)
+        except Exception as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _fit(arrays: list[Any], width: int) -> bool:
+    """Whether arrays and their states are contiguous and writeable, the states like their parameters."""
+    return all(
+        type(array) is np.ndarray
+        and array.flags.c_contiguous
+        and array.flags.writeable
+        and array.shape == arrays[index - index % width].shape
+        and array.dtype == arrays[index - index % width].dtype
+        for index, array in enumerate(arrays)
+    )
+
+
+def _overlap(arrays: list[np.ndarray]) -> bool:
+    """Whether two contiguous arrays share memory, so that the second update must see the first."""
+    spans = sorted((a.__array_interface__['data'][0], a.nbytes) for a in arrays if a.size)
+    return any(start + size > after for (start, size), (after, _) in zip(spans, spans[1:], strict=False))
+
+
+def _parts(block: np.ndarray, arrays: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Pair each array with its part of the block, in its shape."""
+    pairs, start = [], 0
+    for array in arrays:
+        pairs.append((array, block[start : start + array.size].reshape(array.shape)))
+        start += array.size
+    return pairs

@@ -1,0 +1,97 @@
+"""Named values of optimizers and update rules, and how a rule falls back on its optimizer's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+
+class Hyperparameter:
+    """A set of named values (learning rate, momentum, ...) that falls back on a parent set.
+
+    An optimizer owns one set; the set of each update rule has it as parent. So ``optimizer.lr = 0.1`` reaches
+    every parameter, and ``param.update_rule.hyperparam.lr = 0.01`` overrides it for one.
+
+    Args:
+        parent: the set in which a name that is not set here is looked up; None at the top.
+
+    Raises:
+        AttributeError: on reading a name that neither this set nor any parent has.
+
+    >>> import minichainer as chainer
+    >>> common = chainer.optimizer.Hyperparameter()
+    >>> common.lr = 0.1
+    >>> own = chainer.optimizer.Hyperparameter(common)
+    >>> own.lr
+    0.1
+    >>> own.lr = 0.5
+    >>> own.lr, common.lr
+    (0.5, 0.1)
+    """
+
+    # The parent has a slot, so that `__dict__` holds the set's own values and nothing else.
+    __slots__ = ('__dict__', '__weakref__', '_parent')
+
+    _parent: Hyperparameter | None
+
+    def __init__(self, parent: Hyperparameter | None = None) -> None:
+        self._parent = parent
+
+    def __getattr__(self, name: str) -> Any:
+        # Copying and pickling probe for dunder names before the parent is set; those are never hyperparameters.
+        if name.startswith('__') or name == '_parent':
+            raise AttributeError(name)
+        if self._parent is not None:
+            return getattr(self._parent, name)
+        known = ', '.join(sorted(self.__dict__)) or 'none'
+        raise AttributeError(f"no hyperparameter '{name}' is set here or in a parent (set at the top: {known})")
+
+    if TYPE_CHECKING:  # any name may be set
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def __repr__(self) -> str:
+        values = ', '.join(f'{name}={value}' for name, value in sorted(self.get_dict().items()))
+        return f'Hyperparameter({values})'
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {'_parent': self._parent, **self.__dict__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    @property
+    def parent(self) -> Hyperparameter | None:
+        """The set in which names that are not set here are looked up."""
+        return self._parent
+
+    def get_dict(self) -> dict[str, Any]:
+        """Return every value that can be read here, own values before those of the parents."""
+        inherited = {} if self._parent is None else self._parent.get_dict()
+        return {**inherited, **self.__dict__}
+
+
+class HyperparameterProxy:
+    """Makes an attribute of an optimizer an alias of one of its hyperparameters.
+
+    Args:
+        attr_name: name of the hyperparameter.
+
+    >>> import minichainer as chainer
+    >>> class Halving(chainer.GradientMethod):
+    ...     factor = chainer.optimizer.HyperparameterProxy('factor')
+    >>> optimizer = Halving()
+    >>> optimizer.factor = 0.5
+    >>> optimizer.hyperparam.factor
+    0.5
+    """
+
+    def __init__(self, attr_name: str) -> None:
+        self._attr_name = attr_name
+        self.__doc__ = f'Alias to ``self.hyperparam.{attr_name}``'
+
+    def __get__(self, obj: Any, type: type | None = None) -> Any:
+        return self if obj is None else getattr(obj.hyperparam, self._attr_name)
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        setattr(obj.hyperparam, self._attr_name, value)

@@ -1,0 +1,287 @@
+"""The rule that updates one parameter."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minichainer.backend import get_device_from_array, using_device
+from minichainer.optimizer.declarations import (
+    DeclaredHyperparameter,
+    DeclaredSignature,
+    DeclaredState,
+    add_args,
+    bound,
+    check_names,
+    declared,
+)
+from minichainer.optimizer.hooks import HookSet
+from minichainer.optimizer.hyperparameters import Hyperparameter
+from minichainer.serializer import Deserializer
+from minichainer.serializers._entries import EntryDeserializer
+from minichainer.variable import Parameter
+
+
+class UpdateRule:
+    """How one parameter is updated from its gradient, with the state (such as a momentum) this takes.
+
+    A subclass defines :meth:`update_core`, or :meth:`update_core_cpu` and :meth:`update_core_gpu`, which change
+    ``param.array`` in place. It declares its hyperparameters and states (see
+    :func:`~minichainer.optimizer.hyperparameter`), or, as in Chainer, sets :attr:`hyperparam` in its ``__init__``
+    and defines :meth:`init_state`. A rule that is one formula is better a
+    :class:`~minichainer.optimizer.FormulaRule`.
+
+    Args:
+        parent_hyperparam: the set in which values that are not given are looked up, usually the optimizer's; by
+            default that of the declared values.
+        values: the declared hyperparameters for this rule alone, in their order; None leaves the parent's value.
+        named: the same by name.
+
+    Attributes:
+        enabled: no update happens while this is false.
+        hyperparam: the values for this parameter.
+        t: how many updates have been made.
+
+    >>> import numpy as np
+    >>> import minichainer as chainer
+    >>> class SignRule(chainer.UpdateRule):
+    ...     lr = chainer.optimizer.hyperparameter(0.5, 'size of a step')
+    ...     def update_core(self, param):
+    ...         param.array -= self.hyperparam.lr * np.sign(param.grad)
+    >>> param = chainer.Parameter(np.zeros(2, np.float32))
+    >>> param.update_rule = SignRule()
+    >>> param.grad = np.array([3, -4], np.float32)
+    >>> param.update()
+    >>> param.array
+    array([-0.5,  0.5], dtype=float32)
+    """
+
+    __signature__ = DeclaredSignature()
+
+    is_elementwise = False
+    enabled = True
+    t = 0
+    hyperparam: Hyperparameter
+    _declared_states: ClassVar[dict[str, DeclaredState]] = {}
+    _arguments: ClassVar[dict[str, None]] = {}
+    _defaults: Hyperparameter | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_names(cls)
+        cls._declared_states = declared(cls, DeclaredState)
+        hyperparameters = declared(cls, DeclaredHyperparameter)
+        if hyperparameters.keys() == cls._arguments.keys() and not hyperparameters.keys() & vars(cls).keys():
+            return  # nothing new: the base's, with its docstring
+        cls._arguments = dict.fromkeys(hyperparameters)
+        cls._defaults = Hyperparameter()
+        for name, declaration in hyperparameters.items():
+            setattr(cls._defaults, name, declaration.default)
+        parent = {'parent_hyperparam': 'the set in which values that are not given are looked up'}
+        add_args(cls, parent | {name: declaration.text for name, declaration in hyperparameters.items()})
+
+    def __init__(self, parent_hyperparam: Hyperparameter | None = None, *values: Any, **named: Any) -> None:
+        cls = type(self)
+        self.enabled = True
+        self.hyperparam = Hyperparameter(cls._defaults if parent_hyperparam is None else parent_hyperparam)
+        for name, value in bound(cls, cls._arguments, values, named).items():
+            if value is not None:
+                setattr(self.hyperparam, name, value)
+        self.t = 0
+        self._state: Any = None
+        self._hooks: HookSet | None = None
+        self._use_fp32_update = False
+        self._fp32_param: Parameter | None = None
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """Arrays kept from one update to the next, by name; None before the first update."""
+        state: dict[str, Any] | None = self._state
+        return state
+
+    def add_hook(self, hook: Callable[..., None], name: str | None = None, timing: str = 'auto') -> None:
+        """Call ``hook(rule, param)`` around each update of this parameter.
+
+        Args:
+            hook: takes this rule and the parameter; it may change ``param.grad`` and ``param.array``.
+            name: the name to remove it by; by default its ``name`` or ``__name__``.
+            timing: 'pre', 'post', or 'auto' for the hook's own ``timing`` ('pre' if it has none).
+
+        Raises:
+            TypeError: the hook is not callable.
+            ValueError: the timing is unknown, or there is no name.
+            KeyError: the name is taken.
+        """
+        if self._hooks is None:
+            self._hooks = HookSet()
+        self._hooks.add(hook, name, timing)
+
+    def remove_hook(self, name: str) -> None:
+        """Remove the hook that was added under this name (KeyError if there is none)."""
+        (self._hooks or HookSet()).remove(name)
+
+    def update(self, param: Parameter) -> None:
+        """Update the parameter by its gradient, unless the rule is disabled.
+
+        Args:
+            param: the parameter, changed in place; its ``array`` stays the same object.
+        """
+        if not self.enabled:
+            return
+        self.t += 1
+        if param.array is None or isinstance(param.array, np.ndarray):
+            self._update(param)
+        else:
+            with using_device(param.device):
+                self._update(param)
+
+    def _update(self, param: Parameter) -> None:
+        target = param
+        if self._use_fp32_update and param.array is not None and param.dtype == np.float16:
+            target = self._single_precision_copy(param)
+        if target.array is not None:
+            self._init_states(target)
+            loss_scale = getattr(param, '_loss_scale', None)
+            if loss_scale is not None and target.grad is not None:
+                target.grad /= loss_scale
+                target._loss_scale = None
+        self._call_hooks('pre', target)
+        self.update_core(target)
+        self._call_hooks('post', target)
+        if target is not param:
+            param.array[...] = target.array
+            target.grad = None
+
+    def _single_precision_copy(self, param: Parameter) -> Parameter:
+        """Return the float32 copy that float16 parameters are updated through, brought up to date."""
+        single = self._fp32_param
+        if single is not None:
+            single.to_device(param.device)
+        if single is None or single.shape != param.shape:
+            single = self._fp32_param = Parameter(param.array.astype(np.float32), name=param.name)
+        elif not (single.array.astype(np.float16) == param.array).all():
+            # The parameter was written to since, by loading a snapshot for example, and takes precedence.
+            single.array[...] = param.array
+        single.grad = None if param.grad is None else param.grad.astype(np.float32)
+        return single
+
+    def _call_hooks(self, timing: str, param: Parameter) -> None:
+        if self._hooks is not None:
+            for hook in list(self._hooks.of(timing).values()):
+                hook(self, param)
+
+    def update_core(self, param: Parameter) -> None:
+        """Change ``param.array`` in place; by default through the method for the device it is on."""
+        if param.array is None or isinstance(param.array, np.ndarray):
+            self.update_core_cpu(param)
+        else:
+            self.update_core_gpu(param)
+
+    def update_core_cpu(self, param: Parameter) -> None:
+        """Change ``param.array``, a NumPy array, in place."""
+        raise NotImplementedError(f'{type(self).__name__} defines neither update_core nor update_core_cpu')
+
+    def update_core_gpu(self, param: Parameter) -> None:
+        """Change ``param.array``, a CuPy array, in place."""
+        raise NotImplementedError(f'{type(self).__name__} defines neither update_core nor update_core_gpu')
+
+    def init_state(self, param: Parameter) -> None:
+        """Fill :attr:`state` with the declared arrays; called before the first update."""
+        for name in self._kept_states(self.hyperparam):
+            self._state[name] = self._declared_states[name].array_for(param.array)
+
+    def _kept_states(self, hyperparam: Hyperparameter) -> list[str]:
+        """Return the names of the declared states that these hyperparameters ask for."""
+        names = []  # no comprehension: before Python 3.12 that is one more call per update
+        for name, state in self._declared_states.items():
+            if state.when is None or getattr(hyperparam, state.when):
+                names.append(name)
+        return names
+
+    def _init_states(self, param: Parameter) -> None:
+        if self._state is None:
+            self._state = {}
+            self.init_state(param)
+        on_cpu = isinstance(param.array, np.ndarray)
+        for name, value in self._state.items():
+            # The parameter may have moved, or the state may come from a file.
+            if hasattr(value, '__cuda_array_interface__') or (isinstance(value, np.ndarray) and not on_cpu):
+                self._state[name] = get_device_from_array(param.array).send(value)
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the update count and the state.
+
+        When loading, arrays of the state that exist already are filled in place; nothing changes if an entry
+        is missing. What a lenient deserializer passes over stays as it is, or is made anew by the next
+        update.
+
+        Args:
+            serializer: the serializer that is written to or read from.
+        """
+        if isinstance(serializer, Deserializer):
+            self._load(serializer)
+            return
+        serializer('t', self.t)
+        for name in self._state or ():
+            self._state[name] = serializer(name, self._state[name])
+
+    def _load(self, serializer: Deserializer) -> None:
+        t = serializer('t', self.t)
+        loaded = {name: serializer(name, None) for name in self._state_names()}
+        self.t = int(t)
+        current = self._state or {}
+        for name, value in loaded.items():
+            held = current.get(name)
+            if value is None:  # passed over by a lenient deserializer
+                loaded[name] = held
+            elif isinstance(held, np.ndarray) and held.shape == np.shape(value):
+                held[...] = value
+                loaded[name] = held
+            else:
+                loaded[name] = value.copy()  # a dict that is loaded from may hold another optimizer's state
+        self._state = None if any(value is None for value in loaded.values()) else loaded
+
+    def _state_names(self) -> tuple[str, ...]:
+        if self._state:
+            return tuple(self._state)
+        # The names are those that init_state makes, tried on a copy and a stand-in: the parameter may have no array.
+        probe = copy.copy(self)
+        probe._state = {}
+        stand_in = Parameter(np.zeros(1, np.float32))
+        stand_in.grad = np.zeros(1, np.float32)
+        probe.init_state(stand_in)
+        return tuple(probe._state)
+
+    def use_fp32_update(self, flag: bool = True) -> None:
+        """Update a float16 parameter through a float32 copy of it (mixed precision), or stop doing so."""
+        self._use_fp32_update = flag
+
+
+def expect_like(serializer: Any, param: Any, count: int) -> None:
+    """Tell a deserializer of files to expect arrays as large as a parameter, however well compressed."""
+    if isinstance(serializer, EntryDeserializer) and param.array is not None:
+        serializer.expect(count * param.array.size * max(param.dtype.itemsize, 4))
+
+
+def serialize_single_precision(serializer: Any, link: Any) -> None:
+    """Save or load the float32 copies that float16 parameters of a link are updated through.
+
+    They are not part of an optimizer's snapshot, which has Chainer's entries. Where a snapshot lacks one, or has
+    one that does not round to the parameter, it is made from the parameter.
+    """
+    for path, param in link.namedparams():
+        rule = param.update_rule
+        if not getattr(rule, '_use_fp32_update', False):
+            continue
+        if not isinstance(serializer, Deserializer):
+            if rule._fp32_param is not None:
+                serializer(path, rule._fp32_param.array)
+            continue
+        expect_like(serializer, param, 1)
+        with contextlib.suppress(KeyError):
+            array = serializer(path, None)
+            rule._fp32_param = None if array is None else Parameter(array.astype(np.float32))

@@ -1,0 +1,86 @@
+"""LAMB: Adam's direction, with a step as large as each parameter allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minichainer.optimizer.declarations import hyperparameter, state
+from minichainer.optimizer.formula import FormulaRule, check_eps
+from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizers._moments import update_moments
+
+
+class LAMBRule(FormulaRule):
+    """Update rule of :class:`LAMB`."""
+
+    alpha = hyperparameter(0.001, r'learning rate :math:`\alpha`: norm of a step over the norm of the parameter')
+    beta1 = hyperparameter(0.9, r'how much of the mean gradient :math:`m` remains from one update to the next')
+    beta2 = hyperparameter(0.999, r'how much of the mean square :math:`v` remains from one update to the next')
+    eps = hyperparameter(1e-6, 'keeps the divisor from being zero')
+    weight_decay_rate = hyperparameter(0.01, r'decay :math:`\lambda` of the weights, a part of the direction')
+    m = state()
+    v = state()
+    temporaries = 2
+    elementwise = False
+
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
+        check_eps(type(self).__name__, float(hyperparam.eps), dtype)
+        beta1, beta2 = hyperparam.beta1, hyperparam.beta2
+        scales = 1 / (1 - beta1**self.t), 1 / (1 - beta2**self.t)
+        return 1 - beta1, 1 - beta2, *scales, hyperparam.eps, hyperparam.weight_decay_rate, hyperparam.alpha
+
+    @staticmethod
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
+        fresh1, fresh2, scale1, scale2, eps, decay, alpha = coefficients
+        step, spare = temporaries
+        update_moments(xp, grad, m, v, fresh1, fresh2, spare)
+        xp.multiply(v, scale2, spare)
+        xp.sqrt(spare, spare)
+        spare += eps
+        xp.multiply(m, scale1, step)
+        step /= spare
+        xp.multiply(param, decay, spare)
+        step += spare
+        step *= _trust_ratio(xp, param, step)
+        step *= alpha
+        param -= step
+
+
+def _trust_ratio(xp: Any, param: Any, step: Any) -> Any:
+    """Return the norm of the parameter over that of the step, or 1 if one of them is zero, as a 0-d array."""
+    size, length = _norm(xp, param), _norm(xp, step)
+    ratio = xp.where((size == 0) | (length == 0), 1, size / xp.where(length == 0, 1, length))
+    return ratio.astype(step.real.dtype)
+
+
+def _norm(xp: Any, array: Any) -> Any:
+    # In double precision: squares of float32 overflow from 2e19 on.
+    wide = abs(array.ravel()).astype(xp.float64)
+    return xp.sqrt((wide * wide).sum())
+
+
+class LAMB(GradientMethod, rule=LAMBRule):
+    r"""LAMB: Adam's direction, with steps in proportion to the norm of each parameter, for large batches.
+
+    .. math::
+        m &\leftarrow m + (1 - \beta_1)(g - m), \quad v \leftarrow v + (1 - \beta_2)(g^2 - v), \\
+        u &= \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon} + \lambda w, \quad
+        w \leftarrow w - \alpha \frac{\|w\|}{\|u\|} u
+
+    The norms are those of one parameter; where one of them is zero, their ratio is taken as 1. From You et al.,
+    *Large batch optimization for deep learning: training BERT in 76 minutes*, ICLR 2020,
+    https://arxiv.org/abs/1904.00962
+
+    Raises:
+        ValueError: on update, ``eps`` is zero in the dtype of the computation.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float64))
+    >>> optimizer = chainer.optimizers.LAMB(alpha=0.5, weight_decay_rate=0).setup(model)
+    >>> model.w.grad = np.array([1.0, -3.0])
+    >>> optimizer.update()
+    >>> model.w.array.round(4)
+    array([0.5, 1.5])
+    """

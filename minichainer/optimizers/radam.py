@@ -1,0 +1,84 @@
+"""RAdam: Adam that makes plain momentum steps until its mean square can be relied on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minichainer.optimizer.declarations import hyperparameter, state
+from minichainer.optimizer.formula import FormulaRule, check_eps
+from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizers._moments import update_moments
+
+
+class RAdamRule(FormulaRule):
+    """Update rule of :class:`RAdam`."""
+
+    alpha = hyperparameter(0.001, r'step size :math:`\alpha`')
+    beta1 = hyperparameter(0.9, r'how much of the mean gradient :math:`m` remains from one update to the next')
+    beta2 = hyperparameter(0.999, r'how much of the mean square :math:`v` remains from one update to the next')
+    eps = hyperparameter(1e-8, 'keeps the divisor from being zero')
+    eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
+    m = state()
+    v = state()
+    temporaries = 2
+
+    def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
+        check_eps(type(self).__name__, float(hyperparam.eps), dtype)
+        beta1, beta2, eta, t = hyperparam.beta1, hyperparam.beta2, hyperparam.eta, self.t
+        correction = 1 - beta2**t
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * t * (1 - correction) / correction
+        rate, eps = eta * hyperparam.alpha / (1 - beta1**t), None
+        if length > 5:
+            ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+            rate, eps = rate * math.sqrt(correction * ratio), hyperparam.eps
+        return 1 - beta1, 1 - beta2, rate, eps, eta * hyperparam.weight_decay_rate or None
+
+    @staticmethod
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
+        fresh1, fresh2, rate, eps, decay = coefficients
+        step, spare = temporaries
+        update_moments(xp, grad, m, v, fresh1, fresh2, spare)
+        if eps is None:
+            xp.multiply(m, rate, step)
+        else:
+            xp.sqrt(v, step)
+            step += eps
+            xp.divide(m, step, step)
+            step *= rate
+        if decay is not None:
+            xp.multiply(param, decay, spare)
+            step += spare
+        param -= step
+
+
+class RAdam(GradientMethod, rule=RAdamRule):
+    r"""RAdam (rectified Adam): adapts to each element once the mean square of its gradients can be relied on.
+
+    .. math::
+        m &\leftarrow m + (1 - \beta_1)(g - m), \quad v \leftarrow v + (1 - \beta_2)(g^2 - v), \\
+        \rho_\infty &= \frac{2}{1 - \beta_2} - 1, \quad
+        \rho = \rho_\infty - \frac{2 t \beta_2^t}{1 - \beta_2^t}, \quad
+        r = \sqrt{\frac{(\rho - 4)(\rho - 2) \rho_\infty}{(\rho_\infty - 4)(\rho_\infty - 2) \rho}}, \\
+        w &\leftarrow w - \eta \left( \alpha \frac{m}{1 - \beta_1^t}
+        \cdot \frac{r \sqrt{1 - \beta_2^t}}{\sqrt{v} + \epsilon} + \lambda w \right)
+
+    The fraction with :math:`r` is left out while :math:`\rho \leq 5` (4 in the paper, 5 in the code of its authors
+    and in PyTorch), which makes the first steps those of SGD with momentum. From Liu et al., *On the variance of
+    the adaptive learning rate and beyond*, ICLR 2020, https://arxiv.org/abs/1908.03265
+
+    Raises:
+        ValueError: on update, ``eps`` is zero in the dtype of the computation.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> model = chainer.Link()
+    >>> with model.init_scope():
+    ...     model.w = chainer.Parameter(np.ones(2, np.float64))
+    >>> optimizer = chainer.optimizers.RAdam(alpha=0.25).setup(model)
+    >>> model.w.grad = np.array([1.0, -3.0])
+    >>> optimizer.update()
+    >>> model.w.array.round(4)
+    array([0.75, 1.75])
+    """

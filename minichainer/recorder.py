@@ -1,0 +1,196 @@
+"""The recorder: how the application of a function becomes a node of the graph.
+
+There are two ways in. :func:`apply` is the whole: any function, any array, with everything that may watch.
+:func:`record` is the short one beside it, for built-in functions with one output, on NumPy arrays, when nothing
+watches; it leaves out what cannot be the case then, and is measured by ``benchmarks/overhead.py``.
+
+    apply      inputs as Variables, one kind of array, layout, type checks, forward (device, hooks, debug mode)
+    assemble   saved arrays, edges, level, outputs, Variables
+    record     assemble, written out for one output
+
+No other module makes a node part of the graph. What comes later has its place here: packing saved arrays and their
+versions in ``assemble`` and ``record`` (unpacking in ``FunctionNode.get_retained_*`` and the getters of
+``Primitive``), the forward traceback and timing around ``forward``, forward-mode rules beside the derivative rule in
+``Primitive``. Hooks on edges and freeing of saved arrays belong to ``backprop``, where gradients are handed on.
+"""
+
+from __future__ import annotations
+
+import traceback
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from minichainer import configuration
+from minichainer._checks import array_types
+from minichainer._observers import hooks_of, is_nan, nan_error
+from minichainer.backend import copied
+from minichainer.backends import cuda
+from minichainer.backprop import Node, OutputNode
+from minichainer.configuration import config
+from minichainer.variable import Variable, as_variable, variable_on
+
+_new = object.__new__
+_arrays = array_types()
+
+
+def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
+    """Applies a function to Variables or arrays; the documentation is at ``FunctionNode.apply``."""
+    if node.edges is not None:
+        raise RuntimeError(f'{node.label} has been applied already: make a new node for each application')
+    variables = [as_variable(x) for x in inputs]
+    arrays = tuple([x._data for x in variables])
+    check_arrays(arrays, node.label)
+    if not node.takes_any_layout:
+        arrays = tuple([x if x.flags.c_contiguous else copied(x) for x in arrays])
+    if config.type_check:
+        node._check_types(arrays)
+    if cuda.available:
+        with cuda.get_device_from_array(*arrays):
+            outputs = forward(node, arrays)
+    else:
+        outputs = forward(node, arrays)
+    variables += node.closed_over
+    needs_grad = any([x.requires_grad for x in variables])
+    if needs_grad and config.enable_backprop:
+        return assemble(node, variables, arrays, outputs)
+    node._release()
+    return tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
+
+
+def assemble(
+    node: Any, variables: Sequence[Variable], arrays: Sequence[Any], outputs: Sequence[Any]
+) -> tuple[Variable, ...]:
+    """Makes a function part of the graph, between its inputs and the Variables of its outputs.
+
+    Args:
+        node: the function.
+        variables: its inputs.
+        arrays: the arrays that forward got.
+        outputs: the arrays that forward returned.
+    """
+    node.saved = node.keep(arrays, outputs)
+    node.edges = tuple([x.edge for x in variables])
+    node.level = 1 + max([edge.level for edge in node.edges], default=0)
+    node.output_count = len(outputs)
+    if len(outputs) == 1:
+        node.shape, node.dtype = outputs[0].shape, outputs[0].dtype
+        places: list[Node] = [node]
+    else:
+        places = [OutputNode(node, i, y) for i, y in enumerate(outputs)]
+        node._output_nodes = tuple([weakref.ref(place) for place in places])
+    results = tuple([variable_on(y, place) for y, place in zip(outputs, places, strict=True)])
+    node._owners = tuple([weakref.ref(y) for y in results])
+    return results
+
+
+def record(
+    cls: Any, edges: tuple[Any, ...], level: int, y: Any, saved: tuple[Any, ...], static: tuple[Any, ...]
+) -> Variable:
+    """The short way: the Variable of an output that has been computed already.
+
+    Args:
+        cls: the function's class; no ``__init__`` is called.
+        edges: where its inputs stand.
+        level: the highest level among these.
+        y: the output, a NumPy array.
+        saved: what backward needs, in the order that the class wants.
+        static: the arguments that are not arrays.
+    """
+    if not level and not any([edge.requires_grad for edge in edges]):  # what a function made always does
+        return Variable(y, requires_grad=False)
+    node = _new(cls)
+    node.edges = edges
+    node.level = level + 1
+    node.shape = y.shape
+    node.dtype = y.dtype
+    if saved:
+        node.saved = saved
+    if static:
+        node.static = static
+    result = _new(Variable)
+    result._data = y
+    result._node = node
+    return result
+
+
+def constant(array: Any, requires_grad: bool = False) -> Variable:
+    """The Variable of an array that no graph leads to; with a leaf made on demand where it may get a gradient."""
+    if not requires_grad:
+        return Variable(array, requires_grad=False)
+    result = _new(Variable)
+    result._data = array
+    return result
+
+
+# --- forward -------------------------------------------------------------------------------------------------------
+def forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The outputs of a function, with whatever watches."""
+    return _watched_forward(node, arrays) if configuration.nondefault else _forward(node, arrays)
+
+
+def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    outputs = node.forward(arrays)
+    if type(outputs) is not tuple:
+        raise TypeError(
+            f'forward output must be a tuple ({node.label})\nExpect: a tuple of arrays\n'
+            f'Actual: {type(outputs).__name__}'
+        )
+    if not all([isinstance(y, _arrays) for y in outputs]):
+        outputs = tuple([_as_output(node, y) for y in outputs])
+    return outputs
+
+
+def _as_output(node: Any, y: Any) -> Any:
+    """An output as an array: NumPy makes scalars of 0-d results."""
+    if isinstance(y, numpy.generic):
+        return numpy.asarray(y)
+    if not isinstance(y, _arrays):
+        raise TypeError(
+            f'forward outputs must be arrays ({node.label})\nExpect: numpy.ndarray or cupy.ndarray\n'
+            f'Actual: {type(y).__name__}'
+        )
+    return y
+
+
+def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    hooks = hooks_of(node)
+    for hook in hooks:
+        hook.forward_preprocess(node, arrays)
+    outputs = _forward(node, arrays)
+    for hook in hooks:
+        hook.forward_postprocess(node, arrays)
+    if config.debug:
+        node.stack = traceback.extract_stack()
+        if any(is_nan(y) for y in outputs):
+            raise nan_error(node, 'forward')
+    return outputs
+
+
+# --- inputs --------------------------------------------------------------------------------------------------------
+def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
+    """Raises TypeError where inputs of an op are no arrays, or lie on CPU and GPU at once."""
+    on_cpu = sum(isinstance(x, numpy.ndarray) for x in arrays)
+    if on_cpu == len(arrays):
+        return
+    for i, x in enumerate(arrays):
+        if x is None:
+            raise uninitialized(op, i)
+    if on_cpu or not all(isinstance(x, cuda.ndarray) for x in arrays):
+        kinds = ', '.join(f'{type(x).__module__}.{type(x).__name__}' for x in arrays)
+        raise TypeError(
+            f'inputs of {op} must be arrays of one kind\nExpect: all numpy.ndarray or all '
+            f'cupy.ndarray\nActual: {kinds}\nMove them to one device, for example by x.to_device(model.device)'
+        )
+
+
+def uninitialized(op: str, index: int) -> Exception:
+    """The error for an input without array."""
+    from minichainer.errors import UninitializedParameterError
+
+    return UninitializedParameterError(
+        f'{op}\nExpect: an array as input {index}\nActual: an uninitialized Parameter or Variable(None)\n'
+        'Call its initialize(shape), or the link that it belongs to with data once'
+    )

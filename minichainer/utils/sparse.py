@@ -1,0 +1,125 @@
+"""Sparse matrices as lists of their entries, for :func:`minichainer.functions.sparse_matmul`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer.backend import get_array_module
+from minichainer.variable import Variable
+
+_ORDERS = ('C', 'F', 'other', None)
+
+
+class CooMatrix:
+    """A sparse matrix, or a batch of them, as values with row and column numbers.
+
+    Args:
+        data: values, of shape (entries,) or (batch, entries).
+        row: row numbers, of the same shape; -1 marks an entry that is not there, with value 0.
+        col: column numbers, of the same shape.
+        shape: shape of one matrix.
+        order: ``'C'`` if entries are sorted by row and then by column, ``'F'`` if by column and then by row,
+            ``'other'`` if by neither; None to find out.
+        requires_grad: whether ``data`` takes part in backpropagation.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> x = chainer.utils.CooMatrix(np.array([2.0, 3.0]), np.array([0, 1]), np.array([1, 0]), (2, 2))
+    >>> x.to_dense()
+    array([[0., 2.],
+           [3., 0.]])
+    """
+
+    def __init__(
+        self, data: Any, row: Any, col: Any, shape: Any, order: str | None = None, requires_grad: bool = False
+    ) -> None:
+        _check(data, row, col, shape, order)
+        self.data = Variable(data, requires_grad=requires_grad)
+        self.row = row
+        self.col = col
+        self.shape = shape
+        self.order = get_order(row, col) if order is None else order
+
+    def to_dense(self) -> Any:
+        """The matrix as an ordinary array, or the batch of them; entries at one place add up."""
+        data = self.data.array
+        xp = get_array_module(data)
+        batch = data.shape[:-1]
+        dense = xp.zeros((*batch, *self.shape), data.dtype)
+        index = [xp.broadcast_to(xp.arange(n)[:, None], data.shape) for n in batch]
+        there = self.row >= 0
+        xp.add.at(dense, tuple([i[there] for i in (*index, self.row, self.col)]), data[there])
+        return dense
+
+
+def _check(data: Any, row: Any, col: Any, shape: Any, order: str | None) -> None:
+    shapes: list[Any] = [getattr(array, 'shape', None) for array in (data, row, col)]
+    if not hasattr(shape, '__len__') or len(shape) != 2 or not all(hasattr(size, '__index__') for size in shape):
+        raise ValueError(f'CooMatrix: expected the shape of one matrix, two sizes, got {shape}')
+    if None in shapes or len(shapes[0]) not in (1, 2) or len(set(shapes)) > 1:
+        raise ValueError(
+            'CooMatrix: expected data, row and col to be arrays of one shape, (entries,) or '
+            f'(batch, entries), got {", ".join(map(str, shapes))}'
+        )
+    for name, numbers in (('row', row), ('column', col)):
+        if numbers.dtype.kind == 'b':
+            raise TypeError(f'CooMatrix: expected int {name} numbers, got bool')
+    if order not in _ORDERS:
+        raise ValueError(f"CooMatrix: expected order 'C', 'F', 'other' or None, got {order!r}")
+
+
+def get_order(row: Any, col: Any) -> str:
+    """How the entries of a sparse matrix are sorted.
+
+    Args:
+        row: row numbers, of shape (entries,) or (batch, entries); -1 marks an entry that is not there.
+        col: column numbers, of the same shape.
+
+    Returns:
+        ``'C'`` by row and then by column, ``'F'`` by column and then by row, ``'other'`` by neither.
+
+    >>> import numpy as np
+    >>> from minichainer import utils
+    >>> utils.get_order(np.array([0, 0, 1]), np.array([0, 2, 1]))
+    'C'
+    """
+    if _is_sorted(row, col):
+        return 'C'
+    return 'F' if _is_sorted(col, row) else 'other'
+
+
+def _is_sorted(first: Any, second: Any) -> bool:
+    step, step2 = first[..., 1:] - first[..., :-1], second[..., 1:] - second[..., :-1]
+    absent = (first[..., 1:] < 0) | (second[..., 1:] < 0)
+    return bool(((step > 0) | ((step == 0) & (step2 >= 0)) | absent).all())
+
+
+def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:
+    """The entries of a matrix, or of a batch of them, that are not zero.
+
+    Args:
+        x: array of shape (rows, columns) or (batch, rows, columns).
+        ldnz: the least number of entries to make room for.
+        requires_grad: whether the values take part in backpropagation.
+
+    >>> import numpy as np, minichainer as chainer
+    >>> chainer.utils.to_coo(np.array([[0, 2], [1, 0]], 'f')).row
+    array([0, 1], dtype=int32)
+    """
+    if getattr(x, 'ndim', None) not in (2, 3):
+        raise ValueError(f'to_coo: expected an array of 2 or 3 axes, got {getattr(x, "shape", x)}')
+    if hasattr(x, 'array'):
+        raise TypeError('to_coo takes arrays: pass the .array of a Variable')
+    xp = get_array_module(x)
+    stack = x[None] if x.ndim == 2 else x
+    batch, row, col = xp.nonzero(stack)
+    counts = xp.bincount(batch, minlength=len(stack)) if len(stack) else xp.zeros(0, int)
+    room = max([ldnz or 0, *map(int, counts)])
+    # Entries come sorted by matrix; their place in it is their number less that of the matrix' first.
+    place = xp.arange(batch.size) - (xp.cumsum(counts) - counts)[batch]
+    data = xp.zeros((len(stack), room), x.dtype)
+    rows, cols = (xp.full((len(stack), room), -1, numpy.int32) for _ in range(2))
+    data[batch, place], rows[batch, place], cols[batch, place] = stack[batch, row, col], row, col
+    shape = (*x.shape[:-2], room)
+    return CooMatrix(data.reshape(shape), rows.reshape(shape), cols.reshape(shape), x.shape[-2:], 'C', requires_grad)

@@ -1,0 +1,67 @@
+"""Primitives with several outputs: what their rules get where some outputs have no gradient, or nobody holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minichainer as chainer
+import minichainer.functions as F
+from minichainer.functions import primitive
+
+X = np.array([1.0, 2.0])
+SEEN: list[Any] = []
+
+
+def _rule(m: Any, gy: Any, given: tuple[bool, ...]) -> Any:
+    SEEN.append((type(gy), len(gy), given))
+    return sum(gy[1:], gy[0])
+
+
+def _copies(xp: Any, x: Any, count: int) -> tuple[Any, ...]:
+    return tuple([x.copy() for _ in range(count)])
+
+
+copies = primitive(_copies, (_rule,), name='Copies', several_outputs=True)
+
+
+@pytest.mark.parametrize('double', [False, True])
+@pytest.mark.parametrize(('count', 'used'), [(1, (True,)), (3, (False, True, False)), (2, (True, True))])
+def test_gy_is_a_tuple_and_given_says_which_outputs_have_a_gradient(
+    count: int, used: tuple[bool, ...], double: bool
+) -> None:
+    SEEN.clear()
+    x = chainer.Variable(X)
+    ys = [y for y, is_used in zip(copies(x, count), used, strict=True) if is_used]
+    gys = [chainer.Variable(np.ones(2)) for _ in ys]
+    (gx,) = chainer.grad(ys, [x], gys, enable_double_backprop=double)
+    assert len(SEEN) == 1 and SEEN[0] == (tuple, count, used)
+    np.testing.assert_array_equal(gx.array, [sum(used)] * 2)
+
+
+def test_an_input_of_broadcast_whose_output_is_not_used_has_no_gradient() -> None:
+    x, z = chainer.Variable(X), chainer.Variable(np.ones((3, 1)))
+    y, _ = F.broadcast(x, z)
+    F.sum(y).backward()
+    assert z.grad is None
+    np.testing.assert_array_equal(x.grad, [3, 3])
+
+
+def test_the_second_derivative_flows_through_an_output_that_was_dropped() -> None:
+    def squares(xp: Any, x: Any) -> tuple[Any, Any]:
+        return x * x, 2 * x
+
+    op = primitive(squares, (lambda m, gy, y: gy[0] * y[1] + gy[1] * 2,), name='Squares', several_outputs=True)
+    x = chainer.Variable(X)
+    y = op(x)[0]
+    (gx,) = chainer.grad([F.sum(y)], [x], enable_double_backprop=True)
+    (ggx,) = chainer.grad([F.sum(gx)], [x])
+    np.testing.assert_array_equal(ggx.array, [2, 2])
+
+
+def test_eigenvalues_alone_have_a_gradient_where_two_are_equal() -> None:
+    a = chainer.Variable(np.eye(3))
+    F.sum(F.eigh(a)[0]).backward()
+    np.testing.assert_allclose(a.grad, np.eye(3), atol=1e-15)

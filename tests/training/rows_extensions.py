@@ -1,0 +1,485 @@
+"""One row for each public extension: how to make it, and what a short training shows of it in Chainer 7.8.1.
+
+The training runs in whichever package it is given, so the figures can be recorded anew where Chainer is installed:
+
+    python -c "import chainer; from tests.training import rows_extensions as r; r.record(chainer)"
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Row:
+    """How to make an extension, and what is seen of it."""
+
+    #: Function of the training, see below.
+    make: Callable[[Any], Any]
+    #: What the training shows of it in Chainer.
+    shows: dict[str, Any]
+    #: Default name, trigger and priority in Chainer.
+    default: tuple[str, Any, int]
+    #: Keys of what Chainer saves of it; ours may be more.
+    saves: list[str] = field(default_factory=list)
+    #: Done to the training at its third update.
+    disturbance: Callable[[Any], None] = lambda training: None
+    #: Whether reported Variables keep their graphs.
+    graphs: bool = False
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Training:
+    """Five updates on 20 examples in batches of 8, which is two epochs; every number follows from the seeds."""
+
+    def __init__(self, chainer: Any, folder: str, stop: int = 5) -> None:
+        self.chainer, self.folder, self.stop = chainer, folder, stop
+        self.extensions = chainer.training.extensions
+        self.writers = chainer.training.extensions.snapshot_writers
+        self.out = Terminal()
+        links = chainer.links
+        hidden = chainer.Sequential(links.Linear(4, 5), chainer.functions.relu, links.Linear(5, 3))
+        self.model = links.Classifier(hidden)
+        random = np.random.RandomState(0)
+        for _, param in sorted(self.model.namedparams()):
+            param.array[...] = random.uniform(-0.5, 0.5, param.shape)
+        self.optimizer = chainer.optimizers.Adam(0.05).setup(self.model)
+        updater = chainer.training.updaters.StandardUpdater(self._batches(20, 8, True), self.optimizer)
+        self.trainer = chainer.training.Trainer(updater, (stop, 'iteration'), folder)
+        self.evaluation = self._batches(7, 4, False)
+
+    def _batches(self, n: int, size: int, repeat: bool) -> Any:
+        random = np.random.RandomState(1)
+        x, t = random.standard_normal((n, 4)).astype('f'), random.randint(0, 3, n).astype('i')
+        data = self.chainer.datasets.TupleDataset(x, t)
+        return self.chainer.iterators.SerialIterator(data, size, repeat=repeat, shuffle=False)
+
+    def run(self, row: Row, extension: Any = None) -> dict[str, Any]:
+        """Adds the extension, trains, and returns what was to be seen."""
+        seen: dict[str, Any] = {'reports': {}, 'alpha': [], 'cut': []}
+
+        def spy(trainer: Any) -> None:
+            now = trainer.updater.iteration
+            for key, value in trainer.observation.items():
+                value = getattr(value, 'array', value)
+                seen['reports'].setdefault(key, {})[now] = float(value)
+            seen['alpha'].append(self.optimizer.alpha)
+            seen['cut'].append(getattr(trainer.observation['main/loss'], 'creator', None) is None)
+
+        def disturb(trainer: Any) -> None:
+            self.chainer.report({'hits': trainer.updater.iteration % 3, 'tries': 2.0})
+            if trainer.updater.iteration == 3:
+                row.disturbance(self)
+
+        self.trainer.extend(disturb, priority=1000, trigger=(1, 'iteration'))
+        if extension is not None:
+            self.trainer.extend(extension, name='made')
+        self.trainer.extend(spy, priority=-50, trigger=(1, 'iteration'))
+        with self.chainer.using_config('keep_graph_on_report', row.graphs):
+            try:
+                self.trainer.run(show_loop_exception_msg=False)
+            except RuntimeError as error:
+                seen['error'] = type(error).__name__
+        seen['text'] = _lines(self.out.getvalue())
+        seen['files'] = {name: _content(os.path.join(self.folder, name)) for name in sorted(os.listdir(self.folder))}
+        return seen
+
+
+def _lines(text: str) -> list[str]:
+    lines = re.sub('\x1b\\[[0-9]*[A-Z]', '', text).splitlines()
+    return [line.rstrip() for line in lines if 'iters/sec' not in line]
+
+
+def _content(path: str) -> Any:
+    """The entries of a log, the mean of a saved parameter, or which kind of file it is."""
+    with open(path, 'rb') as f:
+        data = f.read()
+    if data.startswith(b'PK'):
+        with np.load(path, allow_pickle=True) as arrays:
+            return {key: float(arrays[key].mean()) for key in sorted(arrays) if re.search('/0/W$', key)}
+    if data.startswith(b'\x89PNG'):
+        return 'PNG'
+    return [{k: v for k, v in entry.items() if k != 'elapsed_time'} for entry in json.loads(data)]
+
+
+def shown(chainer: Any, row: Row, make: Any = None) -> dict[str, Any]:
+    """What the training shows with the extension and not without."""
+    kinds: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as without, tempfile.TemporaryDirectory() as with_it:
+        plain = Training(chainer, without).run(row)
+        training = Training(chainer, with_it)
+        for kind, seen in training.run(row, (make or row.make)(training)).items():
+            if kind in ('reports', 'files'):
+                seen = {key: value for key, value in seen.items() if key not in plain[kind]}
+            if seen and seen != plain.get(kind):
+                kinds[kind] = seen
+    return kinds
+
+
+def saved(chainer: Any, extension: Any) -> dict[str, Any]:
+    """The arrays that a snapshot holds of it."""
+    serializer = chainer.serializers.DictionarySerializer()
+    if hasattr(extension, 'serialize'):
+        extension.serialize(serializer)
+    return dict(serializer.target)
+
+
+def defaults(extension: Any) -> tuple[str, Any, int]:
+    trigger = extension.trigger
+    return extension.default_name, 'callable' if callable(trigger) else trigger, extension.priority
+
+
+def record(chainer: Any) -> None:
+    """Prints the figures of a package for each row."""
+    import pprint
+
+    for name, row in ROWS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            made = row.make(Training(chainer, folder))
+        print(f'--- {name}: default={defaults(made)!r}, saves={sorted(saved(chainer, made))!r}')
+        pprint.pprint(shown(chainer, row), width=110, compact=True)
+
+
+def _spoil(training: Any) -> None:
+    training.model.predictor[2].b.array[1] = math.nan
+
+
+def _subclass(t: Any) -> Any:
+    class Telling(t.chainer.training.Extension):  # type: ignore[misc]
+        trigger = 2, 'iteration'
+
+        def initialize(self, trainer: Any) -> None:
+            t.out.write(f'begin {trainer.updater.iteration}\n')
+
+        def __call__(self, trainer: Any) -> None:
+            t.out.write(f'call {trainer.updater.iteration}\n')
+
+        def on_error(self, trainer: Any, exc: Exception, tb: Any) -> None:
+            t.out.write('error\n')
+
+        def finalize(self) -> None:
+            t.out.write('end\n')
+
+    return Telling()
+
+
+def _function(t: Any) -> Any:
+    @t.chainer.training.make_extension(
+        trigger=(2, 'iteration'),
+        priority=250,
+        initializer=lambda trainer: t.out.write('begin\n'),
+        finalizer=lambda: t.out.write('end\n'),
+    )
+    def telling(trainer: Any) -> None:
+        t.out.write(f'call {trainer.updater.iteration}\n')
+
+    return telling
+
+
+def _own_writer(t: Any) -> Any:
+    class Own(t.writers.Writer):  # type: ignore[misc]
+        def __call__(self, filename: str, outdir: str, target: Any) -> None:
+            self.save(filename, outdir, target, t.chainer.serializers.save_npz, compression=False)
+
+    return t.extensions.snapshot_object(t.model, 'own', writer=Own())
+
+
+def _fail(training: Any) -> None:
+    raise RuntimeError('the third update fails')
+
+
+PERIODS = (2, 'iteration')
+# Chainer 7.8.1 could not be asked three things: it was without matplotlib; its ProgressBar writes to the standard
+# output whatever `out` is; its ThreadWriter does not copy, so that the file may hold what was trained later. There
+# stand the same text, and the numbers of its SimpleWriter.
+ROWS: dict[str, Row] = {
+    'Evaluator': Row(
+        lambda t: t.extensions.Evaluator(t.evaluation, t.model),
+        {'reports': {'made/main/loss': {3: 1.18659, 5: 1.18832}, 'made/main/accuracy': {3: 0.291667, 5: 0.291667}}},
+        ('validation', (1, 'epoch'), 300),
+    ),
+    'LogReport': Row(
+        lambda t: t.extensions.LogReport(),
+        {
+            'files': {
+                'log': [
+                    {
+                        'main/loss': 1.17524,
+                        'main/accuracy': 0.25,
+                        'hits': 1.0,
+                        'tries': 2.0,
+                        'epoch': 1,
+                        'iteration': 3,
+                    },
+                    {
+                        'main/loss': 1.00091,
+                        'main/accuracy': 0.5,
+                        'hits': 1.5,
+                        'tries': 2.0,
+                        'epoch': 2,
+                        'iteration': 5,
+                    },
+                ]
+            }
+        },
+        ('LogReport', (1, 'iteration'), 100),
+        ['_log', '_summary/_names', '_trigger/previous_epoch_detail', '_trigger/previous_iteration'],
+    ),
+    'LogReport, keys': Row(
+        lambda t: t.extensions.LogReport(['main/loss'], PERIODS, filename='l{iteration}'),
+        {
+            'files': {
+                'l2': [{'main/loss': 1.21524, 'epoch': 0, 'iteration': 2}],
+                'l4': [
+                    {'main/loss': 1.21524, 'epoch': 0, 'iteration': 2},
+                    {'main/loss': 1.04187, 'epoch': 1, 'iteration': 4},
+                ],
+            }
+        },
+        ('LogReport', (1, 'iteration'), 100),
+        ['_log', '_summary/_names', '_trigger/previous_epoch_detail', '_trigger/previous_iteration'],
+    ),
+    'PrintReport': Row(
+        lambda t: t.extensions.PrintReport(
+            ['epoch', 'iteration', 'main/loss'], t.extensions.LogReport(filename=None), t.out
+        ),
+        {
+            'text': [
+                'epoch       iteration   main/loss',
+                '1           3           1.17524',
+                '2           5           1.00091',
+            ],
+            'files': {
+                'log': [
+                    {
+                        'main/loss': 1.17524,
+                        'main/accuracy': 0.25,
+                        'hits': 1.0,
+                        'tries': 2.0,
+                        'epoch': 1,
+                        'iteration': 3,
+                    },
+                    {
+                        'main/loss': 1.00091,
+                        'main/accuracy': 0.5,
+                        'hits': 1.5,
+                        'tries': 2.0,
+                        'epoch': 2,
+                        'iteration': 5,
+                    },
+                ]
+            },
+        },
+        ('PrintReport', (1, 'iteration'), 100),
+        [
+            '_log_report/_log',
+            '_log_report/_summary/_names',
+            '_log_report/_trigger/previous_epoch_detail',
+            '_log_report/_trigger/previous_iteration',
+        ],
+    ),
+    'PlotReport': Row(
+        lambda t: t.extensions.PlotReport(['main/loss'], trigger=PERIODS, filename='plot.png'),
+        {'files': {'plot.png': 'PNG'}},
+        ('PlotReport', (1, 'iteration'), 100),
+        ['_plot_plot.png'],
+    ),
+    'ProgressBar': Row(
+        lambda t: t.extensions.ProgressBar(update_interval=2, out=t.out),
+        {
+            'text': [
+                '     total [####################..............................] 40.00%',
+                'this epoch [########################################..........] 80.00%',
+                '         2 iter, 0 epoch / 5 iterations',
+                '     total [########################################..........] 80.00%',
+                'this epoch [##############################....................] 60.00%',
+                '         4 iter, 1 epoch / 5 iterations',
+            ]
+        },
+        ('ProgressBar', (1, 'iteration'), 100),
+    ),
+    'MicroAverage': Row(
+        lambda t: t.extensions.MicroAverage('hits', 'tries', 'ratio', PERIODS),
+        {'reports': {'ratio': {2: 0.75, 4: 0.25}}},
+        ('MicroAverage', (1, 'iteration'), 200),
+        ['_denominator', '_numerator'],
+    ),
+    'ParameterStatistics': Row(
+        lambda t: t.extensions.ParameterStatistics(
+            t.model.predictor[0],
+            {'mean': lambda x: x.mean(), 'ends': lambda x: np.sort(x)[[0, -1]]},
+            prefix='p',
+            trigger=PERIODS,
+        ),
+        {
+            'reports': {
+                'p/0/W/data/mean': {2: 0.0628118, 4: 0.0598404},
+                'p/0/W/data/ends/0': {2: -0.499166, 4: -0.557798},
+                'p/0/W/data/ends/1': {2: 0.520278, 4: 0.565583},
+                'p/0/W/grad/mean': {2: 0.0011825, 4: -0.00114969},
+                'p/0/W/grad/ends/0': {2: -0.0978877, 4: -0.060577},
+                'p/0/W/grad/ends/1': {2: 0.0687142, 4: 0.0998674},
+                'p/0/b/data/mean': {2: 0.0888299, 4: 0.0684406},
+                'p/0/b/data/ends/0': {2: -0.415312, 4: -0.377762},
+                'p/0/b/data/ends/1': {2: 0.411627, 4: 0.357926},
+                'p/0/b/grad/mean': {2: 0.0313996, 4: -0.0135659},
+                'p/0/b/grad/ends/0': {2: -0.0438182, 4: -0.0894503},
+                'p/0/b/grad/ends/1': {2: 0.103657, 4: 0.0331778},
+            }
+        },
+        ('parameter_statistics', (1, 'iteration'), 300),
+    ),
+    'ExponentialShift': Row(
+        lambda t: t.extensions.ExponentialShift('alpha', 0.5, target=0.005),
+        {'alpha': [0.025, 0.0125, 0.00625, 0.005, 0.005]},
+        ('ExponentialShift', (1, 'iteration'), 100),
+        ['_last_value', '_t'],
+    ),
+    'InverseShift': Row(
+        lambda t: t.extensions.InverseShift('alpha', 0.9, 0.5),
+        {'alpha': [0.0362738, 0.0298807, 0.0259938, 0.0233126, 0.0213201]},
+        ('InverseShift', (1, 'iteration'), 100),
+        ['_last_value', '_t'],
+    ),
+    'LinearShift': Row(
+        lambda t: t.extensions.LinearShift('alpha', (1, 2), (1, 5)),
+        {'alpha': [1, 1.25, 1.5, 1.75, 2]},
+        ('LinearShift', (1, 'iteration'), 100),
+        ['_last_value', '_t'],
+    ),
+    'MultistepShift': Row(
+        lambda t: t.extensions.MultistepShift('alpha', 0.5, [1, 3], 8.0),
+        {'alpha': [4.0, 4.0, 2.0, 2.0, 2.0]},
+        ('MultistepShift', (1, 'iteration'), 100),
+        ['_current_step', '_t'],
+    ),
+    'PolynomialShift': Row(
+        lambda t: t.extensions.PolynomialShift('alpha', 2, 4),
+        {'alpha': [0.028125, 0.0125, 0.003125, 0.0, 0.0]},
+        ('PolynomialShift', (1, 'iteration'), 100),
+        ['_last_value', '_t'],
+    ),
+    'StepShift': Row(
+        lambda t: t.extensions.StepShift('alpha', 0.5, 2),
+        {'alpha': [0.05, 0.025, 0.025, 0.0125, 0.0125]},
+        ('StepShift', (1, 'iteration'), 100),
+        ['_last_value', '_t'],
+    ),
+    'WarmupShift': Row(
+        lambda t: t.extensions.WarmupShift('alpha', 0.01, 3, 1),
+        {'alpha': [0.34, 0.67, 1.0, 1.0, 1.0]},
+        ('WarmupShift', (1, 'iteration'), 100),
+        ['_t'],
+    ),
+    'FailOnNonNumber': Row(
+        lambda t: t.extensions.FailOnNonNumber(),
+        {'alpha': [0.05, 0.05], 'cut': [True, True], 'error': 'RuntimeError'},
+        ('FailOnNonNumber', (1, 'iteration'), 100),
+        disturbance=_spoil,
+    ),
+    'unchain_variables': Row(
+        lambda t: t.extensions.unchain_variables(),
+        {'cut': [True, True, True, True, True]},
+        ('unchain_variables', 'callable', 0),
+        graphs=True,
+    ),
+    'observe_lr': Row(
+        lambda t: t.extensions.observe_lr(observation_key='rate'),
+        {'reports': {'rate': {3: 0.0101005, 5: 0.00862494}}},
+        ('_observe_value', (1, 'epoch'), 300),
+    ),
+    'observe_value': Row(
+        lambda t: t.extensions.observe_value('twice', lambda trainer: 2 * trainer.updater.iteration),
+        {'reports': {'twice': {3: 6.0, 5: 10.0}}},
+        ('_observe_value', (1, 'epoch'), 300),
+    ),
+    'snapshot': Row(
+        lambda t: t.extensions.snapshot(filename='trainer_{.updater.iteration}'),
+        {
+            'files': {
+                'trainer_3': {'updater/model:main/predictor/0/W': 0.0589042},
+                'trainer_5': {'updater/model:main/predictor/0/W': 0.0637636},
+            }
+        },
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'snapshot, one kept': Row(
+        lambda t: t.extensions.snapshot(filename='trainer_{.updater.iteration}', n_retains=1),
+        {'files': {'trainer_5': {'updater/model:main/predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'snapshot, condition': Row(
+        lambda t: t.extensions.snapshot(
+            filename='trainer_{.updater.iteration}', condition=lambda: t.trainer.updater.iteration > 3
+        ),
+        {'files': {'trainer_5': {'updater/model:main/predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'snapshot, on error': Row(
+        lambda t: t.extensions.snapshot(filename='failed', snapshot_on_error=True),
+        {'files': {'failed': {'updater/model:main/predictor/0/W': 0.0589042}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+        disturbance=_fail,
+    ),
+    'snapshot_object': Row(
+        lambda t: t.extensions.snapshot_object(t.model, 'model_{.updater.iteration}'),
+        {'files': {'model_3': {'predictor/0/W': 0.0589042}, 'model_5': {'predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'Extension': Row(_subclass, {'text': ['begin 0', 'call 2', 'call 4', 'end']}, ('Telling', (2, 'iteration'), 100)),
+    'Extension, on error': Row(
+        _subclass,
+        {'text': ['begin 0', 'call 2', 'error', 'end']},
+        ('Telling', (2, 'iteration'), 100),
+        disturbance=_fail,
+    ),
+    'make_extension': Row(
+        _function, {'text': ['begin', 'call 2', 'call 4', 'end']}, ('telling', (2, 'iteration'), 250)
+    ),
+    'snapshot_writers.Writer': Row(
+        _own_writer, {'files': {'own': {'predictor/0/W': 0.0637636}}}, ('_Snapshot', (1, 'epoch'), -100)
+    ),
+    'snapshot_writers.SimpleWriter': Row(
+        lambda t: t.extensions.snapshot_object(t.model, 'simple', writer=t.writers.SimpleWriter(compression=False)),
+        {'files': {'simple': {'predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'snapshot_writers.ThreadWriter': Row(
+        lambda t: t.extensions.snapshot_object(
+            t.model, 'thread_{.updater.iteration}', writer=t.writers.ThreadWriter()
+        ),
+        {'files': {'thread_3': {'predictor/0/W': 0.0589042}, 'thread_5': {'predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'snapshot_writers.ProcessWriter': Row(
+        lambda t: t.extensions.snapshot_object(t.model, 'process', writer=t.writers.ProcessWriter()),
+        {'files': {'process': {'predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'snapshot_writers.ThreadQueueWriter': Row(
+        lambda t: t.extensions.snapshot_object(
+            t.model, 'thread_{.updater.iteration}', writer=t.writers.ThreadQueueWriter()
+        ),
+        {'files': {'thread_3': {'predictor/0/W': 0.0589042}, 'thread_5': {'predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+    'snapshot_writers.ProcessQueueWriter': Row(
+        lambda t: t.extensions.snapshot_object(t.model, 'process', writer=t.writers.ProcessQueueWriter()),
+        {'files': {'process': {'predictor/0/W': 0.0637636}}},
+        ('_Snapshot', (1, 'epoch'), -100),
+    ),
+}
