@@ -1,21 +1,23 @@
-"""Where the tables of kernels find them: the one place that knows modules and names."""
+"""Where the table of kernels finds them: the one place that knows modules and names."""
 
 from __future__ import annotations
 
-import ast
 import importlib
-from pathlib import Path
+import inspect
+from collections.abc import Callable
 from typing import Any
 
-import minichainer.kernels
-
-FOLDER = Path(minichainer.kernels.__file__).parent
+import numpy as np
 
 
-def kernel(name: str) -> Any:
-    """The function of a name like ``module.function``."""
-    module, function = name.split('.')
-    return getattr(importlib.import_module(f'minichainer.kernels.{module}'), function)
+def kernel(name: str) -> Callable[..., Any]:
+    """The function of a name like ``module.function``, on NumPy's arrays."""
+    return _on_numpy(_named(name))
+
+
+def generic(name: str) -> Callable[..., Any]:
+    """The body of a kernel that is for any array module, on NumPy's arrays."""
+    return _on_numpy(_named(name).generic)
 
 
 def threshold(module: str, name: str) -> int:
@@ -23,11 +25,11 @@ def threshold(module: str, name: str) -> int:
     return getattr(importlib.import_module(f'minichainer.kernels.{module}'), name)
 
 
-def public() -> list[str]:
-    """All functions of all modules whose names, and whose modules' names, begin without an underscore."""
-    found = []
-    for path in sorted(FOLDER.glob('[a-z]*.py')):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith('_'):
-                found.append(f'{path.stem}.{node.name}')
-    return found
+def _named(name: str) -> Any:
+    module, function = name.split('.')
+    return getattr(importlib.import_module(f'minichainer.kernels.{module}'), function)
+
+
+def _on_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+    takes_module = next(iter(inspect.signature(function).parameters)) == 'xp'
+    return (lambda *args: function(np, *args)) if takes_module else function
