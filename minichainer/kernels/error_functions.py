@@ -28,9 +28,9 @@ _ERF_IS_ONE = 3.95
 _ERFCX = [0.564196365, 3.94320954, 12.5855765, 21.3039029, 17.2024799]
 _ERFCX_BELOW = [6.98961108, 22.7999444, 41.324705, 40.7148326, 17.2024798]
 _ERFC_IS_ZERO = 10.1
-#: The inverse of the error function over x, as a function of -log(1 - x^2) from 0 to 16.7.
 #: Where the continued fraction of the tail begins, and its terms.
 _TAIL, _TERMS = -2.0, 80
+#: The inverse of the error function over x, as a function of -log(1 - x^2) from 0 to 16.7.
 _ERFINV = [19.0128838, 517.142186, 6241.61441, 47878.5772, 245965.979, 708432.204]
 _ERFINV_BELOW = [141.941365, 1525.3223, 25733.8276, 68266.0738, 799380.125]
 
