@@ -1,10 +1,9 @@
-"""How many Python calls inside the package a common operation takes, and what each is for.
+"""How many Python calls inside the package a common operation takes.
 
     python benchmarks/calls.py [--list WORKLOAD]
 
 Counts ``call`` events of the interpreter's profiler during the second call of each workload (comprehensions are calls
-before Python 3.12). A hop is a function that is entered; ``REASONS`` says in one line what each hop is for, and
-``tests/test_calls.py`` fails for a hop without a reason and for a workload above its target.
+before Python 3.12). A hop is a function that is entered. No test holds the counts to their targets yet.
 """
 
 from __future__ import annotations
