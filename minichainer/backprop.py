@@ -15,9 +15,11 @@ several threads, and an exception leaves every ``.grad`` as it was: leaves are w
 
 from __future__ import annotations
 
+import operator
 import sys
 import threading
-from collections.abc import Container, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -56,17 +58,13 @@ class Node:
             table: what has reached the nodes so far, for a user's ``backward_accumulate``.
 
         Returns:
-            One array per edge, None where there is none or none is wanted.
+            One array per edge, of its shape and dtype; None where there is none or none is wanted.
         """
         raise NotImplementedError
 
     def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
         """The same in a differentiable pass: the gradients are Variables, and how they come about is recorded."""
         raise NotImplementedError
-
-    def conform(self, gx: Any, edge: Node) -> Any:
-        """The gradient with the dtype and the shape of the place that it is for; see ``DefinedNode``."""
-        return gx
 
 
 def is_wanted(edge: Node, wanted: Container[Node] | None) -> bool:
@@ -138,7 +136,7 @@ def run(
         The gradients of the leaves (and ends), and of the nodes in ``keep``.
     """
     table: dict[Node, Any] = {}
-    buckets: dict[int, list[Any]] = {}
+    buckets: defaultdict[int, list[Any]] = defaultdict(list)
     kept: dict[Node, Any] = {}
     owned: set[Node] = set()
     watched = bool(watchers) or keep is not None or cuda.available
@@ -154,9 +152,7 @@ def run(
         if level not in buckets:
             level = max(buckets)
         for node in buckets.pop(level):
-            gradient = table.pop(node, None)
-            if gradient is None:
-                continue
+            gradient = table.pop(node)
             if gradient is _AT_OUTPUTS:
                 gradient = node.take_from_outputs(table, kept, keep)
             if not watched:
@@ -177,7 +173,7 @@ def _hand_over(
     node: Any,
     gradient: Any,
     table: dict[Node, Any],
-    buckets: dict[int, list[Any]],
+    buckets: defaultdict[int, list[Any]],
     owned: set[Node],
     variables: bool,
     wanted: Container[Node] | None,
@@ -193,17 +189,21 @@ def _hand_over(
     for edge in node.edges:
         place += 1
         gx = found[place]
-        if gx.__class__ is not _ndarray or gx.dtype is not edge.dtype:
-            gx = node.conform(gx, edge) if is_wanted(edge, wanted) else None
-            if gx is None:
-                continue
+        if gx is None:
+            continue
         present = table.get(edge)
         if present is None:
             table[edge] = gx
             if edge.edges is not None and (ends is None or edge not in ends):
-                _enter(edge, table, buckets)
+                if edge.__class__ is OutputNode:
+                    _enter(edge, table, buckets)
+                else:
+                    buckets[edge.level].append(edge)
         elif edge in owned:
-            _add_in_place(present, gx)
+            if cuda.available:
+                _on_its_device(operator.iadd, present, gx)
+            else:
+                present += gx
         else:
             table[edge] = _sum_of(present, gx)
             if not variables:
@@ -214,29 +214,24 @@ def _hand_over(
 _AT_OUTPUTS: Any = object()
 
 
-def _enter(node: Any, table: dict[Node, Any], buckets: dict[int, list[Any]]) -> None:
+def _enter(node: Any, table: dict[Node, Any], buckets: defaultdict[int, list[Any]]) -> None:
     """Schedules the visit of a node that a gradient has reached; for one of several outputs, of its function."""
     if node.__class__ is OutputNode:
         (node,) = node.edges  # type: ignore[misc]
         if node in table:
             return
         table[node] = _AT_OUTPUTS
-    level = node.level
-    if level in buckets:
-        buckets[level].append(node)
-    else:
-        buckets[level] = [node]
+    buckets[node.level].append(node)
 
 
 def _sum_of(present: Any, gradient: Any) -> Any:
-    with cuda.get_device_from_array(as_raw(gradient)):
-        total = present + gradient
+    total = _on_its_device(operator.add, present, gradient) if cuda.available else present + gradient
     return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy makes scalars of 0-d sums
 
 
-def _add_in_place(present: Any, gradient: Any) -> None:
-    with cuda.get_device_from_array(gradient):
-        present += gradient
+def _on_its_device(add: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    with cuda.get_device_from_array(as_raw(x)):
+        return add(x, y)
 
 
 def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
@@ -296,14 +291,13 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
             if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
                 gradient = copied(gradient)
             present = leaf.grad_value
-            leaf.grad_value = gradient if present is None else _added(as_raw(present), gradient)
+            leaf.grad_value = gradient if present is None else _added(gradient, as_raw(present))
             leaf.loss_scale = loss_scale
 
 
-def _added(present: Any, gradient: Any) -> Any:
-    with cuda.get_device_from_array(gradient):
-        gradient += present  # the gradient is the pass's own by now, the present one may be the user's
-    return gradient
+def _added(gradient: Any, present: Any) -> Any:
+    # In place: the gradient is the pass's own, the present one may be the user's.
+    return _on_its_device(operator.iadd, gradient, present) if cuda.available else operator.iadd(gradient, present)
 
 
 def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:

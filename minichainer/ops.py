@@ -34,6 +34,11 @@ class Op(NamedTuple):
     function: Callable[..., Any]
     body: Callable[..., Any]
 
+    def on(self, xp: Any) -> Callable[..., Any]:
+        """The body for arrays of a module; a kernel has several, and chooses."""
+        choose = getattr(self.body, 'body_for', None)
+        return partial(self.body if choose is None else choose(xp), xp)
+
 
 _built_in: dict[str, Op] = {}
 _public: dict[str, Op] = {}
@@ -150,7 +155,7 @@ class Evaluators:
         #: ``m`` under double backprop: differentiable functions.
         self.on_variables = _Namespace(lambda name: find(name).function)
         #: ``m`` in ordinary backward: forward bodies on NumPy arrays.
-        self.on_numpy = _Namespace(lambda name: partial(find(name).body, numpy))
+        self.on_numpy = _Namespace(lambda name: find(name).on(numpy))
         self._on_others: dict[Any, _Namespace] = {}
 
     def on(self, xp: Any) -> _Namespace:
@@ -158,7 +163,7 @@ class Evaluators:
         if xp is numpy:
             return self.on_numpy
         if xp not in self._on_others:
-            self._on_others[xp] = _Namespace(lambda name: partial(self._find(name).body, xp))
+            self._on_others[xp] = _Namespace(lambda name: self._find(name).on(xp))
         return self._on_others[xp]
 
     def check(self) -> None:

@@ -53,7 +53,7 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     else:
         outputs = forward(node, arrays)
     variables += node.closed_over
-    needs_grad = any([x.requires_grad for x in variables])
+    needs_grad = any(x.requires_grad for x in variables)
     if needs_grad and config.enable_backprop:
         return assemble(node, variables, arrays, outputs)
     node._release()
@@ -172,6 +172,8 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 # --- inputs --------------------------------------------------------------------------------------------------------
 def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
     """Raises TypeError where inputs of an op are no arrays, or lie on CPU and GPU at once."""
+    if all([type(x) is numpy.ndarray for x in arrays]):
+        return
     on_cpu = sum(isinstance(x, numpy.ndarray) for x in arrays)
     if on_cpu == len(arrays):
         return

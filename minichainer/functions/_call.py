@@ -194,14 +194,14 @@ def _apply(
     spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]
 ) -> tuple[Variable, ...]:
     """The full way: hooks, debug mode, GPU arrays, several outputs; no graph where ``enable_backprop`` is off."""
-    variables = [as_variable(x) for x in inputs]
     node = _new(cls)
     if static:
         node.static = static
     if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks()):
+        variables = [as_variable(x) for x in inputs]
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, node.label)
         needs_grad = any([x.requires_grad for x in variables])
         with cuda.get_device_from_array(*arrays):
             return tuple([constant(y, needs_grad) for y in node.forward(arrays)])
-    return node.apply(variables)
+    return node.apply(inputs)

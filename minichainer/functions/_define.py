@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeAlias, TypedDict, overload
 
-from minichainer.functions._call import caller, own_copy
+from minichainer.functions._call import caller
 from minichainer.functions._node import PrimitiveNode, pullback_of
 from minichainer.functions._primitive import Primitive, Rule
 from minichainer.functions._scope import publish
@@ -269,7 +269,7 @@ def _op(spec: Primitive) -> Callable[..., Any]:
     }
     pullback = pullback_of(spec)
     if pullback is not None:
-        attributes['pullback'] = own_copy(pullback)
+        attributes['pullback'] = pullback
     cls = type(spec.name, (PrimitiveNode,), attributes)
     return _published(spec, cls, caller(spec, cls))
 

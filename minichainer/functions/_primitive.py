@@ -132,8 +132,7 @@ class Primitive:
         self.array_evaluators = [evaluators for _, evaluators in forms]
         names = [rule_names(rule) for rule in self.array_rules]
         self.getters = [[self._getter(n) for n in wanted] for wanted in names]
-        #: For each, whether it is called with exactly what is saved; and whether it needs nothing else.
-        self.takes_saved = [wanted == self.kept for wanted in names]
+        #: For each, whether it needs nothing but what is saved.
         self.needs_saved_only = [set(wanted) <= set(self.kept) for wanted in names]
 
     def check_names(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels._dispatch import kernel
 from minichainer.kernels.precision import accumulator
 
 _ndarray, _empty, _add = numpy.ndarray, numpy.empty, numpy.add
@@ -63,12 +63,12 @@ def sum_of_rows(xp: Any, matrix: Any) -> Any:
     return matrix.sum(axis=0, dtype=accumulator(matrix.dtype)).astype(matrix.dtype, copy=False)
 
 
-@sum_of_rows.on('numpy', declines=True)
+@sum_of_rows.on('numpy')
 def _sum_of_rows_numpy(xp: Any, matrix: Any) -> Any:
     # As a product with a row of ones, which BLAS does three times faster.
     rows = _ones.get(matrix.dtype)
     if rows is None:
-        return DECLINED
+        return sum_of_rows.generic(xp, matrix)
     ones = rows.get(len(matrix))
     if ones is None:
         if len(rows) >= 64:  # sizes of batches are few; of anything else they may be many

@@ -268,9 +268,10 @@ def _sigmoids(xp: Any, z: Any) -> None:
 
 
 def _sigmoids_of_negated(xp: Any, z: Any) -> None:
+    one = z.dtype.type(1)  # NumPy takes 0.4 µs longer with a Python int
     xp.exp(z, out=z)
-    z += 1
-    xp.divide(1, z, out=z)
+    z += one
+    xp.divide(one, z, out=z)
 
 
 def _slopes_of_sigmoids(xp: Any, values: Any, out: Any) -> None:

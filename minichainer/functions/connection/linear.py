@@ -21,17 +21,16 @@ _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
 
-# The products and the sum are ops themselves: differentiable any number of times. The fast forms take all that is
-# saved, which is how they are called with the least ado.
-_RULES: tuple[Any, ...] = (
+# The products and the sum are ops themselves: differentiable any number of times.
+_RULES = (
     lambda m, gy, W: m.matrix_product(gy, W, False, False),
     lambda m, gy, x: m.matrix_product(gy, x, True, False),
     lambda m, gy: m.sum(gy, 0),
 )
-_FAST: tuple[Any, ...] = (
-    lambda xp, gy, x, W: gy.dot(W),
-    lambda xp, gy, x, W: gy.T.dot(x),
-    lambda xp, gy, x, W: sum_of_rows(xp, gy),
+_FAST = (
+    lambda xp, gy, W: gy.dot(W),
+    lambda xp, gy, x: gy.T.dot(x),
+    sum_of_rows,
 )
 
 
