@@ -1,5 +1,8 @@
 """``chainer.cuda``: the names of :mod:`minichainer.backends.cuda` by the path that Chainer v1 gave them."""
 
+# What CuPy defines is unknown to a type checker where CuPy is not installed.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from minichainer.backends.cuda import (

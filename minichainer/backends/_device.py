@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import numbers
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -16,15 +16,20 @@ class Device:
     Devices that mean the same place are equal and hash alike.
     """
 
-    @property
-    def xp(self) -> Any:
-        """The array module of the device: ``numpy`` or ``cupy``."""
-        raise NotImplementedError(f'{type(self).__name__} must define xp')
+    if TYPE_CHECKING:  # subclasses give them as attributes of the class
+        xp: Any
+        supported_array_types: tuple[type, ...]
+    else:
 
-    @property
-    def supported_array_types(self) -> tuple[type, ...]:
-        """The classes of the arrays that live on the device."""
-        raise NotImplementedError(f'{type(self).__name__} must define supported_array_types')
+        @property
+        def xp(self) -> Any:
+            """The array module of the device: ``numpy`` or ``cupy``."""
+            raise NotImplementedError(f'{type(self).__name__} must define xp')
+
+        @property
+        def supported_array_types(self) -> tuple[type, ...]:
+            """The classes of the arrays that live on the device."""
+            raise NotImplementedError(f'{type(self).__name__} must define supported_array_types')
 
     @property
     def name(self) -> str:
@@ -83,7 +88,10 @@ class CpuDevice(Device):
 
     xp = numpy
     supported_array_types = (numpy.ndarray,)
-    name = '@numpy'
+
+    @property
+    def name(self) -> str:
+        return '@numpy'
 
     @staticmethod
     def from_array(array: Any) -> CpuDevice | None:

@@ -36,6 +36,6 @@ class DatasetMixin:
         """Returns the number of examples."""
         raise NotImplementedError(f'{type(self).__name__} must define __len__')
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, i: Any) -> Any:
         """Returns the ``i``-th example; subclasses define it."""
         raise NotImplementedError(f'{type(self).__name__} must define get_example(i)')

@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypedDict, overload
 
 from minichainer.functions._call import caller
 from minichainer.functions._node import PrimitiveNode, pullback_of
@@ -29,10 +29,24 @@ if TYPE_CHECKING:
 P = ParamSpec('P')
 #: ``body(xp, *arrays, *static)``, on raw arrays.
 Body: TypeAlias = Callable[Concatenate[Any, P], Any]
-#: What the definers make of it: the same parameters without ``xp``.
-Op: TypeAlias = Callable[P, Variable]
-#: An op with several outputs.
-SeveralOp: TypeAlias = Callable[P, tuple[Variable, ...]]
+
+
+class Op(Protocol[P]):
+    """What the definers make of a body: a function of the same parameters without ``xp``."""
+
+    __name__: str
+    node_class: type[PrimitiveNode]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Variable: ...
+
+
+class SeveralOp(Protocol[P]):
+    """An op with several outputs."""
+
+    __name__: str
+    node_class: type[PrimitiveNode]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Variable, ...]: ...
 
 
 def elementwise(
@@ -107,7 +121,8 @@ def linear_map(
         if not {*spec.arguments, 'y'}.isdisjoint(spec.kept):
             raise TypeError(f'{body.__name__}: the rule of a linear map needs neither its argument nor its result; '
                             'use primitive for a map that is not linear')  # fmt: skip
-        return _op(spec)
+        op: Op[P] = _op(spec)
+        return op
 
     return define
 
@@ -219,7 +234,7 @@ def primitive(
     array([ 1.    , -0.3679])
     """
 
-    def define(body: Callable[..., Any]) -> Callable[..., Any]:
+    def define(body: Callable[..., Any]) -> Any:
         return _op(
             Primitive(
                 body, rule, fast=fast, name=name, label=label, kinds=kinds, several_outputs=several_outputs,
@@ -260,7 +275,7 @@ def bilinear_map(
     return primitive(rule=rules, name=name, label=label, kinds=kinds)
 
 
-def _op(spec: Primitive) -> Callable[..., Any]:
+def _op(spec: Primitive) -> Any:
     attributes: dict[str, Any] = {
         'spec': spec,
         'is_elementwise': spec.elementwise,
@@ -274,13 +289,13 @@ def _op(spec: Primitive) -> Callable[..., Any]:
     return _published(spec, cls, caller(spec, cls))
 
 
-def _published(spec: Primitive, cls: type[PrimitiveNode], call: Callable[..., Any]) -> Callable[..., Any]:
+def _published(spec: Primitive, cls: type[PrimitiveNode], call: Any) -> Any:
     """Gives the op its public face, and makes it known to rules."""
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):
         setattr(call, attribute, getattr(body, attribute))
     signature = inspect.Signature([p.replace(annotation=p.empty) for p in spec.parameters])
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    call.node_class = cls  # type: ignore[attr-defined]
+    call.__signature__ = signature
+    call.node_class = cls
     spec.op = publish(call, body)
     return call

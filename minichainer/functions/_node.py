@@ -20,7 +20,7 @@ from minichainer.variable import Variable, as_variable, variable_on
 
 _ndarray = numpy.ndarray
 #: What a rule may return.
-_gradients: tuple[Any, ...] = (*array_types(), Variable)
+_gradients: tuple[type[numpy.ndarray[Any, Any] | Variable], ...] = (*array_types(), Variable)
 
 
 class PrimitiveNode(FunctionNode):
@@ -174,12 +174,6 @@ class PrimitiveNode(FunctionNode):
         if gx.dtype != edge.dtype:
             gx = ops.cast(gx, edge.dtype) if isinstance(gx, Variable) else gx.astype(edge.dtype)
         return gx
-
-
-def node_class_of(op: Any) -> type[PrimitiveNode]:
-    """The class of the nodes of an op that one of the definers has made; its ``spec`` is the op's description."""
-    cls: type[PrimitiveNode] = op.node_class
-    return cls
 
 
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:

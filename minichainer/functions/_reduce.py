@@ -9,7 +9,6 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import Body, Op, P, primitive
-from minichainer.functions._node import node_class_of
 from minichainer.functions._primitive import Rule
 from minichainer.functions._scope import publish
 from minichainer.variable import as_variable
@@ -58,10 +57,10 @@ def reduction(
 
     adapted.__wrapped__ = rule  # type: ignore[attr-defined]  # where its names are looked up
 
-    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(body: Callable[..., Any]) -> Any:
         op = primitive(rule=(adapted,), name=name, kinds=kinds)(body)
 
-        arguments = Arguments(op.node_class.__name__, public or body.__name__)  # type: ignore[attr-defined]
+        arguments = Arguments(op.node_class.__name__, public or body.__name__)
 
         def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
             if axis is not None:
@@ -77,8 +76,8 @@ def reduction(
 
         call.__name__ = call.__qualname__ = body.__name__
         call.__module__, call.__doc__ = body.__module__, body.__doc__
-        call.node_class = node_class_of(op)  # type: ignore[attr-defined]
-        node_class_of(op).spec.op = publish(call, on_arrays)
+        call.node_class = op.node_class  # type: ignore[attr-defined]
+        op.node_class.spec.op = publish(call, on_arrays)
         return call
 
     return decorate

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -11,10 +12,11 @@ from minichainer import ops
 from minichainer._checks import array_types
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
-from minichainer.functions._define import elementwise, primitive
+from minichainer.functions._define import Op, elementwise, primitive
 from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
+_Operator: TypeAlias = Callable[[Any, Any], Variable]
 _NUMERIC = 'fiub'
 _SIGNED = 'fiu'  # NumPy has no difference of bools
 
@@ -178,7 +180,8 @@ def _log_of_base(m: Any, base: Any, y: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return str(value) if not isinstance(value, numbers.Real) or value >= 0 else f'({value})'
+    compared: Any = value if isinstance(value, numbers.Real) else 0
+    return str(value) if compared >= 0 else f'({value})'
 
 
 # --- where an operand is not a Variable: a number calls for another op, an array takes the dtype of the Variable ---
@@ -203,7 +206,7 @@ def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
     return as_variable(lhs), as_variable(rhs)
 
 
-def _mixed(op: Any, number_on_the_right: Any, number_on_the_left: Any) -> Any:
+def _mixed(op: _Operator, number_on_the_right: _Operator, number_on_the_left: _Operator) -> _Operator:
     """What an operator does where one of its operands is not a Variable."""
 
     def call(lhs: Any, rhs: Any) -> Variable:
@@ -231,15 +234,15 @@ def _add_number(x: Variable, value: Any) -> Variable:
     return add_constant(x, number_like(value, x), value)
 
 
-_add_mixed = _mixed(add_arrays, _add_number, _add_number)
+_add_mixed: _Operator = _mixed(add_arrays, _add_number, _add_number)
 
 
 def _multiply_number(x: Variable, value: Any) -> Variable:
     return multiply_constant(x, number_like(value, x), value)
 
 
-_multiply_mixed = _mixed(multiply_arrays, _multiply_number, _multiply_number)
-_subtract_mixed = _mixed(
+_multiply_mixed: _Operator = _mixed(multiply_arrays, _multiply_number, _multiply_number)
+_subtract_mixed: _Operator = _mixed(
     subtract_arrays,
     lambda x, value: _add_number(x, -value),
     lambda x, value: subtract_from_constant(x, number_like(value, x), value),
@@ -252,23 +255,22 @@ def _divide_by_number(x: Variable, value: Any) -> Variable:
     return _multiply_number(x, 1.0 / value)
 
 
-_divide_mixed = _mixed(
+_divide_mixed: _Operator = _mixed(
     divide_arrays,
     _divide_by_number,
     lambda x, value: divide_constant(x, number_like(value, x), value),
 )
 
 
-def _power_with_number(op: Any, x: Variable, value: Any) -> Variable:
+def _power_with_number(op: Op[...], x: Variable, value: Any) -> Variable:
     try:
         constant = number_like(value, x)
     except OverflowError:
         raise op.node_class.spec.wrong_kind(x.dtype, (value, value)) from None
-    result: Variable = op(x, constant, value)
-    return result
+    return op(x, constant, value)
 
 
-_power_mixed = _mixed(
+_power_mixed: _Operator = _mixed(
     power_arrays,
     lambda x, value: _power_with_number(power_constant, x, value),
     lambda x, value: _power_with_number(constant_power, x, value),
@@ -305,7 +307,7 @@ def add(*xs: Any) -> Variable:
         return add_arrays(*xs)
     first = as_variable(xs[0])
     variables = [first if x is xs[0] else _operand(x, first) for x in xs]
-    check = add_arrays.node_class.spec  # type: ignore[attr-defined]
+    check = add_arrays.node_class.spec
     for x in variables:
         check_arrays((x.array,), 'MultiAdd')
         check.check((first.array, x.array), ())

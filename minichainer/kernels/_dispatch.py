@@ -14,20 +14,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy
 
+P = ParamSpec('P')
+T = TypeVar('T')
+B = TypeVar('B', bound=Callable[..., Any])
 Body = Callable[..., Any]
 
 #: What a body returns that leaves the work to the next one.
 DECLINED: Any = object()
 
 _ORDER = {True: ('native', 'numpy'), False: ('cuda', 'cupy')}
-_kernels: list[Kernel] = []
+_kernels: list[Kernel[..., Any]] = []
 
 
-class Kernel:
+class Kernel(Generic[P, T]):
     """A function of arrays with several bodies.
 
     Args:
@@ -46,7 +49,9 @@ class Kernel:
     array([0.5, 0.5])
     """
 
-    def __init__(self, generic: Body, widens: bool = False) -> None:
+    __name__: str
+
+    def __init__(self, generic: Callable[Concatenate[Any, P], T], widens: bool = False) -> None:
         self.generic = generic
         self.widens = widens
         self.bodies: dict[str, Body] = {}
@@ -55,11 +60,11 @@ class Kernel:
         functools.update_wrapper(self, generic)
         _kernels.append(self)
 
-    def __call__(self, xp: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, xp: Any, *args: P.args, **kwargs: P.kwargs) -> T:
         body = self._chosen.get(xp)
         return (self.body_for(xp) if body is None else body)(xp, *args, **kwargs)
 
-    def on(self, where: str, declines: bool = False) -> Callable[[Body], Body]:
+    def on(self, where: str, declines: bool = False) -> Callable[[B], B]:
         """Registers a body.
 
         Args:
@@ -69,7 +74,7 @@ class Kernel:
         if where not in (*_ORDER[True], *_ORDER[False]):
             raise ValueError(f"{self.__name__}: expected 'numpy', 'native', 'cupy' or 'cuda', got {where!r}")
 
-        def register(body: Body) -> Body:
+        def register(body: B) -> B:
             self.bodies[where] = body
             if declines:
                 self._declining.add(where)
@@ -78,7 +83,7 @@ class Kernel:
 
         return register
 
-    def body_for(self, xp: Any) -> Body:
+    def body_for(self, xp: Any) -> Callable[Concatenate[Any, P], T]:
         """The body that computes on arrays of a module; callers on a hot path may keep it."""
         found = self._chosen.get(xp)
         if found is None:
@@ -91,12 +96,20 @@ class Kernel:
         return found
 
 
+@overload
+def kernel(generic: Callable[Concatenate[Any, P], T], *, widens: bool = False) -> Kernel[P, T]: ...
+
+
+@overload
+def kernel(*, widens: bool = False) -> Callable[[Callable[Concatenate[Any, P], T]], Kernel[P, T]]: ...
+
+
 def kernel(generic: Body | None = None, *, widens: bool = False) -> Any:
     """Makes a :class:`Kernel` of its generic body; a decorator, with or without arguments."""
     return Kernel(generic, widens) if generic is not None else functools.partial(Kernel, widens=widens)
 
 
-def kernels() -> tuple[Kernel, ...]:
+def kernels() -> tuple[Kernel[..., Any], ...]:
     """All kernels, for the tests that compare the bodies of each."""
     return tuple(_kernels)
 

@@ -62,7 +62,8 @@ def attend(xp: Any, q: Any, k: Any, v: Any, mask: Any, drop: Any, scale: float, 
     Returns:
         Array (..., L, F), laid out like ``q``, and what :func:`attend_gradients` needs.
     """
-    y, saved = _attend(xp, *map(_with_four_axes, (q, k, v)), _weighting(xp, q, mask, drop, scale, causal))
+    weighting = _weighting(xp, q, mask, drop, scale, causal)
+    y, saved = _attend(xp, _with_four_axes(q), _with_four_axes(k), _with_four_axes(v), weighting)
     return _with_lead_of(y, q), saved
 
 
@@ -96,7 +97,8 @@ def attend_gradients(
         of_mask: whether the gradient of the mask is wanted.
     """
     weighting = _weighting(xp, q, mask, drop, scale, causal)
-    *found, of_scores = _attend_gradients(xp, *map(_with_four_axes, (gy, q, k, v)), weighting, saved, of_mask)
+    gy4, q4, k4, v4 = map(_with_four_axes, (gy, q, k, v))
+    *found, of_scores = _attend_gradients(xp, gy4, q4, k4, v4, weighting, saved, of_mask)
     gradients = tuple([_with_lead_of(gx, x) for gx, x in zip(found, (q, k, v), strict=True)])
     if not of_mask:
         return gradients

@@ -105,7 +105,8 @@ def rows_at_a_time(xp: Any, x: Any) -> int:
 @rows_at_a_time.on('numpy')
 def _rows_that_fit(xp: Any, x: Any) -> int:
     """As much as fits into the cache."""
-    return max(1, PIECE * max(len(x), 1) // max(x.size, 1))
+    size: int = x.size
+    return max(1, PIECE * max(len(x), 1) // max(size, 1))
 
 
 def pieces(xp: Any, x: Any) -> Iterator[slice]:

@@ -71,7 +71,8 @@ def _covers(mask: Any, x: Any) -> bool:
     """Whether the mask is one of bools, and has the shape of the result."""
     if mask.dtype.char != '?':
         return False
-    return x.shape == mask.shape or numpy.broadcast_shapes(x.shape, mask.shape) == mask.shape
+    shape: tuple[int, ...] = mask.shape
+    return x.shape == shape or numpy.broadcast_shapes(x.shape, shape) == shape
 
 
 def _ones_where(mask: Any, out: Any) -> Any:

@@ -29,4 +29,4 @@ def _lower_inverse_numpy(xp: Any, a: Any) -> Any:
 def _routine(char: str) -> Any:
     from scipy.linalg import lapack
 
-    return {'f': lapack.strtri, 'd': lapack.dtrtri}[char]
+    return getattr(lapack, {'f': 'strtri', 'd': 'dtrtri'}[char])

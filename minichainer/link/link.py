@@ -466,7 +466,7 @@ class Sequential(ChainList):
         """
         self.append(link)
 
-    def insert(self, i: int, layer: Any) -> None:
+    def insert(self, i: int, layer: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Chainer's names
         """Inserts a layer.
 
         Args:

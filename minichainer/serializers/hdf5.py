@@ -120,7 +120,7 @@ class HDF5Deserializer(EntryDeserializer):
 
     def find(self, key: str) -> Entry | None:
         dataset = None if self.group is None else self.group.get(key.lstrip('/'))
-        if not isinstance(dataset, _h5py().Dataset):
+        if dataset is None or not isinstance(dataset, _h5py().Dataset):
             return None
         name = self.full_name(key)
         if dataset.shape is not None:

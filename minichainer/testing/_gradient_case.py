@@ -153,6 +153,7 @@ class GradientCase(unittest.TestCase):
     def _until_differentiable(self, check: Callable[[bool], None], message: str) -> None:
         """Runs a check of gradients; with ``dodge_nondifferentiable`` again with new inputs after a kink."""
         dodge = getattr(self, 'dodge_nondifferentiable', False)
+        last: BaseException | None = None
         for _ in range(_MOST_ATTEMPTS if dodge else 1):
             try:
                 with self._error.raise_if_fail(message):

@@ -88,11 +88,12 @@ def _with_parameters_told(class_name: str, values: dict[str, Any], name: str, te
 
 def _prepend(error: Exception, text: str) -> None:
     """Puts text before the message of an exception, which stays the object that it is."""
+    add_note = getattr(error, 'add_note', None)  # from Python 3.11 on
     plain = type(error).__str__ in (Exception.__str__, BaseException.__str__)
     if plain and all(isinstance(argument, (str, int, float, bytes)) for argument in error.args):
         error.args = (f'{text}\n\n\n(caused by)\n{type(error).__name__}: {error}',)
-    elif hasattr(error, 'add_note'):
-        error.add_note(text)
+    elif add_note is not None:
+        add_note(text)
 
 
 def product(parameter: dict[str, Sequence[Any]] | Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:

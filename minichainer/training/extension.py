@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 #: Extensions that report new values run first,
 PRIORITY_WRITER = 300
@@ -41,10 +41,14 @@ class Extension:
     name: str | None = None
     initialized_when_finished = False
 
-    @property
-    def default_name(self) -> str:
-        """Name under which the trainer holds it where none is given: the name of the class."""
-        return type(self).__name__
+    if TYPE_CHECKING:  # subclasses give it as an attribute of the class
+        default_name: str
+    else:
+
+        @property
+        def default_name(self) -> str:
+            """Name under which the trainer holds it where none is given: the name of the class."""
+            return type(self).__name__
 
     def __call__(self, trainer: Any) -> Any:
         """Does the work; called when the trigger fires, after the update of the iteration."""

@@ -141,10 +141,9 @@ class Trainer:
         name = self._free_name(name or _name_of(extension))
         if trigger is None:
             trigger = getattr(extension, 'trigger', Extension.trigger)
-        if priority is None:
-            priority = getattr(extension, 'priority', Extension.priority)
+        place: int = getattr(extension, 'priority', Extension.priority) if priority is None else priority
         extension.name = name
-        self._extensions[name] = _Entry(extension, priority, get_trigger(trigger), call_before_training)
+        self._extensions[name] = _Entry(extension, place, get_trigger(trigger), call_before_training)
 
     def _free_name(self, name: str) -> str:
         if name == 'training':

@@ -151,7 +151,7 @@ class AdditivityChecks:
     ) -> dict[int, Any]:
         """For each leaf whose gradient is not the sum of the parts, where."""
         exact = upstream is not None
-        gys, off = self._gys(upstream if exact else self.drawn), {}
+        gys, off = self._gys(self.drawn if upstream is None else upstream), {}
         for i in self.moving if leaves is None else leaves:
             scale = largest(found[i]) + sum(largest(part[i]) for part in parts)
             where = differ(self.screen, gys, i, found[i], sum(part[i] for part in parts), scale, exact)

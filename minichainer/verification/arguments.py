@@ -50,7 +50,8 @@ def check(
     subject = subject_of(func, inputs, leaves, dict(kwargs or {}))
     if not subject.moving:
         warnings.warn(f'{name_of(func)}: nothing to check, no input and no parameter is differentiable', stacklevel=4)
-    with preserved(func, [*found, *(leaf.parameter for leaf in hidden)]) as restore:
+    every = [*found, *[leaf.parameter for leaf in hidden if leaf.parameter is not None]]
+    with preserved(func, every) as restore:
         subject.before_call = restore
         try:
             return examine(subject, given, options)

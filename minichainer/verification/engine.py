@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,19 +26,19 @@ from minichainer.verification.together import all_agree
 from minichainer.verification.verdict import PASS
 
 
-def examine(subject: Subject, given: Sequence[Any] | None, options: Options) -> GradientReport:
+def examine(subject: Subject, given: Mapping[int, Any], options: Options) -> GradientReport:
     """Checks all orders up to the one asked for, and stops at the first that is not right.
 
     Args:
         subject: The function.
-        given: Upstream gradients given by the user, one tuple per order; None for an order without.
+        given: For an order, the upstream gradients that the user gives.
         options: How to check.
     """
     report = GradientReport(options.order, options.seed or 0)
     rng = generator(report.seed)
     try:
         for order in range(1, options.order + 1):
-            point = Point(subject, options, report, order, rng, (given or {}).get(order))
+            point = Point(subject, options, report, order, rng, given.get(order))
             _examine_order(point)
             if report.verdict != 'pass' or order == options.order:
                 break

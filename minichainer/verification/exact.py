@@ -247,9 +247,11 @@ class ExactChecks:
 
     def differ(self, a: Any, b: Any) -> tuple[int, ...] | None:
         """Where two arrays differ most, NaN and NaN being equal; None if nowhere, by more than ``nondet_tol``."""
-        if a is b or (a is not None and b is not None and same(a, b)):
+        if a is b:
             return None
-        a, b = (b * 0 if a is None else a), (a * 0 if b is None else b)
+        a, b = _or_zeros(a, b), _or_zeros(b, a)
+        if same(a, b):
+            return None
         tolerance = self.point.options.nondet_tol
         with np.errstate(all='ignore'):
             unequal = (a != b) & ~((a != a) & (b != b))
@@ -331,3 +333,8 @@ def _shape_cause(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
     if broadcasts:
         return f'not summed over a broadcast axis: {text}'
     return f'shape: {text}'
+
+
+def _or_zeros(gradient: Any, other: Any) -> Any:
+    """A gradient; for None zeros like the other one, but NaN where that is not finite."""
+    return other * 0 if gradient is None else gradient

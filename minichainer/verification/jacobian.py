@@ -44,13 +44,15 @@ _SHRINK = (1.0, 1 / 16, 1 / 256)
 def _compare(screen: Screen, i: int, k: int) -> None:
     analytic = _rows(screen, i, k)
     wrong, numeric = np.ones(analytic.shape, bool), np.zeros(analytic.shape)
+    left, used = np.zeros(0), np.zeros(0)  # by how much the last attempt found backward to be off, and its steps
     for steps in _attempts(screen, i, k, analytic):
         columns = np.flatnonzero(wrong.any(axis=0))
         if not columns.size:
             return
         numeric[:, columns], excess = _excess(screen, i, k, analytic, columns, steps)
         wrong[:, columns] &= excess > 0
-    if wrong.any() and not _is_noise(screen, i, k, np.where(wrong[:, columns], excess, 0.0), steps[columns]):
+        left, used = np.where(wrong[:, columns], excess, 0.0), steps[columns]
+    if wrong.any() and not _is_noise(screen, i, k, left, used):
         _report(screen, i, k, wrong, numeric, analytic)
 
 

@@ -67,8 +67,9 @@ class Measured:
 
     def joined(self, other: Measured) -> Measured:
         """Both together."""
-        fields = (f.name for f in dataclasses.fields(self) if f.name != 'complete')
-        return Measured(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in fields))
+        names = [f.name for f in dataclasses.fields(self) if f.name != 'complete']
+        arrays: dict[str, Any] = {n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in names}
+        return Measured(**arrays)
 
     @property
     def distance(self) -> Any:
@@ -155,7 +156,7 @@ class Locator:
             )
         return same[mine]
 
-    def _remeasured(self, starts: Sequence[float] | None = None) -> bool:
+    def _remeasured(self, starts: Sequence[float | None] | None = None) -> bool:
         starts = [None] * len(self.measured) if starts is None else starts
         pairs = zip(self.measured, starts, strict=True)
         self.measured = [self.screen.along(self.i, a.direction, start=start) for a, start in pairs]
@@ -286,7 +287,8 @@ class Locator:
 
     def _at(self, elements: Any, scales: Any, levels: int, start: float | None = None) -> Measured:
         if not len(elements):
-            return Measured(elements, *(np.zeros(0),) * 3, np.zeros(0, object), *(np.zeros(0),) * 2)
+            none = np.zeros(0)
+            return Measured(elements, none, none, none, np.zeros(0, object), none, none)
         along = self.screen.elementwise(self.i, elements, scales, levels, start)
         count = len(self.screen.outputs)
         columns = [d * count + self.k for d in self.draws]
@@ -350,7 +352,7 @@ class Locator:
         with np.errstate(all='ignore'):
             ratio = found.distance / found.tolerance
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
-        order = sorted(np.flatnonzero(which), key=lambda p: (-ratio[p], found.elements[p]))
+        order = sorted(np.flatnonzero(which).tolist(), key=lambda p: (-ratio[p], found.elements[p]))
         shown = order[: self.point.options.max_failures]
         failures = [self._failure(found, p, cause, verdict, float(ratio[p])) for p in shown]
         self.point.report.add(failures, int(which.sum()) if count is None else count, found.complete)

@@ -19,9 +19,11 @@ class Measures(Protocol):
 
     def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
         """The change of every weighted output, and the sizes of what may have been rounded."""
+        ...
 
     def sizes(self, base: Any, norms: list[float]) -> Any:
         """The latter for every weighted output."""
+        ...
 
 
 class Path:

@@ -68,10 +68,10 @@ class Point:
         self.values = evaluation.arrays
         self.given = self._matching()
         any_gradient = any(y is not None and y.requires_grad for y in evaluation.outputs)
-        for o, y in enumerate(self.values):
-            if y is None or (self.given is not None and self.given[o] is None):
+        for o, (y, output) in enumerate(zip(self.values, evaluation.outputs, strict=True)):
+            if output is None or y is None or (self.given is not None and self.given[o] is None):
                 continue
-            if not evaluation.outputs[o].requires_grad and any_gradient:
+            if not output.requires_grad and any_gradient:
                 self.report.notes.append(f'Output {o} asks for no gradient and is not checked.')
                 continue
             xp = get_array_module(y)

@@ -427,7 +427,7 @@ class Screen:
             ]
         return self._backward_noise[i]
 
-    def noise_of(self, gys: list[Any], i: int, on_variables: bool = False) -> Any:
+    def noise_of(self, gys: Sequence[Any], i: int, on_variables: bool = False) -> Any:
         """The rounding errors of one backward pass, element by element."""
         noise = jitter(self.point, self.arrays, gys, i, 0.0, self.precision, on_variables)
         all_of_it = jitter(self.point, self.arrays, gys, i, self.precision, self.precision, on_variables)
@@ -435,7 +435,7 @@ class Screen:
             noise = noise + all_of_it
         return noise.astype(np.float64, copy=False)
 
-    def on_the_way(self, gys: list[Any], i: int) -> float:
+    def on_the_way(self, gys: Sequence[Any], i: int) -> float:
         """How large the numbers are that may cancel in a gradient: upstream gradients, and outputs per input."""
         x = root_mean_square(self.arrays[i]) or 1.0
         pairs = [(gys[o], y) for o, y in zip(self.outputs, self.values, strict=True) if gys[o] is not None]

@@ -15,7 +15,7 @@ from minichainer.variable import Variable
 from minichainer.verification.leaves import Leaf, is_float, rebuilt
 from minichainer.verification.progress import Progress
 
-_arrays = get_array_types()
+_arrays: tuple[Any, ...] = get_array_types()
 
 
 @dataclasses.dataclass
@@ -209,15 +209,14 @@ def _upstream_leaf(base: Subject, output: int, array: Any) -> Leaf:
     return Leaf(len(tops) + output, f'{kind}[{output}]', array, is_float(array))
 
 
-def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[Variable]) -> Any:
+def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[Variable]) -> list[Any]:
     """Differentiable gradients, one per leaf that is not hidden; zero where nothing depends on it."""
     moving = base.moving
     found: list[Any] = [None] * len(moving)
     if pairs:
         base.calls.backward += 1
-        outputs, gys = zip(*pairs, strict=True)
-        gys = [gy if gy.dtype == y.dtype else as_dtype(gy, y.dtype) for y, gy in zip(outputs, gys, strict=True)]
-        found = grad(outputs, [variables[i] for i in moving], gys, enable_double_backprop=True)
+        gys = [gy if gy.dtype == y.dtype else as_dtype(gy, y.dtype) for y, gy in pairs]
+        found = grad([y for y, _ in pairs], [variables[i] for i in moving], gys, enable_double_backprop=True)
     gradients: list[Any] = [None] * len(variables)
     for i, gx in zip(moving, found, strict=True):
         gradients[i] = Variable(variables[i].xp.zeros_like(variables[i].array)) if gx is None else gx

@@ -36,7 +36,7 @@ def _agree(screen: Screen, row: Mapping[int, Any]) -> bool:
     sizes = [min(size) for size in zip(*(f[1] for f in found), strict=True)]
     if not all(sizes):
         return False
-    base = sum(screen.base(i) for i in row)
+    base: Any = sum(screen.base(i) for i in row)
     path = Path(screen, {i: screen.line(i, direction) for i, direction in row.items()}, base)
     noise = (4 * screen.precision * base).tolist()
     slack = [screen.slack * size for size in sizes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -66,7 +66,17 @@ def judge(
     return verdicts
 
 
-def between_slopes(found: Slopes, analytic: Any, rounding: Any = 0.0) -> Any:
+class OneSided(Protocol):
+    """Anything with slopes from the left and from the right."""
+
+    @property
+    def left(self) -> Any: ...
+
+    @property
+    def right(self) -> Any: ...
+
+
+def between_slopes(found: OneSided, analytic: Any, rounding: Any = 0.0) -> Any:
     """Whether ``analytic`` lies between the one-sided slopes: a subgradient at a convex or concave kink."""
     low, high = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
     with np.errstate(all='ignore'):

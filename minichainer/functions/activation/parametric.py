@@ -32,16 +32,17 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
         argument: what the weights are called.
         name: of the node, for the error.
     """
-    weights = as_variable(weights)
-    ndim = weights.ndim
-    if ndim >= x.ndim or x.shape[1 : 1 + ndim] != weights.shape:
+    given = as_variable(weights)
+    ndim = given.ndim
+    if ndim >= x.ndim or x.shape[1 : 1 + ndim] != given.shape:
         raise Arguments(name).misfit(
             f'{argument}.shape == x.shape[1:{1 + ndim}], with x.ndim > {argument}.ndim',
-            f'{argument} of shape {weights.shape} and x of shape {x.shape}',
+            f'{argument} of shape {given.shape} and x of shape {x.shape}',
         )
     if ndim in (0, x.ndim - 1):
-        return weights
-    return ops.reshape(weights, (*weights.shape, *[1] * (x.ndim - 1 - ndim)))
+        return given
+    shaped: Variable = ops.reshape(given, (*given.shape, *[1] * (x.ndim - 1 - ndim)))
+    return shaped
 
 
 @elementwise(

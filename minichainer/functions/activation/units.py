@@ -274,4 +274,4 @@ def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
     if size % pool_size:
         raise _maxout.misfit(f'x.shape[{axis}] % {pool_size} == 0', f'x.shape[{axis}] = {size} (shape {x.shape})')
     groups = reshape(x, (*x.shape[:axis], size // pool_size, pool_size, *x.shape[axis + 1 :]))
-    return max_(groups, axis + 1)  # type: ignore[no-any-return]
+    return max_(groups, axis + 1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, overload
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
@@ -16,7 +17,7 @@ _stack = Arguments('Stack', 'stack')
 Shape = tuple[int, ...]
 
 
-def ends_of(shapes: tuple[Shape, ...], axis: int) -> list[int]:
+def ends_of(shapes: Sequence[Shape], axis: int) -> list[int]:
     """Where each of several arrays but the last ends along the axis at which they are joined."""
     ends, end = [], 0
     for shape in shapes[:-1]:
@@ -43,7 +44,7 @@ def stacked(xp: Any, *xs: Any, axis: int) -> Any:
 @primitive(rule=(lambda m, gy, axis: m.stacked(*gy, axis=axis),), name='Separate', several_outputs=True)
 def slices(xp: Any, x: Any, axis: int) -> Any:
     lead = (slice(None),) * axis
-    return tuple([x[(*lead, i, Ellipsis)] for i in range(x.shape[axis])])
+    return tuple([x[lead + (i, Ellipsis)] for i in range(x.shape[axis])])
 
 
 def concat(xs: Any, axis: int = 1) -> Variable:
@@ -76,6 +77,16 @@ def concat(xs: Any, axis: int = 1) -> Variable:
 
 def _equal_but_for(shape: Shape, other: Shape, axis: int) -> bool:
     return shape == other or (shape[:axis], shape[axis + 1 :]) == (other[:axis], other[axis + 1 :])
+
+
+@overload
+def split_axis(
+    x: Any, indices_or_sections: Any, axis: int, force_tuple: Literal[True] = True
+) -> tuple[Variable, ...]: ...
+
+
+@overload
+def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool) -> Any: ...
 
 
 def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True) -> Any:
@@ -111,7 +122,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     elif sections and sections[-1] > size:
         raise _split.misfit(f'indices <= {size}', f'{sections}')
     found = parts(x, sections, place)
-    return found if force_tuple or len(found) > 1 else found[0]
+    return found if force_tuple or len(found) != 1 else found[0]
 
 
 def _sections(value: Any) -> Any:

@@ -109,7 +109,7 @@ def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
     return tuple([tuple(pair) for pair in pairs.tolist()])
 
 
-def _gradient_of(x: Any, xp: Any, widths: Any, mode: str, keywords: dict[str, Any]) -> Any:
+def _gradient_of(x: Any, xp: Any, widths: Any, mode: Any, keywords: dict[str, Any]) -> Any:
     """The rule ``(m, gy, x_shape) -> gx`` of a mode."""
     if mode in ('constant', 'empty') or not x.ndim:
         inner = tuple([slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)])
@@ -117,7 +117,7 @@ def _gradient_of(x: Any, xp: Any, widths: Any, mode: str, keywords: dict[str, An
     if mode in _EXTREMA:
         index = _extreme_index(x, xp, widths, mode, keywords.get('stat_length'))
     elif mode in _PICKING and keywords.get('reflect_type', 'even') == 'even':
-        index = numpy.pad(numpy.arange(x.size).reshape(x.shape), widths, mode, **keywords)  # type: ignore[call-overload]
+        index = numpy.pad(numpy.arange(x.size).reshape(x.shape), widths, mode, **keywords)
     else:
         matrices = _matrices(x.shape, widths, mode, keywords)
         return lambda m, gy, x_shape: m.along_axes(gy, matrices)
@@ -142,7 +142,7 @@ def _extreme(flat: Any, index: Any, xp: Any, axis: int, mode: str) -> Any:
     return xp.take_along_axis(index, xp.expand_dims(chosen, axis), axis)
 
 
-def _matrices(shape: tuple[int, ...], widths: Any, mode: str, keywords: dict[str, Any]) -> tuple[Any, ...]:
+def _matrices(shape: tuple[int, ...], widths: Any, mode: Any, keywords: dict[str, Any]) -> tuple[Any, ...]:
     """For each axis the transposed matrix that pads it: what a linear mode makes of the unit vectors."""
     lengths = _pairs(keywords.get('stat_length'), len(shape), 'stat_length')
     matrices = []

@@ -40,14 +40,14 @@ def reshape(x: Any, shape: Any) -> Variable:
     variable([[0., 1.],
               [2., 3.]])
     """
-    x = as_variable(x)
+    given = as_variable(x)
     if type(shape) is not tuple:
         shape = _reshape.shape(shape)
-    if x.shape == shape:
-        return x
+    if given.shape == shape:
+        return given
     try:
-        _check_size(x, shape)
-        return reshape_to(x, shape)
+        _check_size(given, shape)
+        return reshape_to(given, shape)
     except TypeError:
         _reshape.shape(shape)
         raise
@@ -146,13 +146,13 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
     variable([[1., 2.],
               [1., 2.]])
     """
-    x = as_variable(x)
+    given = as_variable(x)
     shape = _broadcast_to.shape(shape)
-    if x.shape == shape:
-        return x
-    if not reaches(x.shape, shape) or (shape and min(shape) < 0):
-        raise _broadcast_to.misfit(f'a shape that can be broadcast to {shape}', f'{x.shape}')
-    return expand_to(x, shape)
+    if given.shape == shape:
+        return given
+    if not reaches(given.shape, shape) or (shape and min(shape) < 0):
+        raise _broadcast_to.misfit(f'a shape that can be broadcast to {shape}', f'{given.shape}')
+    return expand_to(given, shape)
 
 
 ops.register('broadcast_to', broadcast_to, lambda xp, x, shape: xp.broadcast_to(x, shape))
@@ -180,13 +180,13 @@ def sum_to(x: Any, shape: Any) -> Variable:
     >>> F.sum_to(np.ones((2, 3)), (1, 3))
     variable([[2., 2., 2.]])
     """
-    x = as_variable(x)
+    given = as_variable(x)
     shape = _sum_to.shape(shape)
-    if x.shape == shape:
-        return x
-    if not reaches(shape, x.shape):
-        raise _sum_to.misfit(f'a shape from which {x.shape} is reached by broadcasting', f'{shape}')
-    return sum_over_to(x, shape)
+    if given.shape == shape:
+        return given
+    if not reaches(shape, given.shape):
+        raise _sum_to.misfit(f'a shape from which {given.shape} is reached by broadcasting', f'{shape}')
+    return sum_over_to(given, shape)
 
 
 ops.register('sum_to', sum_to, lambda xp, x, shape: sum_to_shape(x, shape))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._define import primitive
+from minichainer.functions._define import Op, primitive
 from minichainer.functions.array.joining import Shape, ends_of, slices
 from minichainer.variable import Variable, as_variable
 
@@ -101,7 +101,7 @@ def dstack(xs: Any) -> Variable:
     return _stacked(stacked_in_depth, xs, [shape + (1,) * (3 - len(shape)) for shape in matrices], 2)
 
 
-def _stacked(op: Any, xs: list[Variable], shapes: list[Shape], axis: int) -> Variable:
+def _stacked(op: Op[...], xs: list[Variable], shapes: list[Shape], axis: int) -> Variable:
     arguments = Arguments(op.node_class.__name__)
     arguments.one_dtype(*xs)
     first = shapes[0]
@@ -109,8 +109,7 @@ def _stacked(op: Any, xs: list[Variable], shapes: list[Shape], axis: int) -> Var
         others = shape[:axis] + shape[axis + 1 :]
         if x.ndim != xs[0].ndim or others != first[:axis] + first[axis + 1 :]:
             raise arguments.misfit(f'shape {xs[0].shape} but for one axis', f'{x.shape} of array {i}')
-    y: Variable = op(*xs, shapes=shapes, axis=axis)
-    return y
+    return op(*xs, shapes=shapes, axis=axis)
 
 
 def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:

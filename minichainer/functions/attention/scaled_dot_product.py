@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -40,7 +41,7 @@ def _rule(
         factors = dropped.astype(q.dtype, copy=False)
         kept, gweights = drop(weights, factors), drop(gweights, factors)
     gscores = weights * (gweights - sum_(gweights * weights, -1, True))
-    gradients = (
+    gradients: tuple[Callable[[], Any], ...] = (
         lambda: matrix_product(gscores, k, False, False) * scale,
         lambda: matrix_product(gscores, q, True, False) * scale,
         lambda: matrix_product(kept, gy, True, False),

@@ -94,7 +94,8 @@ def _masks(labels: Any, count: int, dtype: Any) -> Any:
 def _means(x: Variable, masks: Any) -> Variable:
     """Mean embeddings ``(B, count, D)``."""
     sums = matmul(as_variable(masks), x, transb=True)
-    return sums * (1 / _at_least_1(masks.sum(axis=2, keepdims=True)))
+    means: Variable = sums * (1 / _at_least_1(masks.sum(axis=2, keepdims=True)))
+    return means
 
 
 def _at_least_1(counts: Any) -> Any:
@@ -107,7 +108,8 @@ def _norm(x: Variable, norm: int, axis: Any) -> Variable:
         return sum_(absolute(x), axis)
     squares = sum_(x * x, axis)
     vanishing = (squares.array == 0).astype(x.dtype)
-    return sqrt(squares + vanishing) - vanishing
+    roots: Variable = sqrt(squares + vanishing) - vanishing
+    return roots
 
 
 def _gathering(x: Variable, means: Variable, masks: Any, delta: float, norm: int) -> Variable:

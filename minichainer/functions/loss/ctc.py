@@ -119,7 +119,7 @@ def connectionist_temporal_classification(
     label_lengths = _lengths(xp, 'label_length', label_length, batch, labels.shape[1])
     _check_labels(xp, labels, label_lengths, classes)
     ways = kernels.alignments(xp, labels, label_lengths, input_lengths, int(blank_symbol))
-    return ctc(stack(steps, axis=0), ways, reduce)  # type: ignore[no-any-return]
+    return ctc(stack(steps, axis=0), ways, reduce)
 
 
 def _checked_steps(x: Any, blank: Any) -> list[Variable]:

@@ -143,7 +143,7 @@ def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, redu
     same = all(x.shape == first.shape and x.dtype == first.dtype for x in points)
     if not same or first.ndim < 2 or not len(first) or first.dtype.kind != 'f':
         raise _triplet.misfit('three float arrays of one dtype and shape (B, N, ...) with B > 0', described(*points))
-    return triplet_loss(*points, margin, reduce)
+    return triplet_loss(first, points[1], points[2], margin, reduce)
 
 
 # --- hinge ---------------------------------------------------------------------------------------------------------

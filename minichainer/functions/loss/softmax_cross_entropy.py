@@ -101,7 +101,7 @@ def softmax_cross_entropy(
     if labels.dtype.kind == 'f':
         return _soft_target_loss(x, as_variable(t), class_weight, reduce, soft_target_loss)
     samples = _samples(scores, labels, class_weight, ignore_label, normalize, reduce)
-    return cross_entropy(x, t, samples)  # type: ignore[no-any-return]
+    return cross_entropy(x, t, samples)
 
 
 def _check_class_weight(class_weight: Any, x: Any) -> None:

@@ -231,7 +231,8 @@ def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:
     if axis and weights.shape == (x.shape[axis[0]],):
         shape = [1] * x.ndim
         shape[axis[0]] = -1
-        return ops.broadcast_to(ops.reshape(weights, tuple(shape)), x.shape)
+        fitting: Variable = ops.broadcast_to(ops.reshape(weights, tuple(shape)), x.shape)
+        return fitting
     expected = f'weights of shape {x.shape}, or one per element of one axis'
     raise _average.misfit(expected, f'{weights.shape} with axis {axis}')
 

@@ -30,8 +30,8 @@ def bias(x: Any, y: Any, axis: int = 1) -> Variable:
     variable([[[1., 1.],
                [2., 2.]]])
     """
-    x = as_variable(x)
-    return x + _repeated(x, y, axis, 'bias')
+    shifted = as_variable(x)
+    return shifted + _repeated(shifted, y, axis, 'bias')
 
 
 def scale(x: Any, y: Any, axis: int = 1) -> Variable:
@@ -53,8 +53,8 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
     variable([[[2., 2.],
                [3., 3.]]])
     """
-    x = as_variable(x)
-    return x * _repeated(x, y, axis, 'scale')
+    scaled = as_variable(x)
+    return scaled * _repeated(scaled, y, axis, 'scale')
 
 
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:

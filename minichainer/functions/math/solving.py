@@ -70,19 +70,22 @@ def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
 
 def checked_square(arguments: Arguments, a: Any, ndim: int | None = None) -> Variable:
     """Square matrices as a Variable, with the given number of axes; raises InvalidType for anything else."""
-    a = checked_matrices(arguments, a, ndim)
-    if a.shape[-1] != a.shape[-2]:
-        raise arguments.misfit('a.shape[-1] == a.shape[-2]', f'{a.shape[-1]} != {a.shape[-2]}, shape {a.shape}')
-    return a
+    matrices = checked_matrices(arguments, a, ndim)
+    shape = matrices.shape
+    if shape[-1] != shape[-2]:
+        raise arguments.misfit('a.shape[-1] == a.shape[-2]', f'{shape[-1]} != {shape[-2]}, shape {shape}')
+    return matrices
 
 
 def checked_matrices(arguments: Arguments, a: Any, ndim: int | None = None) -> Variable:
     """Float matrices as a Variable, with the given number of axes; raises InvalidType for anything else."""
-    a = as_variable(a)
-    arguments.floats(a, name='a')
-    if a.ndim < 2 if ndim is None else a.ndim != ndim:
-        raise arguments.misfit('a.ndim >= 2' if ndim is None else f'a.ndim == {ndim}', f'{a.ndim}, shape {a.shape}')
-    return a
+    matrices = as_variable(a)
+    arguments.floats(matrices, name='a')
+    found = matrices.ndim
+    if found < 2 if ndim is None else found != ndim:
+        expected = 'a.ndim >= 2' if ndim is None else f'a.ndim == {ndim}'
+        raise arguments.misfit(expected, f'{found}, shape {matrices.shape}')
+    return matrices
 
 
 def _logarithm_rule(m: Any, gy: Any, a: Any) -> Any:

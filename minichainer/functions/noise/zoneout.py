@@ -49,10 +49,10 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     _zoneout.number(ratio, 'ratio')
     if not 0.0 <= ratio <= 1.0:
         raise ValueError(f'zoneout: ratio must be in the range [0, 1], got {ratio}')
-    x = as_variable(x)
+    new = as_variable(x)
     if not config.train:
-        return x
-    return choose_by_zone(h, x, _draw(get_array_module(x.array), x.shape, ratio))
+        return new
+    return choose_by_zone(h, new, _draw(get_array_module(new.array), new.shape, ratio))
 
 
 def _draw(xp: Any, shape: tuple[int, ...], ratio: float) -> Any:

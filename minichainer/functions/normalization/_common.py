@@ -141,7 +141,7 @@ def affine_gradients(
     return gx * inv_std, ggamma, gbeta
 
 
-def centred(x: Variable, mean: Callable[[Any], Any]) -> Variable:
+def centred(x: Variable, mean: Callable[[Any], Variable]) -> Variable:
     """``x - mean(x)``, without loss of digits where the mean is large: a constant near it is subtracted first.
 
     Args:

@@ -44,9 +44,8 @@ def roi_average_align_2d(
     """
     x, images, (rows, columns) = _points(_average, x, rois, roi_indices, outsize, spatial_scale, sampling_ratio)
     height, width = x.shape[2:]
-    weights = [x.xp.asarray(kernels.point_means(p, n)) for p, n in ((rows, height), (columns, width))]
-    y: Variable = weigh_regions(x, *weights, images, _average.label)
-    return y
+    over_rows, over_columns = [x.xp.asarray(kernels.point_means(p, n)) for p, n in ((rows, height), (columns, width))]
+    return weigh_regions(x, over_rows, over_columns, images, _average.label)
 
 
 def roi_max_align_2d(

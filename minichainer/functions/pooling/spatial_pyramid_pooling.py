@@ -99,13 +99,14 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
 
 def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
     pair = entries_of(outsize, 2)
-    sizes = [old if n is None else as_integer(n) for n, old in zip(pair, size, strict=False)]
-    if len(pair) != 2 or None in sizes:
+    integers = [old if n is None else as_integer(n) for n, old in zip(pair, size, strict=False)]
+    sizes = tuple([n for n in integers if n is not None])
+    if not len(pair) == len(sizes) == 2:
         raise _adaptive.wrong_type('int, None, or a pair', 'outsize', outsize)
     if not all(1 <= n <= MOST for n in sizes):
         raise _adaptive.wrong_value(f'1 to {MOST}', 'outsize', outsize)
-    _adaptive.addressable(tuple(sizes))
-    return tuple(sizes)
+    _adaptive.addressable(sizes)
+    return sizes
 
 
 def _means(count: int, size: int) -> Any:

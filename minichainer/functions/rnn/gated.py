@@ -56,7 +56,8 @@ def _lstm_parts(c: Any, x: Any) -> Parts:
 
 
 def _lstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
-    gz, gcells = kernels.gated_sum_backward(xp, residual, *gy, 1)
+    gc, gh = gy
+    gz, gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 1)
     return (*gcells, _joined(xp, gz, (3, 0, 1, 2)))
 
 
@@ -79,7 +80,8 @@ def _slstm_parts(c1: Any, c2: Any, x1: Any, x2: Any) -> Parts:
 
 
 def _slstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
-    gz, gcells = kernels.gated_sum_backward(xp, residual, *gy, 2)
+    gc, gh = gy
+    gz, gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 2)
     return (*gcells, _joined(xp, gz, (5, 0, 2, 4)), _joined(xp, gz, (6, 1, 3, 4)))
 
 
@@ -103,7 +105,8 @@ def _tree_parts(*xs: Any) -> Parts:
 
 
 def _tree_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
-    (i, *f, o, a), gcells = kernels.gated_sum_backward(xp, residual, *gy, 1)
+    gc, gh = gy
+    (i, *f, o, a), gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 1)
     return (*gcells, xp.concatenate([a, i, o, *f], axis=1))
 
 
@@ -193,9 +196,9 @@ def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[Variable, Varia
     """
     inputs = [as_variable(x) for x in (c_prev1, c_prev2, x1, x2)]
     _check_floats(_slstm, *inputs)
-    c, other, first, second = [x.shape for x in inputs]
-    gates = (c[0], 4 * c[1], *c[2:]) if len(c) >= 2 else None
-    if not (other == c and first == second == gates):
+    cell, other, first, second = [x.shape for x in inputs]
+    gates = (cell[0], 4 * cell[1], *cell[2:]) if len(cell) >= 2 else None
+    if not (other == cell and first == second == gates):
         expected = 'two cells of shape (B, n, ...) and two x of shape (B, 4 n, ...)'
         raise _slstm.misfit(expected, described(*inputs))
     c, h = slstm_cell(*inputs)

@@ -250,6 +250,8 @@ class _NotInitialized:
 class _InitializedAgain(Parameter):
     """Takes the array of the Parameter for which it stands, when it is initialized; draws what that one has drawn."""
 
+    _found: Any
+
     def __init__(self, parameter: Parameter) -> None:
         self.__dict__.update(parameter.__dict__, _data=None, _view=None, _found=parameter.array)
         self._grad_initializer = None  # the gradient of the place that both have belongs to the first

@@ -134,7 +134,8 @@ class GRU(StatefulGRU):
     (4, 2)
     """
 
-    def forward(self, *args: Any) -> Variable:
+    # By position only: a call with the state as the first of two arguments is one of Chainer v1's.
+    def forward(self, *args: Any) -> Variable:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Applies one step; see :meth:`StatefulGRU.forward`.
 
         Raises:

@@ -109,15 +109,14 @@ class NStepRNNBase(ChainList):
     def _apply(self, states: list[Any], xs: Any) -> tuple[Any, ...]:
         xs = _checked_sequences(xs, type(self).__name__)
         order = numpy.argsort([-len(x) for x in xs], kind='stable').astype('i')
-        sorted_already = all(order[:-1] <= order[1:])
+        places = None if all(order[:-1] <= order[1:]) else self.xp.asarray(order)
         self._check_states(states, len(xs))
         first = [self.init_hx(xs) if s is None else as_variable(s) for s in states]
-        if not sorted_already:
-            places = self.xp.asarray(order)
+        if places is not None:
             first = [h if s is None else permutate(h, places, axis=1) for h, s in zip(first, states, strict=True)]
         steps = transpose_sequence([xs[i] for i in order])
         *last, ys = self.rnn(self.n_layers, self.dropout, *first, self.ws, self.bs, steps)
-        if not sorted_already:
+        if places is not None:
             last = [permutate(h, places, axis=1, inv=True) for h in last]
         return (*last, self._sequences(ys, order, xs))
 

@@ -61,9 +61,8 @@ class ParameterStatistics(Extension):
         skip_nan_params: bool = False,
     ) -> None:
         self._links = links if isinstance(links, (list, tuple)) else (links,)
-        if isinstance(statistics, str) and statistics == 'default':
-            statistics = self.default_statistics
-        self._statistics = dict(statistics or {})
+        functions = self.default_statistics if statistics == 'default' else statistics
+        self._statistics: dict[str, Callable[[Any], Any]] = dict(functions or {})
         self._attrs = ['data'] * report_params + ['grad'] * report_grads
         self._prefix = f'{prefix}/' if prefix else ''
         self._trigger = get_trigger(trigger)

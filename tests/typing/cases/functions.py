@@ -15,6 +15,10 @@ assert_type(F.relu(x.array), chainer.Variable)
 assert_type(F.softmax(x, axis=1), chainer.Variable)
 assert_type(F.sum(x, axis=0, keepdims=True), chainer.Variable)
 assert_type(F.add(x, x), chainer.Variable)
+assert_type(F.split_axis(x, 2, 0), tuple[chainer.Variable, ...])
+assert_type(F.split_axis(x, 2, 0, force_tuple=True), tuple[chainer.Variable, ...])
+print(F.relu.node_class.__name__, F.relu.__name__, F.sum.__name__)
+print(F.relu.node_clas)  # error
 F.relu(1, 2, 3)  # error
 F.relu()  # error
 F.relu(z=x)  # error
@@ -29,6 +33,7 @@ def wave(xp: Any, x: ArrayLike, scale: float = 1.0) -> Any:
 
 
 assert_type(wave(x), chainer.Variable)
+assert_type(wave.node_class.__name__, str)
 assert_type(wave(x, scale=2.0), chainer.Variable)
 wave(x, 'fast')  # error
 wave(np, x, 2.0)  # error

@@ -74,6 +74,20 @@ def loss_of(link: chainer.Link, *args: Any) -> chainer.Variable:
     return F.sum(link(*args))
 
 
+class SignRule(chainer.optimizer.FormulaRule):
+    lr = chainer.optimizer.hyperparameter(0.1, 'size of a step')
+    m = chainer.optimizer.state()
+
+    @staticmethod
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any) -> None:
+        m += grad
+        param -= coefficients[0] * xp.sign(m)
+
+
+class Sign(chainer.GradientMethod, rule=SignRule):
+    """Steps of equal size."""
+
+
 # A loop of one's own.
 optimizer = chainer.optimizers.MomentumSGD(lr=0.1)
 optimizer.setup(model)
@@ -106,7 +120,16 @@ def shout(trainer: training.Trainer) -> None:
     print(trainer.updater.iteration)
 
 
+class Whisper(training.Extension):
+    default_name = 'whisper'
+
+    def __call__(self, trainer: training.Trainer) -> None:
+        print(self.name, trainer.updater.iteration)
+
+
+assert_type(Whisper().default_name, str)
 trainer.extend(shout)
+trainer.extend(Whisper(), priority=training.PRIORITY_READER)
 trainer.run()
 chainer.serializers.save_npz('model.npz', model)
 with chainer.using_config('train', False), chainer.no_backprop_mode():
