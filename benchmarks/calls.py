@@ -239,11 +239,10 @@ def workloads() -> dict[str, Callable[[], Any]]:
 
 
 def _update(optimizer: Any) -> Callable[[], None]:
-    model = chainer.Link()
-    with model.init_scope():
-        model.w = chainer.Parameter(np.ones(3, 'f'))
+    model = chainer.Link(w=3)
     optimizer.setup(model)
-    model.w.grad = np.ones(3, 'f')
+    for param in model.params():
+        param.array[...] = param.grad = np.ones(3, 'f')
     return optimizer.update  # type: ignore[no-any-return]
 
 

@@ -89,8 +89,11 @@ class FormulaRule(UpdateRule):
         """
         return tuple(map(getattr, repeat(hyperparam), self._arguments))
 
+    # With ** beside * type checkers let a subclass name its states.
     @staticmethod
-    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+    def formula(
+        xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any, **none: Any
+    ) -> None:
         """Change ``param`` and ``states`` in place, never ``grad``; ``temporaries`` are free to use."""
         raise NotImplementedError('a FormulaRule must define formula')
 

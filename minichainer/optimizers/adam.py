@@ -138,6 +138,17 @@ class Adam(GradientMethod, rule=AdamRule):
     array([0.5, 1.5])
     """
 
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    eta: float
+    weight_decay_rate: float
+    amsgrad: bool
+    adabound: bool
+    final_lr: float
+    gamma: float
+
     @property
     def alpha_t(self) -> float:
         """Step size at this update, with the running means corrected; RuntimeError before the first."""

@@ -79,3 +79,9 @@ class LAMB(GradientMethod, rule=LAMBRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    weight_decay_rate: float

@@ -87,3 +87,8 @@ class MSVAG(GradientMethod, rule=MSVAGRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    lr: float
+    beta: float
+    eta: float
+    weight_decay_rate: float

@@ -75,3 +75,10 @@ class RAdam(GradientMethod, rule=RAdamRule):
     >>> model.w.array.round(4)
     array([0.75, 1.75])
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    eta: float
+    weight_decay_rate: float
