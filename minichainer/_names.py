@@ -14,6 +14,8 @@ def namespace(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package: it lists its public names, and all that it lists is there.
 
+    Its public names are those in ``__all__``, or all but modules and private names where there is none.
+
     Type checkers are not to see the ``__getattr__``, or else they believe in every name.
 
     Args:
@@ -33,8 +35,8 @@ def namespace(
         return value
 
     def listed() -> list[str]:
-        found = vars(sys.modules[package]).items()
-        plain = {name for name, value in found if not isinstance(value, ModuleType)}
+        found = vars(sys.modules[package])
+        plain = [name for name in found.get('__all__', found) if not isinstance(found.get(name), ModuleType)]
         return sorted({*(name for name in plain if name[0] != '_' or name == '__version__'), *modules, *later})
 
     return find, listed

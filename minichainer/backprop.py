@@ -297,7 +297,10 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
 
 def _added(gradient: Any, present: Any) -> Any:
     # In place: the gradient is the pass's own, the present one may be the user's.
-    return _on_its_device(operator.iadd, gradient, present) if cuda.available else operator.iadd(gradient, present)
+    if cuda.available:
+        return _on_its_device(operator.iadd, gradient, present)
+    gradient += present
+    return gradient
 
 
 def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minichainer._names import namespace
 from minichainer.backend import get_array_module
 
 __all__ = [
@@ -23,6 +24,9 @@ __all__ = [
     'Lasso',
     'WeightDecay',
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__)
 
 
 class WeightDecay:

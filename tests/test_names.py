@@ -16,12 +16,17 @@ from minichainer._not_yet import NOT_YET
 API = json.loads((Path(__file__).parent / 'reference' / 'chainer_api.json').read_text(encoding='utf-8'))
 PACKAGES = [
     'minichainer',
+    'minichainer.backends',
     'minichainer.dataset',
     'minichainer.datasets',
     'minichainer.functions',
     'minichainer.initializers',
     'minichainer.iterators',
+    'minichainer.link',
     'minichainer.links',
+    'minichainer.optimizer',
+    'minichainer.optimizer_hooks',
+    'minichainer.optimizers',
     'minichainer.serializers',
     'minichainer.testing',
     'minichainer.training',
@@ -91,6 +96,9 @@ def test_a_name_that_is_still_to_come_says_so(package: str, name: str) -> None:
         ('minichainer.functions', 'rleu', 'relu'),
         ('minichainer.functions', 'SoftMax', 'softmax'),
         ('minichainer.links', 'linear', 'Linear'),
+        ('minichainer.optimizers', 'AdaDleta', 'AdaDelta'),
+        ('minichainer.optimizers', 'adamw', 'AdamW'),
+        ('minichainer.optimizer_hooks', 'weightdecay', 'WeightDecay'),
         ('minichainer.training.extensions', 'LogRaport', 'LogReport'),
     ],
 )

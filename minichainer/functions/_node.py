@@ -186,9 +186,9 @@ def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
 def pullback_of(spec: Primitive) -> Callable[..., Any] | None:
     """A quicker form of ``PrimitiveNode.pullback``, where each gradient needs nothing but what is saved.
 
-    Its source is made of a template, op by op: no loop over inputs, no rule looked up, arguments in their places. A
-    backward pass through a linear layer takes 3.0 µs so, and 3.8 where the same lines loop. It is compiled when the op
-    is first differentiated; the import of the package would take a quarter longer otherwise.
+    Its source is made from a template, op by op: no loop over inputs, no rule looked up, arguments in their places.
+    The backward pass of a linear layer takes 3.1 µs this way, and 3.8 where the same lines loop. It is compiled when
+    the op is first differentiated: compiling all of them would make importing the package a quarter slower.
     """
     if spec.several_outputs or spec.joint or spec.joint_fast or spec.variadic or not all(spec.needs_saved_only):
         return None

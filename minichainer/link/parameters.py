@@ -173,13 +173,14 @@ class ParameterTree(DeviceResident):
         Args:
             include_uninit: also those whose shape is not known yet.
         """
-        attributes = self.__dict__
+        attributes, found = self.__dict__, []
         for name in sorted(self._params):
             param = attributes[name]
             if include_uninit or param.array is not None:
-                yield param
+                found.append(param)
         for _, child in self._named_children():
-            yield from child.params(include_uninit)
+            found += child.params(include_uninit)
+        return iter(found)
 
     def namedparams(self, include_uninit: bool = True) -> Iterator[tuple[str, Parameter]]:
         """Pairs of path and parameter, such as ``('/l1/W', W)``.

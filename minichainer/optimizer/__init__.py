@@ -4,6 +4,9 @@ An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each of
 :class:`UpdateRule` and, on every update, has the rules applied. The algorithms are in ``optimizers``.
 """
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.optimizer.base import Optimizer as Optimizer
 from minichainer.optimizer.declarations import hyperparameter as hyperparameter
 from minichainer.optimizer.declarations import state as state
@@ -18,3 +21,6 @@ from minichainer.optimizer.gradient_method import GradientMethod as GradientMeth
 from minichainer.optimizer.hyperparameters import Hyperparameter as Hyperparameter
 from minichainer.optimizer.hyperparameters import HyperparameterProxy as HyperparameterProxy
 from minichainer.optimizer.rule import UpdateRule as UpdateRule
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

@@ -54,6 +54,8 @@ def hyperparameter(default: Any, doc: str) -> Any:
     ...         param -= step
     >>> class Sign(GradientMethod, rule=SignRule):
     ...     '''Steps of equal size.'''
+    ...     lr: float  # for type checkers
+    ...     decay: float
     >>> print(inspect.signature(Sign))
     (lr=0.1, decay=0.5)
     >>> model = chainer.Link()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -90,14 +89,13 @@ class FormulaRule(UpdateRule):
         """
         return tuple(map(getattr, repeat(hyperparam), self._arguments))
 
-    if TYPE_CHECKING:  # a subclass names its states
-        formula: ClassVar[Callable[..., None]]
-    else:
-
-        @staticmethod
-        def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
-            """Change ``param`` and ``states`` in place, never ``grad``; ``temporaries`` are free to use."""
-            raise NotImplementedError('a FormulaRule must define formula')
+    # With ** beside * type checkers let a subclass name its states.
+    @staticmethod
+    def formula(
+        xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any, **none: Any
+    ) -> None:
+        """Change ``param`` and ``states`` in place, never ``grad``; ``temporaries`` are free to use."""
+        raise NotImplementedError('a FormulaRule must define formula')
 
     def operands(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[np.ndarray | None, ...]:
         """Return the coefficients as 0-d arrays, which NumPy combines faster with arrays than Python numbers."""

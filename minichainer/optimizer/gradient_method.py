@@ -41,6 +41,9 @@ class GradientMethod(Optimizer):
     see :func:`~minichainer.optimizer.hyperparameter`. In Chainer's style, a subclass defines
     :meth:`create_update_rule` and sets its default values on :attr:`hyperparam`.
 
+    Hyperparameters are attributes of the optimizer; type checkers know those that its class annotates, as in
+    ``lr: float``.
+
     Args of a class definition:
         rule: class of the update rules; the optimizer takes the hyperparameters that it declares.
         arguments: names of those that the optimizer takes, in this order, separated by spaces; by default all.
@@ -71,12 +74,6 @@ class GradientMethod(Optimizer):
     _arguments: ClassVar[dict[str, Any]] = {}
     # Whether a class has the steps of an update as they are here.
     _standard_steps = True
-
-    if TYPE_CHECKING:  # the hyperparameters are attributes
-
-        def __getattr__(self, name: str) -> Any: ...
-
-        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init_subclass__(
         cls, rule: type[UpdateRule] | None = None, arguments: str | None = None, **fixed: Any

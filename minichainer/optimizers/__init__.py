@@ -1,5 +1,8 @@
 """Optimizers: gradient methods that update the parameters of a link."""
 
+import typing
+
+from minichainer._names import namespace as _namespace
 from minichainer.optimizers.ada_delta import AdaDelta as AdaDelta
 from minichainer.optimizers.ada_grad import AdaGrad as AdaGrad
 from minichainer.optimizers.adam import AdaBound as AdaBound
@@ -18,3 +21,6 @@ from minichainer.optimizers.rmsprop import RMSprop as RMSprop
 from minichainer.optimizers.rmsprop_graves import RMSpropGraves as RMSpropGraves
 from minichainer.optimizers.sgd import SGD as SGD
 from minichainer.optimizers.smorms3 import SMORMS3 as SMORMS3
+
+if not typing.TYPE_CHECKING:
+    __getattr__, __dir__ = _namespace(__name__)

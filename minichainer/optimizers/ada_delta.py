@@ -62,3 +62,6 @@ class AdaDelta(GradientMethod, rule=AdaDeltaRule):
     >>> model.w.array.round(4)
     array([0.2929, 1.7071])
     """
+
+    rho: float
+    eps: float

@@ -47,3 +47,6 @@ class AdaGrad(GradientMethod, rule=AdaGradRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    lr: float
+    eps: float

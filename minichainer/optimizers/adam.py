@@ -7,9 +7,10 @@ import warnings
 from typing import Any
 
 from minichainer.optimizer.declarations import hyperparameter, state
-from minichainer.optimizer.formula import FormulaRule, check_eps
+from minichainer.optimizer.formula import check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
 from minichainer.optimizer.hyperparameters import Hyperparameter
+from minichainer.optimizers._moments import MomentsRule
 
 
 def _learning_rate(hyperparam: Hyperparameter, t: int) -> float:
@@ -23,23 +24,16 @@ def _learning_rate(hyperparam: Hyperparameter, t: int) -> float:
     return alpha * math.sqrt(1 - math.pow(hyperparam.beta2, t)) / (1 - math.pow(hyperparam.beta1, t))
 
 
-class AdamRule(FormulaRule):
+class AdamRule(MomentsRule):
     """Update rule of :class:`Adam`, and of those derived from it."""
 
-    alpha = hyperparameter(0.001, r'step size :math:`\alpha`')
-    beta1 = hyperparameter(0.9, r'how much of the mean gradient :math:`m` remains from one update to the next')
-    beta2 = hyperparameter(0.999, r'how much of the mean square :math:`v` remains from one update to the next')
-    eps = hyperparameter(1e-8, 'keeps the divisor from being zero')
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
     weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
     amsgrad = hyperparameter(False, 'whether to divide by the largest mean square so far')
     adabound = hyperparameter(False, 'whether to bound the learning rate of each element')
     final_lr = hyperparameter(0.1, "where AdaBound's bounds meet; it scales with changes of ``alpha``")
     gamma = hyperparameter(1e-3, "how fast AdaBound's bounds close in, per update")
-    m = state()
-    v = state()
     vhat = state(when='amsgrad')
-    temporaries = 2
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None, *values: Any, **named: Any) -> None:
         super().__init__(parent_hyperparam, *values, **named)
@@ -88,6 +82,7 @@ class AdamRule(FormulaRule):
     ) -> None:
         fresh1, fresh2, eps, scale, decay, lower, upper, eta = coefficients
         step = temporaries[0]
+        # update_moments, written out to save its call: tests/test_calls.py counts.
         xp.subtract(grad, m, step)
         step *= fresh1
         m += step
@@ -142,6 +137,17 @@ class Adam(GradientMethod, rule=AdamRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    eta: float
+    weight_decay_rate: float
+    amsgrad: bool
+    adabound: bool
+    final_lr: float
+    gamma: float
 
     @property
     def alpha_t(self) -> float:

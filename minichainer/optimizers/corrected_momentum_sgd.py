@@ -42,3 +42,6 @@ class CorrectedMomentumSGD(GradientMethod, rule=CorrectedMomentumSGDRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    lr: float
+    momentum: float

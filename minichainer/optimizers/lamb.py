@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.optimizer.declarations import hyperparameter, state
-from minichainer.optimizer.formula import FormulaRule, check_eps
+from minichainer.optimizer.declarations import hyperparameter
+from minichainer.optimizer.formula import check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizers._moments import update_moments
+from minichainer.optimizers._moments import MomentsRule, update_moments
 
 
-class LAMBRule(FormulaRule):
+class LAMBRule(MomentsRule):
     """Update rule of :class:`LAMB`."""
 
     alpha = hyperparameter(0.001, r'learning rate :math:`\alpha`: norm of a step over the norm of the parameter')
-    beta1 = hyperparameter(0.9, r'how much of the mean gradient :math:`m` remains from one update to the next')
-    beta2 = hyperparameter(0.999, r'how much of the mean square :math:`v` remains from one update to the next')
     eps = hyperparameter(1e-6, 'keeps the divisor from being zero')
     weight_decay_rate = hyperparameter(0.01, r'decay :math:`\lambda` of the weights, a part of the direction')
-    m = state()
-    v = state()
-    temporaries = 2
     elementwise = False
 
     def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
@@ -84,3 +79,9 @@ class LAMB(GradientMethod, rule=LAMBRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    weight_decay_rate: float

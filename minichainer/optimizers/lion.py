@@ -59,3 +59,8 @@ class Lion(GradientMethod, rule=LionRule):
     >>> model.w.array
     array([0.75, 1.25])
     """
+
+    lr: float
+    beta1: float
+    beta2: float
+    weight_decay_rate: float

@@ -41,3 +41,6 @@ class MomentumSGD(GradientMethod, rule=MomentumSGDRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    lr: float
+    momentum: float

@@ -9,6 +9,7 @@ import numpy as np
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizers._moments import update_moments
 
 
 class MSVAGRule(FormulaRule):
@@ -42,13 +43,7 @@ class MSVAGRule(FormulaRule):
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
         fresh, correction, noise, rate, decay, tiny = coefficients
         step, spare = temporaries
-        xp.subtract(grad, m, step)
-        step *= fresh
-        m += step
-        xp.multiply(grad, grad, step)
-        step -= v
-        step *= fresh
-        v += step
+        update_moments(xp, grad, m, v, fresh, fresh, step)
         xp.multiply(m, correction, step)
         step *= step
         xp.multiply(v, correction, spare)
@@ -92,3 +87,8 @@ class MSVAG(GradientMethod, rule=MSVAGRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    lr: float
+    beta: float
+    eta: float
+    weight_decay_rate: float

@@ -51,3 +51,6 @@ class NesterovAG(GradientMethod, rule=NesterovAGRule):
     >>> model.w.array.round(4)
     array([-0.355,  2.355])
     """
+
+    lr: float
+    momentum: float

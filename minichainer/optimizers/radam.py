@@ -5,24 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minichainer.optimizer.declarations import hyperparameter, state
-from minichainer.optimizer.formula import FormulaRule, check_eps
+from minichainer.optimizer.declarations import hyperparameter
+from minichainer.optimizer.formula import check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizers._moments import update_moments
+from minichainer.optimizers._moments import MomentsRule, update_moments
 
 
-class RAdamRule(FormulaRule):
+class RAdamRule(MomentsRule):
     """Update rule of :class:`RAdam`."""
 
-    alpha = hyperparameter(0.001, r'step size :math:`\alpha`')
-    beta1 = hyperparameter(0.9, r'how much of the mean gradient :math:`m` remains from one update to the next')
-    beta2 = hyperparameter(0.999, r'how much of the mean square :math:`v` remains from one update to the next')
-    eps = hyperparameter(1e-8, 'keeps the divisor from being zero')
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
     weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
-    m = state()
-    v = state()
-    temporaries = 2
 
     def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         check_eps(type(self).__name__, float(hyperparam.eps), dtype)
@@ -82,3 +75,10 @@ class RAdam(GradientMethod, rule=RAdamRule):
     >>> model.w.array.round(4)
     array([0.75, 1.75])
     """
+
+    alpha: float
+    beta1: float
+    beta2: float
+    eps: float
+    eta: float
+    weight_decay_rate: float

@@ -65,3 +65,8 @@ class RMSprop(GradientMethod, rule=RMSpropRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    lr: float
+    alpha: float
+    eps: float
+    eps_inside_sqrt: bool

@@ -69,3 +69,8 @@ class RMSpropGraves(GradientMethod, rule=RMSpropGravesRule):
     >>> model.w.array.round(4)
     array([0.5417, 1.4583])
     """
+
+    lr: float
+    alpha: float
+    momentum: float
+    eps: float

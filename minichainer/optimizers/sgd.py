@@ -35,3 +35,5 @@ class SGD(GradientMethod, rule=SGDRule):
     >>> model.w.array.round(4)
     array([0.5, 1.5])
     """
+
+    lr: float

@@ -72,3 +72,6 @@ class SMORMS3(GradientMethod, rule=SMORMS3Rule):
     >>> model.w.array.round(4)
     array([0.8586, 1.1414])
     """
+
+    lr: float
+    eps: float

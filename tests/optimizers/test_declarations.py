@@ -43,6 +43,15 @@ SIGNATURES = {
 every_optimizer = pytest.mark.parametrize('name', SIGNATURES)
 
 
+@every_optimizer
+def test_type_checkers_know_the_hyperparameters(name: str) -> None:
+    cls = getattr(optimizers, name)
+    bases = cls.__mro__[: cls.__mro__.index(GradientMethod)]
+    annotated = {key: kind for base in reversed(bases) for key, kind in inspect.get_annotations(base).items()}
+    values = vars(cls().hyperparam)
+    assert annotated == {key: 'bool' if isinstance(value, bool) else 'float' for key, value in values.items()}
+
+
 class WalkRule(FormulaRule):
     """Update rule of Walk."""
 

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -203,6 +203,39 @@ def _fail(training: Any) -> None:
 
 
 PERIODS = (2, 'iteration')
+LOG = [
+    {'main/loss': 1.17524, 'main/accuracy': 0.25, 'hits': 1.0, 'tries': 2.0, 'epoch': 1, 'iteration': 3},
+    {'main/loss': 1.00091, 'main/accuracy': 0.5, 'hits': 1.5, 'tries': 2.0, 'epoch': 2, 'iteration': 5},
+]
+LOG_STATE = ['_log', '_summary/_names', '_trigger/previous_epoch_detail', '_trigger/previous_iteration']
+# A file for each snapshot of the model, and what they hold after the third and the fifth update.
+EACH = 'model_{.updater.iteration}'
+MODEL = {3: {'predictor/0/W': 0.0589042}, 5: {'predictor/0/W': 0.0637636}}
+TRAINER = {n: {'updater/model:main/predictor/0/W': model['predictor/0/W']} for n, model in MODEL.items()}
+
+
+def _shift(
+    name: str, arguments: tuple[Any, ...], alpha: list[float], saves: Sequence[str] = ('_last_value', '_t')
+) -> Row:
+    """An extension that shifts an attribute of the optimizer."""
+    default = name, (1, 'iteration'), 100
+    return Row(lambda t: getattr(t.extensions, name)('alpha', *arguments), {'alpha': alpha}, default, list(saves))
+
+
+def _saving(make: Callable[[Any], Any], files: dict[str, Any], **more: Any) -> Row:
+    """An extension that takes snapshots."""
+    return Row(make, {'files': files}, ('_Snapshot', (1, 'epoch'), -100), **more)
+
+
+def _writer(name: str, file: str, files: dict[str, Any], **options: Any) -> Row:
+    """A writer of snapshots of the model."""
+
+    def make(t: Any) -> Any:
+        return t.extensions.snapshot_object(t.model, file, writer=getattr(t.writers, name)(**options))
+
+    return _saving(make, files)
+
+
 # Chainer 7.8.1 could not be asked three things: it was without matplotlib; its ProgressBar writes to the standard
 # output whatever `out` is; its ThreadWriter does not copy, so that the file may hold what was trained later. There
 # stand the same text, and the numbers of its SimpleWriter.
@@ -214,30 +247,9 @@ ROWS: dict[str, Row] = {
     ),
     'LogReport': Row(
         lambda t: t.extensions.LogReport(),
-        {
-            'files': {
-                'log': [
-                    {
-                        'main/loss': 1.17524,
-                        'main/accuracy': 0.25,
-                        'hits': 1.0,
-                        'tries': 2.0,
-                        'epoch': 1,
-                        'iteration': 3,
-                    },
-                    {
-                        'main/loss': 1.00091,
-                        'main/accuracy': 0.5,
-                        'hits': 1.5,
-                        'tries': 2.0,
-                        'epoch': 2,
-                        'iteration': 5,
-                    },
-                ]
-            }
-        },
+        {'files': {'log': LOG}},
         ('LogReport', (1, 'iteration'), 100),
-        ['_log', '_summary/_names', '_trigger/previous_epoch_detail', '_trigger/previous_iteration'],
+        LOG_STATE,
     ),
     'LogReport, keys': Row(
         lambda t: t.extensions.LogReport(['main/loss'], PERIODS, filename='l{iteration}'),
@@ -251,7 +263,7 @@ ROWS: dict[str, Row] = {
             }
         },
         ('LogReport', (1, 'iteration'), 100),
-        ['_log', '_summary/_names', '_trigger/previous_epoch_detail', '_trigger/previous_iteration'],
+        LOG_STATE,
     ),
     'PrintReport': Row(
         lambda t: t.extensions.PrintReport(
@@ -263,34 +275,10 @@ ROWS: dict[str, Row] = {
                 '1           3           1.17524',
                 '2           5           1.00091',
             ],
-            'files': {
-                'log': [
-                    {
-                        'main/loss': 1.17524,
-                        'main/accuracy': 0.25,
-                        'hits': 1.0,
-                        'tries': 2.0,
-                        'epoch': 1,
-                        'iteration': 3,
-                    },
-                    {
-                        'main/loss': 1.00091,
-                        'main/accuracy': 0.5,
-                        'hits': 1.5,
-                        'tries': 2.0,
-                        'epoch': 2,
-                        'iteration': 5,
-                    },
-                ]
-            },
+            'files': {'log': LOG},
         },
         ('PrintReport', (1, 'iteration'), 100),
-        [
-            '_log_report/_log',
-            '_log_report/_summary/_names',
-            '_log_report/_trigger/previous_epoch_detail',
-            '_log_report/_trigger/previous_iteration',
-        ],
+        [f'_log_report/{key}' for key in LOG_STATE],
     ),
     'PlotReport': Row(
         lambda t: t.extensions.PlotReport(['main/loss'], trigger=PERIODS, filename='plot.png'),
@@ -343,48 +331,15 @@ ROWS: dict[str, Row] = {
         },
         ('parameter_statistics', (1, 'iteration'), 300),
     ),
-    'ExponentialShift': Row(
-        lambda t: t.extensions.ExponentialShift('alpha', 0.5, target=0.005),
-        {'alpha': [0.025, 0.0125, 0.00625, 0.005, 0.005]},
-        ('ExponentialShift', (1, 'iteration'), 100),
-        ['_last_value', '_t'],
+    'ExponentialShift': _shift('ExponentialShift', (0.5, None, 0.005), [0.025, 0.0125, 0.00625, 0.005, 0.005]),
+    'InverseShift': _shift('InverseShift', (0.9, 0.5), [0.0362738, 0.0298807, 0.0259938, 0.0233126, 0.0213201]),
+    'LinearShift': _shift('LinearShift', ((1, 2), (1, 5)), [1, 1.25, 1.5, 1.75, 2]),
+    'MultistepShift': _shift(
+        'MultistepShift', (0.5, [1, 3], 8.0), [4.0, 4.0, 2.0, 2.0, 2.0], saves=['_current_step', '_t']
     ),
-    'InverseShift': Row(
-        lambda t: t.extensions.InverseShift('alpha', 0.9, 0.5),
-        {'alpha': [0.0362738, 0.0298807, 0.0259938, 0.0233126, 0.0213201]},
-        ('InverseShift', (1, 'iteration'), 100),
-        ['_last_value', '_t'],
-    ),
-    'LinearShift': Row(
-        lambda t: t.extensions.LinearShift('alpha', (1, 2), (1, 5)),
-        {'alpha': [1, 1.25, 1.5, 1.75, 2]},
-        ('LinearShift', (1, 'iteration'), 100),
-        ['_last_value', '_t'],
-    ),
-    'MultistepShift': Row(
-        lambda t: t.extensions.MultistepShift('alpha', 0.5, [1, 3], 8.0),
-        {'alpha': [4.0, 4.0, 2.0, 2.0, 2.0]},
-        ('MultistepShift', (1, 'iteration'), 100),
-        ['_current_step', '_t'],
-    ),
-    'PolynomialShift': Row(
-        lambda t: t.extensions.PolynomialShift('alpha', 2, 4),
-        {'alpha': [0.028125, 0.0125, 0.003125, 0.0, 0.0]},
-        ('PolynomialShift', (1, 'iteration'), 100),
-        ['_last_value', '_t'],
-    ),
-    'StepShift': Row(
-        lambda t: t.extensions.StepShift('alpha', 0.5, 2),
-        {'alpha': [0.05, 0.025, 0.025, 0.0125, 0.0125]},
-        ('StepShift', (1, 'iteration'), 100),
-        ['_last_value', '_t'],
-    ),
-    'WarmupShift': Row(
-        lambda t: t.extensions.WarmupShift('alpha', 0.01, 3, 1),
-        {'alpha': [0.34, 0.67, 1.0, 1.0, 1.0]},
-        ('WarmupShift', (1, 'iteration'), 100),
-        ['_t'],
-    ),
+    'PolynomialShift': _shift('PolynomialShift', (2, 4), [0.028125, 0.0125, 0.003125, 0.0, 0.0]),
+    'StepShift': _shift('StepShift', (0.5, 2), [0.05, 0.025, 0.025, 0.0125, 0.0125]),
+    'WarmupShift': _shift('WarmupShift', (0.01, 3, 1), [0.34, 0.67, 1.0, 1.0, 1.0], saves=['_t']),
     'FailOnNonNumber': Row(
         lambda t: t.extensions.FailOnNonNumber(),
         {'alpha': [0.05, 0.05], 'cut': [True, True], 'error': 'RuntimeError'},
@@ -407,38 +362,28 @@ ROWS: dict[str, Row] = {
         {'reports': {'twice': {3: 6.0, 5: 10.0}}},
         ('_observe_value', (1, 'epoch'), 300),
     ),
-    'snapshot': Row(
+    'snapshot': _saving(
         lambda t: t.extensions.snapshot(filename='trainer_{.updater.iteration}'),
-        {
-            'files': {
-                'trainer_3': {'updater/model:main/predictor/0/W': 0.0589042},
-                'trainer_5': {'updater/model:main/predictor/0/W': 0.0637636},
-            }
-        },
-        ('_Snapshot', (1, 'epoch'), -100),
+        {'trainer_3': TRAINER[3], 'trainer_5': TRAINER[5]},
     ),
-    'snapshot, one kept': Row(
+    'snapshot, one kept': _saving(
         lambda t: t.extensions.snapshot(filename='trainer_{.updater.iteration}', n_retains=1),
-        {'files': {'trainer_5': {'updater/model:main/predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
+        {'trainer_5': TRAINER[5]},
     ),
-    'snapshot, condition': Row(
+    'snapshot, condition': _saving(
         lambda t: t.extensions.snapshot(
             filename='trainer_{.updater.iteration}', condition=lambda: t.trainer.updater.iteration > 3
         ),
-        {'files': {'trainer_5': {'updater/model:main/predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
+        {'trainer_5': TRAINER[5]},
     ),
-    'snapshot, on error': Row(
+    'snapshot, on error': _saving(
         lambda t: t.extensions.snapshot(filename='failed', snapshot_on_error=True),
-        {'files': {'failed': {'updater/model:main/predictor/0/W': 0.0589042}}},
-        ('_Snapshot', (1, 'epoch'), -100),
+        {'failed': TRAINER[3]},
         disturbance=_fail,
     ),
-    'snapshot_object': Row(
-        lambda t: t.extensions.snapshot_object(t.model, 'model_{.updater.iteration}'),
-        {'files': {'model_3': {'predictor/0/W': 0.0589042}, 'model_5': {'predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
+    'snapshot_object': _saving(
+        lambda t: t.extensions.snapshot_object(t.model, EACH),
+        {'model_3': MODEL[3], 'model_5': MODEL[5]},
     ),
     'Extension': Row(_subclass, {'text': ['begin 0', 'call 2', 'call 4', 'end']}, ('Telling', (2, 'iteration'), 100)),
     'Extension, on error': Row(
@@ -450,36 +395,12 @@ ROWS: dict[str, Row] = {
     'make_extension': Row(
         _function, {'text': ['begin', 'call 2', 'call 4', 'end']}, ('telling', (2, 'iteration'), 250)
     ),
-    'snapshot_writers.Writer': Row(
-        _own_writer, {'files': {'own': {'predictor/0/W': 0.0637636}}}, ('_Snapshot', (1, 'epoch'), -100)
+    'snapshot_writers.Writer': _saving(_own_writer, {'own': MODEL[5]}),
+    'snapshot_writers.SimpleWriter': _writer('SimpleWriter', 'simple', {'simple': MODEL[5]}, compression=False),
+    'snapshot_writers.ThreadWriter': _writer('ThreadWriter', EACH, {'model_3': MODEL[3], 'model_5': MODEL[5]}),
+    'snapshot_writers.ProcessWriter': _writer('ProcessWriter', 'process', {'process': MODEL[5]}),
+    'snapshot_writers.ThreadQueueWriter': _writer(
+        'ThreadQueueWriter', EACH, {'model_3': MODEL[3], 'model_5': MODEL[5]}
     ),
-    'snapshot_writers.SimpleWriter': Row(
-        lambda t: t.extensions.snapshot_object(t.model, 'simple', writer=t.writers.SimpleWriter(compression=False)),
-        {'files': {'simple': {'predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
-    ),
-    'snapshot_writers.ThreadWriter': Row(
-        lambda t: t.extensions.snapshot_object(
-            t.model, 'thread_{.updater.iteration}', writer=t.writers.ThreadWriter()
-        ),
-        {'files': {'thread_3': {'predictor/0/W': 0.0589042}, 'thread_5': {'predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
-    ),
-    'snapshot_writers.ProcessWriter': Row(
-        lambda t: t.extensions.snapshot_object(t.model, 'process', writer=t.writers.ProcessWriter()),
-        {'files': {'process': {'predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
-    ),
-    'snapshot_writers.ThreadQueueWriter': Row(
-        lambda t: t.extensions.snapshot_object(
-            t.model, 'thread_{.updater.iteration}', writer=t.writers.ThreadQueueWriter()
-        ),
-        {'files': {'thread_3': {'predictor/0/W': 0.0589042}, 'thread_5': {'predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
-    ),
-    'snapshot_writers.ProcessQueueWriter': Row(
-        lambda t: t.extensions.snapshot_object(t.model, 'process', writer=t.writers.ProcessQueueWriter()),
-        {'files': {'process': {'predictor/0/W': 0.0637636}}},
-        ('_Snapshot', (1, 'epoch'), -100),
-    ),
+    'snapshot_writers.ProcessQueueWriter': _writer('ProcessQueueWriter', 'process', {'process': MODEL[5]}),
 }

@@ -98,7 +98,28 @@ loss.backward()
 optimizer.update()
 optimizer.update(loss_of, model, x)
 print(float(loss.array), model.l1.W.grad.sum())
-optimizer.updat()  # not seen: each rule declares its hyperparameters, so a checker takes any attribute
+optimizer.updat()  # error
+assert_type(optimizer.lr, float)
+optimizer.momentum = 0.5
+optimizer.learning_rat = 0.1  # error
+print(optimizer.learning_rat)  # error
+
+
+class StepRule(chainer.optimizer.FormulaRule):
+    lr = chainer.optimizer.hyperparameter(0.1, 'size of a step')
+    last = chainer.optimizer.state()
+
+    @staticmethod
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, last: Any) -> None:
+        param -= coefficients[0] * xp.sign(grad)
+
+
+class Step(chainer.GradientMethod, rule=StepRule):
+    lr: float
+
+
+Step(0.5).setup(model).lr = 0.1
+Step(0.5).setup(model).rate = 0.1  # error
 
 # The trainer.
 classifier = L.Classifier(model, lossfun=F.softmax_cross_entropy)
@@ -107,6 +128,8 @@ iterator = chainer.iterators.SerialIterator(data, batch_size=2)
 test_iterator = chainer.iterators.SerialIterator(data, 2, repeat=False, shuffle=False)
 adam = chainer.optimizers.Adam()
 adam.setup(classifier)
+adam.alpha, adam.amsgrad = 0.01, True
+assert_type(chainer.optimizers.AMSGrad().alpha_t, float)
 updater = training.updaters.StandardUpdater(iterator, adam, device=-1)
 trainer = training.Trainer(updater, (2, 'epoch'), out='result')
 trainer.extend(extensions.Evaluator(test_iterator, classifier))
