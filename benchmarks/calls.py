@@ -105,8 +105,6 @@ REASONS = {
     'function_hook.get_function_hooks': 'the hooks of the thread, which a check puts back',
     # gradients of a node, on arrays
     'functions._node.PrimitiveNode.pullback': 'the gradients of an op for which there is no quicker form',
-    'functions._node._unary_pullback.pullback': 'the gradient of an op with one array, in a quicker form',
-    'functions._node._nary_pullback.pullback': 'the gradients of an op with several arrays, in a quicker form',
     'functions._node.PrimitiveNode._by_array_rule': 'calls a rule with what it asks for',
     'functions._node.PrimitiveNode._gy': 'outputs without a gradient get zeros',
     'functions._node.PrimitiveNode._fitted': 'compares the gradients of a rule with the places that they are for',

@@ -25,6 +25,8 @@ _SAFETY = 20.0
 _COARSE = 1e3
 #: A second difference that shrinks by less than this, where smoothness demands 1/4, is a kink.
 _SHRINKS = 0.6
+#: Fractions of the last step at which a kink must show again, with at least a part of its greatest size there.
+_NEIGHBOURS, _PART = (1.0, 0.875, 0.75, 0.625), 0.25
 #: One-sided slopes that grow by more than this from step to step have no limit.
 _GROWS = 1.5
 
@@ -171,6 +173,13 @@ def measured_noise(curve: Curve, step: float) -> Any:
     return np.nan_to_num(np.fmin(*residuals))
 
 
+def _agree(values: Any) -> Any:
+    """Whether values along the first axis are of one sign and not too different in size, or not finite."""
+    sizes = abs(values)
+    one_sign = abs(np.sign(values).sum(axis=0)) == len(values)
+    return (one_sign & (sizes.min(axis=0) >= _PART * sizes.max(axis=0))) | ~np.isfinite(sizes).all(axis=0)
+
+
 class _Ladder:
     def __init__(self, curve: Curve, precision: float, target: Any, noise: Any) -> None:
         self.curve, self.precision, self.target = curve, precision, target
@@ -262,6 +271,18 @@ class _Ladder:
         visible = last > noise / self.steps[-1] + 1e-12 * abs(self.value)
         return visible & ~(last < _SHRINKS * before)
 
+    def _persists(self) -> Any:
+        """Whether a kink or a jump shows again at neighbouring steps; rounding errors, at the centre too, do not."""
+        bends, gaps, widths = [], [], []
+        for fraction in _NEIGHBOURS:
+            t = fraction * self.steps[-1]
+            above, below, near_above, near_below = [np.asarray(self.curve(h)[0]) for h in (t, -t, t / 64, -t / 64)]
+            bends.append((above - near_above - near_below + below) / t)
+            gaps.append(near_above - near_below)
+            widths.append(above - below)
+        jumps = _agree(np.stack(gaps)) & (2 * abs(np.stack(gaps)) >= abs(np.stack(widths))).all(axis=0)
+        return _agree(np.stack(bends)) | jumps
+
     def _runaway(self) -> Any:
         """Where the central difference itself grows, as it does at a jump that is symmetric about the point."""
         if len(self.steps) < 2:
@@ -280,6 +301,9 @@ class _Ladder:
             sides = [self._limit(new, coarse) for new, coarse in zip(sides, old, strict=True)]
         finite = np.isfinite(centre) & np.isfinite(below) & np.isfinite(above)
         kink = finite & (self._suspicious() | (self._runaway() & ~np.isfinite(sides[0] + sides[1])))
+        calls = 1 + 2 * len(self.steps)
+        if kink.any():
+            kink, calls = kink & self._persists(), calls + 4 * len(_NEIGHBOURS)
         return Slopes(
             value=self.value,
             error=self.error,
@@ -291,7 +315,7 @@ class _Ladder:
             samples=np.stack(self.samples),
             noise=self.noise,
             best=self.best,
-            calls=1 + 2 * len(self.steps),
+            calls=calls,
         )
 
     def _limit(self, new: Any, coarse: Any) -> Any:

@@ -28,8 +28,8 @@ from tests.verification.catalogue.correct_links import LINKS
 from tests.verification.catalogue.everything import CORRECT
 from tests.verification.catalogue.layouts import LAYOUTS
 
-#: Rows of the table that have a kink where some sums are equal.
-TIED = ('norm', 'maximum', 'minimum', 'maxout')
+#: Rows of the table that have a kink where some sums are equal, or (svd) where a matrix has no full rank.
+TIED = ('norm', 'maximum', 'minimum', 'maxout', 'svd')
 TIES = 'stride 0'  # all rows the same: a maximum over rows has a kink there, a matrix no inverse
 SHAPES = [(3, 4), (4, 4), (5, 2), (2, 7)]
 
