@@ -327,4 +327,4 @@ def plain_value(value: Any) -> Any:
 
 
 def _is_scalar(value: Any) -> bool:
-    return numpy.isscalar(value) and not isinstance(value, (str, bytes)) or getattr(value, 'ndim', -1) == 0
+    return (numpy.isscalar(value) and not isinstance(value, (str, bytes))) or getattr(value, 'ndim', -1) == 0

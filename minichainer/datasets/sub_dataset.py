@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy
@@ -183,7 +184,7 @@ def get_cross_validation_datasets(
     size = len(dataset)
     ends = [size * (n_folds - i) // n_folds for i in range(n_folds + 1)]
     folds = []
-    for finish, start in zip(ends[:-1], ends[1:], strict=True):
+    for finish, start in pairwise(ends):
         # The test set goes to the end, the training set starts right behind it and wraps around.
         rotated = numpy.concatenate([indices[finish:], indices[:finish]])
         folds.append(split_dataset(dataset, size - (finish - start), rotated))

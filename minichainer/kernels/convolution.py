@@ -261,7 +261,7 @@ class _Patches:
         images = images.reshape(*images.shape[:-1], groups, self.channels)
         part = self.geometry._replace(out_size=shape[1 : n + 1])
         for tap, slices in part.taps():
-            place_of_tap = images[(slice(None),) + slices]
+            place_of_tap = images[(slice(None), *slices)]
             self.xp.add(place_of_tap, patches[tap], out=place_of_tap)
 
     def taps_of(self, matrix: Any) -> Any:

@@ -40,7 +40,7 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
     for axis, (size, stride, dilate, count) in enumerate(axes, 2):
         lead = (slice(None),) * axis
         slices = [slice(i * dilate, i * dilate + (count - 1) * stride + 1, stride) for i in range(size)]
-        padded = _largest(xp, [padded[lead + (part,)] for part in slices])
+        padded = _largest(xp, [padded[(*lead, part)] for part in slices])
     return padded
 
 
@@ -261,7 +261,7 @@ def windows_reference(x: Any, geometry: Geometry, value: float) -> Any:
             axes = zip(out, geometry.stride, tap, geometry.dilate, geometry.pad, strict=True)
             at = tuple([o * s + t * d - p for o, s, t, d, p in axes])
             if all(0 <= i < size for i, size in zip(at, geometry.in_size, strict=True)):
-                windows[_EVERY + (*out, place)] = x[_EVERY + at]
+                windows[(*_EVERY, *out, place)] = x[_EVERY + at]
     return windows
 
 

@@ -7,6 +7,7 @@ The sums are the same to the last digit.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -103,7 +104,7 @@ def _by_rows(ufunc: Any, x: Any, axis: int, flip: bool) -> Any:
         return DECLINED
     rows = _rows(x, axis)
     order = rows[::-1] if flip else rows
-    for before, row in zip(order[:-1], order[1:], strict=True):
+    for before, row in pairwise(order):
         ufunc(before, row, out=row)
     return numpy.moveaxis(rows, 0, axis)
 

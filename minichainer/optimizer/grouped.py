@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from operator import is_
 from typing import Any
 
@@ -245,7 +246,7 @@ def _fit(arrays: list[Any], width: int) -> bool:
 def _overlap(arrays: list[np.ndarray]) -> bool:
     """Whether two contiguous arrays share memory, so that the second update must see the first."""
     spans = sorted((a.__array_interface__['data'][0], a.nbytes) for a in arrays if a.size)
-    return any(start + size > after for (start, size), (after, _) in zip(spans, spans[1:], strict=False))
+    return any(start + size > after for (start, size), (after, _) in pairwise(spans))
 
 
 def _parts(block: np.ndarray, arrays: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -14,7 +14,7 @@ from minichainer.function_hook import get_function_hooks
 from minichainer.variable import Variable
 
 
-class preserved:  # noqa: N801  (used as a function of a with statement, and three times cheaper than a generator)
+class preserved:
     """Gives back afterwards, whatever happens in between, what a function under test may change.
 
     Parameters get their arrays, values and gradients, links their persistent values, the thread its function

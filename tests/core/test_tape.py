@@ -185,7 +185,7 @@ def test_grad_inputs_set_grad_and_retain_grad():
 
 
 @pytest.mark.parametrize(
-    'arguments, error, words',
+    ('arguments', 'error', 'words'),
     [
         (lambda x: (x, [x]), TypeError, 'outputs: tuple or list expected'),
         (lambda x: ([x], x), TypeError, 'inputs: tuple or list expected'),
@@ -376,7 +376,7 @@ def returning(result):
 
 
 @pytest.mark.parametrize(
-    'result, error, words',
+    ('result', 'error', 'words'),
     [
         (
             lambda g: (g, g, g),
@@ -415,7 +415,7 @@ def test_a_gradient_per_wanted_input_is_enough():
 
 
 @pytest.mark.parametrize(
-    'result, words',
+    ('result', 'words'),
     [(np.ones(2), 'must be a tuple'), ((1.0,), 'must be arrays'), ([np.ones(2)], 'must be a tuple')],
 )
 def test_forward_must_return_a_tuple_of_arrays(result, words):

@@ -147,7 +147,7 @@ class TestOrthogonal:
             made(np.empty(refused))
 
     def test_refuses(self) -> None:
-        with pytest.raises(ValueError, match="mode to be one of 'auto', .* got 'x'"):
+        with pytest.raises(ValueError, match=r"mode to be one of 'auto', .* got 'x'"):
             initializers.Orthogonal(mode='x')
         with pytest.raises(ValueError, match=r'with elements, got one of shape \(0, 3\)'):
             initializers.Orthogonal()(np.empty((0, 3)))

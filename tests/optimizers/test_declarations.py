@@ -133,7 +133,7 @@ def test_too_many_and_unknown_arguments() -> None:
         optimizers.SGD(1, 2)
     with pytest.raises(TypeError, match=r"SGDRule: got an unexpected keyword argument 'rate'; expected .*lr=None"):
         optimizers.sgd.SGDRule(rate=1)
-    with pytest.raises(TypeError, match='AMSGrad: got an unexpected .*amsgrad'):
+    with pytest.raises(TypeError, match=r'AMSGrad: got an unexpected .*amsgrad'):
         optimizers.AMSGrad(amsgrad=False)
 
 

@@ -312,7 +312,7 @@ def test_hyperparameter_falls_back_on_its_parent() -> None:
 
 def test_unknown_hyperparameter() -> None:
     own = Hyperparameter(optimizers.MomentumSGD().hyperparam)
-    with pytest.raises(AttributeError, match="no hyperparameter 'rate' is set.*lr, momentum"):
+    with pytest.raises(AttributeError, match=r"no hyperparameter 'rate' is set.*lr, momentum"):
         _ = own.rate
 
 
@@ -359,7 +359,7 @@ def test_new_epoch() -> None:
     optimizer.use_auto_new_epoch = True
     optimizer.new_epoch(auto=True)
     assert optimizer.epoch == 2
-    with pytest.raises(RuntimeError, match='epochs are counted by the updater already.*auto_new_epoch=False'):
+    with pytest.raises(RuntimeError, match=r'epochs are counted by the updater already.*auto_new_epoch=False'):
         optimizer.new_epoch()
 
 

@@ -309,6 +309,6 @@ def test_damaged_file(file_format: Any, tmp_path: Path, damage: str) -> None:
     file.write_bytes(pieces[damage])
     model = Model(2)
     before = state(model)
-    with pytest.raises(SnapshotError, match='cut short.*nothing was loaded'):
+    with pytest.raises(SnapshotError, match=r'cut short.*nothing was loaded'):
         file_format.load(file, model)
     assert_same(state(model), before)

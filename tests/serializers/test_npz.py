@@ -149,7 +149,7 @@ def test_header_that_promises_too_much_gets_no_memory() -> None:
     huge = io.BytesIO()
     header = {'descr': '<f4', 'fortran_order': False, 'shape': (1 << 40, 1 << 20)}
     np.lib.format.write_array_header_1_0(huge, header)
-    with pytest.raises(SnapshotError, match='W: this entry .* is damaged'):
+    with pytest.raises(SnapshotError, match=r'W: this entry .* is damaged'):
         load_npz(with_members(W=huge.getvalue(), b=npy(B)), Linear(None, 2))
 
 

@@ -355,9 +355,9 @@ def test_the_base_is_no_test() -> None:
 def test_errors() -> None:
     error = testing.FunctionTestError
     error.check(True, 'fine')
-    with pytest.raises(error, match='^not fine$'):
+    with pytest.raises(error, match=r'^not fine$'):
         error.check(False, 'not fine')
-    with pytest.raises(error, match='^text$'):
+    with pytest.raises(error, match=r'^text$'):
         error.fail('text')
     with pytest.raises(error) as info, error.raise_if_fail('text'):
         raise AssertionError('inner')

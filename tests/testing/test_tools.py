@@ -37,9 +37,12 @@ def test_no_warning_or_another_one() -> None:
 
 
 def test_other_warnings_are_not_swallowed() -> None:
-    with pytest.warns(FutureWarning, match='soon'), testing.assert_warns(UserWarning):
+    def warn_of_both() -> None:
         warnings.warn('soon', FutureWarning, stacklevel=1)
         warnings.warn('careful', UserWarning, stacklevel=1)
+
+    with pytest.warns(FutureWarning, match='soon'), testing.assert_warns(UserWarning):
+        warn_of_both()
 
 
 def test_patch() -> None:

@@ -395,7 +395,7 @@ def test_non_numbers_end_the_training(make_trainer: Any, bad: float) -> None:
     trainer = make_trainer()
     trainer.extend(spoil, priority=PRIORITY_WRITER)
     trainer.extend(extensions.FailOnNonNumber())
-    with pytest.raises(RuntimeError, match="iteration 2 left NaN or infinity in /predictor/l2/b of .* 'main'"):
+    with pytest.raises(RuntimeError, match=r"iteration 2 left NaN or infinity in /predictor/l2/b of .* 'main'"):
         trainer.run(show_loop_exception_msg=False)
 
 

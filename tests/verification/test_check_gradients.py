@@ -515,7 +515,8 @@ def test_both_modes_off():
 def test_check_sparse_nnz():
     with pytest.warns(DeprecationWarning, match='check_sparse_nnz is deprecated'):
         assert gradcheck(F.tanh, X, check_sparse_nnz=False)
-    with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match='check_sparse_nnz=True and masked=False'):
+    warns = pytest.warns(DeprecationWarning, match='check_sparse_nnz is deprecated')
+    with warns, pytest.raises(ValueError, match='check_sparse_nnz=True and masked=False'):
         gradcheck(F.tanh, X, check_sparse_nnz=True, masked=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from itertools import pairwise
 from typing import Any
 
 from minichainer.functions._arguments import Arguments
@@ -106,7 +107,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     if isinstance(sections, int):
         if size % sections:
             raise _split.misfit(f'x.shape[{axis}] % {sections} == 0', f'x.shape[{axis}] = {size}')
-    elif any(a > b for a, b in zip(sections, sections[1:], strict=False)):
+    elif any(a > b for a, b in pairwise(sections)):
         raise _split.wrong_value('ints in ascending order', 'indices_or_sections', sections)
     elif sections and sections[-1] > size:
         raise _split.misfit(f'indices <= {size}', f'{sections}')

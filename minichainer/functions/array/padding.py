@@ -130,7 +130,7 @@ def _extreme_index(x: Any, xp: Any, widths: Any, mode: str, stat_length: Any) ->
     lengths = _pairs(max(x.shape, default=1) if stat_length is None else stat_length, x.ndim, 'stat_length')
     for axis, ((before, after), (first, last)) in enumerate(zip(widths, lengths, strict=True)):
         size, lead = x.shape[axis], (slice(None),) * axis
-        head, tail = (index[lead + (part,)] for part in (slice(0, first), slice(max(size - last, 0), size)))
+        head, tail = (index[(*lead, part)] for part in (slice(0, first), slice(max(size - last, 0), size)))
         ends = [_extreme(flat, part, xp, axis, mode) for part in (head, tail)]
         index = xp.concatenate([xp.repeat(ends[0], before, axis), index, xp.repeat(ends[1], after, axis)], axis)
     return index

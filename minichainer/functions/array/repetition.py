@@ -28,8 +28,8 @@ def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, 
     result = xp.zeros(shape, y.dtype)
     lead, start = (slice(None),) * axis, 0
     for place, count in enumerate(repeats):
-        block = y[lead + (slice(start, start + count),)]
-        result[lead + (place,)] = reductions.total(xp, block, (axis,), False)
+        block = y[(*lead, slice(start, start + count))]
+        result[(*lead, place)] = reductions.total(xp, block, (axis,), False)
         start += count
     return result
 
@@ -59,7 +59,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
     if axis is not None:
         axis = _repeat.integer(axis, 'axis')
     x = as_variable(x)
-    if axis is None or x.ndim == 0 and axis in (0, -1):  # NumPy gives a 0-d array one axis
+    if axis is None or (x.ndim == 0 and axis in (0, -1)):  # NumPy gives a 0-d array one axis
         x, axis = flatten(x), 0
     axis = _repeat.axis(axis, x.shape)
     size = x.shape[axis]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from minichainer.functions._arguments import Arguments
@@ -130,7 +131,7 @@ def transpose_sequence(xs: Any) -> tuple[Variable, ...]:
         return ()
     _check(_transpose, xs)
     lengths = [x.shape[0] for x in xs]
-    if any(a < b for a, b in zip(lengths, lengths[1:], strict=False)):
+    if any(a < b for a, b in pairwise(lengths)):
         raise _transpose.misfit('sequences in order of decreasing length', f'lengths {lengths}')
     if lengths[0] == 0:
         return ()

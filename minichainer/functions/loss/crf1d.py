@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -66,7 +67,7 @@ def _checked(arguments: Arguments, cost: Any, xs: Sequence[Any]) -> tuple[Variab
         raise arguments.misfit('cost of shape (K, K), and at least one time step', got)
     if any(x.ndim != 2 or x.shape[1] != len(cost) for x in steps):
         raise arguments.misfit(f'xs of shapes (B_t, {len(cost)})', got)
-    if any(len(x) < len(following) for x, following in zip(steps, steps[1:], strict=False)):
+    if any(len(x) < len(following) for x, following in pairwise(steps)):
         raise arguments.misfit('sequences sorted by length, the longest first: len(xs[t]) not increasing', got)
     return cost, steps
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from minichainer.functions._arguments import Arguments, as_integer
@@ -69,7 +70,7 @@ class NormalizationArguments(Arguments):
         if None in numbers:
             raise RuntimeError(f'{self.name}: axis must be int, tuple of int or None, got {axis!r}')
         axes = tuple([self.axis(a, ndim) for a in numbers])
-        if any(a >= b for a, b in zip(axes, axes[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(axes)):
             raise RuntimeError(f'{self.name}: numbers in axis must be sorted in ascending order, got {axis}')
         return axes
 

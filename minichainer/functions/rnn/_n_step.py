@@ -284,7 +284,7 @@ def _check_arrays(plan: Plan, states: list[Variable], parameters: list[Variable]
 def _check_dtypes(plan: Plan, variables: list[Variable]) -> None:
     dtype = variables[0].dtype
     for v in variables:
-        if v.dtype is not dtype and v.dtype != dtype or dtype.kind != 'f':
+        if (v.dtype is not dtype and v.dtype != dtype) or dtype.kind != 'f':
             raise plan.arguments.misfit('float states, parameters and inputs of one dtype', f'{dtype} and {v.dtype}')
 
 

@@ -6,7 +6,7 @@ from minichainer.training.extension import Extension
 from minichainer.variable import Variable
 
 
-class unchain_variables(Extension):  # noqa: N801
+class unchain_variables(Extension):
     """Cuts the graphs behind reported Variables, so that their memory goes.
 
     Needed only where Variables are reported with ``config.keep_graph_on_report``. Runs after all other
