@@ -16,7 +16,7 @@ from minichainer.verification.self_test import self_test
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Checks a function at random inputs, prints the report; 0 if the gradients are right, else 1."""
+    """Checks a function at random inputs and prints the report; returns 0 if the gradients are right, else 1."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.self_test:

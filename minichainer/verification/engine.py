@@ -1,4 +1,4 @@
-"""The order of work: exact checks, numeric screen, and only after a mismatch where and why."""
+"""The sequence of checks: exact checks, then the screen, and the search for the cause only after a mismatch."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from minichainer.verification.verdict import PASS
 
 
 def examine(subject: Subject, given: Sequence[Any] | None, options: Options) -> GradientReport:
-    """Checks all orders up to the one asked for, and stops at the first that is not right.
+    """Checks all orders up to the requested one, and stops at the first that is not right.
 
     Args:
         subject: The function.
-        given: Upstream gradients given by the user, one tuple per order; None for an order without.
+        given: The user's upstream gradients, one tuple per order; None for an order without.
         options: How to check.
     """
     report = GradientReport(options.order, options.seed or 0)
@@ -53,7 +53,7 @@ def examine(subject: Subject, given: Sequence[Any] | None, options: Options) -> 
 
 
 def _upstream_of(point: Point) -> list[Any]:
-    """Where the gradients are to be differentiated: the upstream gradients given by the user, or drawn."""
+    """The upstream gradients at which gradients are differentiated: the user's, or random ones."""
     upstream = [None] * len(point.values)
     for o in point.outputs:
         given = None if point.given is None else point.given[o]

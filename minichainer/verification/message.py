@@ -39,7 +39,7 @@ def text_of(report: GradientReport, subject: Subject, options: Options) -> str:
     for group in groups[:_GROUPS]:
         lines += _group(group, report, subject, max(_ROWS // min(len(groups), _GROUPS), 2))
     if len(groups) > _GROUPS:
-        lines.append(f'{len(groups) - _GROUPS} more pairs of output and input are concerned.')
+        lines.append(f'{len(groups) - _GROUPS} more pairs of output and input are affected.')
     lines += [line for line in (_ADVICE.get(report.verdict),) if line]
     lines += [note for note in dict.fromkeys(report.notes)]
     return '\n'.join(_cut([*lines, *_footer(report, subject, options)]))
