@@ -1,13 +1,13 @@
-"""Which body computes a kernel: one table per kernel, looked up by the array module.
+"""Chooses the body that computes a kernel: one table per kernel, indexed by array module.
 
-A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works on any array module; beside it stand
-bodies for where more is known. The best one that is there is chosen once per array module:
+A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works with any array module; further bodies
+are for specific modules. The best available one is chosen once per array module:
 
     NumPy arrays    ``native`` (compiled), else ``numpy``, else the generic body
     CuPy arrays     ``cuda`` (own CUDA code, cuDNN), else ``cupy``, else the generic body
 
-A body registered with ``declines=True`` may return :data:`DECLINED` for arguments that it does not want (sizes,
-layouts, settings); the next one computes then. Nothing outside this folder asks which array module it has.
+A body registered with ``declines=True`` may return :data:`DECLINED` for arguments it does not support (sizes,
+layouts, settings); then the next body computes. Nothing outside this folder tests which array module it has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy
 
 Body = Callable[..., Any]
 
-#: What a body returns that leaves the work to the next one.
+#: Returned by a body to pass the call on to the next one.
 DECLINED: Any = object()
 
 _ORDER = {True: ('native', 'numpy'), False: ('cuda', 'cupy')}
@@ -31,8 +31,8 @@ class Kernel:
     """A function of arrays with several bodies.
 
     Args:
-        generic: the body for any array module; signature and documentation are its own.
-        widens: float16 arrays are computed in float32, and results of float32 returned as float16.
+        generic: the body for any array module; the kernel has its signature and docstring.
+        widens: compute float16 arrays in float32, and return float32 results as float16.
 
     >>> import numpy as np
     >>> from minichainer.kernels._dispatch import kernel
@@ -79,7 +79,7 @@ class Kernel:
         return register
 
     def body_for(self, xp: Any) -> Body:
-        """The body that computes on arrays of a module; callers on a hot path may keep it."""
+        """The body that computes on arrays of a module; callers on a hot path may store it."""
         found = self._chosen.get(xp)
         if found is None:
             found = self.generic
@@ -92,7 +92,7 @@ class Kernel:
 
 
 def kernel(generic: Body | None = None, *, widens: bool = False) -> Any:
-    """Makes a :class:`Kernel` of its generic body; a decorator, with or without arguments."""
+    """Decorator that makes a :class:`Kernel` of its generic body, with or without arguments."""
     return Kernel(generic, widens) if generic is not None else functools.partial(Kernel, widens=widens)
 
 
