@@ -1,13 +1,14 @@
 """How ops are defined: one rule, two evaluators.
 
-A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. In ordinary backward it is evaluated on
-raw arrays, with ``m`` the ops' forward bodies; under double backprop on Variables, with ``m`` the differentiable
-ops. So the same line is first and second (and any) order. The rule's parameter names say what it needs: the op's
-own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays
-that no rule names are not kept. What the names after ``m.`` mean: :mod:`minichainer.functions._scope`.
+A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. An ordinary backward pass evaluates it on raw
+arrays, where ``m`` gives the ops' forward bodies; double backprop evaluates it on Variables, where ``m`` gives the
+differentiable ops. So the same line serves first, second and any order. The names of the rule's parameters say what
+it needs: the op's own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an
+argument; only arrays that a rule names are saved. :mod:`minichainer.functions._scope` explains the names after
+``m.``.
 
-There are four doors: :func:`elementwise`; :func:`linear_map`; :func:`~minichainer.functions._reduce.reduction`; and
-:func:`primitive`, for everything else: several arrays or outputs, fused ops with a fast array form of their rule.
+There are four decorators: :func:`elementwise`; :func:`linear_map`; :func:`~minichainer.functions._reduce.reduction`;
+and :func:`primitive` for everything else: several arrays or outputs, and fused ops with a fast form of their rule.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 P = ParamSpec('P')
 #: ``body(xp, *arrays, *static)``, on raw arrays.
 Body: TypeAlias = Callable[Concatenate[Any, P], Any]
-#: What the definers make of it: the same parameters without ``xp``.
+#: The op made from it: the same parameters without ``xp``.
 Op: TypeAlias = Callable[P, Variable]
 #: An op with several outputs.
 SeveralOp: TypeAlias = Callable[P, tuple[Variable, ...]]
@@ -113,7 +114,7 @@ def linear_map(
 
 
 class _Options(TypedDict, total=False):
-    """What the forms of :func:`primitive` have in common, for type checkers."""
+    """Common parameters of the overloads of :func:`primitive`, for type checkers."""
 
     fast: Rule | Sequence[Rule | None] | None
     name: str | None
@@ -275,7 +276,7 @@ def _op(spec: Primitive) -> Callable[..., Any]:
 
 
 def _published(spec: Primitive, cls: type[PrimitiveNode], call: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives the op its public face, and makes it known to rules."""
+    """Sets the op's name, signature and docstring, and registers it for rules."""
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):
         setattr(call, attribute, getattr(body, attribute))

@@ -95,8 +95,8 @@ def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
     shortest = _shortest(ways)
     for t in range(len(log_p)):
         if t:
-            came = states.log_sums() + sums[t]
-            states.here[...] = came if t < shortest else xp.where((t < ways.lengths)[:, None], came, states.here)
+            totals = states.log_sums() + sums[t]
+            states.here[...] = totals if t < shortest else xp.where((t < ways.lengths)[:, None], totals, states.here)
         top = _largest(xp, states.here)
         offsets += top
         states.here[...] -= top

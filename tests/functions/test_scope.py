@@ -256,7 +256,7 @@ def test_an_unknown_name_is_reported_when_the_op_is_applied(kind: str, define: A
     op = define(UNKNOWN[kind])(_doubled)
     for x in (np.ones(2), chainer.Variable(np.ones(2))):
         with pytest.raises(
-            AttributeError, match=r'^a rule of _doubled calls m\.\w+, and there is no such op.{,120}$'
+            AttributeError, match=r'^a rule of _doubled calls m\.\w+, but there is no such op.{,120}$'
         ):
             op(x)
 

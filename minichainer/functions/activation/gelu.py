@@ -58,6 +58,6 @@ def gelu(xp: Any, x: Any, approximate: str = 'none') -> Any:
 
 
 def _reference(x: Any, approximate: str = 'none') -> Variable:
-    """The plain composition: documentation, and oracle of the tests."""
+    """The plain composition: documentation, and reference for the tests."""
     x = as_variable(x)
     return 0.5 * x * (1 + (tanh(kernels.argument(x)) if approximate == 'tanh' else erf(x * (1 / _ROOT_2))))

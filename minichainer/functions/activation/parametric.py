@@ -1,4 +1,4 @@
-"""Rectifiers whose slope is learned or drawn."""
+"""Rectifiers with learned or random slopes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
 
     Args:
         weights: Variable or array of shape ``x.shape[1 : 1 + weights.ndim]``.
-        x: the array that they are for.
-        argument: what the weights are called.
-        name: of the node, for the error.
+        x: the array that they apply to.
+        argument: the name of the weights.
+        name: the name of the node, for errors.
     """
     weights = as_variable(weights)
     ndim = weights.ndim

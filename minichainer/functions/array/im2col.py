@@ -1,4 +1,4 @@
-"""The patches of images as channels."""
+"""Patches of images as channels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _arguments = Arguments('Im2Col', 'im2col')
 
 @linear_map(lambda m, gy, geometry: m.images_of_columns(gy, geometry), name='Im2Col', kinds='f')
 def columns_of_images(xp: Any, x: Any, geometry: Geometry) -> Any:
-    """What each window meets, (N, C * elements of a window, *out_size)."""
+    """The patch under each window, (N, C * elements of a window, *out_size)."""
     channels = x.shape[1] * math.prod(geometry.ksize)
     return kernels.patches(xp, x, geometry).reshape(len(x), channels, *geometry.out_size)
 

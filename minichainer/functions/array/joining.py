@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 
 def ends_of(shapes: tuple[Shape, ...], axis: int) -> list[int]:
-    """Where each of several arrays but the last ends along the axis at which they are joined."""
+    """Where each of several arrays, except the last, ends along the axis at which they are joined."""
     ends, end = [], 0
     for shape in shapes[:-1]:
         end += shape[axis]
@@ -51,7 +51,7 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     """Joins arrays along an existing axis.
 
     Args:
-        xs: sequence of Variables or arrays, equal in dtype and in shape but for that axis.
+        xs: sequence of Variables or arrays, of one dtype, and of one shape except for that axis.
         axis: the axis.
 
     Returns:
@@ -70,7 +70,7 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     place = _concat.axis(axis, first)
     for i, x in enumerate(xs):
         if x.ndim != len(first) or not _equal_but_for(x.shape, first, place):
-            raise _concat.misfit(f'shape {first} but for axis {place}', f'{x.shape} of array {i}')
+            raise _concat.misfit(f'shape {first} except for axis {place}', f'{x.shape} of array {i}')
     y: Variable = joined(*xs, axis=place)
     return y
 
@@ -119,7 +119,7 @@ def _sections(value: Any) -> Any:
     if not hasattr(value, '__len__') or getattr(value, 'ndim', None) == 0:
         return _split.integer(value, 'indices_or_sections', 1)
     if getattr(value, 'shape', None) == (0,):
-        return []  # np.cumsum([]) is of float64
+        return []  # np.cumsum([]) is float64
     try:
         if getattr(value, 'ndim', 1) != 1:
             raise TypeError

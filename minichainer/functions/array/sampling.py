@@ -1,4 +1,4 @@
-"""Sampling images at other places: resizing and spatial transformers."""
+"""Sampling images at given points: resizing and spatial transformers."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _refuse_use_cudnn(kwargs: dict[str, Any]) -> None:
 
 @linear_map(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
 def channels_first(xp: Any, y: Any) -> Any:
-    """Makes (B, C, H, W) of (B, H, W, C)."""
+    """Converts (B, H, W, C) to (B, C, H, W)."""
     return y.transpose(0, 3, 1, 2)
 
 
@@ -201,7 +201,7 @@ def _check_sampled(x: Variable, grid: Variable) -> None:
 
 
 def _neighbours(coordinate: Variable, size: int) -> tuple[list[Any], list[Variable]]:
-    """The two pixels beside each point along an axis, as float arrays, and their weights."""
+    """The two pixels next to each point along an axis, as float arrays, and their weights."""
     place = (coordinate + 1) * (size - 1) / 2
     lower = place.xp.floor(place.array)
     fraction = place - lower

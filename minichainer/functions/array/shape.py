@@ -1,4 +1,4 @@
-"""Functions that change the shape only."""
+"""Functions that change only the shape."""
 
 from __future__ import annotations
 

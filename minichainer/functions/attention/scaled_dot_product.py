@@ -30,7 +30,7 @@ _arguments = Arguments(_NAME, 'scaled_dot_product_attention')
 def _rule(
     m: Any, gy: Any, xs: Any, wanted: Any, allowed: Any, dropped: Any, causal: bool, scale: float
 ) -> tuple[Any, ...]:
-    """The composition of ops; the fast form computes the weights again, block by block."""
+    """The composition of ops; the fast form recomputes the weights block by block."""
     inputs = [in_float32(m, x) for x in xs]
     q, k, v = inputs[:3]
     gy = as_dtype(gy, q.dtype)
@@ -61,7 +61,7 @@ def _fast(
 
 @primitive(rule=_rule, fast=_fast, name=_NAME)
 def attention(xp: Any, *xs: Any, allowed: Any, dropped: Any, causal: bool, scale: float) -> Any:
-    """Attention of a query to keys and values; a mask that is added to the scores is a fourth array."""
+    """Attention of queries to keys and values; an additive mask is a fourth array."""
     q, k, v, *added = xs
     return kernels.attend(xp, q, k, v, added[0] if added else allowed, dropped, scale, causal)
 
@@ -93,7 +93,7 @@ def _reference(
     scale: float | None = None,
     dropout_mask: Any = None,
 ) -> Variable:
-    """The plain composition: documentation, and oracle of the tests."""
+    """The plain composition: documentation, and reference for the tests."""
     q, k, v = as_variable(query), as_variable(key), as_variable(value)
     if attn_mask is not None and not isinstance(attn_mask, Variable) and attn_mask.dtype.kind == 'f':
         attn_mask = as_variable(attn_mask)
@@ -116,7 +116,7 @@ def scaled_dot_product_attention(
 
     .. math:: Y = \mathrm{softmax}\!\left(s\, Q K^\top + M\right) V
 
-    The weights are not kept: memory grows with the length of the sequences, not with its square.
+    The weights are not saved: memory grows with the length of the sequences, not with its square.
 
     Args:
         query: Variable or float array :math:`(\dots, L, E)`; leading axes, such as batch and heads, are broadcast
@@ -193,14 +193,14 @@ def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float)
 
 
 def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Variable | None, Any]:
-    """The mask as a Variable that is added to the scores, or as a bool array."""
+    """The mask as a Variable to be added to the scores, or as a bool array."""
     if mask is None:
         return None, None
     if not hasattr(mask, 'dtype'):
         raise _arguments.wrong_type('array or Variable', 'attn_mask', mask)
     if mask.dtype.kind not in 'bf':
         raise _arguments.misfit(
-            'attn_mask of bool or float', f'{mask.dtype}; bool: True where a query takes part in a key'
+            'attn_mask of bool or float', f'{mask.dtype}; bool: True where a query attends to a key'
         )
     if len(mask.shape) > len(shape) or numpy.broadcast_shapes(*_lenient(mask.shape, shape)) != shape:
         raise _arguments.misfit(f'attn_mask that broadcasts to {shape}', f'{mask.shape}')
@@ -214,7 +214,7 @@ def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Varia
 
 
 def _lenient(shape: tuple[int, ...], wide: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Both shapes if they can be broadcast together, else two of which the result is not ``wide``."""
+    """Both shapes if they broadcast together, else two shapes that do not broadcast to ``wide``."""
     axes = zip(shape[::-1], wide[::-1], strict=False)
     return (shape, wide) if all(n in (1, m) for n, m in axes) else ((), ())
 

@@ -13,7 +13,7 @@ from minichainer.utils.conv import get_conv_outsize, get_deconv_outsize
 from minichainer.variable import Variable, as_variable
 
 _REMOVED = {
-    'deterministic': 'deterministic is no longer an argument of it: use chainer.using_config('
+    'deterministic': 'deterministic is not supported anymore: use chainer.using_config('
     "'cudnn_deterministic', True or False)"
 }
 
@@ -178,7 +178,7 @@ def _deconvolution(
     if any(o <= 0 for o in out):
         error = RuntimeError if names.planar else AssertionError
         raise error(
-            f'{arguments.name}: a padding that leaves something of the result expected, got pad = {pad} for an input '
+            f'{arguments.name}: expected a smaller padding, got pad = {pad} for an input '
             f'of size {size} and filters of size {ksize}: the output size would be {out}, and must be positive'
         )
     geometry = Geometry(out, ksize, stride, pad, dilate, size, groups)
@@ -195,12 +195,12 @@ def _check_channels(arguments: ConvolutionArguments, x: Variable, W: Variable, g
         raise arguments.misfit(f'x.shape[1] == W.shape[0] = {len(W)}', got)
     if channels % groups:
         error = ValueError if arguments.planar else TypeError
-        expected = f'groups that divides the {channels} input channels expected'
+        expected = f'expected groups to divide the {channels} input channels'
         raise error(f'{arguments.name}: {expected}, got groups = {groups}')
 
 
 def _checked_outsize(arguments: ConvolutionArguments, outsize: Any, geometry: Geometry) -> tuple[int, ...]:
-    """The sizes wanted; InvalidType where a convolution of such an array would not give the input's size."""
+    """The requested sizes; InvalidType if a convolution of that size would not give the input's size."""
     n = len(geometry.ksize)
     if not hasattr(outsize, '__len__'):
         raise arguments.wrong_type(f'tuple of {n} ints', 'outsize', outsize)

@@ -21,8 +21,8 @@ _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
 
-# The products and the sum are ops themselves: differentiable any number of times. The fast forms take all that is
-# saved, which is how they are called with the least ado.
+# The products and the sum are ops themselves: differentiable any number of times. The fast forms take exactly the
+# saved values, which is the cheapest way to call them.
 _RULES: tuple[Any, ...] = (
     lambda m, gy, W: m.matrix_product(gy, W, False, False),
     lambda m, gy, x: m.matrix_product(gy, x, True, False),
@@ -93,18 +93,18 @@ def _apply(*variables: Variable) -> Variable:
 
 
 def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
-    """In the wider dtype of x and W; the result is one of x's."""
+    """Computed in the wider dtype of x and W, and cast to x's dtype."""
     dtype = variables[0].dtype
     wide = numpy.promote_types(dtype, variables[1].dtype)
     return as_dtype(_apply(*[as_dtype(v, wide) for v in variables]), dtype)
 
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
-    """The result by the recorder's short way, for float matrices of NumPy that fit; None for anything else."""
+    """The result by the recorder's short form, for float matrices of NumPy that fit; None for anything else."""
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
         (_, size), (columns, depth) = array.shape, weights.shape
-    except (AttributeError, ValueError):  # not a Variable, nothing in it, or not a matrix
+    except (AttributeError, ValueError):  # not a Variable, uninitialized, or not a matrix
         return None
     dtype = array.dtype
     if type(array) is not _ndarray or type(weights) is not _ndarray or size != depth:

@@ -23,12 +23,12 @@ from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_array, as_variable
 
 _ctc = Arguments('ConnectionistTemporalClassification', 'connectionist_temporal_classification')
-#: The logarithm of a probability that is as good as 0, in the plain composition.
+#: Stands for the logarithm of 0 in the plain composition.
 _NO_WAY = -1e10
 
 
 def _rule(m: Any, gy: Any, x: Any, ways: kernels.Alignments, reduce: str) -> Any:
-    """Higher derivatives are those of the plain composition."""
+    """Higher derivatives come from the plain composition."""
     with using_config('enable_backprop', True):
         return grad([_reference(x, ways, reduce)], [x], [gy], enable_double_backprop=True)[0]
 
@@ -42,16 +42,16 @@ def _fast(xp: Any, gy: Any, ways: kernels.Alignments, reduce: str, residual: Any
 
 @primitive(rule=(_rule,), fast=(_fast,), name='ConnectionistTemporalClassification')
 def ctc(xp: Any, x: Any, ways: kernels.Alignments, reduce: str) -> Any:
-    """The loss of scores (steps, B, V), for given alignments."""
+    """The loss of scores (steps, B, V) for given alignments."""
     log_p = kernels.log_softmax(xp, in_float32(x))
     likelihoods, sums = kernels.forward(xp, log_p, ways)
     return reduced_array(xp, 0 - likelihoods, reduce, x.dtype), (log_p, likelihoods, sums)
 
 
 def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
-    """The plain composition: oracle of the tests, and what higher derivatives are taken of.
+    """The plain composition: reference for the tests, and the source of higher derivatives.
 
-    A sequence that no alignment fits has loss 0 here, so that its derivatives are 0.
+    A sequence without a possible alignment has loss 0 here, so that its derivatives are 0.
     """
     xp = get_array_module(x.array)
     log_p = log_softmax(as_dtype(x, numpy.promote_types(x.dtype, 'f')), axis=2)
@@ -76,12 +76,12 @@ def connectionist_temporal_classification(
     label_length: Any = None,
     reduce: str = 'mean',
 ) -> Variable:
-    r"""Negative log-likelihood of label sequences whose alignment with the inputs is not known.
+    r"""Negative log-likelihood of label sequences whose alignment with the inputs is unknown.
 
-    The likelihood of labels :math:`t` is :math:`\sum_\pi \prod_s \mathrm{softmax}(x_s)_{\pi_s}`, over all
-    sequences :math:`\pi` of labels and blanks, one for each time step, that become :math:`t` when repetitions are
-    merged and blanks dropped. The loss of labels that cannot be aligned, as there are more than time steps, is
-    infinite, and its gradient 0.
+    The likelihood of labels :math:`t` is :math:`\sum_\pi \prod_s \mathrm{softmax}(x_s)_{\pi_s}`, over all sequences
+    :math:`\pi` of labels and blanks, one for each time step, that become :math:`t` when repetitions are merged and
+    blanks removed. The loss of labels that cannot be aligned, because there are too few time steps, is infinite, and
+    its gradient 0.
 
     A. Graves, S. Fernandez, F. Gomez and J. Schmidhuber, Connectionist Temporal Classification (2006).
 

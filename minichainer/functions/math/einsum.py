@@ -1,7 +1,7 @@
 """Einstein summation.
 
-Subscripts are parsed once, to one tuple of ints per operand; an Ellipsis becomes axes with labels of their own. The
-derivative by an operand is again an Einstein summation, of the upstream gradient and the other operands.
+Subscripts are parsed to one tuple of ints per operand; the axes of an Ellipsis get unique labels. The derivative with
+respect to an operand is another Einstein summation, of the upstream gradient and the other operands.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def _gradient(m: Any, gy: Any, xs: Any, index: int, all_sources: Any, target: La
     known = {label for source in sources for label in source}
     found = tuple([label for label in wanted if label in known])
     gx = m.sum_of_products(*operands, sources=sources, target=found)
-    # An axis that was only summed over: all its elements have the same gradient.
+    # All elements along an axis that was only summed have the same gradient.
     shape = tuple([size if label in known else 1 for label, size in zip(wanted, x.shape, strict=True)])
     return m.broadcast_to(m.reshape(gx, shape), x.shape)
 
 
 def _without_repetition(m: Any, labels: Labels, x: Any, sources: list[Labels], operands: list[Any]) -> Labels:
-    """Labels that differ: a diagonal is spread by a unit matrix, which becomes one more operand."""
+    """Distinct labels: for a repeated one, a unit matrix becomes an additional operand."""
     fresh = max([0, *labels, *[label for source in sources for label in source]]) + 1
     different: list[int] = []
     for label, size in zip(labels, x.shape, strict=True):
@@ -69,12 +69,12 @@ ops.register_constant('unit_matrix', _unit_matrix)
 
 @primitive(rule=_gradients, name='EinSum')
 def sum_of_products(xp: Any, *xs: Any, sources: Sequence[Labels], target: Labels) -> Any:
-    """The summation itself, by the labels of the axes of each operand and of the result; every label has one size."""
+    """The summation, given axis labels of each operand and of the result; each label has one size."""
     return products.einsum(xp, *xs, sources=sources, target=target)
 
 
 def einsum(*operands: Any) -> Variable:
-    r"""Einstein summation: products of elements with equal subscripts, summed over those that the result lacks.
+    r"""Einstein summation: products of elements with equal subscripts, summed over those missing in the result.
 
     Args:
         operands: subscripts such as ``'ij,jk->ik'`` and then Variables or float arrays; or the arrays, each
@@ -110,7 +110,7 @@ def einsum(*operands: Any) -> Variable:
 
 
 def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variable:
-    """Applies the node, after axes of size 1 that an Ellipsis broadcasts have been dropped."""
+    """Applies the op after dropping axes of size 1 that an Ellipsis broadcasts."""
     sizes: dict[int, int] = {}
     for source, x in zip(sources, xs, strict=True):
         for label, size in zip(source, x.shape, strict=True):
@@ -129,7 +129,7 @@ def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variab
 
 
 def _numbered(sources: list[Labels], target: Labels) -> list[Labels]:
-    """The labels numbered from 0: NumPy takes 52 of them."""
+    """The labels renumbered from 0: NumPy allows 52."""
     numbers: dict[int, int] = {}
     return [tuple([numbers.setdefault(label, len(numbers)) for label in labels]) for labels in [*sources, target]]
 
@@ -162,7 +162,7 @@ def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Label
     if target is None:
         return rest + tuple(sorted([label for label in every if label != _REST and every.count(label) == 1]))
     if _REST in every and _REST not in target:
-        raise ValueError('einsum: the result needs an Ellipsis too, sums over an Ellipsis are not supported')
+        raise ValueError('einsum: the result needs an Ellipsis too, because sums over an Ellipsis are not supported')
     for label in target:
         if target.count(label) > 1:
             raise ValueError(f'einsum: the result has the subscript {_shown(label)} more than once')
@@ -180,7 +180,7 @@ _LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 
 def _parsed(operands: tuple[Any, ...]) -> tuple[list[Labels], Labels | None, Sequence[Any]]:
-    """Labels of the operands, those of the result or None, and the arrays."""
+    """Labels of the operands, labels of the result or None, and the arrays."""
     if not operands:
         raise ValueError('einsum: No input operands; subscripts and arrays are expected')
     if not isinstance(operands[0], str):

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of complex numbers as pairs of real arrays."""
+"""Discrete Fourier transforms of complex numbers, which are pairs of real arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minichainer.variable import Variable, as_variable
 
 
 def _adjoint(m: Any, gy: Any, real_shape: Any, inverse: bool) -> tuple[Any, Any]:
-    """The adjoint is the other transform, but for a factor n."""
+    """The adjoint: the other transform, up to a factor n."""
     real, imag = m.transformed(*gy, inverse=not inverse)
     factor = 1.0 / real_shape[-1] if inverse else float(real_shape[-1])
     return real * factor, imag * factor

@@ -35,7 +35,7 @@ def matrix_product(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool =
 def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
     r"""Matrix product :math:`C = A B` of arrays with any number of axes.
 
-    Matrices are in the last two axes, the leading axes broadcast. A vector on the left is a row, on the right a
+    Matrices are in the last two axes; the leading axes broadcast. A vector on the left is a row, on the right a
     column, whose axis of size 1 is dropped from the result.
 
     Args:
@@ -84,7 +84,7 @@ def _check(arguments: Arguments, a: Variable, b: Variable, transa: bool, transb:
     inner_a, inner_b = a.shape[-2 if transa else -1], b.shape[-1 if transb else -2]
     if inner_a != inner_b:
         raise arguments.misfit(
-            'as many columns of a as rows of b',
+            'equal numbers of columns of a and rows of b',
             f'{inner_a} != {inner_b} (shapes {a.shape} and {b.shape}, transa={bool(transa)}, transb={bool(transb)})',
         )
     lead_a, lead_b = a.shape[:-2][::-1], b.shape[:-2][::-1]

@@ -29,7 +29,7 @@ def window_means(xp: Any, x: Any, geometry: Geometry, count_padding: bool, name:
     kinds='f',
 )
 def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool, name: str) -> Any:
-    """The transpose of the means."""
+    """The transpose of :func:`window_means`."""
     return kernels.spread_means(xp, gy, geometry, count_padding)
 
 

@@ -29,13 +29,13 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
 
 @linear_map(lambda m, g, places, geometry: m.pick(g, places, geometry), name='MaxPoolingNDGrad', kinds='f')
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
-    """Adds the value of each window to one of its elements; the places are constants."""
+    """Adds the value of each window to one of its elements; the indices are constants."""
     return kernels.spread(xp, gy, places, geometry)
 
 
 @linear_map(lambda m, g, places, geometry: m.spread(g, places, geometry), name='MaxPoolingNDWithIndexes', kinds='f')
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
-    """One element of each window; the places are constants."""
+    """One element of each window; the indices are constants."""
     return kernels.pick(xp, x, places, geometry)
 
 
@@ -44,8 +44,7 @@ def max_pooling_nd(
 ) -> Any:
     r"""The largest element of each window, over any number of axes.
 
-    The gradient goes to the first maximum of a window. A window that lies in the padding altogether gives minus
-    infinity.
+    The gradient goes to the first maximum of a window. A window that contains only padding gives minus infinity.
 
     Args:
         x: Variable or float array :math:`(N, C, d_1, \dots, d_n)`.

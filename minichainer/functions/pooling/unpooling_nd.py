@@ -1,4 +1,4 @@
-"""Unpooling over one to any number of axes: windows filled with a value, or with a value at one place."""
+"""Unpooling over one to any number of axes: fills windows with a value, or puts it at one of their elements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def unpooling_nd(
 ) -> Variable:
     r"""Fills windows with the values of ``x``, over any number of axes: the transpose of sums over windows.
 
-    Where windows overlap their values add up; what no window covers is 0.
+    Overlapping windows are added; elements outside all windows are 0.
 
     Args:
         x: Variable or float array :math:`(N, C, d_1, \dots, d_n)`.
@@ -149,9 +149,9 @@ def unpooling_3d(
 def upsampling_2d(
     x: Any, indexes: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
 ) -> Variable:
-    """Puts values back to where a max pooling has found them; zeros elsewhere.
+    """Puts values at the indices that a max pooling has returned; zeros elsewhere.
 
-    Where several values meet they add up.
+    Values at the same index are added.
 
     Args:
         x: Variable or float array (N, C, h, w).

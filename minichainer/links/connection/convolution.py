@@ -14,7 +14,7 @@ from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable, as_array
 
 _REMOVED = {
-    'deterministic': 'deterministic is no longer an argument of it: use chainer.using_config('
+    'deterministic': 'deterministic is not supported anymore: use chainer.using_config('
     "'cudnn_deterministic', True or False)"
 }
 

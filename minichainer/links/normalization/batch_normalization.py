@@ -18,7 +18,7 @@ from minichainer.links.normalization._parts import parameter, typed_initializer
 from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable
 
-_REMOVED = {'test': "test is no longer an argument of it: use chainer.using_config('train', False)"}
+_REMOVED = {'test': "test is not supported anymore: use chainer.using_config('train', False)"}
 
 
 class BatchNormalization(Link):

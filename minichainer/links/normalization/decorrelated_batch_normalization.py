@@ -17,7 +17,7 @@ from minichainer.link.link import Link
 from minichainer.utils import argument
 from minichainer.variable import Variable
 
-_REMOVED = {'test': "test is no longer an argument of it: use chainer.using_config('train', False)"}
+_REMOVED = {'test': "test is not supported anymore: use chainer.using_config('train', False)"}
 
 
 class DecorrelatedBatchNormalization(Link):
