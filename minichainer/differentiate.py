@@ -1,4 +1,4 @@
-"""``backward`` from several outputs at once, and ``grad``: gradients as values."""
+"""``backward`` from several outputs at once, and ``grad``, which returns gradients."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def grad(
     enable_double_backprop: bool = False,
     loss_scale: Any = None,
 ) -> list[Variable | Any]:
-    """The gradients of ``outputs`` with respect to ``inputs``, as values; no ``.grad`` is touched.
+    """Returns the gradients of ``outputs`` with respect to ``inputs``; does not change any ``.grad``.
 
-    Only what lies between the two is computed. An output that appears twice counts twice.
+    Only nodes between the two are computed. An output that appears twice counts twice.
 
     Args:
         outputs: tuple or list of Variables.
@@ -115,7 +115,7 @@ def gradients_of(
     variables: bool,
     ends: Iterable[Node] = (),
 ) -> list[Any]:
-    """What :func:`grad` computes, on nodes.
+    """The computation of :func:`grad`, on nodes.
 
     Args:
         targets: the nodes whose gradients are wanted.
@@ -142,7 +142,7 @@ def gradients_of(
 
 
 def _leads_on(node: Node, wanted: Container[Node]) -> bool:
-    """Whether gradients go on from a node to others that need one."""
+    """Whether gradients flow from a node to others that need one."""
     return node.edges is not None and any([edge in wanted for edge in node.edges])
 
 

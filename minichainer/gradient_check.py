@@ -1,7 +1,7 @@
-"""Is a gradient right? Backward is compared with finite differences of forward, and the answer says what is wrong.
+"""Gradient checks: backward is compared with finite differences of forward, and a report says what is wrong.
 
-:func:`check_gradients` is the one routine; :func:`gradcheck`, :func:`gradgradcheck` (torch's names and
-arguments), :func:`check_backward` and :func:`check_double_backward` (Chainer's) are thin layers over it.
+:func:`check_gradients` does the work; :func:`gradcheck`, :func:`gradgradcheck` (torch's names and arguments),
+:func:`check_backward` and :func:`check_double_backward` (Chainer's) are thin layers over it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def numerical_grad(
     diff_rtol: float = 1e-2,
     center_outputs: Sequence[Any] | None = None,
 ) -> list[Any]:
-    r"""Computes the gradient of ``f`` element by element, by finite differences.
+    r"""Computes the gradient of ``f`` element by element with finite differences.
 
     For every element :math:`x_i` of ``inputs`` it is
     :math:`\sum g_y \cdot (f(x_i + \epsilon) - f(x_i - \epsilon)) / 2 \epsilon`; with
@@ -106,7 +106,7 @@ def numerical_grad(
     inputs, grad_outputs = as_tuple(inputs), as_tuple(grad_outputs)
     check_eps(eps)
     _check_perturbable(inputs, grad_outputs)
-    # One of them may be the very array that is about to be moved.
+    # One of them may be the very array that is perturbed.
     grad_outputs = [None if gy is None else gy.copy() for gy in grad_outputs]
     results = []
     for i, x in enumerate(inputs):
@@ -140,7 +140,7 @@ def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> No
     arrays = [*inputs, *(gy for gy in grad_outputs if gy is not None)]
     modules = {get_array_module(a).__name__ for a in arrays}
     if len(modules) > 1:
-        raise RuntimeError(f'numerical_grad takes arrays of one kind, not of {" and ".join(sorted(modules))}')
+        raise RuntimeError(f'numerical_grad: arrays must be of one kind, got {" and ".join(sorted(modules))}')
     for i, x in enumerate(inputs):
         if not is_float(x):
             raise RuntimeError(f'inputs[{i}] must be of a floating-point dtype, not {x.dtype}')
@@ -151,8 +151,7 @@ def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> No
 def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:
     """Asserts that two arrays agree, element by element: ``abs(x - y) <= atol + rtol * abs(y)``.
 
-    This compares any arrays, so NaN equals NaN here, as in ``numpy.testing``; the gradient checks do not
-    accept NaN.
+    It compares arrays of any kind, so NaN equals NaN, as in ``numpy.testing``; the gradient checks reject NaN.
 
     Args:
         x: An array or number, on CPU or GPU.
@@ -224,11 +223,11 @@ def check_gradients(
 ) -> GradientReport:
     r"""Checks the gradients of a function, of any order, and reports what is wrong with which element.
 
-    First what needs no tolerance: shapes and dtypes of the gradients, two passes that agree, nothing changed in
-    place, and :math:`J^T(a v) = a J^T v` bit by bit for powers of two. Then, along random directions
-    :math:`d` with random signed upstream gradients :math:`v`, the slope of :math:`v \cdot f(x + t d)` at
-    :math:`t = 0`, from differences at several steps whose agreement says how far off they may be, against
-    :math:`(J^T v) \cdot d`. Only after a mismatch are elements measured, and causes looked for. The number of
+    First come checks without tolerance: shapes and dtypes of the gradients, two passes that must agree, arrays that
+    must not change, and :math:`J^T(a v) = a J^T v` bit by bit for powers of two. Then the slope of :math:`v \cdot f(x
+    + t d)` at :math:`t = 0` is compared with :math:`(J^T v) \cdot d`, for random directions :math:`d` and random
+    signed upstream gradients :math:`v`. The slope is measured with differences at several steps, whose agreement
+    gives an error estimate. Only after a mismatch are single elements measured, and causes searched. The number of
     calls does not depend on the sizes of the arrays.
 
     Args:
@@ -388,10 +387,10 @@ def _refuse(check_sparse_nnz: Any, masked: Any, any_mode: bool, *modes: str) -> 
     if check_sparse_nnz is not None:
         warnings.warn('check_sparse_nnz is deprecated, use masked', DeprecationWarning, stacklevel=3)
         if masked is not None and bool(masked) != bool(check_sparse_nnz):
-            raise ValueError(f'check_sparse_nnz={check_sparse_nnz} and masked={masked} contradict each other')
+            raise ValueError(f'check_sparse_nnz={check_sparse_nnz} and masked={masked} are contradictory')
         refuse_later_options(check_sparse_nnz=check_sparse_nnz)
     if not any_mode:
-        raise ValueError(f'nothing is to be checked: {" and ".join(modes)} are both False')
+        raise ValueError(f'nothing to check: {" and ".join(modes)} are both False')
 
 
 def gradgradcheck(
@@ -485,7 +484,7 @@ def check_backward(
 ) -> None:
     """Asserts that the backward pass of ``func`` is the derivative of its forward pass.
 
-    A thin layer over :func:`check_gradients`, which says how it is checked.
+    A thin layer over :func:`check_gradients`, where the method is described.
 
     Args:
         func: Takes one Variable per entry of ``x_data``, returns a Variable or a tuple of them: a function,
@@ -556,9 +555,9 @@ def check_double_backward(
 ) -> None:
     """Asserts that the gradients of ``func``, and the gradients of these, are right.
 
-    A thin layer over :func:`check_gradients` with ``order=2``: the function that takes inputs and upstream
-    gradients to the gradients of inputs and parameters is checked in the same way, after the first order. An
-    input that ``func`` does not use has the gradient zero.
+    A thin layer over :func:`check_gradients` with ``order=2``: after the first order, the function that maps inputs
+    and upstream gradients to the gradients of inputs and parameters is checked in the same way. An input that
+    ``func`` does not use has the gradient zero.
 
     Args:
         func: As in :func:`check_backward`.
@@ -596,7 +595,7 @@ def check_double_backward(
         1: LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad'),
         2: [gg for x, gg in zip(xs, ggxs, strict=True) if x is not None] + [*ggparams],
     }
-    if no_grads is not None and len(no_grads) > len(xs):  # Chainer's flags go on with the upstream gradients
+    if no_grads is not None and len(no_grads) > len(xs):  # Chainer's flags continue with the upstream gradients
         options.fixed_upstream = tuple(map(bool, no_grads[len(xs) :]))
         no_grads = no_grads[: len(xs)]
     _settled(check(func, xs, given, options, params=params, no_grads=no_grads), True)

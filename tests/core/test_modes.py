@@ -133,7 +133,7 @@ def test_local_hooks_see_their_function_only():
     y.creator.add_hook(hook)
     F.sum(y * 2).backward()
     assert [entry[:2] for entry in hook.log] == [('added', 'exp'), ('b<', 'exp'), ('b>', 'exp')]
-    with pytest.raises(KeyError, match='exists already'):
+    with pytest.raises(KeyError, match='already exists'):
         y.creator.add_hook(hook)
     y.creator.delete_hook('record')
     with pytest.raises(KeyError, match='no hook named'):
@@ -317,7 +317,7 @@ def test_unknown_and_removed_arguments():
     [
         (np.ones(2, 'f'), TypeError, 'grad and data differ in dtype\ngrad: float32 != data: float64'),
         (np.ones(3), ValueError, r'grad and data differ in shape\ngrad: \(3,\) != data: \(2,\)'),
-        ([1, 2], TypeError, 'grad is no array'),
+        ([1, 2], TypeError, 'grad is not an array'),
     ],
 )
 def test_a_wrong_grad_is_refused(grad, error, words):

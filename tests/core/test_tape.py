@@ -318,7 +318,7 @@ def test_a_node_is_applied_once():
     node = Mul()
     x = variable(1.0)
     node.apply((x, x))
-    with pytest.raises(RuntimeError, match='Mul has been applied already'):
+    with pytest.raises(RuntimeError, match='Mul has already been applied'):
         node.apply((x, x))
 
 
