@@ -143,7 +143,7 @@ def copyto(dst: Any, src: Any) -> None:
         src: an array of any device, or a scalar.
 
     Raises:
-        TypeError: ``dst`` is no array, or the dtypes do not convert (float to integer).
+        TypeError: ``dst`` is not an array, or the dtypes do not convert (float to integer).
         ValueError: ``src`` does not broadcast to the shape of ``dst``.
 
     >>> import numpy as np, minichainer as chainer

@@ -265,7 +265,7 @@ class DictSummary:
             d: values by name; a value may be a pair of value and weight.
 
         Raises:
-            ValueError: a weight that is no scalar.
+            ValueError: a weight that is not a scalar.
         """
         for name, value in d.items():
             weight: Any = 1

@@ -38,7 +38,7 @@ class Variable(Operators['Variable']):
         requires_grad: False for a constant, to which no gradient flows.
 
     Raises:
-        TypeError: ``data`` is no array.
+        TypeError: ``data`` is not an array.
 
     >>> import numpy as np, minichainer as chainer
     >>> x = chainer.Variable(np.array([1., 2.], np.float32))

@@ -285,7 +285,7 @@ def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
 
     Raises:
         RuntimeError: there is no GPU, or no CuPy.
-        TypeError: something is no array.
+        TypeError: something is not an array.
     """
     check_cuda_available()
     target = _as_cuda_device(device)
@@ -307,7 +307,7 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
         A NumPy array, None, or a list or tuple of these. NumPy arrays are returned as they are.
 
     Raises:
-        TypeError: something is no array.
+        TypeError: something is not an array.
 
     >>> import numpy as np
     >>> from minichainer.backends import cuda

@@ -145,7 +145,7 @@ def test_backward_of_a_leaf_and_of_two_outputs_at_once():
 
 def test_backward_of_a_non_scalar_without_gradient_is_an_error():
     x = variable(1.0, 2.0)
-    with pytest.raises(RuntimeError, match=r'no scalar \(float64 \(2,\)\)'):
+    with pytest.raises(RuntimeError, match=r'not a scalar \(float64 \(2,\)\)'):
         (x * 2).backward()
     assert x.grad is None
 

@@ -188,7 +188,7 @@ class TestGenerateArray:
             assert generate_array(initializers.One(), (2,), np).dtype == np.float64
 
     def test_device_of_another_module(self) -> None:
-        with pytest.raises(ValueError, match='device @numpy is none of the array module other'):
+        with pytest.raises(ValueError, match='device @numpy is not of the array module other'):
             generate_array(initializers.One(), (2,), type('Other', (), {'__name__': 'other'})(), device='@numpy')
 
 

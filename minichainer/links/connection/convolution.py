@@ -20,14 +20,14 @@ _REMOVED = {
 
 
 class _Filters(Link):
-    """What the links of this file have in common: filters and biases, their sizes and groups."""
+    """The base of the links in this file: filters and biases, their sizes and groups."""
 
     #: Whether ``in_channels`` is the first axis of the filters.
     transposed = False
     out_channels: int
     ksize: Any
     groups: int
-    #: Number of axes of space.
+    #: Number of spatial axes.
     _ndim: int
     W: Parameter
     b: Parameter | None
@@ -57,7 +57,7 @@ class _Filters(Link):
             self.W.initialize((self.out_channels, in_channels // self.groups, *ksize))
 
     def _prepare(self, x: Any) -> None:
-        """Takes ``in_channels`` from the first data; data of a wrong number of axes must not settle it."""
+        """Takes ``in_channels`` from the first data, after checking the number of axes."""
         if self.W.array is not None:
             return
         if x.ndim != self._ndim + 2:
@@ -171,7 +171,7 @@ class ConvolutionND(_Filters):
 
     @classmethod
     def _leading(cls, ndim: int) -> tuple[Any, ...]:
-        """What stands before the channels among the arguments of the class."""
+        """The arguments of the class before the channels."""
         return (ndim,)
 
 

@@ -66,12 +66,12 @@ class NStepRNNBase(ChainList):
         return [[layer.__dict__[f'b{k}'] for k in range(self.n_weights)] for layer in self]
 
     def rnn(self, *args: Any) -> Any:
-        """The function that is applied: ``rnn(n_layers, dropout, *states, ws, bs, xs)``, ``xs[t]`` for step t."""
+        """The function to apply: ``rnn(n_layers, dropout, *states, ws, bs, xs)``, with ``xs[t]`` for step t."""
         raise NotImplementedError(f'{type(self).__name__} must define rnn')
 
     @property
     def n_cells(self) -> int:
-        """Number of arrays that make the state: 2 for LSTM, else 1."""
+        """Number of arrays in the state: 2 for LSTM, else 1."""
         raise NotImplementedError(f'{type(self).__name__} must define n_cells')
 
     def init_hx(self, xs: Any) -> Variable:
@@ -133,7 +133,7 @@ class NStepRNNBase(ChainList):
         """The outputs by sequence, in the order of ``xs``."""
         width = self.out_size * self.direction
         found = list(transpose_sequence(list(ys)))
-        while len(found) < len(xs):  # sequences without steps stand last
+        while len(found) < len(xs):  # sequences without steps are last
             with self.device.create_context():
                 found.append(Variable(self.xp.zeros((0, width), xs[0].dtype)))
         by_place: list[Any] = [None] * len(xs)
