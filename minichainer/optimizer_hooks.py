@@ -227,7 +227,7 @@ class GradientLARS:
     Args:
         threshold: the gradients of parameters of a norm up to this are decayed but not rescaled.
         weight_decay: coefficient :math:`\lambda` of the decay.
-        eps: keeps the divisor from being zero.
+        eps: avoids division by zero.
 
     Attributes:
         timing: 'pre', called before the update.

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def update_moments(xp: Any, grad: Any, m: Any, v: Any, fresh1: Any, fresh2: Any, spare: Any) -> None:
-    """Move ``m`` by the part ``fresh1`` towards the gradient, and ``v`` by ``fresh2`` towards its square."""
+    """Moves ``m`` towards the gradient by the fraction ``fresh1``, and ``v`` towards its square by ``fresh2``."""
     xp.subtract(grad, m, spare)
     spare *= fresh1
     m += spare

@@ -17,9 +17,9 @@ class RAdamRule(FormulaRule):
     alpha = hyperparameter(0.001, r'step size :math:`\alpha`')
     beta1 = hyperparameter(0.9, r'how much of the mean gradient :math:`m` remains from one update to the next')
     beta2 = hyperparameter(0.999, r'how much of the mean square :math:`v` remains from one update to the next')
-    eps = hyperparameter(1e-8, 'keeps the divisor from being zero')
+    eps = hyperparameter(1e-8, 'avoids division by zero')
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
-    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights, separate from the gradient')
     m = state()
     v = state()
     temporaries = 2

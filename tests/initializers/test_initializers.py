@@ -81,7 +81,7 @@ def test_values(row: Row, dtype: str) -> None:
 def test_dtype_of_the_initializer(row: Row) -> None:
     made = row.make(dtype='float16')
     assert generate_array(made, row.shape, np).dtype == np.float16
-    message = f'asked for dtype float64, but the initializer {row.name} is for float16'
+    message = f'expected dtype float64, but the initializer {row.name} is for float16'
     with pytest.raises(ValueError, match=message):
         generate_array(made, row.shape, np, 'd')
     with pytest.raises(ValueError, match=f'{row.name}: expected an array of dtype float16, got float32'):

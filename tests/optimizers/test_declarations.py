@@ -176,7 +176,7 @@ def test_a_state_that_depends_on_a_hyperparameter() -> None:
 
 def test_states_begin_with_the_first_update() -> None:
     rule = WalkRule()
-    with pytest.raises(AttributeError, match="WalkRule: state 'count' begins with the first update"):
+    with pytest.raises(AttributeError, match="WalkRule: state 'count' is made at the first update"):
         _ = rule.count
 
 
