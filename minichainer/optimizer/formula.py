@@ -229,7 +229,7 @@ def _converted(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], flat: lis
 
 @functools.lru_cache(maxsize=256)
 def check_eps(name: str, eps: float, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError if ``eps``, which avoids division by zero, becomes zero in the dtype of the computation."""
+    """Raises ValueError if ``eps``, which avoids division by zero, becomes zero in the dtype of the computation."""
     if eps and not dtype.type(eps):
         raise ValueError(
             f'eps of {name.removesuffix("Rule")} optimizer is too small for {dtype.name} ({eps}); the '

@@ -131,7 +131,7 @@ class GradientMethod(Optimizer):
         return self
 
     def reallocate_cleared_grads(self) -> None:
-        """Replace gradients that are None with zeros; called before the update and after every hook."""
+        """Replaces gradients that are None with zeros; called before the update and after every hook."""
         for param in self.target.params(False):
             if param.grad is None:
                 param.grad = param.xp.zeros_like(param.array)

@@ -27,8 +27,7 @@ class CorrectedMomentumSGDRule(FormulaRule):
 
 
 class CorrectedMomentumSGD(GradientMethod, rule=CorrectedMomentumSGDRule):
-    r"""Momentum SGD where a new learning rate takes effect at once, :math:`v \leftarrow \mu v - g, w \leftarrow w +
-    \eta v`.
+    r"""Momentum SGD where a new learning rate acts at once, :math:`v \leftarrow \mu v - g, w \leftarrow w + \eta v`.
 
     With a constant learning rate it makes the same steps as :class:`MomentumSGD`. From Goyal et al., *Accurate,
     large minibatch SGD*, 2017, https://arxiv.org/abs/1706.02677

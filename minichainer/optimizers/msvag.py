@@ -56,7 +56,7 @@ class MSVAGRule(FormulaRule):
         xp.maximum(spare, 0, out=spare)
         spare *= noise
         spare += step
-        # Where mean and variance are both zero there is no step.
+        # If mean and variance are both zero, the step is zero.
         xp.maximum(spare, tiny, out=spare)
         step /= spare
         step *= m
@@ -69,7 +69,7 @@ class MSVAGRule(FormulaRule):
 
 
 class MSVAG(GradientMethod, rule=MSVAGRule):
-    r"""M-SVAG: momentum SGD with each element scaled by how certain its gradient is.
+    r"""M-SVAG: momentum SGD with each element scaled by the certainty of its gradient.
 
     With running means :math:`m` of the gradient and :math:`v` of its square, both corrected for their start
     at zero,

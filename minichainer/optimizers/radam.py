@@ -1,4 +1,4 @@
-"""RAdam: Adam that makes plain momentum steps until its mean square can be relied on."""
+"""RAdam: Adam that makes plain momentum steps until its mean square is reliable."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RAdamRule(FormulaRule):
 
 
 class RAdam(GradientMethod, rule=RAdamRule):
-    r"""RAdam (rectified Adam): adapts to each element once the mean square of its gradients can be relied on.
+    r"""RAdam (rectified Adam): adapts to each element once the mean square of its gradients is reliable.
 
     .. math::
         m &\leftarrow m + (1 - \beta_1)(g - m), \quad v \leftarrow v + (1 - \beta_2)(g^2 - v), \\

@@ -1,4 +1,4 @@
-"""Matrices with chosen singular values."""
+"""Random matrices with given singular values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ['generate_matrix']
 
 
 def generate_matrix(shape: tuple[int, ...], dtype: Any = float, **kwargs: Any) -> Any:
-    r"""Random matrices :math:`U \mathrm{diag}(s) V^*` with the singular values :math:`s` that are given.
+    r"""Random matrices :math:`U \mathrm{diag}(s) V^*` with given singular values :math:`s`.
 
     Args:
         shape: ``(..., M, N)``.

@@ -21,7 +21,7 @@ BAD_SPECS = [
     ('@cupy', ValueError, "unknown device specifier '@cupy'"),
     ('@cupy:a', ValueError, "expected '@numpy', '@cupy:' and a number"),
     ('@0', ValueError, "unknown device specifier '@0'"),
-    ('native', ValueError, "'native' is a device of ChainerX, which does not exist here"),
+    ('native', ValueError, "'native' is a device of ChainerX, which is not supported"),
     ('cuda:0', ValueError, 'ChainerX'),
     ('@chainerx:native', ValueError, "ChainerX.*use '@numpy' or '@cupy:0'"),
     ('@intel64', ValueError, "'@intel64' is a device of iDeep"),

@@ -342,14 +342,14 @@ def test_kinks_are_dodged() -> None:
 
 def test_dodging_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_gradient_case, '_MOST_ATTEMPTS', 3)
-    with pytest.raises(testing.FunctionTestError, match='3 draws of inputs were all at points where'):
+    with pytest.raises(testing.FunctionTestError, match='3 random inputs were all at points where'):
         relu_case(10**6)('test_backward').debug()
 
 
 def test_the_base_is_no_test() -> None:
     for base in (testing.FunctionTestCase, testing.LinkTestCase, testing.LinkInitializersTestCase):
         result = run(base)
-        assert set(verdicts(result).values()) == {'the base of test cases is no test'}
+        assert set(verdicts(result).values()) == {'the base of test cases is not a test'}
 
 
 def test_errors() -> None:

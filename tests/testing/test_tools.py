@@ -227,10 +227,10 @@ def test_marks_need_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
     attr.check_available()
     monkeypatch.setattr(attr.importlib.util, 'find_spec', lambda name: None)
     assert not attr.is_available() and isinstance(attr.get_error(), ImportError)
-    with pytest.raises(RuntimeError, match="which is not here: No module named 'pytest'"):
+    with pytest.raises(RuntimeError, match="which is not installed: No module named 'pytest'"):
         attr.check_available()
     test = attr.ideep(_nothing())  # Without pytest the marks only skip.
-    assert test.__unittest_skip_why__ == 'iDeep does not exist in minichainer'
+    assert test.__unittest_skip_why__ == 'iDeep is not supported by minichainer'
     assert not hasattr(test, 'pytestmark')
 
 

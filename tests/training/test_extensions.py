@@ -271,7 +271,7 @@ def test_progress_bar_of_a_given_length(make_trainer: Any) -> None:
 def test_progress_bar_needs_a_length(make_trainer: Any) -> None:
     trainer = make_trainer(lambda t: True)
     trainer.extend(extensions.ProgressBar())
-    with pytest.raises(TypeError, match='does not tell the length of the training; pass training_length='):
+    with pytest.raises(TypeError, match='does not define the length of the training; pass training_length='):
         trainer.run()
 
 

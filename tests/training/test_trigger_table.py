@@ -69,11 +69,11 @@ REFUSED: dict[str, Callable[[], Any]] = {
     ),
     'the period must be positive, got -1': lambda: triggers.IntervalTrigger(-1, 'epoch'),
     'the period must be positive, got nan': lambda: triggers.IntervalTrigger(float('nan'), 'epoch'),
-    'a trigger is a callable, None or a pair .* got 5': lambda: triggers.MinValueTrigger('loss', 5),
-    'a trigger is a callable, None or a pair .* got 6': lambda: triggers.MaxValueTrigger('loss', 6),
-    'a trigger is a callable, None or a pair .* got 7': lambda: triggers.BestValueTrigger('loss', max, 7),
-    'a trigger is a callable, None or a pair .* got 8': lambda: triggers.EarlyStoppingTrigger(8),
-    'a trigger is a callable, None or a pair .* got 9': lambda: triggers.EarlyStoppingTrigger(max_trigger=9),
+    'a trigger must be a callable, None or a pair .* got 5': lambda: triggers.MinValueTrigger('loss', 5),
+    'a trigger must be a callable, None or a pair .* got 6': lambda: triggers.MaxValueTrigger('loss', 6),
+    'a trigger must be a callable, None or a pair .* got 7': lambda: triggers.BestValueTrigger('loss', max, 7),
+    'a trigger must be a callable, None or a pair .* got 8': lambda: triggers.EarlyStoppingTrigger(8),
+    'a trigger must be a callable, None or a pair .* got 9': lambda: triggers.EarlyStoppingTrigger(max_trigger=9),
 }
 
 
