@@ -48,6 +48,7 @@ def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
 
 
 def _advice(package: str, name: str, listed: list[str]) -> str:
+    """What to write instead of a missing name."""
     import difflib
 
     from minichainer._not_yet import NOT_YET

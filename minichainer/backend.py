@@ -78,6 +78,7 @@ def _device_of_number(number: int) -> Device:
 
 
 def _device_of_text(spec: str) -> Device:
+    """The device for a specifier such as ``'@cupy:0'``."""
     module, _, rest = spec.lstrip('@').partition(':')
     if module in ('native', 'cuda', 'chainerx', 'intel64'):
         which = 'iDeep' if module == 'intel64' else 'ChainerX'

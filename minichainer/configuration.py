@@ -130,6 +130,7 @@ class GlobalConfig(_Settings):
 
 
 def _dtype_from_environment() -> Any:
+    """The default dtype from the environment variable ``CHAINER_DTYPE``."""
     name = os.environ.get('CHAINER_DTYPE', 'float32')
     if name == 'mixed16':
         return mixed16

@@ -147,6 +147,7 @@ def _leads_on(node: Node, wanted: Container[Node]) -> bool:
 
 
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
+    """The upstream gradient of an output; ones by default, times the loss scale."""
     if gy is not None:
         return gy
     with cuda.get_device_from_array(y.array):

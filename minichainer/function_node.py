@@ -169,6 +169,7 @@ class FunctionNode(Node):
         return self.edges
 
     def _output_node(self, index: int, array: Any) -> Any:
+        """The node of an output; made again if it has been freed."""
         if self.output_count == 1:
             return self
         node = self._output_nodes[index]()
@@ -280,6 +281,7 @@ class FunctionNode(Node):
         return recorder.apply(self, inputs)
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
+        """Runs the type check of the function, quickly first, and with messages after a failure."""
         if type(self).check_type_forward is FunctionNode.check_type_forward:
             return
         try:
@@ -371,6 +373,7 @@ class FunctionNode(Node):
         return [None if gx is None or gx.array is None else gx for gx in found]
 
     def _check_gradient(self, index: int, gx: Any) -> None:
+        """Raises an error if a gradient does not fit its input."""
         if gx is None or (isinstance(gx, Variable) and gx.array is None):
             return
         where = f'backward of {self.label} returned a wrong gradient for input {index}'

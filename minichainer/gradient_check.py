@@ -124,6 +124,7 @@ def numerical_grad(
 def _element_slope(
     f: Callable[[], Any], x: Any, index: Any, grad_outputs: Any, eps: float, detector: KinkDetector | None
 ) -> float:
+    """The derivative of the weighted outputs with respect to one element."""
     original = x[index].copy()
 
     def sample(offset: float) -> list[Any]:
@@ -137,6 +138,7 @@ def _element_slope(
 
 
 def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
+    """Raises an error unless all inputs can be changed in place."""
     arrays = [*inputs, *(gy for gy in grad_outputs if gy is not None)]
     modules = {get_array_module(a).__name__ for a in arrays}
     if len(modules) > 1:
@@ -183,6 +185,7 @@ def _host_array(value: Any) -> Any:
 
 
 def _worst_difference(x: Any, y: Any, atol: float, rtol: float) -> str:
+    """The error message of :func:`assert_allclose`."""
     text = f'assert_allclose failed:\n  shape: {x.shape} {y.shape}\n  dtype: {x.dtype} {y.dtype}'
     if not x.size or (x.shape != y.shape and x.ndim and y.ndim):
         return text
@@ -384,6 +387,7 @@ def gradcheck(
 
 
 def _refuse(check_sparse_nnz: Any, masked: Any, any_mode: bool, *modes: str) -> None:
+    """Raises an error for contradictory or unsupported arguments."""
     if check_sparse_nnz is not None:
         warnings.warn('check_sparse_nnz is deprecated, use masked', DeprecationWarning, stacklevel=3)
         if masked is not None and bool(masked) != bool(check_sparse_nnz):
@@ -529,6 +533,7 @@ def _chainer_options(title: str, order: int, eps: Any, atol: Any, rtol: Any, dty
 
 
 def _as_arrays(value: Any, what: str) -> tuple[Any, ...]:
+    """A tuple of arrays; TypeError for anything else."""
     arrays = as_tuple(value)
     for i, array in enumerate(arrays):
         if array is not None and not isinstance(array, get_array_types()):

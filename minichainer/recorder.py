@@ -132,6 +132,7 @@ def forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Runs forward, and checks its outputs."""
     outputs = node.forward(arrays)
     if type(outputs) is not tuple:
         raise TypeError(
@@ -156,6 +157,7 @@ def _as_output(node: Any, y: Any) -> Any:
 
 
 def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Runs forward with hooks and debug mode."""
     hooks = hooks_of(node)
     for hook in hooks:
         hook.forward_preprocess(node, arrays)

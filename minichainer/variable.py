@@ -105,6 +105,7 @@ class Variable(Operators['Variable']):
         return self
 
     def _known(self, what: str) -> Any:
+        """The array; raises UninitializedParameterError if there is none."""
         if self._data is None:
             raise UninitializedParameterError(
                 f'{what} of an uninitialized {type(self).__name__} {self.name or ""}: call its initialize(shape), or '
@@ -277,6 +278,7 @@ class Variable(Operators['Variable']):
         backprop.propagate([(node, gradient)], retain_grad, enable_double_backprop, loss_scale)
 
     def _initial_gradient(self, loss_scale: Any) -> Any:
+        """The upstream gradient of a scalar: 1, or the loss scale."""
         data = self._known('backward()')
         if data.size != 1:
             raise RuntimeError(

@@ -258,6 +258,7 @@ def _as_cuda_device(device: Any) -> Any:
 
 
 def _array_to_gpu(array: Any, device: Any) -> Any:
+    """One array on a GPU; None and scalars as in :func:`to_gpu`."""
     if array is None:
         return None
     if isinstance(array, ndarray):

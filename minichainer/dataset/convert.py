@@ -158,6 +158,7 @@ concat_examples = converter()(concat_examples_func)
 
 
 def _check_lengths(batch: Sequence[tuple[Any, ...]]) -> None:
+    """Raises IndexError unless all tuples have the same length."""
     want = len(batch[0])
     for i, example in enumerate(batch):
         if len(example) != want:
@@ -168,6 +169,7 @@ def _check_lengths(batch: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -> Any:
+    """Stacks arrays or numbers, and sends the result to a device."""
     if not isinstance(arrays[0], (numpy.ndarray, cuda.ndarray)):
         if padding is None:
             return to_device(device, numpy.asarray(arrays))
@@ -180,6 +182,7 @@ def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -
 
 
 def _check_shapes(arrays: Sequence[Any], key: Any) -> None:
+    """Raises ValueError unless all arrays have the same shape."""
     shape = arrays[0].shape
     for i, a in enumerate(arrays):
         if a.shape != shape:
@@ -191,6 +194,7 @@ def _check_shapes(arrays: Sequence[Any], key: Any) -> None:
 
 
 def _pad(arrays: Sequence[Any], padding: Any) -> Any:
+    """Stacks arrays of different shapes, with padding."""
     ndims = {a.ndim for a in arrays}
     if len(ndims) > 1:
         raise ValueError(f'concat_examples: cannot pad arrays of different numbers of dimensions {sorted(ndims)}')
@@ -274,6 +278,7 @@ class ConcatWithAsyncTransfer:
         return self._send(arrays, device)
 
     def _send(self, array: numpy.ndarray, device: Any) -> Any:
+        """Copies an array to a GPU; the computing stream waits for the copy."""
         conveyor = Conveyor(device.device.id, self._stream)
         conveyor.put(array)
         with cuda.get_device_from_id(device.device.id):

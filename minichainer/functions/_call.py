@@ -41,6 +41,7 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with one array and no static parameters."""
     compute, record, kinds = _computing(spec), own_copy(recorder.record), spec.kinds
     keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
 
@@ -64,6 +65,7 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with one array and static parameters."""
     compute, record, kinds, count = (
         _computing(spec),
         own_copy(recorder.record),
@@ -94,6 +96,7 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
 
 
 def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with two arrays and no static parameters."""
     compute, record, mixed, elementwise = _computing(spec), own_copy(recorder.record), spec.mixed, spec.elementwise
     keeps, keeps_both, keep = bool(spec.kept), spec.kept == spec.arguments, spec.keep
 
@@ -124,6 +127,7 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with any fixed number of arrays and one output."""
     compute, record, checks = _computing(spec), own_copy(recorder.record), spec.kinds is not None
     count, arity, has_residual, pick = len(spec.arguments), len(spec.parameters), spec.has_residual, spec.input_picker
     keep = spec.keep
@@ -160,6 +164,8 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _in_full(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with a variable number of arrays, or several outputs."""
+
     def call(*args: Any, **named: Any) -> Any:
         bound = spec.bound(args, named)
         split = len(bound) - len(spec.static_parameters)

@@ -262,6 +262,7 @@ def bilinear_map(
 
 
 def _op(spec: Primitive) -> Callable[..., Any]:
+    """Makes the node class and the function of an op."""
     attributes: dict[str, Any] = {
         'spec': spec,
         'is_elementwise': spec.elementwise,

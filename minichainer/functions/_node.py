@@ -197,6 +197,7 @@ def pullback_of(spec: Primitive) -> Callable[..., Any] | None:
 
 
 def _unary_pullback(spec: Primitive) -> Callable[..., Any]:
+    """The pullback of an op with one array."""
     rule: Any = spec.array_rules[0]
     evaluators: Any = spec.array_evaluators[0]
     on_numpy, reshapes, saves_one = evaluators.on_numpy, not spec.elementwise, len(spec.kept) == 1
@@ -211,6 +212,7 @@ def _unary_pullback(spec: Primitive) -> Callable[..., Any]:
 
 
 def _nary_pullback(spec: Primitive) -> Callable[..., Any]:
+    """The pullback of an op with two or more arrays."""
     count = len(spec.rules)
     rule0, rule1, *others = (_on_saved(spec, index) for index in range(count))
     evaluators: Any = spec.array_evaluators

@@ -89,6 +89,7 @@ class Primitive:
         return getattr(numpy, given) if isinstance(given, str) else given  # type: ignore[no-any-return]
 
     def _read_signature(self) -> None:
+        """Splits the body's parameters into arrays and static parameters."""
         parameters = self.parameters = list(inspect.signature(self.body).parameters.values())[1:]
         #: Whether the op takes any number of arrays.
         self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -102,6 +103,7 @@ class Primitive:
         self.static_parameters = parameters[count:]
 
     def _plan_saving(self) -> None:
+        """Determines what is saved, and where Variables for rules come from."""
         wanted = [rule_names(rule) for rule in self.rules]
         fast = [rule_names(form) for form in self.fast]
         everything = [*self.arguments, 'y', *[p.name for p in self.static_parameters], 'residual']
@@ -233,6 +235,7 @@ class Primitive:
         return self._plain_getter(name)
 
     def _variable_getter(self, name: str) -> Callable[[Any], Any]:
+        """A function of a node that returns a rule's parameter, with saved arrays as Variables."""
         if name not in self.kept:
             return self._plain_getter(name)
         place = self.kept.index(name)
@@ -246,6 +249,7 @@ class Primitive:
         return lambda node: variable_on(node.saved[place], node.edges[index])
 
     def _plain_getter(self, name: str) -> Callable[[Any], Any]:
+        """A function of a node that returns a rule's parameter which is not saved."""
         argument, _, what = name.rpartition('_')
         if argument in self.arguments and what in ('shape', 'dtype'):
             if self.variadic:

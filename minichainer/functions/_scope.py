@@ -93,6 +93,7 @@ class _Scope(ops.Evaluators):
         self._frames = []
 
     def _op(self, name: str) -> ops.Op:
+        """The op that ``m.name`` means; raises AttributeError if there is none."""
         for value in (self._enclosed(name), self._locals.get(name), self._function.__globals__.get(name)):
             op = ops.op_of(value)
             if op is not None:
@@ -109,6 +110,7 @@ class _Scope(ops.Evaluators):
         return op
 
     def _enclosed(self, name: str) -> Any:
+        """The value of a name that the rule closes over, or None."""
         if name not in self._function.__code__.co_freevars:
             return None
         cell = (self._function.__closure__ or ())[self._function.__code__.co_freevars.index(name)]

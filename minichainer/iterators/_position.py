@@ -73,6 +73,7 @@ class Plan:
         return Position(rest, epoch, True, order), indices + _between(order, 0, rest)
 
     def _next_order(self, order: numpy.ndarray | None, position: int) -> numpy.ndarray | None:
+        """The order of the next epoch."""
         if order is None or self.order_sampler is None:
             return order
         new = numpy.asarray(self.order_sampler(order, position))
@@ -170,6 +171,7 @@ class PositionedIterator:
             self._previous_epoch_detail = max(before, 0.0) if self.epoch_detail > 0 else -1.0
 
     def _load_order(self, serializer: Any) -> numpy.ndarray | None:
+        """The order of the epoch from a snapshot, or else the current one."""
         own = self._state.order
         if own is None:
             return None

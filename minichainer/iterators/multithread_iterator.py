@@ -72,6 +72,7 @@ class MultithreadIterator(PositionedIterator, Iterator):
         return within or not self.repeat or self.order_sampler is None
 
     def _read(self, position: Position) -> tuple[Position, list[Future[Any]] | None]:
+        """Starts to read the next mini-batch; returns the position after it and its futures."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 

@@ -111,6 +111,8 @@ def _or_else(body: Body, other: Body) -> Body:
 
 
 def _widened(body: Body) -> Body:
+    """A body that computes float16 arrays in float32, and returns float16."""
+
     @functools.wraps(body)
     def in_float32(xp: Any, *args: Any, **kwargs: Any) -> Any:
         for x in args:

@@ -161,6 +161,7 @@ def _erfinv(x: Any) -> Any:
 
 
 def _ratio(above: list[float], below: list[float], x: Any) -> Any:
+    """A rational function."""
     y = x * above[0]
     for coefficient in above[1:-1]:
         y += coefficient

@@ -143,6 +143,7 @@ def channels_of(x: Any, axis: tuple[int, ...]) -> Channels:
 
 @functools.lru_cache(maxsize=256)
 def _channels(shape: tuple[int, ...], order: tuple[int, ...], axis: tuple[int, ...]) -> Channels:
+    """The layout of channels for a shape, its memory order and the reduced axes; cached."""
     key = [i for i in order if i not in axis and shape[i] != 1]
     places = [order.index(i) for i in key]
     between = order[places[0] : places[-1]] if key else ()
@@ -187,6 +188,7 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
 
 
 def _plain_moments(xp: Any, laid: Any, channels: Channels, shift: Any) -> tuple[Any, Any]:
+    """Mean and variance of each channel, after subtracting ``shift``."""
     total, squares = xp.zeros(channels.channels), xp.zeros(channels.channels)
     for _, x in channels.shifted(xp, laid, shift):
         total += channels.sums(xp, x)

@@ -49,6 +49,7 @@ def _total_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _by_slices(ufunc: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Reduces a short last axis by comparing or adding whole slices."""
     if axis != (x.ndim - 1,) or x.size < _MANY or not 2 <= x.shape[-1] <= _SHORT:
         return DECLINED
     y = ufunc(x[..., 0], x[..., 1])

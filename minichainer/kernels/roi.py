@@ -199,6 +199,7 @@ def _best_samples(xp: Any, x: Any, samples: list[Sample], images: Any, size: tup
 
 
 def _value(xp: Any, pixels: Any, first: Any, sample: Sample, finite: bool) -> Any:
+    """The interpolated values of samples; ``finite`` tells that no pixel is infinite or NaN."""
     if len(sample.places) == 1:
         return pixels[first + sample.places[0]]
     value: Any = 0

@@ -100,6 +100,7 @@ def has_long_rows(x: Any, axis: int) -> bool:
 
 
 def _by_rows(ufunc: Any, x: Any, axis: int, flip: bool) -> Any:
+    """Accumulates whole rows, with the axis first in memory."""
     if not has_long_rows(x, axis):
         return DECLINED
     rows = _rows(x, axis)

@@ -217,6 +217,7 @@ class Chain(Link):
         return _listed(self, [(name, str(child)) for name, child in self._named_children()])
 
     def _copied_sharing(self) -> Self:
+        """A copy that shares arrays, with copies of the children."""
         clone = super()._copied_sharing()
         clone._children = set(self._children)
         for name in clone._children:
@@ -257,6 +258,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
             self.add_link(link)
 
     def _adopt(self, name: str, value: Any) -> None:
+        """Registers parameters only: links are added by position."""
         super()._adopt(name, value)
         if isinstance(value, Link):
             raise TypeError(

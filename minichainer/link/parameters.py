@@ -99,6 +99,7 @@ class ParameterTree(DeviceResident):
         self._persistent.discard(name)
 
     def _check_new_name(self, what: str, name: str) -> None:
+        """Raises an error if a name is not a string, or is already an attribute."""
         if not isinstance(name, str):
             raise TypeError(f'{type(self).__name__}: the name of a {what} must be a string, got {name!r}')
         if name in self.__dict__:
@@ -330,6 +331,7 @@ class ParameterTree(DeviceResident):
         """Numbers the children like those of a new link; only in Sequential this depends on earlier changes."""
 
     def _copied_sharing(self) -> Self:
+        """A copy whose parameters share arrays, but not gradients."""
         clone = copy.copy(self)
         clone._params, clone._persistent = set(self._params), set(self._persistent)
         for name in clone._params:
@@ -353,6 +355,7 @@ class ParameterTree(DeviceResident):
         self._copy_values(link, copy_persistent)
 
     def _copy_values(self, link: ParameterTree, copy_persistent: bool) -> None:
+        """Copies parameters and persistent values from a link that fits."""
         mine, theirs = self.__dict__, link.__dict__
         for name in self._params:
             mine[name].copydata(theirs[name])
@@ -374,6 +377,7 @@ class ParameterTree(DeviceResident):
                 yield f'/{name}{path}', param, other
 
     def _matching_params(self, link: ParameterTree, method: str) -> list[tuple[Parameter, Parameter]]:
+        """Pairs of corresponding parameters; ValueError if some do not fit."""
         pairs = list(self._param_pairs(link))
         problems = [text for text in (difference(*entry) for entry in pairs) if text]
         if problems:

@@ -159,6 +159,7 @@ class Optimizer(LossScaling):
         return [(name, param, rule) for name, param, rule in named if rule is not None]
 
     def _load(self, serializer: Deserializer) -> None:
+        """Loads counts and states; restores all of them if anything does not fit."""
         rules = self._rules()
         counts = (self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever)
         before = [(rule, rule.t, rule.state, _copies(rule.state)) for _, _, rule in rules]

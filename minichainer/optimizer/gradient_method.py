@@ -96,6 +96,7 @@ class GradientMethod(Optimizer):
 
     @classmethod
     def _take_declarations(cls, rule: type[UpdateRule]) -> None:
+        """Adds the hyperparameters that a rule declares to the optimizer class."""
         hyperparameters = declared(rule, DeclaredHyperparameter)
         cls._rule_class = rule
         cls._declared_values = {name: declaration.default for name, declaration in hyperparameters.items()}

@@ -176,6 +176,7 @@ class _Block:
                 self._temporaries = list(np.empty((group.rule.temporaries, group.total), group.dtype))
 
     def _gather(self, group: _Group) -> None:
+        """Allocates a block for the group, and plans the copies to it and back."""
         blocks = np.empty((1 + self._width + group.rule.temporaries, group.total), group.dtype)
         self._grad, *self._arrays = blocks[: 1 + self._width]
         self._temporaries = list(blocks[1 + self._width :])
@@ -190,6 +191,7 @@ class _Block:
                 self._back += _parts(block, arrays)
 
     def _adopt(self, group: _Group, index: int, block: np.ndarray, states: list[np.ndarray]) -> None:
+        """Makes states views of the block, so that they need no copies."""
         np.concatenate(states, axis=None, out=block)
         parts = [part for _, part in _parts(block, states)]
         self.held[index :: self._width] = parts

@@ -47,6 +47,7 @@ def _timing_of(hook: Any) -> str:
 
 
 def _hook_name(hook: Any) -> str:
+    """The default name of a hook."""
     name: str | None = getattr(hook, 'name', None) or getattr(hook, '__name__', None)
     if name is None:
         raise ValueError(

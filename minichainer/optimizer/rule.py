@@ -139,6 +139,7 @@ class UpdateRule:
                 self._update(param)
 
     def _update(self, param: Parameter) -> None:
+        """Updates the parameter, with hooks, loss scale and float32 copy."""
         target = param
         if self._use_fp32_update and param.array is not None and param.dtype == np.float16:
             target = self._single_precision_copy(param)
@@ -203,6 +204,7 @@ class UpdateRule:
         return names
 
     def _init_states(self, param: Parameter) -> None:
+        """Makes missing states, and moves existing ones to the parameter's device."""
         if self._state is None:
             self._state = {}
             self.init_state(param)
@@ -229,6 +231,7 @@ class UpdateRule:
             self._state[name] = serializer(name, self._state[name])
 
     def _load(self, serializer: Deserializer) -> None:
+        """Loads the update count and the states, into existing arrays if possible."""
         t = serializer('t', self.t)
         loaded = {name: serializer(name, None) for name in self._state_names()}
         self.t = int(t)
@@ -245,6 +248,7 @@ class UpdateRule:
         self._state = None if any(value is None for value in loaded.values()) else loaded
 
     def _state_names(self) -> tuple[str, ...]:
+        """The names of the states, even before they exist."""
         if self._state:
             return tuple(self._state)
         # The names made by init_state, called with a copy and a stand-in, because the parameter may have no array.

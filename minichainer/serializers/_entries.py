@@ -100,6 +100,7 @@ class Entry:
         return None
 
     def _too_large(self) -> Exception | None:
+        """The error if the allowance is exceeded, else None."""
         if self._allowance is not None and self.shape is not None:
             try:
                 self._allowance.take(self.name, math.prod(self.shape) * self.dtype.itemsize)
@@ -264,6 +265,7 @@ class _Rehearsal(Deserializer):
         return value
 
     def _check(self, key: str, name: str, value: Any) -> None:
+        """Records why an entry cannot be loaded, if so."""
         entry = self._real.find(key)
         if entry is not None:
             misfit = entry.misfit(value)

@@ -105,6 +105,7 @@ class NpzFile:
         )
 
     def _member(self, name: str) -> zipfile.ZipInfo | None:
+        """The file in the archive with an entry's array, or None."""
         for spelling in (name + '.npy', name):
             try:
                 return self._zip.getinfo(spelling)
@@ -113,6 +114,7 @@ class NpzFile:
         return None
 
     def _read(self, name: str, member: zipfile.ZipInfo) -> Any:
+        """Reads an array, and verifies its checksum."""
         # A checked array is kept until it is loaded, so that loading cannot fail halfway.
         if name not in self._arrays:
             try:
@@ -135,6 +137,7 @@ def _size_of(stream: Any) -> int:
 
 
 def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, memory order and dtype from the header of an array."""
     version = numpy.lib.format.read_magic(stream)
     if version == (1, 0):
         return numpy.lib.format.read_array_header_1_0(stream)

@@ -36,6 +36,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def _new_file_beside(target: str) -> str:
+    """Makes an empty file with a random name in the same folder."""
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f'.{name}.{secrets.token_hex(8)}.tmp')
     try:

@@ -142,6 +142,7 @@ class HDF5Deserializer(EntryDeserializer):
             self.allowance.take(f'{name} (a chunk)', chunk)
 
     def _read_texts(self, name: str, dataset: Any) -> Any:
+        """An array of texts, whose memory is counted."""
         if self.allowance is not None:
             self.allowance.take(name, dataset.size * _TEXT_OBJECT)
         texts = dataset.asstr()[()]

@@ -151,6 +151,7 @@ class NpzDeserializer(EntryDeserializer):
 
 
 def _name_tests(ignore_names: Any) -> list[Callable[[str], Any]]:
+    """Functions that tell which names to ignore."""
     if ignore_names is None:
         return []
     entries = ignore_names if isinstance(ignore_names, (list, tuple, set, frozenset)) else [ignore_names]

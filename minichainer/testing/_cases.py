@@ -64,6 +64,7 @@ def _check_class(cls: Any) -> None:
 
 
 def _make(cls: type, variant: Variant) -> type:
+    """Makes the class of a variant."""
     name = cls.__name__ + variant.suffix
     members = {
         '__doc__': cls.__doc__,
@@ -91,6 +92,7 @@ def _instance(module: str, name: str) -> Any:
 
 
 def _hide(cls: type, cases: list[type]) -> None:
+    """Removes the tests of a decorated class, and forbids subclasses."""
     names = test_names(cls)
     for name in names:
         setattr(cls, name, None)
@@ -101,6 +103,8 @@ def _hide(cls: type, cases: list[type]) -> None:
 
 
 def _refuse_subclass(base: Any) -> Callable[..., None]:
+    """An ``__init_subclass__`` that rejects all classes except those of variants."""
+
     def init_subclass(cls: type, **kwargs: Any) -> None:
         if _IS_CASE not in vars(cls):
             raise TypeError(

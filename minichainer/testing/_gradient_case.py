@@ -77,6 +77,7 @@ class GradientCase(unittest.TestCase):
         self._compare(outputs, expected_outputs, getattr(self, 'check_forward_options', {}))
 
     def _compare(self, outputs: Sequence[Any], expected: Sequence[Any], options: dict[str, Any]) -> None:
+        """Raises the error of the test case unless outputs match."""
         kinds = (
             f'Expected shapes and dtypes: {shapes_and_dtypes(expected)}\n'
             f'Actual shapes and dtypes:   {shapes_and_dtypes(outputs)}\n'
@@ -130,6 +131,7 @@ class GradientCase(unittest.TestCase):
         return tuple(a if a is None or self.contiguous else strided(a, config.xp) for a in arrays_there)
 
     def _checked_outputs(self, outputs: Any) -> tuple[Any, ...]:
+        """The outputs, after checking that they are a tuple of Variables."""
         self._error.check(isinstance(outputs, tuple), f'`forward()` must return a tuple, not {type(outputs)}.')
         kinds = ', '.join(str(type(y)) for y in outputs)
         self._error.check(
@@ -140,6 +142,7 @@ class GradientCase(unittest.TestCase):
         return checked
 
     def _check_unmodified(self, before: Sequence[Any], after: Sequence[Any]) -> None:
+        """Raises the error of the test case if forward has modified its inputs."""
         pairs = list(enumerate(zip(before, map(on_cpu, after), strict=True)))
         changed = [(i, a, b) for i, (a, b) in pairs if a is not None and not _is_same(a, b)]
         details = ''.join(f'\nInput[{i}]:\nOriginal:\n{a}\nAfter forward:\n{b}\n' for i, a, b in changed)

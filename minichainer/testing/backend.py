@@ -172,6 +172,7 @@ def inject_backend_tests(
 
 
 def _wrapped(config: BackendConfig, names: list[str], is_first: bool, name: str, test: Any) -> Any:
+    """A test for one config; None for an unnamed test with any but the first config."""
     if name not in names:
         return test if is_first else None
     test = _with_config(config, test)
@@ -181,6 +182,8 @@ def _wrapped(config: BackendConfig, names: list[str], is_first: bool, name: str,
 
 
 def _with_config(config: BackendConfig, test: Any) -> Any:
+    """The test with a config as its first argument."""
+
     @functools.wraps(test)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
         # A fresh one, so that a test that changes its config does not affect others.

@@ -25,6 +25,8 @@ _STANDARD_ERRORS = 6
 
 
 def _test(target: str, is_gpu: bool) -> Callable[[Any], None]:
+    """The test method for a target."""
+
     def test(self: Any) -> None:
         if target not in self.test_targets:
             self.skipTest(f'{target!r} is not in test_targets.')
@@ -244,6 +246,7 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
             )
 
     def _scipy_draws(self) -> Any:
+        """Samples from SciPy's distribution."""
         if not self.scipy_onebyone:
             size = (_DRAWS, *self.shape, *self.event_shape)
             draws = self.scipy_dist.rvs(size=size[: 1 + len(self.shape)], **self.scipy_params)

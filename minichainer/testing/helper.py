@@ -120,6 +120,7 @@ def _fulfilled(requirements: tuple[str, ...]) -> bool:
 
 
 def _is_installed(requirement: str) -> bool:
+    """Whether an installed version meets a requirement."""
     found = _REQUIREMENT.fullmatch(requirement)
     if found is None:
         raise ValueError(f'requirement {requirement!r}: expected a form such as "numpy" or "numpy>=1.26,<3"')

@@ -184,6 +184,7 @@ class LinkTestCase(_LinkCase):
         )
 
     def _check_backward(self, config: BackendConfig, dodge: bool) -> None:
+        """Checks the gradients of inputs and parameters once."""
         inputs = self._inputs()
         link = self._link(self.generate_params(), config)
         if not _is_initialized(link):
@@ -275,6 +276,7 @@ class LinkInitializersTestCase(_LinkCase):
     def _check_initializer(
         self, inputs: tuple[Any, ...], initializers: list[Any], name: str, expected: Any, config: BackendConfig
     ) -> None:
+        """Makes a link, and compares one parameter with its initializer."""
         link = self._link(initializers, config)
         self._run(link, inputs, config)
         value = on_cpu(self._parameter(link, name))

@@ -49,6 +49,7 @@ def generate_matrix(shape: tuple[int, ...], dtype: Any = float, **kwargs: Any) -
 
 
 def _only_argument(kwargs: dict[str, Any]) -> Any:
+    """The value of ``singular_values``, which must be the only argument."""
     if 'singular_values' not in kwargs:
         raise TypeError('generate_matrix: singular_values is not given')
     unexpected = sorted(set(kwargs) - {'singular_values'})

@@ -82,6 +82,7 @@ def generate_seed() -> int:
 
 @contextlib.contextmanager
 def _fixed() -> Iterator[None]:
+    """Context manager in which all generators are seeded; restores their states."""
     states = random.getstate(), np.random.get_state(legacy=False)
     seed = int.from_bytes(os.urandom(4), 'big') if _is_random() else _SEED
     random.seed(seed)
@@ -122,6 +123,7 @@ def _start() -> None:
 
 
 def _with_start(cls: type, name: str) -> Any:
+    """The setup method of a class, with seeding before it."""
     former = getattr(cls, name, None)
 
     def setup(self: Any, *args: Any) -> None:
@@ -137,6 +139,7 @@ def _with_start(cls: type, name: str) -> Any:
 
 
 def _with_end(cls: type, name: str) -> Any:
+    """The teardown method of a class, with restoring after it."""
     former = getattr(cls, name, None)
 
     def teardown(self: Any, *args: Any) -> None:

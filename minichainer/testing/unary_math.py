@@ -166,6 +166,7 @@ def _label_test(func: Any, label_expected: str | None) -> Any:
 
 
 def _tests() -> dict[str, Any]:
+    """The test methods by name."""
     arguments = {'forward': ('x',), 'backward': ('x', 'gy'), 'double_backward': ('x', 'gy', 'ggx')}
     return {
         f'test_{order}_{device}': _test(f'check_{order}', names, device)

@@ -36,6 +36,7 @@ class ProgressMemory:
         )
 
     def _passed(self, serializer: Any, key: str, value: Any) -> Any:
+        """Saves or restores a value; warns if a snapshot lacks it."""
         try:
             return serializer(key, value)
         except KeyError:

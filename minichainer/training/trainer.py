@@ -147,6 +147,7 @@ class Trainer:
         self._extensions[name] = _Entry(extension, priority, get_trigger(trigger), call_before_training)
 
     def _free_name(self, name: str) -> str:
+        """The name, with a number if it is taken."""
         if name == 'training':
             raise ValueError('Trainer.extend: the name "training" is prohibited as an extension name; pass another')
         free, n = name, 0
@@ -199,6 +200,7 @@ class Trainer:
             self._finalize(entries)
 
     def _initialize(self, entries: list[_Entry]) -> None:
+        """Initializes the extensions, and calls those that run before training."""
         # Extensions that load a snapshot come first, so that the others start from the loaded state.
         for entry in sorted(entries, key=lambda e: not getattr(e.extension, 'autoload', False)):
             finished = getattr(entry.trigger, 'finished', False)
@@ -213,6 +215,7 @@ class Trainer:
                     entry.extension(self)
 
     def _iterate(self, entries: list[_Entry]) -> None:
+        """One iteration: an update, then the extensions whose triggers fire."""
         self.observation = {}
         with self.reporter.scope(self.observation):
             self.updater.update()
@@ -221,6 +224,7 @@ class Trainer:
                     entry.extension(self)
 
     def _finalize(self, entries: list[_Entry]) -> None:
+        """Finalizes all extensions and the updater, even if some raise."""
         self._final_elapsed_time = self.elapsed_time
         # The stack calls all of them, in the order of the entries, even if one raises.
         with contextlib.ExitStack() as stack:
@@ -260,6 +264,7 @@ def _observation_of_text(text: str) -> dict[str, Any]:
 
 
 def _make_reporter(optimizers: dict[str, Any]) -> Reporter:
+    """A reporter with the names of all links of all optimizers."""
     reporter = Reporter()
     for name, optimizer in optimizers.items():
         if getattr(optimizer, 'target', None) is None:
@@ -273,6 +278,7 @@ def _make_reporter(optimizers: dict[str, Any]) -> Reporter:
 
 
 def _name_of(extension: Any) -> str:
+    """The default name of an extension."""
     for attribute in ('name', 'default_name', '__name__'):
         name: str | None = getattr(extension, attribute, None)
         if name is not None:

@@ -126,6 +126,7 @@ class AdditivityChecks:
         return [equal, single, [relaid(p) for p in positive], [backwards(n) for n in negative]]
 
     def _gys(self, upstream: Upstream) -> list[Any]:
+        """One upstream gradient per output of the evaluation; None for outputs that are not checked."""
         gys: list[Any] = [None] * len(self.screen.evaluation.outputs)
         for o, v in zip(self.screen.outputs, upstream, strict=True):
             gys[o] = v

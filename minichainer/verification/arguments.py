@@ -59,6 +59,7 @@ def check(
 
 
 def _flags(no_grads: Any, inputs: Sequence[Any]) -> list[bool] | None:
+    """Validates ``no_grads``, one flag per argument."""
     if no_grads is None:
         return None
     if not isinstance(no_grads, (tuple, list)):

@@ -71,12 +71,14 @@ class _Search:
         return value > 1
 
     def _keep(self, part: Any, value: float) -> None:
+        """Stores a single element as a result, and queues a larger part."""
         if len(part) == 1:
             self.found[int(part[0])] = value
         else:
             heapq.heappush(self.parts, (-value / np.sqrt(len(part)), self.questions, part))
 
     def halve(self) -> None:
+        """Tests both halves of the worst queued part."""
         _, _, part = heapq.heappop(self.parts)
         middle = len(part) // 2
         halves = part[:middle], part[middle:]

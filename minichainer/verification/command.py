@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _function(text: str) -> Any:
+    """Imports the function named ``module:name``."""
     module, _, name = text.partition(':')
     if not name:
         raise ValueError('expected module:name')
@@ -66,6 +67,7 @@ def _function(text: str) -> Any:
 
 
 def _inputs(given: Any, seed: int) -> tuple[Any, ...]:
+    """Random inputs with the given shapes, range and dtype."""
     rng = generator(seed)
     return tuple(
         rng.uniform(given.low, given.high, _shape(text)).astype(given.dtype)

@@ -85,6 +85,7 @@ def _detached(e: Evidence) -> Cause | None:
 
 
 def _factor(e: Evidence) -> Cause | None:
+    """The gradient is wrong by a constant factor."""
     wrong = e.wrong
     if not wrong.all() and not (wrong | e.equal(e.numeric, 0)).all():
         return None
@@ -131,6 +132,7 @@ def _shifted(e: Evidence) -> Cause | None:
 
 
 def _half_line(e: Evidence) -> Cause | None:
+    """The gradient is wrong only where x is negative, or only where it is positive."""
     if e.x is None or np.shape(e.x) != e.numeric.shape:
         return None
     wrong, matters = e.wrong, ~(e.equal(e.numeric, 0) & e.equal(e.analytic, 0))
@@ -142,6 +144,7 @@ def _half_line(e: Evidence) -> Cause | None:
 
 
 def _slice(e: Evidence) -> Cause | None:
+    """All wrong elements are one whole slice."""
     wrong = e.wrong
     for axis, n in enumerate(wrong.shape):
         if n < 2:
@@ -205,6 +208,7 @@ def _shaped(e: Evidence) -> dict[str, Any]:
 
 
 def _multiples(e: Evidence, target: Any) -> Iterator[tuple[str, float]]:
+    """Known arrays and products of two that are proportional to the target, with the factors."""
     known = _shaped(e)
     single = list(known.items())
     double = [(f'{n} times {m}', a * b) for i, (n, a) in enumerate(single) for m, b in single[i:]]

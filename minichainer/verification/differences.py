@@ -110,6 +110,7 @@ class KinkDetector:
             self._fail(y, output, eps, int(mixed.argmax()), 'the values are finite at some of the points only')
 
     def _check_fit(self, xp: Any, y: Any, output: str, eps: float, precision: float) -> None:
+        """Raises if some element is too far from the best parabola."""
         y = xp.where(xp.isfinite(y).all(axis=0), y, 0.0)
         distance = xp.sqrt(((residual_matrix(xp) @ (y - y[2])) ** 2).mean(axis=0))
         spread = y.max(axis=0) - y.min(axis=0)
@@ -173,6 +174,7 @@ def slope(
 
 
 def _weighted_sum(samples: Sequence[Sequence[Any]], weights: Sequence[float], grad_outputs: Sequence[Any]) -> float:
+    """The sum over samples, outputs and elements of weight times value times upstream gradient."""
     total = 0.0
     with np.errstate(invalid='ignore', over='ignore'):
         for values, gy in zip(zip(*samples, strict=True), grad_outputs, strict=True):

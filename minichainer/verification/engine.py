@@ -64,6 +64,7 @@ def _upstream_of(point: Point) -> list[Any]:
 
 
 def _examine_order(point: Point) -> None:
+    """Runs all checks of one order, and adds failures to its report."""
     exact = ExactChecks(point)
     exact.run()
     if point.subject.moving and not any(is_float(y) for y in point.values):
@@ -87,6 +88,7 @@ def _examine_order(point: Point) -> None:
 
 
 def _examine_leaf(screen: Screen, i: int, directions: list[Any]) -> None:
+    """Measures the slopes of one leaf, and locates the errors after a mismatch."""
     paths = [screen.path(i, direction) for direction in directions]
     agree = [screen.agrees(i, path) for path in paths]
     if all(agree):

@@ -60,6 +60,7 @@ class ExactChecks:
         raise Stop
 
     def _finite_outputs(self) -> None:
+        """Reports outputs that contain NaN or infinity."""
         for o in self.point.outputs:
             y = self.point.values[o]
             bad = ~get_array_module(y).isfinite(y)
@@ -75,6 +76,7 @@ class ExactChecks:
 
     # --- number, shape, dtype, device, None --------------------------------------------------------------------
     def _structure(self, o: int) -> None:
+        """Reports gradients of a wrong shape, dtype or device, or that must be None."""
         point = self.point
         found = self._first_gradients(o)
         if found is None:
@@ -109,6 +111,7 @@ class ExactChecks:
         return None
 
     def _refused(self, o: int, error: Exception) -> None:
+        """Reports a backward that the graph has rejected because of its result."""
         text = str(error)
         kind = 'number' if 'wrong number' in text else 'dtype' if 'dtype' in text else 'shape'
         kind = 'type' if 'Variable or None' in text else kind
@@ -133,6 +136,7 @@ class ExactChecks:
         point.broken |= {(o, i) for i in point.subject.moving}
 
     def _vjp(self, evaluation: Evaluation, gys: Sequence[Any], o: int) -> list[Any]:
+        """Runs backward, and reports arrays that it modifies."""
         before = fresh_copy(gys[o])
         found = evaluation.vjp(gys)
         if not same(before, gys[o]):
@@ -144,6 +148,7 @@ class ExactChecks:
 
     # --- repetition ---------------------------------------------------------------------------------------------
     def _stale_or_random(self) -> None:
+        """Repeats backward after a call on other data and in another thread; the results must be equal."""
         other = self._call_on_other_data()
         conditions = self.point.options.conditions
         found = in_another_thread(self._all_again, train=not config.train) if conditions else None
@@ -199,6 +204,7 @@ class ExactChecks:
             raise Stop
 
     def _not_repeated(self, o: int, i: int, index: Any, again: list[Any]) -> None:
+        """Reports a difference between backward passes, as randomness or as a stale cache."""
         point = self.point
         twice = [self._again(self.first, o) for _ in range(2)]
         random = any(self.differ(a, b) is not None for a, b in zip(*twice, strict=True))
@@ -220,6 +226,7 @@ class ExactChecks:
                 evaluation.vjp(self.point.only(o, times(v, SMALL if v.dtype.itemsize >= 8 else 1.0)))
 
     def _call_on_other_data(self) -> Evaluation | None:
+        """Calls the function on other data, which overwrites its caches; None if it rejects the data."""
         others = [_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array) for leaf in self._leaves]
         try:
             with np.errstate(all='ignore'):
@@ -236,6 +243,7 @@ class ExactChecks:
         return self.point.subject.leaves
 
     def _repeat_forward(self) -> None:
+        """Calls the function again on the same data; the outputs must be equal."""
         self.second = self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
         for o, (y, z) in enumerate(zip(self.point.values, self.second.arrays, strict=True)):
             index = self.differ(y, z)
@@ -281,6 +289,7 @@ class ExactChecks:
             self._compare_undefined(o, zeros, missing)
 
     def _compare_undefined(self, o: int, zeros: list[Any], missing: list[Any]) -> None:
+        """Reports leaves whose gradients with None differ from those with zeros."""
         for i in self.point.subject.moving:
             expected, found = (full(a, self.point.arrays[i]) for a in (zeros[i], missing[i]))
             allowed = 64 * np.finfo(found.dtype).eps * largest(expected) + self.point.options.nondet_tol
@@ -321,6 +330,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _shape_cause(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """The cause for a gradient of a wrong shape."""
     text = f'the gradient has shape {actual}, the input {expected}'
     if actual[::-1] == expected and actual != expected:
         return f'shape: {text}; transposed?'

@@ -42,6 +42,7 @@ _SHRINK = (1.0, 1 / 16, 1 / 256)
 
 
 def _compare(screen: Screen, i: int, k: int) -> None:
+    """Compares the Jacobian of one output and one leaf, and reports wrong entries."""
     analytic = _rows(screen, i, k)
     wrong, numeric = np.ones(analytic.shape, bool), np.zeros(analytic.shape)
     for steps in _attempts(screen, i, k, analytic):
@@ -138,6 +139,7 @@ def _columns(screen: Screen, i: int, k: int, columns: Any, steps: Any) -> tuple[
 
 
 def _difference(screen: Screen, i: int, o: int, column: int, step: float) -> Any:
+    """One column of the Jacobian of an output by a central difference."""
     sides = []
     for sign in (1, -1):
         arrays = list(screen.arrays)

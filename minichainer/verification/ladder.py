@@ -82,6 +82,7 @@ class Slopes:
 
 
 def _secant(samples: Any, steps: Any) -> Any:
+    """The steepest chord at the largest step where the function is finite."""
     with np.errstate(all='ignore'):
         chords = abs(samples - samples[:, 1:2]).max(axis=1) / steps[:, None]
     finite = np.isfinite(chords)
@@ -213,6 +214,7 @@ class _Ladder:
         self.least_noise = np.maximum(rounded, self.least_noise)
 
     def _extrapolate(self, difference: Any, t: float) -> None:
+        """Adds a row to Neville's table, and accepts better values."""
         above, self.row = self.row, [difference]
         for order, coarser in enumerate(above, start=1):
             finer = self.row[-1]

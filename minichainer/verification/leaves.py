@@ -87,6 +87,7 @@ def input_leaves(inputs: Sequence[Any], flags: Sequence[bool] | None) -> list[Le
 
 
 def _leaf(name: int | str, value: Any, must_be_none: bool) -> Leaf:
+    """The leaf for one input array or Variable."""
     label = f'inputs[{name}]' if isinstance(name, int) else f'inputs {name}'
     array = value.array if isinstance(value, Variable) else value
     if array is None:

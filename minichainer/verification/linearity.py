@@ -85,6 +85,7 @@ class LinearityChecks:
             self._check(k)
 
     def _check(self, k: int) -> None:
+        """Checks scaled and zero upstream gradients of one output."""
         gradients = self.screen.gradients[0][k]
         factor = far_factor(gradients)
         scaled = self._scaled(k, factor, zeros=True)
@@ -103,6 +104,7 @@ class LinearityChecks:
 
     # --- after a difference ------------------------------------------------------------------------------------
     def _off_scale(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
+        """Reports gradients that do not scale, with the smallest factor that shows it."""
         if not bool(self._unscaled(g, scaled, factor).any()):
             return
         alone = full(self._scaled(k, factor)[i], self.screen.arrays[i])
@@ -140,6 +142,7 @@ class LinearityChecks:
         return bool(off.any())
 
     def _off_zeros_for_others(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
+        """Reports gradients that differ if the other outputs have zeros instead of None."""
         gys = self.screen.only(k, times(self.screen.upstream[0][k], factor))
         where = differ(self.screen, gys, i, scaled, factor * g, abs(factor) * largest(g))
         if where is not None:
@@ -147,6 +150,7 @@ class LinearityChecks:
             add_elements(self.screen, k, i, where, g, scaled / factor, cause)
 
     def _off_zero(self, k: int, i: int, g: Any, zero: Any) -> None:
+        """Reports gradients that are not zero for an upstream gradient of zeros."""
         with np.errstate(all='ignore'):
             finite = get_array_module(g).isfinite(g)
             where = breaks_zero(zero) & finite & ~(abs(zero) <= self.point.options.nondet_tol)

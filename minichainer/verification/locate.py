@@ -156,6 +156,7 @@ class Locator:
         return same[mine]
 
     def _remeasured(self, starts: Sequence[float] | None = None) -> bool:
+        """Measures the slopes again, and returns whether they pass."""
         starts = [None] * len(self.measured) if starts is None else starts
         pairs = zip(self.measured, starts, strict=True)
         self.measured = [self.screen.along(self.i, a.direction, start=start) for a, start in pairs]
@@ -164,6 +165,7 @@ class Locator:
         return bool((self.verdicts == PASS).all()) or self._is_right()
 
     def _doubt(self, along: Along) -> float:
+        """The largest relative error of the slopes."""
         mine = slice(self.k, None, len(self.screen.outputs))
         with np.errstate(all='ignore'):
             ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[mine]
@@ -222,6 +224,7 @@ class Locator:
         return order[ratio[order] > 1]
 
     def _halved(self) -> Measured:
+        """Finds the wrong elements by bisection, and measures them."""
         draw = (isotropic, relative)[int(np.argmax((self.verdicts != PASS).any(axis=1)))]
         x = host(self.x)
 
@@ -237,6 +240,7 @@ class Locator:
         return dataclasses.replace(measured, complete=found.complete)
 
     def _badness(self, along: Along) -> float:
+        """The error of the slopes divided by the tolerance; infinite at a kink."""
         mine = slice(self.k, None, len(self.screen.outputs))
         if bool((along.found.kink | ~along.found.finite)[mine].any()):
             return np.inf
@@ -285,6 +289,7 @@ class Locator:
             getattr(found, field)[again[right]] = getattr(new, field)[right]
 
     def _at(self, elements: Any, scales: Any, levels: int, start: float | None = None) -> Measured:
+        """Measures elements one by one with given scales."""
         if not len(elements):
             return Measured(elements, *(np.zeros(0),) * 3, np.zeros(0, object), *(np.zeros(0),) * 2)
         along = self.screen.elementwise(self.i, elements, scales, levels, start)
@@ -301,6 +306,7 @@ class Locator:
 
     # --- the report --------------------------------------------------------------------------------------------
     def _report_repaired(self, repair: Repair) -> None:
+        """Reports the elements that a repair changes most."""
         given = host(self.screen.gradient(self.draws[0], self.k, self.i)).ravel()
         off = abs(repair.gradients[0].ravel() - given)
         wrong = off > 1e-12 * float(abs(given).max(initial=0)) + 1e-12 * abs(given)
@@ -312,6 +318,7 @@ class Locator:
         self._report(self._measure(worst[wrong[worst]]), repair.cause, self._total)
 
     def _report(self, found: Measured, cause: str | None = None, count: int | None = None) -> None:
+        """Adds measured elements to the report, as wrong or as kinks."""
         wrong = found.verdict == FAIL
         kinks = np.isin(found.verdict, _SINGULAR)
         if self.point.options.subgradient:
@@ -325,6 +332,7 @@ class Locator:
             self._report_whole()
 
     def _cause(self, found: Measured, cause: str | None) -> str:
+        """The most specific cause that applies."""
         arguments = (self.screen, self.i, self.k, self.draws[0])
         other = cause_of_second(*arguments[:3]) if 0 not in self.draws else None
         cause = other or missing_cause(*arguments) or cause or same_cause(*arguments) or unsummed_cause(*arguments)
@@ -347,6 +355,7 @@ class Locator:
         return {'numeric': numeric, 'analytic': analytic, 'tolerance': tolerance, 'x': x}
 
     def _add(self, found: Measured, which: Any, cause: str, verdict: str, count: int | None = None) -> None:
+        """Adds the chosen elements to the report, worst first."""
         with np.errstate(all='ignore'):
             ratio = found.distance / found.tolerance
         ratio = np.where(np.isnan(ratio), np.inf, ratio)

@@ -28,6 +28,7 @@ def compare_native(screen: Screen) -> None:
 
 
 def _compare(screen: Screen, k: int, i: int, wide: Any, narrow: Any) -> None:
+    """Compares the gradients of one leaf in both dtypes."""
     x = screen.point.arrays[i]
     wide, narrow = (full(g, x) for g in (wide, narrow))
     with np.errstate(all='ignore'):

@@ -122,6 +122,7 @@ def _require_callables(tangent: Any) -> None:
 
 
 def _seed(seed: Any) -> int:
+    """The given seed, or a random one."""
     if seed is None:
         return int.from_bytes(os.urandom(4), 'little')
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):

@@ -32,6 +32,7 @@ class Progress:
             self._look()
 
     def _look(self) -> None:
+        """Writes the number of steps if it is time and the stream is a terminal."""
         now = self.clock()
         if not self.start:
             self.start, self.next = now, now + PATIENCE

@@ -76,6 +76,7 @@ class Repairer:
         yield from self._half()
 
     def _scaled(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradient times the factor that fits the slopes best."""
         given = self._along(self.gradients)
         factor = _ratio(self.values, given)
         if factor and abs(factor - 1) > 2 * self._doubt:
@@ -97,6 +98,7 @@ class Repairer:
         return {**sizes, 'the number of elements': self.gradients[0].size, 'the size of the output': y.size}
 
     def _rearranged(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradient transposed, shifted or reversed."""
         shape, gs = self.shape, self.gradients
         if len(shape) > 1 and min(shape[-2:]) > 1:
             for undo in (_transposed, _back):
@@ -117,6 +119,7 @@ class Repairer:
                 yield text, [np.flip(g, axis) for g in gs]
 
     def _exchanged(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradients of other leaves."""
         for j in self.screen.point.subject.moving:
             label = self.screen.point.subject.leaves[j].label
             others = [host(self.screen.gradient(d, self.k, j)) for d in self.draws]
@@ -129,6 +132,7 @@ class Repairer:
                 yield text, [g.T for g in others]
 
     def _half(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradient scaled only where x is negative, or only where it is positive."""
         for name, side in (('x < 0', self.x < 0), ('x > 0', self.x > 0)):
             if not side.any() or side.all():
                 continue

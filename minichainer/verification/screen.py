@@ -96,6 +96,7 @@ class Screen:
         self._gradient_lengths: dict[int, list[float]] = {}
 
     def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
+        """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
         dtype = self.point.options.dtype
         target = np.dtype(np.float64) if dtype is None else dtype
         arrays = [x.astype(target) if is_float(x) else x for x in self.point.arrays]
@@ -171,6 +172,7 @@ class Screen:
         return gys
 
     def _stacked(self, k: int) -> Any:
+        """The upstream gradients of one output as rows, one per draw."""
         xp = get_array_module(self.values[k])
         rows = xp.empty((DRAWS, self.values[k].size))
         for d in range(DRAWS):
@@ -260,6 +262,7 @@ class Screen:
         return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated, noise)
 
     def _moves(self, i: int, elements: Any, scales: Any) -> list[Move]:
+        """For each element, a function that moves only this element."""
         x, xp = self.arrays[i], get_array_module(self.arrays[i])
 
         def moved(t: float, j: int, scale: float) -> Any:
@@ -285,6 +288,7 @@ class Screen:
         return self.precision > _LOCAL_FROM
 
     def _element_curves(self, i: int, elements: Any, scales: Any) -> list[Path]:
+        """For each element, the path of the leaf when only this element moves."""
         moves = self._moves(i, elements, scales)
         if not self.is_local:
             base = self.base(i)
@@ -301,6 +305,7 @@ class Screen:
         return self.precision, self.noise.get(i)
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
+        """The slopes of a curve, with the user's fixed step if there is one."""
         if self.point.options.eps is not None:
             return fixed_step(curve, self.precision, self.point.options.eps)
         noise = self.noise.get(i)
@@ -308,6 +313,8 @@ class Screen:
         return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
 
     def _slopes_together(self, i: int, curves: Sequence[Path], levels: int, start: float | None) -> Slopes:
+        """The slopes of several curves, with the same steps for all."""
+
         def curve(t: float) -> tuple[Any, Any]:
             values, sizes = zip(*(c(t) for c in curves), strict=True)
             return np.concatenate(values), np.concatenate(sizes)
@@ -326,6 +333,7 @@ class Screen:
         return first_step(max(self.precision, self._relative_noise(i) / 4))
 
     def _relative_noise(self, i: int) -> float:
+        """The largest measured rounding error of an output, relative to its size."""
         known = self._sizes > 0
         if i not in self.noise or not known.any():
             return 0.0
@@ -369,6 +377,7 @@ class Screen:
         self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
 
     def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
+        """Measured rounding errors of the outputs while a leaf moves along a direction."""
         curve = self.path(i, along.direction)
         best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
         scales = {float(best.min()), 4 * float(best.max())} if best.size else set()

@@ -123,6 +123,8 @@ def _passes_right(name: str, dtype: str, seed: int) -> bool:
 
 
 def _verdict(function: Callable[..., Any], rule: Rule, inputs: Sequence[Any], seed: int) -> str:
+    """The verdict of a check of a function with a given rule."""
+
     def func(*xs: Any) -> Any:
         return _Planted(function, rule).apply(xs)[0]
 

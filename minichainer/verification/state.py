@@ -80,6 +80,7 @@ class _Persistents:
         ]
 
     def restore(self) -> None:
+        """Writes the saved values back."""
         for link, name, value, saved in self._saved:
             if hasattr(value, 'shape'):
                 value[...] = saved
@@ -106,6 +107,7 @@ def _links_among(reached: Sequence[Any]) -> list[Any]:
 
 
 def _reached(func: Any, seen: tuple[Any, ...] = ()) -> list[Any]:
+    """What a function is bound to, closes over, or uses as defaults and globals, recursively."""
     if hasattr(func, 'namedlinks'):
         return [func]
     found = [getattr(func, '__self__', None), getattr(func, 'func', None), *getattr(func, 'args', ())]
@@ -120,6 +122,7 @@ def _reached(func: Any, seen: tuple[Any, ...] = ()) -> list[Any]:
 
 
 def _is_filled(cell: Any) -> bool:
+    """Whether a closure cell has a value."""
     try:
         return cell.cell_contents is not None
     except ValueError:

@@ -65,6 +65,7 @@ class Subject:
         return self._called([leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)])
 
     def _called(self, variables: list[Variable]) -> list[Variable | None]:
+        """Calls the function, without type checks if they are disabled."""
         if self.type_check:
             return self.call(variables)
         with using_config('type_check', False):
@@ -166,6 +167,7 @@ def checked_outputs(func: Any, returned: Any) -> list[Variable | None]:
 
 
 def _flat_outputs(value: Any) -> Any:
+    """Yields the outputs in nested containers."""
     if isinstance(value, (tuple, list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _flat_outputs(item)
@@ -201,6 +203,7 @@ def gradient_subject(base: Subject, upstream: Sequence[Any], fixed: Sequence[boo
 
 
 def _upstream_leaf(base: Subject, output: int, array: Any) -> Leaf:
+    """The leaf for the upstream gradient of an output."""
     inputs = [leaf for leaf in base.leaves if leaf.parameter is None]
     tops = {str(leaf.name).partition('.')[0].partition('[')[0] for leaf in inputs}
     kind = 'grad_' * (1 + base.name.count('gradients of ')) + 'outputs'

@@ -73,6 +73,7 @@ _idle: list[_Worker] = []
 
 
 def _idle_worker() -> _Worker:
+    """A running worker that is not in use, or a new one."""
     while True:
         try:
             worker = _idle.pop()

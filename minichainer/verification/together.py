@@ -31,6 +31,7 @@ def all_agree(screen: Screen, directions: Mapping[int, Sequence[Any]]) -> bool:
 
 
 def _agree(screen: Screen, row: Mapping[int, Any]) -> bool:
+    """Whether backward agrees along one direction of all leaves."""
     found = [screen.expected(i, direction) for i, direction in row.items()]
     analytic = [sum(slopes) for slopes in zip(*(f[0] for f in found), strict=True)]
     sizes = [min(size) for size in zip(*(f[1] for f in found), strict=True)]

@@ -133,6 +133,7 @@ def _check_bounds(lower: float, upper: float) -> None:
 
 
 def _slopes(xp: Any, x: Variable, lower: float, upper: float, given: Any) -> Any:
+    """The mean slope in testing; otherwise the given slopes, or random ones."""
     if not config.train:
         return xp.full(x.shape, (lower + upper) / 2, x.dtype)
     if given is None:

@@ -116,6 +116,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
 
 
 def _sections(value: Any) -> Any:
+    """The number of sections or the list of indices, after checking its type."""
     if not hasattr(value, '__len__') or getattr(value, 'ndim', None) == 0:
         return _split.integer(value, 'indices_or_sections', 1)
     if getattr(value, 'shape', None) == (0,):

@@ -80,6 +80,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
 
 
 def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:
+    """Raises an error for keywords that do not fit the mode."""
     known = _KEYWORDS.get(mode, ())
     unknown = sorted(set(keywords) - set(known))
     if unknown:

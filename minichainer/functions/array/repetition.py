@@ -71,6 +71,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
 
 
 def _counts(arguments: Arguments, value: Any, name: str) -> tuple[int, ...]:
+    """The numbers of repeats as a tuple of non-negative ints."""
     given = value if isinstance(value, tuple) else (value,)
     counts = [as_integer(int(count) if isinstance(count, bool) else count) for count in given]
     if None in counts:

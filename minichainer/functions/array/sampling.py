@@ -72,6 +72,7 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
 
 
 def _pair(arguments: Arguments, shape: Any) -> tuple[int, ...]:
+    """Height and width as ints."""
     height_and_width = arguments.shape(shape, 'output_shape')
     if len(height_and_width) != 2:
         raise arguments.wrong_value('height and width', 'output_shape', shape)
@@ -86,6 +87,7 @@ def _nearest(size: int, new_size: int) -> Taps:
 
 
 def _bilinear(size: int, new_size: int, align_corners: bool) -> Taps:
+    """Indices and weights of the two neighbours of each new element along an axis."""
     if align_corners:
         places = numpy.linspace(0, size - 1, new_size)
     else:
@@ -190,6 +192,7 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
 
 
 def _check_sampled(x: Variable, grid: Variable) -> None:
+    """Raises InvalidType unless images and grid fit."""
     if x.dtype != grid.dtype or x.dtype.kind != 'f':
         raise _sampler.misfit('float arrays x and grid of one dtype', f'{x.dtype} and {grid.dtype}')
     if x.ndim != 4 or grid.ndim != 4 or grid.shape[1] != 2 or x.shape[0] != grid.shape[0]:

@@ -54,6 +54,7 @@ def reshape(x: Any, shape: Any) -> Variable:
 
 
 def _check_size(x: Variable, shape: tuple[int, ...]) -> None:
+    """Raises an error unless the array can be reshaped."""
     unknown = shape.count(-1)
     if unknown > 1:
         raise AssertionError(f'reshape: only one entry of the shape may be -1, got {shape}')

@@ -180,6 +180,7 @@ def _default_scale(q: Variable) -> float:
 
 
 def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float) -> Any:
+    """The given or drawn dropout factors of the weights; None without dropout."""
     if not config.train:
         return None
     if given is not None:
@@ -220,6 +221,7 @@ def _lenient(shape: tuple[int, ...], wide: tuple[int, ...]) -> tuple[tuple[int, 
 
 
 def _check(q: Variable, k: Variable, v: Variable) -> None:
+    """Raises InvalidType unless dtypes and shapes fit."""
     expected = 'query (..., L, E), key (..., S, E) and value (..., S, F)'
     if not q.dtype == k.dtype == v.dtype or q.dtype.kind != 'f':
         raise _arguments.misfit('float query, key and value of one dtype', described(q, k, v))
@@ -230,6 +232,7 @@ def _check(q: Variable, k: Variable, v: Variable) -> None:
 
 
 def _broadcast_lead(*variables: Variable) -> list[Variable]:
+    """The arrays with their leading axes broadcast together."""
     leads = [x.shape[:-2] for x in variables]
     if leads[0] == leads[1] == leads[2]:
         return list(variables)

@@ -296,6 +296,7 @@ def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad
 def _convolution(
     x: Any, W: Any, b: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any, groups: int, names: Names
 ) -> Variable:
+    """Checks the arguments, and applies the op of a family."""
     x, W = as_variable(x), as_variable(W)
     b = None if b is None else as_variable(b)
     arguments = ConvolutionArguments(names.convolution, names.planar)

@@ -159,6 +159,7 @@ def deconvolution_3d(
 def _deconvolution(
     x: Any, W: Any, b: Any, stride: Any, pad: Any, outsize: Any, dilate: Any, groups: int, names: Names
 ) -> Variable:
+    """Checks the arguments, and applies the op of a family."""
     x, W = as_variable(x), as_variable(W)
     b = None if b is None else as_variable(b)
     arguments = ConvolutionArguments(names.deconvolution, names.planar)

@@ -123,6 +123,7 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:
+    """The general form, for any number of batch axes."""
     n_batch_axes = _arguments.integer(n_batch_axes, 'n_batch_axes', least=1)
     if x.ndim <= n_batch_axes:
         raise ValueError(f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, got x.shape = {x.shape}')

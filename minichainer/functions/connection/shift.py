@@ -76,6 +76,7 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
 
 
 def _moves(channels: int, height: int, width: int, dilate: tuple[int, ...]) -> Moves:
+    """The shift of each group of channels; the centre comes last."""
     places = [(i, j) for i in range(height) for j in range(width)]
     middle = len(places) // 2
     places[middle], places[-1] = places[-1], places[middle]  # the centre comes last

@@ -61,6 +61,7 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
 
 
 def _checked(arguments: Arguments, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Variable]]:
+    """Cost and time steps as Variables, after checking their shapes."""
     cost, steps = as_variable(cost), [as_variable(x) for x in xs]
     got = f'{cost.shape} and {[x.shape for x in steps]}'
     if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or not steps:

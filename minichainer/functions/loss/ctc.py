@@ -123,6 +123,7 @@ def connectionist_temporal_classification(
 
 
 def _checked_steps(x: Any, blank: Any) -> list[Variable]:
+    """The time steps as Variables, after checking shapes, dtypes and the blank symbol."""
     if not isinstance(x, (list, tuple)):
         raise TypeError(
             f'{_ctc.name}: x must be a list or tuple with one array per time step, got {type(x).__name__}'
@@ -145,6 +146,7 @@ def _checked_steps(x: Any, blank: Any) -> list[Variable]:
 
 
 def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
+    """The given lengths as an int array; by default the largest possible."""
     if lengths is None:
         return xp.full((batch,), most, 'l')
     lengths = as_array(lengths)

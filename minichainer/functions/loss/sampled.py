@@ -112,6 +112,7 @@ def negative_sampling(
 
 
 def _drawn(sampler: Any, shape: tuple[int, int], classes: int) -> Any:
+    """The classes that a sampler draws, after checking them."""
     samples = sampler(shape)
     if samples.shape != shape or samples.dtype.kind not in 'iu':
         raise ValueError(

@@ -66,6 +66,7 @@ def argmin(x: Any, axis: int | None = None) -> Variable:
 
 
 def _searched(arguments: Arguments, x: Any, axis: Any) -> tuple[Variable, int | None]:
+    """The array and the axis, after checking both."""
     x = as_variable(x)
     arguments.floats(x)
     axis = None if axis is None else arguments.axis(axis, x.shape)

@@ -32,6 +32,7 @@ def _gradients(m: Any, gy: Any, xs: Any, wanted: tuple[bool, ...], sources: Any,
 
 
 def _gradient(m: Any, gy: Any, xs: Any, index: int, all_sources: Any, target: Labels) -> Any:
+    """The gradient with respect to one operand."""
     x, labels = xs[index], all_sources[index]
     others = [i for i in range(len(xs)) if i != index]
     sources = [target, *[all_sources[i] for i in others]]
@@ -140,6 +141,7 @@ def _misfit(expected: str, actual: Any, xs: Sequence[Variable]) -> Exception:
 
 
 def _check(sources: list[Labels], xs: list[Variable]) -> None:
+    """Raises InvalidType unless all operands are float arrays with one axis for each subscript."""
     for i, (source, x) in enumerate(zip(sources, xs, strict=True)):
         if x.dtype.kind != 'f':
             raise _misfit(f'x{i}.dtype of kind float', x.dtype, xs)
@@ -158,6 +160,7 @@ def _with_rest(source: Labels, rest: Labels, x: Variable) -> Labels:
 
 
 def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Labels:
+    """The labels of the result, with the axes of the Ellipsis filled in."""
     every = [label for source in sources for label in source]
     if target is None:
         return rest + tuple(sorted([label for label in every if label != _REST and every.count(label) == 1]))
@@ -193,6 +196,7 @@ def _parsed(operands: tuple[Any, ...]) -> tuple[list[Labels], Labels | None, Seq
 
 
 def _from_list(entries: Any) -> Labels:
+    """Labels from a list of ints."""
     is_list = isinstance(entries, (list, tuple))
     labels = [_REST if e is Ellipsis else as_integer(e) for e in entries] if is_list else [None]
     if None in labels:
@@ -203,6 +207,7 @@ def _from_list(entries: Any) -> Labels:
 
 
 def _from_text(part: str) -> Labels:
+    """Labels from a string of letters."""
     pieces = part.split('...')
     for letter in ''.join(pieces):
         if letter not in _LETTERS:

@@ -68,6 +68,7 @@ def ifft(x: Any) -> tuple[Variable, Variable]:
 
 
 def _transformed(x: Any, inverse: bool) -> tuple[Variable, Variable]:
+    """Checks the pair of arrays, and applies the transform."""
     arguments = Arguments('FFT', 'ifft' if inverse else 'fft')
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         got = f'{len(x)} of them' if isinstance(x, (tuple, list)) else type(x).__name__

@@ -69,6 +69,7 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variab
 
 
 def _operands(a: Any, b: Any) -> tuple[Variable, Variable]:
+    """Both operands as Variables of a common dtype."""
     a, b = as_variable(a), as_variable(b)
     if a.ndim == 0 or b.ndim == 0:
         raise _matmul.misfit('operands with at least one axis', f'shapes {a.shape} and {b.shape}')

@@ -226,6 +226,7 @@ def mean_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:
+    """Weights broadcast to the shape of ``x``."""
     if weights.shape == x.shape:
         return weights
     if axis and weights.shape == (x.shape[axis[0]],):

@@ -58,6 +58,7 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
 
 
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
+    """The second array, broadcast to the shape of ``x`` from ``axis`` on."""
     y = as_variable(y)
     arguments = Arguments(name)
     axis = arguments.integer(axis, 'axis')

@@ -64,6 +64,7 @@ def solve(a: Any, b: Any) -> Variable:
 
 
 def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """Whether the leading axes of two shapes broadcast together."""
     pairs = zip(first[::-1], second[::-1], strict=False)
     return all(m == n or 1 in (m, n) for m, n in pairs)
 

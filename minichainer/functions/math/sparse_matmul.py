@@ -84,6 +84,7 @@ def _turned(x: Variable, turn: bool) -> Variable:
 
 
 def _sparse_dense(sparse: CooMatrix, transposed: bool, dense: Variable) -> Variable:
+    """The product of a sparse and a dense matrix, after checking both."""
     row, col, (rows, columns) = sparse.row, sparse.col, sparse.shape
     if transposed:
         row, col, rows, columns = col, row, columns, rows

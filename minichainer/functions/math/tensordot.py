@@ -77,6 +77,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
 
 
 def _pair(a: Variable, b: Variable, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The summed axes of both arrays."""
     shapes = f'shapes {a.shape} and {b.shape}, axes = {axes}'
     count = as_integer(axes)
     if count is not None:

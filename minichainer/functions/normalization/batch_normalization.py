@@ -48,6 +48,7 @@ def normalize_channels(
 
 
 def _fixed_rule(m: Any, gy: Any, x: Any, gamma: Any, mean: Any, var: Any, axes: Any, eps: float) -> tuple[Any, ...]:
+    """Gradients of x, gamma, beta, mean and variance."""
     shape, x, gy = gamma.shape, in_float32(m, x), in_float32(m, gy)
     key = key_shape(x.shape, axes)
     gamma, mean, var = (reshape(as_dtype(v, x.dtype), key) for v in (gamma, mean, var))

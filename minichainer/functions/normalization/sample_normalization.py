@@ -49,6 +49,7 @@ def scale_rows(xp: Any, x: Any, gamma: Any, *, eps: float) -> Any:
 
 
 def _of_groups(m: Any, gy: Any, x: Any, gamma: Any, groups: int, eps: float, wanted: Any) -> tuple[Any, ...]:
+    """Gradients of x, gamma and beta for groups of channels."""
     n, c = x.shape[:2]
     shape = (n, groups, c // groups, math.prod(x.shape[2:]))
     grouped = reshape(in_float32(m, x), shape)

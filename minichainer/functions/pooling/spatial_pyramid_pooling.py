@@ -98,6 +98,7 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
 
 
 def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
+    """Height and width of the result; None keeps the size of the image."""
     pair = entries_of(outsize, 2)
     sizes = [old if n is None else as_integer(n) for n, old in zip(pair, size, strict=False)]
     if len(pair) != 2 or None in sizes:

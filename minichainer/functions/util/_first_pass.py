@@ -117,6 +117,7 @@ class _RandomNumbers:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
+        """Context manager with the recorded states of the generators."""
         now = _host_states()
         _set_host_states(self._states)
         try:
@@ -127,6 +128,7 @@ class _RandomNumbers:
 
     @contextlib.contextmanager
     def _seeded(self) -> Iterator[None]:
+        """Context manager with CuPy's generator seeded as in the first call."""
         if not self._on_gpu:
             yield
             return
@@ -182,6 +184,7 @@ class _WrittenArrays:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
+        """Context manager with the first values of the arrays."""
         now = [(array, backend.copied(array)) for array, _ in self._kept.values()]
         try:
             for array, values in self._kept.values():
@@ -223,6 +226,7 @@ class _LinkStates(LinkHook):
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
+        """Context manager with the recorded attributes of the links."""
         now = [(link, dict(link.__dict__)) for link, _ in self._kept.values()]
         parameters: dict[int, Any] = {}  # a shared parameter stays shared
         try:
@@ -270,6 +274,7 @@ def _state(value: Any) -> Any:
 
 
 def _as_found(value: Any, parameters: dict[int, Any]) -> Any:
+    """The recorded attribute; a Parameter that has been initialized since is replaced."""
     if not isinstance(value, _NotInitialized):
         return _state(value)
     parameter = value.parameter

@@ -53,6 +53,7 @@ class Forget(FunctionNode):
         return tuple([y.array for y in outputs])
 
     def _call(self, xs: Sequence[Variable]) -> list[Variable]:
+        """Calls the function, and returns its outputs as a list."""
         outputs = self.func(*xs)
         if isinstance(outputs, Variable):
             return [outputs]

@@ -23,6 +23,7 @@ class Stateful(Chain):
             setattr(self, name, None)
 
     def _set_states(self, **values: Any) -> None:
+        """Sets the states, and moves them to the link's device."""
         for name, value in values.items():
             if not isinstance(value, Variable):
                 raise AssertionError(

@@ -107,6 +107,7 @@ class NStepRNNBase(ChainList):
         return self._apply([hx], xs)
 
     def _apply(self, states: list[Any], xs: Any) -> tuple[Any, ...]:
+        """Sorts the sequences by length, applies the layers, and restores the order."""
         xs = _checked_sequences(xs, type(self).__name__)
         order = numpy.argsort([-len(x) for x in xs], kind='stable').astype('i')
         sorted_already = all(order[:-1] <= order[1:])
@@ -122,6 +123,7 @@ class NStepRNNBase(ChainList):
         return (*last, self._sequences(ys, order, xs))
 
     def _check_states(self, states: list[Any], batch: int) -> None:
+        """Raises InvalidType if a state has a wrong shape."""
         shape = (self.n_layers * self.direction, batch, self.out_size)
         for s in states:
             if s is not None and s.shape != shape:
@@ -143,6 +145,7 @@ class NStepRNNBase(ChainList):
 
 
 def _checked_sequences(xs: Any, name: str) -> list[Variable]:
+    """The sequences as Variables; raises an error unless they are matrices."""
     if not isinstance(xs, (list, tuple)):
         raise TypeError(f'{name}: xs must be a list or tuple of sequences, got {type(xs).__name__}')
     if not xs:

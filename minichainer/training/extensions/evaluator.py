@@ -122,6 +122,7 @@ class Evaluator(Extension):
         return summary.compute_mean()
 
     def _evaluate_batch(self, batch: list[Any]) -> None:
+        """Calls the evaluation function on a converted batch."""
         eval_func = self.eval_func or self._targets['main']
         arrays = call_converter(self.converter, batch, self.device)
         with no_backprop_mode():
@@ -139,6 +140,7 @@ class Evaluator(Extension):
 
 
 def _restarted(iterator: Any) -> Any:
+    """The iterator at its start; a copy if it cannot be reset."""
     if hasattr(iterator, 'reset'):
         iterator.reset()
         return iterator

@@ -66,6 +66,7 @@ class LogReport(Extension):
             self._close_interval(trainer)
 
     def _close_interval(self, trainer: Any) -> None:
+        """Adds the means of the interval to the log, and writes the file."""
         entry: dict[str, Any] = {name: float(value) for name, value in self._summary.compute_mean().items()}
         entry['epoch'] = trainer.updater.epoch
         entry['iteration'] = trainer.updater.iteration
@@ -96,6 +97,7 @@ class LogReport(Extension):
 
 
 def _filename(filename: str | None, **kwargs: Any) -> str | None:
+    """The file name, which may be given by its old name ``log_name``."""
     if 'log_name' in kwargs:
         given = kwargs.pop('log_name')
         filename = given if filename is None else filename

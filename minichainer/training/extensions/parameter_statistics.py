@@ -85,6 +85,7 @@ class ParameterStatistics(Extension):
             self._summary = DictSummary()
 
     def _describe(self, link_name: str, param_name: str, attr: str, values: Any) -> dict[str, Any]:
+        """The statistics of one array, by key."""
         skip = self._skip_nan_params and bool(get_array_module(values).isnan(values).any())
         found = {}
         for name, function in self._statistics.items():

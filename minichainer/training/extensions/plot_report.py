@@ -83,6 +83,7 @@ class PlotReport(Extension):
         self._summary = DictSummary()
 
     def _draw(self, path: str) -> None:
+        """Writes the plot to a file."""
         # Not through pyplot, which would choose a window system and keep figures alive.
         from matplotlib.figure import Figure
 

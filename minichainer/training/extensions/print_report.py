@@ -57,6 +57,7 @@ class PrintReport(Extension):
         return ''.join(f'{row[e]:<{w}g}  ' if e in row else ' ' * (w + 2) for e, w in self._columns())
 
     def _get_log(self, trainer: Any) -> list[dict[str, Any]]:
+        """The log of the :class:`LogReport`, which is called first if this extension owns it."""
         report = self._log_report
         if isinstance(report, str):
             log: list[dict[str, Any]] = trainer.get_extension(report).log

@@ -58,6 +58,7 @@ class ProgressBar(Extension):
             self._show(trainer.updater, self._display)
 
     def _show(self, updater: Any, display: Any) -> None:
+        """Draws bars, counts, speed and remaining time."""
         length, unit = self._training_length
         iteration, epoch = updater.iteration, updater.epoch_detail
         done = iteration if unit == 'iteration' else epoch
@@ -80,6 +81,7 @@ class ProgressBar(Extension):
 
 
 def _length_of(stop_trigger: Any) -> tuple[float, str]:
+    """The length of the training according to its stop trigger."""
     if not hasattr(stop_trigger, 'get_training_length'):
         raise TypeError(
             f'ProgressBar: the stop trigger {stop_trigger!r} does not define the length of the training; '
