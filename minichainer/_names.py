@@ -18,7 +18,7 @@ def namespace(
 
     Args:
         package: its name.
-        modules: the modules of it that are public; those not loaded are when they are first asked for.
+        modules: the modules of it that are public; they are loaded at the first access.
         later: public names, and the modules of the package that define them and are loaded later.
     """
     modules, later = frozenset(modules), later or {}

@@ -45,7 +45,7 @@ def get_device(device_spec: Any) -> Device:
     Raises:
         ValueError: a specifier of another form, or of ChainerX or iDeep, which do not exist here.
         TypeError: something that cannot be a specifier.
-        RuntimeError: a GPU where there is none.
+        RuntimeError: a GPU, but none is available.
 
     >>> import minichainer as chainer
     >>> chainer.get_device('@numpy')

@@ -56,7 +56,7 @@ class Node:
             table: what has reached the nodes so far, for a user's ``backward_accumulate``.
 
         Returns:
-            One array per edge, None where there is none or none is wanted.
+            One array per edge, None if there is none or it is not wanted.
         """
         raise NotImplementedError
 
@@ -130,7 +130,7 @@ def run(
         variables: how the gradients come about is recorded in the graph.
         wanted: the nodes that need a gradient; None for all that require one.
         ends: nodes at which gradients stop, as at leaves.
-        keep: the nodes whose gradients are to be kept; ``all`` for every one, None for none.
+        keep: the nodes whose gradients are kept; ``all`` for all of them, None for none.
         watchers: called as ``watcher(node, gradient, table)`` before each step; each returns None or a function
             to be called after the step.
 
@@ -323,7 +323,7 @@ def propagate(
 
     Args:
         roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
-        retain_grad: nodes that are no leaves keep their gradients too.
+        retain_grad: also keep the gradients of nodes that are not leaves.
         variables: make the pass differentiable.
         loss_scale: noted in the leaves, for optimizers.
     """

@@ -242,7 +242,7 @@ def check_gradients(
             does not count. Random ones by default, and besides those given.
         kwargs: Keyword arguments of ``func``, passed on.
         params: Variables that ``func`` also depends on, or "all" for those of a link.
-        no_grads: One flag per argument: True for one that is not moved, and whose gradient has to be None.
+        no_grads: One flag per argument: True for one that is not perturbed and whose gradient must be None.
         order: 1 for gradients, 2 for gradients of gradients as well, and so on.
         dtype: Dtype of the numeric side; by default float64, or the inputs' own where ``func`` refuses it.
         eps: Makes it one central difference with this step along unit vectors, with tolerances of
@@ -250,7 +250,7 @@ def check_gradients(
         atol: Widens the tolerance: allowed absolute error of an element.
         rtol: Widens the tolerance: allowed error relative to the element.
         nondet_tol: Allowed absolute difference between repeated computations.
-        check_undefined_grad: Whether ``None`` in place of an upstream gradient has to work and mean zero.
+        check_undefined_grad: Whether ``None`` in place of an upstream gradient must work and mean zero.
         check_grad_dtypes: Whether a gradient needs the dtype of its input.
         full_jacobian: Compare every entry, too, where the Jacobian has at most 10000.
         subgradient: At a kink accept any value between the slopes from the left and from the right.
@@ -258,7 +258,7 @@ def check_gradients(
             as symmetric matrices; or one per input.
         max_failures: How many failures are listed for each pair of output and input.
         seed: A seed of all random numbers, to repeat a check; a fresh one by default.
-        raise_exception: Raise instead of returning a report that is no "pass".
+        raise_exception: Raise an error instead of returning a report that is not "pass".
 
     Returns:
         A report, true if all is right; ``print`` shows it.
@@ -497,11 +497,11 @@ def check_backward(
             dtypes are passed on and not differentiated.
         y_grad: Upstream gradients: one array per output, of its shape and dtype, or None for an output that does
             not count. None alone is for a loss, a single output of shape ``()``. Random ones are used as well.
-        params: A Variable or a tuple of Variables that ``func`` also depends on. They are left as they were.
+        params: A Variable or a tuple of Variables that ``func`` also depends on. They stay unchanged.
         eps: If given, the step of one central difference along a unit vector; else steps are chosen.
         atol: If given, the allowed absolute error of an element; else the error estimate decides.
         rtol: If given, the allowed relative error of an element.
-        no_grads: One flag per input: True for an input that is not moved, and whose gradient has to be None.
+        no_grads: One flag per input: True for an input that is not perturbed and whose gradient must be None.
         dtype: Floating-point dtype of the numeric side; float64 by default, if ``func`` takes it. The gradient
             is checked in the dtypes of ``x_data``, too.
         detect_nondifferentiable: Whether a kink is an error. By default a gradient may have any value between the

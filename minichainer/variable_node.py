@@ -155,8 +155,8 @@ def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None) 
 
     Args:
         node: the graph's own node.
-        make: makes a Variable from an array and a node, where one is asked for that is no longer alive.
-        variable: the Variable that stands there, where known.
+        make: makes a Variable from an array and a node, if the original is not alive.
+        variable: the Variable of the node, if known.
     """
     view: VariableNode | None = node.view and node.view()
     if view is None:

@@ -305,7 +305,7 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
         stream: the CUDA stream in which to copy from the GPU; the current one by default.
 
     Returns:
-        A NumPy array, None, or a list or tuple of these. NumPy arrays are returned as they are.
+        A NumPy array, None, or a list or tuple of these. NumPy arrays are returned unchanged.
 
     Raises:
         TypeError: something is not an array.

@@ -54,7 +54,7 @@ def elementwise(
         name: class name of its node; the function's name in camel case by default.
         label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
         kinds: dtype kinds that it takes.
-        mixed: for an op of two arrays, what is called instead where an argument is no Variable; by default an
+        mixed: for an op of two arrays, called instead if an argument is not a Variable; by default an
             array becomes a constant.
         on_numpy: what the body is on NumPy arrays: a kernel, a function, or the name of one of NumPy's; saves calls.
 
@@ -202,7 +202,7 @@ def primitive(
     Where ``rule`` or ``fast`` names ``residual``, ``forward`` returns a pair: the result, and what it has computed on
     the way. In a rule that must be a constant, such as a mask; what depends on the inputs is for ``fast`` alone.
 
-    A fused kernel with an array backward of its own:
+    A fused kernel with its own backward on arrays:
 
     >>> import numpy as np, minichainer as chainer
     >>> from minichainer.functions import primitive

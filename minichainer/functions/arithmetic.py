@@ -287,7 +287,7 @@ def add(*xs: Any) -> Variable:
     r"""Elementwise sum of two or more arrays, :math:`y = x_0 + x_1 + \dots`, with broadcasting.
 
     Args:
-        xs: Variables or arrays of one dtype, or numbers; an array beside a Variable takes its dtype.
+        xs: Variables or arrays of one dtype, or numbers; an array takes the dtype of a Variable.
 
     Returns:
         Variable.

@@ -34,7 +34,7 @@ def generate_array(
         device: device of the array; the current one of ``xp`` by default.
 
     Raises:
-        ValueError: ``dtype`` is not that of the initializer, or ``device`` is none of ``xp``.
+        ValueError: ``dtype`` is not that of the initializer, or ``device`` is not of ``xp``.
 
     >>> import numpy as np
     >>> from minichainer import initializers

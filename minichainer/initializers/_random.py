@@ -14,7 +14,7 @@ class RandomInitializer(Initializer):
     """An initializer that draws from ``xp.random``, or from the user's generator.
 
     Args:
-        scale: how far the values spread; what it means is up to the class.
+        scale: scale of the values, as defined by the class.
         dtype: dtype of the arrays it is meant for.
         kwargs: ``rng``, the generator to draw from, such as ``numpy.random.RandomState(0)``.
     """

@@ -173,7 +173,7 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
     Args:
         xp: numpy or cupy.
         laid: float32 or float64 array, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
 
     Returns:
         Moments; zeros where a channel has no elements.
@@ -334,7 +334,7 @@ def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: An
     Args:
         xp: numpy or cupy.
         laid: array, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         shift: array (channels,) or None.
         scale: array (channels,).
         bias: array (channels,).
@@ -360,7 +360,7 @@ def sums_with(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> tup
         xp: numpy or cupy.
         g: array, laid by ``channels``.
         laid: x, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         shift: array (channels,) or None.
     """
     total, product = xp.zeros(channels.channels), xp.zeros(channels.channels)
@@ -377,7 +377,7 @@ def combine_channels(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any,
         xp: numpy or cupy.
         g: array, laid by ``channels``.
         laid: x, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         shift: array (channels,) or None.
         a: array (channels,).
         b: array (channels,).
@@ -408,7 +408,7 @@ def batch_norm_gradient(
         xp: numpy or cupy.
         g: gradient of the result, laid by ``channels``.
         laid: x, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         moments: those of x.
         inv_std: array (channels,), one over the standard deviation.
         gamma: array (channels,).

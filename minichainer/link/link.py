@@ -474,7 +474,7 @@ class Sequential(ChainList):
             layer: a link or another callable.
 
         Raises:
-            IndexError: there is no such position.
+            IndexError: the position is out of range.
             ValueError: the layer cannot be called.
         """
         if not -len(self) <= i <= len(self):

@@ -114,7 +114,7 @@ class ParameterTree(DeviceResident):
         Args:
             name: name of the attribute.
             shape: an integer, a tuple, or None to leave it open.
-            dtype: dtype of the NaN that fill it where there is no initializer.
+            dtype: dtype of the NaN that fill it if there is no initializer.
             initializer: an initializer, a number or an array.
 
         Raises:
@@ -303,7 +303,7 @@ class ParameterTree(DeviceResident):
         """A copy of the link and its descendants.
 
         Args:
-            mode: ``'share'``: the copies of the parameters have the same arrays, but a gradient of their own;
+            mode: ``'share'``: the copies of the parameters share the arrays, but not the gradients;
                 ``'copy'``: arrays are copied too; ``'init'``: parameters get new initial values.
 
         Raises:
@@ -344,7 +344,7 @@ class ParameterTree(DeviceResident):
         """Copies the values of another link's parameters into its own arrays.
 
         Args:
-            link: a link with the same parameters; it may have others beside.
+            link: a link with the same parameters, and possibly others.
             copy_persistent: persistent values as well.
 
         Raises:
@@ -458,7 +458,7 @@ def copied_persistent(mine: Any, theirs: Any, device: backend.Device) -> Any:
     Args:
         mine: the value so far.
         theirs: the value to copy.
-        device: where a new array is to lie.
+        device: device of a new array.
     """
     array_types: Any = backend.get_array_types()
     if isinstance(mine, array_types) and isinstance(theirs, array_types) and mine.shape == theirs.shape:

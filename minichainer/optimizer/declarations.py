@@ -28,7 +28,7 @@ def hyperparameter(default: Any, doc: str) -> Any:
 
     Args:
         default: the value where none is given.
-        doc: what it is, for the ``Args`` of both docstrings: begins in lower case, without a full stop.
+        doc: a description for the ``Args`` of both docstrings: begins in lower case, without a full stop.
 
     Returns:
         Descriptor: ``rule.lr`` is ``rule.hyperparam.lr``, and ``optimizer.lr`` is ``optimizer.hyperparam.lr``.

@@ -51,7 +51,7 @@ class NpzFile:
         file: path, open binary file, or an open zip archive.
 
     Raises:
-        SnapshotError: it is no ``.npz`` file, or not a whole one.
+        SnapshotError: it is not a ``.npz`` file, or is incomplete.
     """
 
     def __init__(self, file: Any) -> None:

@@ -88,7 +88,7 @@ class HDF5Deserializer(EntryDeserializer):
 
     Args:
         group: a ``h5py.Group`` or ``h5py.File``; None for a group that does not exist.
-        strict: whether a missing entry is an error. If not, the value stays as it is.
+        strict: whether a missing entry is an error. If not, the value stays unchanged.
 
     Raises:
         RuntimeError: h5py is not installed.

@@ -21,7 +21,7 @@ class DictionarySerializer(Serializer):
 
     Args:
         target: the dict; a new one by default.
-        path: what comes before each name.
+        path: prefix of each name.
 
     >>> import minichainer as chainer
     >>> serializer = chainer.serializers.DictionarySerializer()
@@ -108,8 +108,8 @@ class NpzDeserializer(EntryDeserializer):
 
     Args:
         npz: an open ``.npz`` file (what ``numpy.load`` gives) or a dict.
-        path: what comes before each name, such as ``'updater/model:main/'``.
-        strict: whether a missing entry is an error. If not, the value stays as it is.
+        path: prefix of each name, such as ``'updater/model:main/'``.
+        strict: whether a missing entry is an error. If not, the value stays unchanged.
         ignore_names: entries to pass over: a full name, a function of the name that says whether to, or a
             list of these.
 
@@ -171,7 +171,7 @@ def load_npz(file: Any, obj: Any, path: str = '', strict: bool = True, ignore_na
         file: path, or a binary file open for reading.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
         path: loads only the part of the file under this path, such as ``'updater/model:main/'``.
-        strict: whether entries that are missing or (for a link) not asked for are errors.
+        strict: whether entries that are missing or (for a link) unexpected are errors.
         ignore_names: full names to pass over: a name, a function that says whether to, or a list of these.
 
     Raises:

@@ -13,7 +13,7 @@ def get_trigger(trigger: Any) -> Any:
             becomes an :class:`~minichainer.training.triggers.IntervalTrigger`, or ``None``: never.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: It is something else.
 
     .. admonition:: Example
 

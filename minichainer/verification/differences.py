@@ -81,7 +81,7 @@ class KinkDetector:
         atol: In the unit of the function's values.
         rtol: Relative, without unit.
         step_error: Relative error of the step, for inputs that cannot represent the points exactly.
-        where: The point in words, for the message.
+        where: A description of the point, for the message.
     """
 
     atol: float

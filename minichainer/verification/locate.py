@@ -30,7 +30,7 @@ from minichainer.verification.verdict import (
 _FEW = 256
 #: Up to this many are measured one by one if many of them are wrong.
 _MANY = 2048
-#: From more than that, this many are drawn at random.
+#: If there are even more, this many are drawn at random.
 _SAMPLE = 64
 #: The work that bisection may cost, in elements moved.
 _HALVING = 3e7

@@ -58,7 +58,7 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
         storage_offset: number :math:`o` of the first element; 0 by default.
 
     Returns:
-        Variable; its array is a read-only view where ``x`` lies in C order. The gradient of an element picked
+        Variable; its array is a read-only view if ``x`` is in C order. The gradient of an element picked
         several times is the sum.
 
     Raises:

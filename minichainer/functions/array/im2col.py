@@ -37,11 +37,11 @@ def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = 
         ksize: size of the patches :math:`(k_h, k_w)`, an int or a pair.
         stride: step of the patches, an int or a pair.
         pad: rows and columns of zeros on each side, an int or a pair.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a patch's elements on ``x``, an int or a pair.
 
     Returns:
-        Variable :math:`(N, C k_h k_w, h', w')`; the elements of a channel's patch stand together.
+        Variable :math:`(N, C k_h k_w, h', w')`; the elements of a channel's patch are adjacent.
 
     Raises:
         InvalidType: ``x`` is not a float array with four axes.

@@ -35,7 +35,7 @@ def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, 
 
 
 def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
-    """Repeats each element, or each slice along an axis, so that copies are beside each other.
+    """Repeats each element, or each slice along an axis, so that copies are adjacent.
 
     Args:
         x: Variable or array.

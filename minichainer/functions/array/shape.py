@@ -26,7 +26,7 @@ def reshape(x: Any, shape: Any) -> Variable:
 
     Args:
         x: Variable or array.
-        shape: tuple of ints, one of which may be -1 (what is left).
+        shape: tuple of ints, one of which may be -1 (inferred).
 
     Returns:
         Variable; ``x`` itself where the shape is already right.

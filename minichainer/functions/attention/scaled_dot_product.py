@@ -123,19 +123,19 @@ def scaled_dot_product_attention(
             with those of ``key`` and ``value``.
         key: the same, :math:`(\dots, S, E)`.
         value: the same, :math:`(\dots, S, F)`.
-        attn_mask: None, or what broadcasts to :math:`(\dots, L, S)`: a bool array (True: the query takes part in the
-            key), or a Variable or float array that is added to the scores, minus infinity included; a Variable gets
-            a gradient.
+        attn_mask: None, or an array that broadcasts to :math:`(\dots, L, S)`: a bool array (True: the query
+            attends to the key), or a Variable or float array that is added to the scores, also with minus
+            infinity; a Variable gets a gradient.
         dropout_p: share of the weights that become 0 (the others are scaled by :math:`1 / (1 - p)`), where
             ``config.train`` is true as with all functions that draw random numbers.
-        is_causal: query i takes part in the keys 0 to i only, in addition to ``attn_mask``.
+        is_causal: query i attends only to keys 0 to i, in addition to ``attn_mask``.
         scale: the factor s; :math:`1 / \sqrt E` by default.
         dropout_mask: keyword only; an array of the weights' shape with 0 or the scale for each weight, instead of a
             drawn one.
         return_mask: keyword only; return the pair of result and dropout mask (None where nothing was dropped).
 
     Returns:
-        Variable :math:`(\dots, L, F)`, or a pair. A query that takes part in no key gives zeros, with gradient zero.
+        Variable :math:`(\dots, L, F)`, or a pair. A query that attends to no key gives zeros, with gradient zero.
         float16 is computed in float32.
 
     Raises:

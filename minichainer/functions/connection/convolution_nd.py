@@ -128,9 +128,9 @@ def convolution_nd(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters, an int or one per axis.
         pad: zeros before and after each axis, an int or one per axis.
-        cover_all: also use what is left over at the end, so that each element takes part in some output.
+        cover_all: also use an incomplete window at the end, so that each element is used.
         dilate: distance of a filter's elements on ``x``, an int or one per axis.
-        groups: input and output channels fall into so many groups, each convolved on its own.
+        groups: number of groups of input and output channels, convolved separately.
 
     Returns:
         Variable :math:`(N, O, l_1, \dots, l_n)` of ``x``'s dtype with :math:`l = \lfloor (d + 2\,\mathrm{pad} -
@@ -168,7 +168,7 @@ def convolution_1d(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters.
         pad: zeros at each end.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a filter's elements on ``x``.
         groups: number of groups of channels.
 
@@ -194,7 +194,7 @@ def convolution_2d(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters, an int or a pair.
         pad: rows and columns of zeros on each side, an int or a pair.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a filter's elements on ``x``, an int or a pair (keyword only).
         groups: number of groups of channels (keyword only).
 
@@ -232,7 +232,7 @@ def convolution_3d(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters, an int or one per axis.
         pad: zeros before and after each axis, an int or one per axis.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a filter's elements on ``x``, an int or one per axis.
         groups: number of groups of channels.
 

@@ -37,11 +37,11 @@ def deconvolution_nd(
         W: filters :math:`(O, C / \mathrm{groups}, k_1, \dots, k_n)`.
         b: bias :math:`(C,)`, or None.
         stride: step of the filters on the result, an int or one per axis.
-        pad: what is cut off before and after each axis of the result, an int or one per axis.
+        pad: number of elements removed before and after each axis of the result, an int or one per axis.
         outsize: tuple with the size of the result along each axis; several fit where the stride is not 1. By
             default :math:`\mathrm{stride}\,(d - 1) + \mathrm{dilate}\,(k - 1) + 1 - 2\,\mathrm{pad}`.
         dilate: distance of a filter's elements on the result, an int or one per axis.
-        groups: input and output channels fall into so many groups, each convolved on its own.
+        groups: number of groups of input and output channels, convolved separately.
 
     Returns:
         Variable :math:`(N, C, l_1, \dots, l_n)` of ``x``'s dtype.
@@ -76,7 +76,7 @@ def deconvolution_1d(
         W: filters :math:`(O, C / \mathrm{groups}, k)`.
         b: bias :math:`(C,)`, or None.
         stride: step of the filters on the result.
-        pad: what is cut off at each end.
+        pad: number of elements removed at each end.
         outsize: tuple with the size of the result.
         dilate: distance of a filter's elements on the result.
         groups: number of groups of channels.
@@ -140,7 +140,7 @@ def deconvolution_3d(
         W: filters :math:`(O, C / \mathrm{groups}, k_1, k_2, k_3)`.
         b: bias :math:`(C,)`, or None.
         stride: step of the filters on the result, an int or one per axis.
-        pad: what is cut off before and after each axis, an int or one per axis.
+        pad: number of elements removed before and after each axis, an int or one per axis.
         outsize: tuple with the size of the result along each axis.
         dilate: distance of a filter's elements on the result, an int or one per axis.
         groups: number of groups of channels.

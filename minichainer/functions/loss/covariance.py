@@ -120,7 +120,7 @@ def decov(h: Any, reduce: str = 'half_squared_sum') -> Variable:
         Variable of shape ``()`` or ``(I, I)``.
 
     Raises:
-        InvalidType: ``h`` is no float matrix with rows.
+        InvalidType: ``h`` is not a float matrix with rows.
         ValueError: ``reduce`` is unknown.
 
     >>> import numpy as np, minichainer.functions as F

@@ -87,8 +87,8 @@ def connectionist_temporal_classification(
 
     Args:
         x: for each time step, scores of the labels: Variable or float array ``(B, V)``.
-        t: labels, int array ``(B, M)`` in ``[0, V)``; what is beyond a sequence's length is not read.
-        blank_symbol: the label that stands for none, in ``[0, V)``.
+        t: labels, int array ``(B, M)`` in ``[0, V)``; elements beyond a sequence's length are ignored.
+        blank_symbol: the label that means none, in ``[0, V)``.
         input_length: number of time steps of each sequence, int array ``(B,)``; all of them where None.
         label_length: number of labels of each sequence, int array ``(B,)``; all of them where None.
         reduce: ``'mean'`` (over the batch) or ``'no'``.

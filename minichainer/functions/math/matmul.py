@@ -102,8 +102,8 @@ def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> 
     r"""Matrix products of two batches of matrices, :math:`C_i = A_i B_i`; :func:`matmul` does the same and more.
 
     Args:
-        a: Variable or float array :math:`(B, m, k)`; :math:`(B, m)` stands for :math:`(B, m, 1)`.
-        b: Variable or float array :math:`(B, k, n)` of the same dtype; :math:`(B, k)` stands for :math:`(B, k, 1)`.
+        a: Variable or float array :math:`(B, m, k)`; :math:`(B, m)` means :math:`(B, m, 1)`.
+        b: Variable or float array :math:`(B, k, n)` of the same dtype; :math:`(B, k)` means :math:`(B, k, 1)`.
         transa: transpose the matrices of ``a``.
         transb: transpose the matrices of ``b``.
 

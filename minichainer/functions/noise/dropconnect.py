@@ -87,7 +87,7 @@ def simplified_dropconnect(
         W: weights :math:`(M, N)`; another float dtype is converted to that of ``x``.
         b: bias :math:`(M,)`, or None.
         ratio: share of the connections that are dropped, in ``[0, 1)``.
-        train: if false, ``ratio`` is taken as 0. ``config.train`` is not asked.
+        train: if false, ``ratio`` is treated as 0; ``config.train`` is ignored.
         mask: bool or float array with 1 for each connection to keep, instead of a drawn one: :math:`(B, M, N)`, or
             :math:`(M, N)` if ``use_batchwise_mask`` is false.
         use_batchwise_mask: draw other connections for each row of the batch.

@@ -43,7 +43,7 @@ def normalize(x: Any, eps: float = 1e-5, axis: Any = 1) -> Variable:
     Args:
         x: Variable or float array; float16 is computed in float32.
         eps: added to the length.
-        axis: an int or a tuple of ints, the axes along which vectors lie; None for all.
+        axis: an int or a tuple of ints, the axes of the vectors; None for all.
 
     Returns:
         Variable of ``x``'s shape and dtype.

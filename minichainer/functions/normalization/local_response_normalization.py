@@ -42,7 +42,7 @@ def local_response_normalization(
     Args:
         x: Variable or float array :math:`(N, C, \dots)`; float16 is computed in float32.
         n: width of the window of channels; an even one counts as the odd one after it.
-        k: what is added to the sum.
+        k: added to the sum.
         alpha: factor of the sum.
         beta: the exponent.
 

@@ -51,7 +51,7 @@ def max_pooling_nd(
         ksize: size of the windows, an int or one per axis.
         stride: step of the windows, an int or one per axis; ``ksize`` by default.
         pad: width of the padding before and after each axis, an int or one per axis; it is never a maximum.
-        cover_all: also use what is left over at the end, so that each element is in some window.
+        cover_all: also use an incomplete window at the end, so that each element is in some window.
         return_indices: also return which element of its window each maximum is.
 
     Returns:
@@ -80,7 +80,7 @@ def max_pooling_1d(
         ksize: size of the windows.
         stride: step of the windows; ``ksize`` by default.
         pad: width of the padding at each end.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         return_indices: also return which element of its window each maximum is.
 
     Raises:
@@ -105,7 +105,7 @@ def max_pooling_2d(
         ksize: size of the windows, an int or a pair.
         stride: step of the windows, an int or a pair; ``ksize`` by default.
         pad: width of the padding on each side, an int or a pair.
-        cover_all: also use what is left over at the right and at the bottom.
+        cover_all: also use incomplete windows at the right and at the bottom.
         return_indices: also return which element of its window each maximum is.
 
     Raises:
@@ -130,7 +130,7 @@ def max_pooling_3d(
         ksize: size of the windows, an int or three.
         stride: step of the windows, an int or three; ``ksize`` by default.
         pad: width of the padding before and after each axis, an int or three.
-        cover_all: also use what is left over at the end of each axis.
+        cover_all: also use an incomplete window at the end of each axis.
         return_indices: also return which element of its window each maximum is.
 
     Raises:

@@ -163,7 +163,7 @@ def n_step_layers(xp: Any, *xs: Any, plan: Plan, masks: Sequence[Any]) -> Any:
         xp: numpy or cupy.
         xs: states ``(layers * directions, batch, units)``, the weights and biases of each layer and direction, and
             the steps ``(size, inputs)``.
-        plan: what is to be computed.
+        plan: the configuration.
         masks: for each layer and direction the factors of its inputs, None where nothing is dropped.
 
     Returns:

@@ -31,7 +31,7 @@ class FirstPass:
 
     Args:
         func: the function.
-        arrays: what it is called with.
+        arrays: its arguments.
     """
 
     def __init__(self, func: Callable[..., Any], arrays: Sequence[Any]) -> None:

@@ -90,7 +90,7 @@ class ConvolutionND(_Filters):
         initialW: initializer of W, shape ``(out_channels, in_channels / groups, *ksize)``: an initializer, a number
             or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
-        cover_all: also use what is left over at the end of each axis.
+        cover_all: also use an incomplete window at the end of each axis.
         dilate: distance of a filter's elements on the input, an int or one per axis.
         groups: number of groups of channels.
 
@@ -186,7 +186,7 @@ class DeconvolutionND(_Filters):
         out_channels: number of output channels.
         ksize: size of the filters, an int or one per axis.
         stride: step of the filters on the result, an int or one per axis.
-        pad: what is cut off before and after each axis of the result, an int or one per axis.
+        pad: number of elements removed before and after each axis of the result, an int or one per axis.
         nobias: without b.
         outsize: tuple with the size of the result along each axis, or None.
         initialW: initializer of W, shape ``(in_channels, out_channels / groups, *ksize)``: an initializer, a number

@@ -11,7 +11,7 @@ class TimeTrigger:
     Args:
         period (float): Seconds.
 
-    It is no stop trigger for :class:`~minichainer.training.extensions.ProgressBar`, which needs a length in
+    It cannot be the stop trigger with :class:`~minichainer.training.extensions.ProgressBar`, which needs a length in
     epochs or iterations.
 
     .. admonition:: Example
