@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 for _name in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'):
@@ -59,7 +60,7 @@ def pin() -> str:
 
 
 def shapes(sizes: list[int]) -> list[tuple[int, ...]]:
-    return [shape for n, m in zip(sizes, sizes[1:], strict=False) for shape in ((m, n), (m,))]
+    return [shape for n, m in pairwise(sizes) for shape in ((m, n), (m,))]
 
 
 def minichainer_model(sizes: list[int]) -> chainer.Chain:

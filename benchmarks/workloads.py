@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def chainer_models(chainer, F, modern):
         def __init__(self, sizes):
             super().__init__()
             with self.init_scope():
-                self.layers = chainer.ChainList(*[L.Linear(a, b) for a, b in zip(sizes, sizes[1:])])  # noqa: B905
+                self.layers = chainer.ChainList(*[L.Linear(a, b) for a, b in pairwise(sizes)])
 
         def forward(self, x, t):
             for layer in self.layers[:-1]:
@@ -195,7 +196,7 @@ def torch_models(torch):
 
     def mlp(sizes):
         layers = []
-        for a, b in zip(sizes, sizes[1:]):  # noqa: B905
+        for a, b in pairwise(sizes):
             layers += [nn.Linear(a, b), nn.ReLU()]
         return Classifier(*layers[:-1])
 

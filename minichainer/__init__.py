@@ -2,7 +2,7 @@
 
 In the order in which a newcomer should read it: data (``Variable``, ``Parameter``), functions (``functions``,
 ``FunctionNode``, ``grad``), models (``Link``, ``Chain``, ``links``), training (``optimizers``, ``training``,
-``serializers``), checking (``gradient_check``), and the settings (``config``).
+``serializers``), checks (``gradient_check``), and settings (``config``).
 """
 
 import typing
@@ -103,7 +103,7 @@ _MODULES = """
     functions gradient_check initializer initializers iterators link link_hook links optimizer optimizer_hooks
     optimizers reporter sequential serializer serializers testing training types utils variable verification
 """.split()
-#: Names of the root that live in modules that are loaded when they are first asked for.
+#: Names of the root whose modules are loaded at the first access.
 _LATER = {
     'GradientMethod': 'optimizer',
     'Optimizer': 'optimizer',

@@ -1,4 +1,4 @@
-"""Checks of arrays that meet in the graph."""
+"""Checks of arrays in the graph."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from minichainer.backends import cuda
 
 
 def array_types() -> tuple[Any, ...]:
-    """The types of arrays that Variables hold."""
+    """The array types that Variables may hold."""
     return (numpy.ndarray, cuda.ndarray)
 
 
 def check_gradient(grad: Any, data: Any, op: str) -> None:
-    """Raises where ``grad`` cannot be the gradient of ``data``: another kind of array, dtype or shape.
+    """Raises unless ``grad`` can be the gradient of ``data``: the same kind of array, dtype and shape.
 
     Raises:
         TypeError: type or dtype.
@@ -24,11 +24,11 @@ def check_gradient(grad: Any, data: Any, op: str) -> None:
     where = f'\nGradient of: {op}' if op else ''
     if not isinstance(grad, array_types()):
         kinds = ', '.join(kind.__name__ for kind in array_types())
-        raise TypeError(f'grad is no array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
+        raise TypeError(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
     if data is None:
         return
     if isinstance(grad, numpy.ndarray) is not isinstance(data, numpy.ndarray):
-        raise TypeError(f'grad and data lie on different devices{where}\ngrad: {type(grad)} != data: {type(data)}')
+        raise TypeError(f'grad and data are on different devices{where}\ngrad: {type(grad)} != data: {type(data)}')
     if grad.dtype != data.dtype:
         raise TypeError(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
     if grad.shape != data.shape:

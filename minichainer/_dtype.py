@@ -10,7 +10,7 @@ from minichainer.configuration import config, mixed16
 
 
 def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype[Any]:
-    """The NumPy dtype that ``dtype`` means; ``chainer.config.dtype`` where it is None.
+    """The NumPy dtype for ``dtype``; ``chainer.config.dtype`` if it is None.
 
     Args:
         dtype: anything that names a dtype, :data:`mixed16`, or None.

@@ -1,4 +1,4 @@
-"""What a package answers when it is asked for its names, or for one that it does not have."""
+"""``dir`` of a package, and errors about names that it does not have."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 def namespace(
     package: str, modules: Iterable[str] = (), later: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a package: it lists its public names, and all that it lists is there.
+    """The ``__getattr__`` and ``__dir__`` of a package: ``dir`` lists its public names, and each of them exists.
 
-    Its public names are those in ``__all__``, or all but modules and private names where there is none.
+    The public names are those in ``__all__`` or, without one, all names except modules and private ones.
 
-    Type checkers are not to see the ``__getattr__``, or else they believe in every name.
+    Hide the ``__getattr__`` from type checkers, or else they accept every name.
 
     Args:
         package: its name.
-        modules: the modules of it that are public; those not loaded are when they are first asked for.
+        modules: the modules of it that are public; they are loaded at the first access.
         later: public names, and the modules of the package that define them and are loaded later.
     """
     modules, later = frozenset(modules), later or {}
@@ -46,16 +46,17 @@ def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
     text = f'module {package!r} has no attribute {name!r}'
     if not name.startswith('_'):
         text += _advice(package, name, listed)
-    return AttributeError(text, name=name)  # with a name, Python adds no guess of its own
+    return AttributeError(text, name=name)  # with a name, Python adds no suggestion
 
 
 def _advice(package: str, name: str, listed: list[str]) -> str:
+    """What to write instead of a missing name."""
     import difflib
 
     from minichainer._not_yet import NOT_YET
 
     if name in NOT_YET.get(package, '').split():
-        return ' yet: it is a name of Chainer 7.8.1 that is still to come'
+        return ' yet: it is a name of Chainer 7.8.1 that is not implemented'
     in_lower_case = {known.lower(): known for known in listed}
     close = difflib.get_close_matches(name, listed, n=1, cutoff=0.7)
     if not close or name.lower() in in_lower_case:

@@ -1,4 +1,4 @@
-"""What may watch a step of a backward pass: function hooks and debug mode."""
+"""Observers of a backward step: function hooks and debug mode."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from minichainer.function_hook import get_function_hooks
 
 
 def is_nan(array: Any) -> bool:
-    """Whether an array holds a NaN; False for integers."""
+    """Whether an array contains a NaN; False for integers."""
     if array is None or array.dtype.kind != 'f':
         return False
     with cuda.get_device_from_array(array):
-        total = array.sum()  # quick, though infinities may make it NaN as well
+        total = array.sum()  # quick, but infinities may also give NaN
         return bool(total != total) and bool((array != array).any())
 
 
@@ -37,7 +37,7 @@ def hooks_of(function: Any) -> list[Any]:
 
 
 def call_hooks(node: Any, gradient: Any, table: Any) -> Callable[[], None] | None:
-    """Calls ``backward_preprocess``, and afterwards ``backward_postprocess``, of every hook of a function."""
+    """Calls ``backward_preprocess`` of every hook of a function; the result calls ``backward_postprocess``."""
     if not hasattr(node, 'local_function_hooks'):
         return None
     hooks = hooks_of(node)
@@ -56,7 +56,7 @@ def call_hooks(node: Any, gradient: Any, table: Any) -> Callable[[], None] | Non
 
 
 def detect_nan(node: Any, gradient: Any, table: Any) -> Callable[[], None]:
-    """Raises after a step that has brought NaN into a gradient."""
+    """Raises after a step if it put NaN into a gradient."""
 
     def after() -> None:
         for edge in node.edges:
@@ -68,7 +68,7 @@ def detect_nan(node: Any, gradient: Any, table: Any) -> Callable[[], None]:
 
 
 def observers() -> list[Any]:
-    """What watches the passes of this thread now."""
+    """The observers of passes in this thread."""
     if not configuration.nondefault:
         return []
     return [call_hooks, detect_nan] if configuration.is_debug() else [call_hooks]

@@ -1,4 +1,4 @@
-"""What must happen once, whichever of several threads comes first: making the arrays of a parameter, say."""
+"""Work that must happen once even with several threads, such as making the arrays of a parameter."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 
 class _Turn:
-    """A lock on one object, and how many threads hold it or wait for it."""
+    """A lock on one object, with the number of threads that hold it or wait for it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.users = 0
 
 
-# The locks are kept here, and only as long as they are used: objects that are copied and pickled hold none.
+# The locks are stored here, and only while they are used, so that copied and pickled objects contain none.
 _guard = threading.Lock()
 _turns: dict[int, _Turn] = {}
 
 
 @contextlib.contextmanager
 def one_at_a_time(owner: Any) -> Iterator[None]:
-    """Let one thread in for each owner; inside, look whether another one has done the work already.
+    """Admits one thread at a time per owner; inside, check whether another thread has done the work already.
 
-    The same thread may enter again. Other owners are not held up, so an initializer may itself use models.
+    The same thread may enter again. Other owners are not blocked, so an initializer may itself use models.
     """
     with _guard:
         turn = _turns.setdefault(id(owner), _Turn())
@@ -42,7 +42,7 @@ def one_at_a_time(owner: Any) -> Iterator[None]:
 
 
 def _forget() -> None:
-    """In a forked process nobody will release what other threads held."""
+    """Resets the locks in a forked process, where locks of other threads would never be released."""
     global _guard
     _guard = threading.Lock()
     _turns.clear()

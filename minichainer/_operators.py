@@ -1,4 +1,4 @@
-"""Python's operators on Variables, each a call of a registered op."""
+"""Python's operators on Variables; each calls a registered op."""
 
 # The registry finds ops by their names, and has no types of its own.
 # mypy: disable-error-code="no-any-return"
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-#: What an operator returns: a Variable, also for a Parameter. Variable is defined by means of this module.
+#: The result of an operator: a Variable, also for a Parameter. Variable is defined in terms of this module.
 R = TypeVar('R')
 
 
@@ -28,7 +28,7 @@ def _refusal(symbol: str) -> Any:
 
 
 class Operators(Generic[R]):
-    """What arithmetic, indexing and comparison of Variables mean."""
+    """Arithmetic, indexing and comparison of Variables."""
 
     #: NumPy leaves ``ndarray * Variable`` to :meth:`__rmul__`.
     __array_ufunc__ = None
@@ -85,12 +85,12 @@ class Operators(Generic[R]):
     def __abs__(self) -> R:
         return ops.absolute(self)
 
-    if TYPE_CHECKING:  # Python iterates by __getitem__, which type checkers do not know
+    if TYPE_CHECKING:  # type checkers do not know iteration by __getitem__
 
         def __iter__(self) -> Iterator[R]: ...
 
     def __getitem__(self, slices: Any) -> R:
-        """Indexes it with everything NumPy takes: ``get_item``."""
+        """Selects elements with any index that NumPy allows: ``get_item``."""
         return ops.get_item(self, slices)
 
     __eq__ = _refusal('==')
@@ -102,4 +102,4 @@ class Operators(Generic[R]):
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        raise TypeError('a Variable has no truth value: take that of its array, bool(x.array)')
+        raise TypeError('a Variable has no truth value: use its array, bool(x.array)')

@@ -1,4 +1,4 @@
-"""What versions and devices a program runs on, for reports of faults."""
+"""Versions and devices of the current process, for bug reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def print_runtime_info(out: Any = None) -> None:
 
 def _installed(distribution: str) -> str:
     """Version of a library, without importing it."""
-    import importlib.metadata  # not at the top: it would be a tenth of the package's import time
+    import importlib.metadata  # imported here, because it takes a tenth of the package's import time
 
     try:
         return importlib.metadata.version(distribution)

@@ -1,4 +1,4 @@
-"""Where version 0.1 had :class:`CooMatrix`; what it pickled is found by this name."""
+"""The module of :class:`CooMatrix` in version 0.1, which pickles refer to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables in words."""
+"""Text representations of Variables."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def _text(var: Any, array2string: Any, separator: str) -> str:
 
 
 def statistics(array: Any) -> str:
-    """Mean and standard deviation in words."""
+    """Mean and standard deviation as text."""
     return f'mean={float(array.mean()):.8f}, std={float(array.std()):.8f}'

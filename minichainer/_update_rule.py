@@ -1,4 +1,4 @@
-"""Where version 0.1 had parts of ``minichainer.optimizer``: pickles that it made name these modules.
+"""The modules of parts of ``minichainer.optimizer`` in version 0.1, which pickles refer to.
 
 Unpickling imports this module first, and then finds the old names among the loaded modules.
 """

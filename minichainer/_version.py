@@ -1,4 +1,4 @@
-"""The version, in one place: the package, its metadata and legacy code read it from here."""
+"""The version, which the package, its metadata and legacy code read from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps freed memory in the process: large temporaries then cost no page faults."""
+"""Keeps freed memory in the process, so that large temporary arrays cause no page faults."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import sys
 # Parameters of glibc's mallopt, from its malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
-#: Values for the mmap threshold, best first; glibc before 2.35 takes none above 32 MiB.
+#: Values for the mmap threshold, the preferred one first; glibc before 2.35 rejects values above 32 MiB.
 _MMAP_THRESHOLDS = (1 << 30, 1 << 25)
 _TRIM_THRESHOLD = 2**31 - 1
 
 
 def tune_allocator() -> bool:
-    """Makes glibc keep freed memory, rather than give it back to the system and fetch it again.
+    """Makes glibc keep freed memory instead of returning it to the system.
 
-    NumPy's large temporary arrays otherwise come from the system anew in each step, and each of their pages is
-    filled with zeros first: training steps on a CPU are up to 1.25 times as fast without (``benchmarks/README.md``).
-    It acts on the whole process, and the process keeps the most memory that it has ever used. Therefore nobody calls
-    it on import; :class:`~minichainer.training.Trainer` calls it unless told not to. It may be called again.
+    Otherwise NumPy gets memory for large temporary arrays from the system in each step, and the system fills each
+    page with zeros: training steps on a CPU are up to 1.25 times as fast without this (``benchmarks/README.md``). The
+    setting affects the whole process, which then keeps the most memory that it has ever used. Therefore it is not
+    called on import; :class:`~minichainer.training.Trainer` calls it by default. Repeated calls are allowed.
 
     Returns:
         Whether it took effect: False where the C library is not glibc (Windows, macOS, musl), or has refused.
@@ -31,11 +31,11 @@ def tune_allocator() -> bool:
     """
     if not sys.platform.startswith('linux'):
         return False
-    import ctypes  # not at the top: importing the package must stay cheap
+    import ctypes  # imported here, so that importing the package stays cheap
 
     try:
         library = ctypes.CDLL(None)
-        library.gnu_get_libc_version  # noqa: B018  (other C libraries have other numbers for these parameters)
+        library.gnu_get_libc_version  # noqa: B018  (other C libraries number these parameters differently)
         mallopt = library.mallopt
     except (AttributeError, OSError):
         return False

@@ -1,4 +1,4 @@
-"""Devices, where arrays live, and array modules (``numpy`` or ``cupy``), which compute on them."""
+"""Devices, which hold arrays, and array modules (``numpy`` or ``cupy``), which compute on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def get_device(device_spec: Any) -> Device:
-    """The device that a specifier means.
+    """The device for a specifier.
 
     Args:
         device_spec: one of
@@ -45,7 +45,7 @@ def get_device(device_spec: Any) -> Device:
     Raises:
         ValueError: a specifier of another form, or of ChainerX or iDeep, which do not exist here.
         TypeError: something that cannot be a specifier.
-        RuntimeError: a GPU where there is none.
+        RuntimeError: a GPU, but none is available.
 
     >>> import minichainer as chainer
     >>> chainer.get_device('@numpy')
@@ -78,10 +78,11 @@ def _device_of_number(number: int) -> Device:
 
 
 def _device_of_text(spec: str) -> Device:
+    """The device for a specifier such as ``'@cupy:0'``."""
     module, _, rest = spec.lstrip('@').partition(':')
     if module in ('native', 'cuda', 'chainerx', 'intel64'):
         which = 'iDeep' if module == 'intel64' else 'ChainerX'
-        raise ValueError(f"{spec!r} is a device of {which}, which does not exist here: use '@numpy' or '@cupy:0'")
+        raise ValueError(f"{spec!r} is a device of {which}, which is not supported: use '@numpy' or '@cupy:0'")
     if spec == '@numpy':
         return CpuDevice()
     with contextlib.suppress(ValueError):
@@ -90,7 +91,7 @@ def _device_of_text(spec: str) -> Device:
 
 
 def _part_of_spec(part: Any) -> str:
-    """Text of one entry of a specifier such as ``(cupy, 0)`` or ``('@cupy', 0)``."""
+    """One entry of a specifier such as ``(cupy, 0)`` or ``('@cupy', 0)`` as text."""
     if isinstance(part, types.ModuleType):
         return part.__name__
     if isinstance(part, (str, int, numpy.integer)):
@@ -126,7 +127,7 @@ def using_device(device_spec: Any) -> contextlib.AbstractContextManager[Any]:
 
 
 def copied(array: Any) -> Any:
-    """A C-contiguous copy on the array's own device, whatever the current one is."""
+    """A C-contiguous copy on the array's own device, which need not be the current one."""
     if isinstance(array, numpy.ndarray):
         return array.copy(order='C')
     with array.device:
@@ -134,7 +135,7 @@ def copied(array: Any) -> Any:
 
 
 def copyto(dst: Any, src: Any) -> None:
-    """Copies values into an array, between devices where needed.
+    """Copies values into an array, between devices if necessary.
 
     Shapes broadcast and dtypes convert as in :func:`numpy.copyto`.
 
@@ -143,7 +144,7 @@ def copyto(dst: Any, src: Any) -> None:
         src: an array of any device, or a scalar.
 
     Raises:
-        TypeError: ``dst`` is no array, or the dtypes do not convert (float to integer).
+        TypeError: ``dst`` is not an array, or the dtypes do not convert (float to integer).
         ValueError: ``src`` does not broadcast to the shape of ``dst``.
 
     >>> import numpy as np, minichainer as chainer
@@ -162,7 +163,7 @@ def copyto(dst: Any, src: Any) -> None:
 
 
 def get_array_types() -> tuple[type, ...]:
-    """The array classes of all devices there are.
+    """The array classes of all available devices.
 
     >>> import numpy as np, minichainer as chainer
     >>> np.ndarray in chainer.get_array_types()
@@ -177,9 +178,9 @@ def get_cpu_array_types() -> tuple[type, ...]:
 
 
 def on_device_of_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of a function that makes arrays, such as random masks, outside of any node of the graph.
+    """Decorator for functions that make arrays, such as random masks, outside of any node of the graph.
 
-    A node runs on the device of its inputs by itself; what such a function makes must lie there as well.
+    A node runs on the device of its inputs anyway; such a function must make its arrays there too.
     """
 
     if not cuda.available:
@@ -194,7 +195,7 @@ def on_device_of_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_arrays_compatible(arrays: Iterable[Any]) -> bool:
-    """True if all arrays are of one array module, so that one operation can take them; None is passed over.
+    """True if all arrays belong to one array module, so that one operation accepts them; None is ignored.
 
     >>> import numpy as np, minichainer as chainer
     >>> chainer.is_arrays_compatible([np.zeros(1), None, np.ones(2)])

@@ -1,16 +1,16 @@
-"""The graph's nodes and the backward pass over them; no op, no Variable is known here.
+"""The graph's nodes and the backward pass over them. Nothing here uses ops or Variables.
 
 An edge of the graph is a node: a :class:`LeafNode`, a function with one output (the function is its own edge), or
 an :class:`OutputNode`, one of several outputs of a function. Every node has
 
-``edges``    the nodes its gradient flows on to; None for a leaf and for what has been cut off by ``unchain``
-``level``    0 for a leaf, else one more than the highest level among its edges, given when the function is applied;
+``edges``    the nodes to which its gradient flows; None for a leaf and after ``unchain``
+``level``    0 for a leaf, else one more than the highest level among its edges, set when the function is applied;
              backward goes from high to low (Chainer's order, so hooks see functions in the same order)
-``requires_grad``, ``shape``, ``dtype``, ``name``   of the array that stood here
-``grad_value``  the gradient kept here: None, an array, or a Variable
+``requires_grad``, ``shape``, ``dtype``, ``name``   those of the array
+``grad_value``  the stored gradient: None, an array, or a Variable
 
-A pass owns one table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
-several threads, and an exception leaves every ``.grad`` as it was: leaves are written once, at the end.
+A pass owns a table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
+several threads, and an exception leaves every ``.grad`` unchanged: leaves are written once, at the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _commit_lock = threading.Lock()
 
 
 class Node:
-    """What an edge of the graph leads to."""
+    """The target of an edge of the graph."""
 
     __slots__ = ()
 
@@ -58,17 +58,17 @@ class Node:
             table: what has reached the nodes so far, for a user's ``backward_accumulate``.
 
         Returns:
-            One array per edge, of its shape and dtype; None where there is none or none is wanted.
+            One array per edge, of its shape and dtype; None if there is none or it is not wanted.
         """
         raise NotImplementedError
 
     def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
-        """The same in a differentiable pass: the gradients are Variables, and how they come about is recorded."""
+        """The same in a differentiable pass: the gradients are Variables, and their computation is recorded."""
         raise NotImplementedError
 
 
 def is_wanted(edge: Node, wanted: Container[Node] | None) -> bool:
-    """Whether a pass needs a gradient at this place."""
+    """Whether a pass needs the gradient of this node."""
     if wanted is None:
         return edge.level > 0 or edge.requires_grad
     return edge in wanted
@@ -89,12 +89,12 @@ class LeafNode(Node):
         self.describe(array)
 
     def describe(self, array: Any) -> None:
-        """Takes shape and dtype of ``array``; both are None while there is none."""
+        """Sets shape and dtype to those of ``array``; both are None while there is none."""
         self.shape, self.dtype = (None, None) if array is None else (array.shape, array.dtype)
 
 
 class OutputNode(Node):
-    """One of several outputs of a function; it collects its gradient on the function's behalf."""
+    """One of several outputs of a function; collects the gradient of that output."""
 
     __slots__ = (
         'edges', 'level', 'index', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '__weakref__'
@@ -118,17 +118,17 @@ def run(
     keep: Any = None,
     watchers: Sequence[Any] = (),
 ) -> tuple[dict[Node, Any], dict[Node, Any]]:
-    """A backward pass: the one place where gradients are handed on from node to node.
+    """Runs a backward pass.
 
-    Nodes are visited level by level, from high to low, and within a level in the order in which gradients reached
-    them: Chainer's order. Only levels that occur cost anything. A node runs on the device of its gradient.
+    Nodes are visited level by level, from high to low, and within a level in the order in which gradients reach them,
+    as in Chainer. Levels without nodes cost nothing. A node runs on the device of its gradient.
 
     Args:
         roots: nodes and their gradients: arrays, or Variables in a differentiable pass; those of one node add up.
         variables: how the gradients come about is recorded in the graph.
         wanted: the nodes that need a gradient; None for all that require one.
         ends: nodes at which gradients stop, as at leaves.
-        keep: the nodes whose gradients are to be kept; ``all`` for every one, None for none.
+        keep: the nodes whose gradients are kept; ``all`` for all of them, None for none.
         watchers: called as ``watcher(node, gradient, table)`` before each step; each returns None or a function
             to be called after the step.
 
@@ -179,10 +179,10 @@ def _hand_over(
     wanted: Container[Node] | None,
     ends: Container[Node] | None,
 ) -> None:
-    """Hands the gradients that a node computes on to its edges: no other place does that.
+    """Adds the gradients computed by a node to its edges; the only place that does so.
 
-    The first gradient to reach an edge may be somebody else's array and is kept by reference; the second makes a new
-    array, which the pass owns; from the third on that one is added to in place.
+    The first gradient of an edge may belong to someone else and is kept by reference; the second makes a new array,
+    which the pass owns; later ones are added to it in place.
     """
     found = node.pullback_variables(gradient, wanted, table) if variables else node.pullback(gradient, wanted, table)
     place = -1
@@ -210,7 +210,7 @@ def _hand_over(
                 owned.add(edge)
 
 
-#: Stands in the table for the gradient of a function with several outputs: it is collected from these.
+#: Stands in the table for the gradient of a function with several outputs, which hold the gradients themselves.
 _AT_OUTPUTS: Any = object()
 
 
@@ -226,7 +226,7 @@ def _enter(node: Any, table: dict[Node, Any], buckets: defaultdict[int, list[Any
 
 def _sum_of(present: Any, gradient: Any) -> Any:
     total = _on_its_device(operator.add, present, gradient) if cuda.available else present + gradient
-    return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy makes scalars of 0-d sums
+    return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy returns scalars for 0-d sums
 
 
 def _on_its_device(add: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
@@ -235,7 +235,7 @@ def _on_its_device(add: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 
 def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
-    """Everything that gradients of ``roots`` can reach, these included; nothing beyond ``ends``."""
+    """All nodes that gradients of ``roots`` can reach, including ``roots``; nothing beyond ``ends``."""
     reached: set[Node] = set()
     waiting = list(roots)
     while waiting:
@@ -248,7 +248,7 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
 
 
 def between(outputs: Iterable[Node], inputs: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
-    """The nodes on a path from ``inputs`` to ``outputs``, both included; nothing beyond ``ends``."""
+    """The nodes on paths from ``inputs`` to ``outputs``, including both; nothing beyond ``ends``."""
     reached = reachable(outputs, ends)
     on_path = reached.intersection(inputs)
     for node in sorted(reached, key=lambda node: (node.level, node.__class__ is OutputNode)):
@@ -257,8 +257,8 @@ def between(outputs: Iterable[Node], inputs: Iterable[Node], ends: Container[Nod
     return on_path
 
 
-# A gradient that nothing else refers to may become a leaf's own without a copy. How many references the
-# interpreter itself holds to what one local name stands for is measured, because it differs between versions.
+# A gradient that nothing else refers to may become a leaf's own without a copy. The number of references that the
+# interpreter itself holds to the value of a local name is measured, because it differs between versions.
 _references = getattr(sys, 'getrefcount', lambda _: sys.maxsize)
 
 
@@ -272,7 +272,7 @@ _UNSHARED = _references_of_a_local({0: numpy.empty(1)}) if hasattr(sys, 'getrefc
 
 
 def take_own(table: dict[Node, Any], node: Node) -> Any:
-    """Takes a gradient array out of the table; C-contiguous, and sharing memory with nothing."""
+    """Takes a gradient array out of the table; C-contiguous, and not sharing memory with anything."""
     gradient = table.pop(node)
     if gradient is None or type(gradient) is list:
         return gradient
@@ -282,9 +282,9 @@ def take_own(table: dict[Node, Any], node: Node) -> Any:
 
 
 def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
-    """Ends an ordinary pass: adds what has reached the leaves to their ``.grad``; uses the table up."""
+    """Ends an ordinary pass: adds the gradients of the leaves to their ``.grad``; empties the table."""
     with _commit_lock:
-        while table:  # once per parameter of every model: take_own, written out
+        while table:  # take_own inlined, because this runs once per parameter
             leaf, gradient = table.popitem()
             if gradient is None:
                 continue
@@ -296,7 +296,7 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
 
 
 def _added(gradient: Any, present: Any) -> Any:
-    # In place: the gradient is the pass's own, the present one may be the user's.
+    # In place: the pass owns this gradient; the user may own the present one.
     if cuda.available:
         return _on_its_device(operator.iadd, gradient, present)
     gradient += present
@@ -304,7 +304,7 @@ def _added(gradient: Any, present: Any) -> Any:
 
 
 def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:
-    """Ends a differentiable pass."""
+    """Ends a differentiable pass like :func:`commit_arrays`."""
     with _commit_lock:
         for leaf, gradient in table.items():
             if gradient is not None:
@@ -316,11 +316,11 @@ def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:
 def propagate(
     roots: list[tuple[Node, Any]], retain_grad: bool = False, variables: bool = False, loss_scale: Any = None
 ) -> None:
-    """Runs a whole pass from ``roots`` to the leaves, and adds what has reached them to their ``.grad``.
+    """Runs a whole pass from ``roots`` to the leaves, and adds the gradients to their ``.grad``.
 
     Args:
         roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
-        retain_grad: nodes that are no leaves keep their gradients too.
+        retain_grad: also keep the gradients of nodes that are not leaves.
         variables: make the pass differentiable.
         loss_scale: noted in the leaves, for optimizers.
     """
@@ -332,7 +332,7 @@ def propagate(
 
 
 def keep(gradients: dict[Node, Any]) -> None:
-    """Stores the gradients of nodes that are no leaves."""
+    """Stores the gradients of nodes that are not leaves."""
     for node, gradient in gradients.items():
-        if not isinstance(gradient, list):  # the gradients of a function's outputs stand at the outputs
+        if not isinstance(gradient, list):  # the gradients of a function's outputs are stored at the outputs
             node.grad_value = gradient

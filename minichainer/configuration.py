@@ -1,7 +1,7 @@
-"""Settings: one global object, and over it one set of values per thread.
+"""Settings: one global object, and values per thread that override it.
 
-``config`` is what code reads and writes; it looks into the values of the current thread first and into
-``global_config`` second. ``using_config`` changes a value for the length of a ``with`` block.
+Code reads and writes ``config``, which looks up values of the current thread first, then ``global_config``.
+``using_config`` changes a value inside a ``with`` block.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy
 
-#: How many settings that change the tape's behaviour (``enable_backprop``, ``debug``) and function hooks are
-#: in force in any thread. The hot path of every op reads this one number; only when it is not zero does it look
-#: at thread-local state, because a thread-local look-up costs as much as the rest of an op's bookkeeping.
+#: The number of settings that change the tape's behaviour (``enable_backprop``, ``debug``) and of function hooks, in
+#: all threads. The hot path of every op reads only this number, and looks at thread-local state only if it is not
+#: zero, because a thread-local look-up costs as much as the rest of an op's bookkeeping.
 nondefault = 0
 
 _TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False}
@@ -25,7 +25,7 @@ _lock = threading.Lock()
 
 
 def count_nondefault(change: int) -> None:
-    """Adds ``change`` to the number of tape-changing settings and hooks in force."""
+    """Adds ``change`` to the number of tape-changing settings and hooks."""
     global nondefault
     with _lock:
         nondefault += change
@@ -41,9 +41,9 @@ def _flag(name: str, default: bool) -> bool:
 
 
 class _Mixed16:
-    """The type of :data:`mixed16`; there is one object of it."""
+    """The type of :data:`mixed16`, a singleton."""
 
-    #: What NumPy takes it for.
+    #: Its NumPy equivalent.
     dtype = numpy.dtype('float16')
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ mixed16 = _Mixed16()
 
 
 class _Settings:
-    """What there is to set; both levels have it. Users may set further names."""
+    """The settings; both levels have them. Users may add others."""
 
     autotune: bool
     compute_mode: Any
@@ -81,9 +81,9 @@ class _Settings:
 
 
 class GlobalConfig(_Settings):
-    """Values that hold for every thread that has not set its own.
+    """Values for all threads that have not set their own.
 
-    Environment variables give the first values of some: ``CHAINER_DEBUG``, ``CHAINER_DTYPE``,
+    Environment variables give the initial values of some: ``CHAINER_DEBUG``, ``CHAINER_DTYPE``,
     ``CHAINER_TYPE_CHECK``, ``CHAINER_KEEP_GRAPH_ON_REPORT``, ``CHAINER_USE_CUDNN``, ``CHAINER_AUTOTUNE``.
 
     >>> import minichainer as chainer
@@ -130,6 +130,7 @@ class GlobalConfig(_Settings):
 
 
 def _dtype_from_environment() -> Any:
+    """The default dtype from the environment variable ``CHAINER_DTYPE``."""
     name = os.environ.get('CHAINER_DTYPE', 'float32')
     if name == 'mixed16':
         return mixed16
@@ -146,7 +147,7 @@ def _show(items: list[tuple[str, Any]], file: Any) -> None:
 
 
 class _ThreadValues(threading.local):
-    """The values of one thread; takes its share of the count along when the thread ends."""
+    """The values of one thread; subtracts its share of the count when the thread ends."""
 
     def __init__(self) -> None:
         self.values = _CountedValues()
@@ -163,9 +164,9 @@ class _CountedValues:
 
 
 class LocalConfig(_Settings):
-    """The settings as one thread sees them: its own values over those of ``global_config``.
+    """The settings of one thread: its own values, or else those of ``global_config``.
 
-    Setting an attribute changes it for the current thread only; deleting it makes the global value visible again.
+    Setting an attribute changes it for the current thread only; deleting it restores the global value.
 
     >>> import minichainer as chainer
     >>> with chainer.using_config('train', False):
@@ -199,7 +200,7 @@ class LocalConfig(_Settings):
             count_nondefault(-weight)
 
     def show(self, file: Any = None) -> None:
-        """Prints every entry as this thread sees it to ``file`` (standard output by default)."""
+        """Prints every entry of this thread to ``file`` (standard output by default)."""
         _show(sorted({**self._global.__dict__, **_own_values(self)}.items()), file)
 
 
@@ -208,7 +209,7 @@ config = LocalConfig(global_config)
 
 
 class _UsingConfig(contextlib.ContextDecorator):
-    """One change of one setting, undone at the end of the block; may be entered again, also by itself."""
+    """A temporary change of one setting, undone at the end of the block; may be entered repeatedly and nested."""
 
     def __init__(self, name: str, value: Any, config: Any) -> None:
         self._name, self._value, self._config = name, value, config
@@ -236,7 +237,7 @@ def _own_values(config: Any) -> dict[str, Any]:
 
 
 def using_config(name: str, value: Any, config: Any = config) -> AbstractContextManager[None]:
-    """Context manager (and decorator) that gives one setting another value.
+    """Context manager (and decorator) that temporarily changes one setting.
 
     Args:
         name: name of the setting.
@@ -252,12 +253,12 @@ def using_config(name: str, value: Any, config: Any = config) -> AbstractContext
 
 
 def current_settings() -> dict[str, Any]:
-    """All settings as this thread sees them, by name."""
+    """All settings of this thread by name."""
     return {**global_config.__dict__, **_own_values(config)}
 
 
 def no_backprop_mode() -> AbstractContextManager[None]:
-    """Context manager in which no graph is built: memory and time of inference only.
+    """Context manager in which no graph is built, to save memory and time in inference.
 
     >>> import numpy as np, minichainer as chainer
     >>> x = chainer.Variable(np.ones(3, np.float32))
@@ -283,7 +284,7 @@ def force_backprop_mode() -> AbstractContextManager[None]:
 
 
 def is_debug() -> bool:
-    """True where debug mode is on: NaN in forward or backward is then an error that names the op."""
+    """True in debug mode: NaN in forward or backward is then an error that names the op."""
     return bool(config.__getattr__('debug'))
 
 

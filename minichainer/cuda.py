@@ -1,4 +1,4 @@
-"""``chainer.cuda``: the names of :mod:`minichainer.backends.cuda` by the path that Chainer v1 gave them."""
+"""``chainer.cuda``: Chainer v1's path for the names of :mod:`minichainer.backends.cuda`."""
 
 # What CuPy defines is unknown to a type checker where CuPy is not installed.
 # pyright: reportAttributeAccessIssue=false

@@ -1,4 +1,4 @@
-"""Objects that live on a device and can be moved as a whole: the base of Link, and what walks over it."""
+"""Objects that are on a device and can be moved as a whole: the base of Link, and visitors of such objects."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from minichainer.backends import cuda
 class DeviceResident:
     """An object with arrays on one device; :class:`minichainer.Link` is one.
 
-    A subclass says what it holds in :meth:`device_resident_accept`. Overriding ``to_cpu`` or ``to_gpu``, as
-    old code does to move attributes of its own, still works: the override is called also when a parent is
-    moved.
+    A subclass declares its arrays in :meth:`device_resident_accept`. Overriding ``to_cpu`` or ``to_gpu``, as old code
+    does to move its own attributes, still works: the override is also called when a parent is moved.
 
     >>> import minichainer as chainer
     >>> chainer.DeviceResident().device
@@ -23,11 +22,11 @@ class DeviceResident:
     _device: backend.Device = backend.CpuDevice()
 
     def __init__(self) -> None:
-        """Nothing to set: an object starts on the CPU."""
+        """Nothing to initialize: an object starts on the CPU."""
 
     @property
     def device(self) -> backend.Device:
-        """The device that the object lives on."""
+        """The device of the object."""
         return self._device
 
     @property
@@ -51,7 +50,7 @@ class DeviceResident:
         return self
 
     def to_gpu(self, device: Any = None) -> DeviceResident:
-        """Moves to a GPU what is not on one; use :meth:`to_device` to go from one GPU to another.
+        """Moves arrays to a GPU unless they are on one; use :meth:`to_device` to move from one GPU to another.
 
         Args:
             device: number of the GPU or a ``cupy.cuda.Device``; the current one by default.
@@ -89,7 +88,7 @@ class DeviceResident:
         return self
 
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        """Shows the visitor this object; subclasses go on with the arrays and objects that they hold.
+        """Passes this object to the visitor; subclasses continue with their arrays and objects.
 
         Args:
             visitor: the visitor.
@@ -98,10 +97,10 @@ class DeviceResident:
 
 
 class DeviceResidentsVisitor:
-    """What goes over an object tree and does something to each array in it."""
+    """Visits an object tree and handles each array in it."""
 
     def visit_device_resident(self, device_resident: Any) -> None:
-        """Called for each object, before what it holds.
+        """Called for each object, before its contents.
 
         Args:
             device_resident: the object.
@@ -129,13 +128,13 @@ class DeviceResidentsVisitor:
 
 
 class _ToDeviceVisitor(DeviceResidentsVisitor):
-    """Sends all arrays to a device; ``method`` is the old spelling, for objects that override it."""
+    """Sends all arrays to a device; ``method`` is the old method name, for objects that override it."""
 
     def __init__(self, device: backend.Device, method: str, args: tuple[Any, ...], start: Any) -> None:
         self._device = device
         self._method = method
         self._args = args
-        # The object whose own override is running must not be asked to run it again.
+        # The object whose override is already running must not run it again.
         self._start = start
 
     def visit_device_resident(self, device_resident: Any) -> None:
@@ -154,5 +153,5 @@ class _ToDeviceVisitor(DeviceResidentsVisitor):
         return getattr(type(device_resident), self._method) is not getattr(DeviceResident, self._method)
 
     def _stays(self, array: Any) -> bool:
-        """to_gpu leaves alone what is on some GPU already."""
+        """Whether the array stays: to_gpu does not move arrays that are on a GPU."""
         return self._method == 'to_gpu' and isinstance(array, cuda.ndarray) and self._start is not None

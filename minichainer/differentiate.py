@@ -1,4 +1,4 @@
-"""``backward`` from several outputs at once, and ``grad``: gradients as values."""
+"""``backward`` from several outputs at once, and ``grad``, which returns gradients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
         enable_double_backprop: keyword only; the gradients can themselves be differentiated.
 
     Raises:
-        TypeError: an argument is no sequence, an output no Variable.
+        TypeError: an argument is not a sequence, or an output is not a Variable.
         ValueError: the sequences disagree in length.
 
     >>> import numpy as np, minichainer as chainer
@@ -59,9 +59,9 @@ def grad(
     enable_double_backprop: bool = False,
     loss_scale: Any = None,
 ) -> list[Variable | Any]:
-    """The gradients of ``outputs`` with respect to ``inputs``, as values; no ``.grad`` is touched.
+    """Returns the gradients of ``outputs`` with respect to ``inputs``; does not change any ``.grad``.
 
-    Only what lies between the two is computed. An output that appears twice counts twice.
+    Only nodes between the two are computed. An output that appears twice counts twice.
 
     Args:
         outputs: tuple or list of Variables.
@@ -69,12 +69,12 @@ def grad(
         grad_outputs: gradients of the outputs, Variables; ones where None.
         grad_inputs: initial gradients of the inputs, Variables or None.
         set_grad: also store the results as ``grad_var`` of the inputs.
-        retain_grad: also store the gradients of what lies between.
+        retain_grad: also store the gradients of intermediate nodes.
         enable_double_backprop: the results can themselves be differentiated.
         loss_scale: factor of the initial gradients of ones.
 
     Returns:
-        A list of Variables, one per input; None where there is no way from it to an output.
+        A list of Variables, one per input; None for an input that no output depends on.
 
     >>> import numpy as np, minichainer as chainer
     >>> x = chainer.Variable(np.array(2.))
@@ -115,17 +115,17 @@ def gradients_of(
     variables: bool,
     ends: Iterable[Node] = (),
 ) -> list[Any]:
-    """What :func:`grad` computes, on nodes.
+    """The computation of :func:`grad`, on nodes.
 
     Args:
         targets: the nodes whose gradients are wanted.
         roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
-        retain_grad: store the gradients of what lies between.
+        retain_grad: store the gradients of intermediate nodes.
         variables: make the pass differentiable.
         ends: places beyond which no gradient goes.
 
     Returns:
-        An array or Variable for each target; None where there is no way to it.
+        An array or Variable for each target; None for a target that no output depends on.
     """
     ends = set(ends)
     wanted = backprop.between([node for node, _ in roots], targets, ends)
@@ -142,11 +142,12 @@ def gradients_of(
 
 
 def _leads_on(node: Node, wanted: Container[Node]) -> bool:
-    """Whether gradients go on from a node to others that need one."""
+    """Whether gradients flow from a node to others that need one."""
     return node.edges is not None and any([edge in wanted for edge in node.edges])
 
 
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
+    """The upstream gradient of an output; ones by default, times the loss scale."""
     if gy is not None:
         return gy
     with cuda.get_device_from_array(y.array):

@@ -1,6 +1,6 @@
-"""Exceptions of the package, and how error texts are put together.
+"""Exceptions of the package, and helpers for error messages.
 
-Chainer's exception types stay where its users catch them::
+Chainer's exception types stay where users catch them::
 
     Exception
     ├── utils.type_check.InvalidType            a shape, dtype or number of inputs that an op does not take
@@ -9,10 +9,10 @@ Chainer's exception types stay where its users catch them::
     │   ├── UninitializedParameterError         a Parameter is used before its shape is known (also AttributeError)
     │   ├── NotSetUpError                       an optimizer is used before setup (also AttributeError)
     │   └── NaNError                            debug mode met NaN; names the op and where it was applied
-    ├── TypeError                               a wrong kind of object, or CPU and GPU arrays in one call
+    ├── TypeError                               a wrong type of object, or CPU and GPU arrays in one call
     └── ValueError                              a value out of range
 
-A text says which op, what was expected, what was got, and what to do.
+A message says which op, what was expected, what was got, and what to do.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ class NaNError(RuntimeError):
 
 
 def describe(array: Any) -> str:
-    """Dtype and shape of an array in words; the type's name of anything else."""
+    """Dtype and shape of an array as text; the type's name for anything else."""
     dtype, shape = getattr(array, 'dtype', None), getattr(array, 'shape', None)
     return type(array).__name__ if dtype is None or shape is None else f'{dtype} {tuple(shape)}'

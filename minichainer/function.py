@@ -17,7 +17,7 @@ __all__ = ['Function', 'FunctionAdapter', 'FunctionHook', 'force_backprop_mode',
 
 
 class FunctionAdapter(FunctionNode):
-    """The node of the graph that stands for an old-style :class:`Function`.
+    """The node of the graph for an old-style :class:`Function`.
 
     Args:
         function: the Function that it calls.
@@ -57,9 +57,9 @@ class FunctionAdapter(FunctionNode):
         return tuple([self._once(found[i]) for i in target_input_indexes])
 
     def _once(self, gradient: Any) -> Variable | None:
-        """The gradient as a result that refuses to be differentiated again.
+        """The gradient as the output of a function that cannot be differentiated again.
 
-        It is given the function's inputs as well, so that whoever differentiates it again meets the refusal.
+        Its inputs include the function's inputs, so that a second differentiation reaches it and raises.
         """
         if gradient is None:
             return None
@@ -71,7 +71,7 @@ class FunctionAdapter(FunctionNode):
 
 
 class _Once(FunctionNode):
-    """Stands in a graph of gradients where an old-style Function cannot be differentiated a second time."""
+    """Marks where an old-style Function in a graph of gradients cannot be differentiated a second time."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -105,8 +105,8 @@ class Function:
     array([2., 6.])
     """
 
-    # The node keeps the function alive; the function keeps its node only until it is applied, so that the two
-    # make no reference cycle.
+    # The node keeps the function alive; the function keeps its node only until it is applied, which avoids a
+    # reference cycle.
     _waiting_node: FunctionAdapter | None = None
     _applied_node: weakref.ref[FunctionAdapter] | None = None
 
@@ -121,7 +121,7 @@ class Function:
 
     @property
     def node(self) -> FunctionAdapter:
-        """The node of the graph that stands for its latest application, or for the one to come."""
+        """The node of its latest application, or of the next one."""
         if self._waiting_node is None:
             node = None if self._applied_node is None else self._applied_node()
             if node is not None:
@@ -136,12 +136,12 @@ class Function:
 
     @property
     def inputs(self) -> Any:
-        """The places of its inputs in the graph."""
+        """The VariableNodes of its inputs."""
         return self.node.inputs
 
     @property
     def outputs(self) -> Any:
-        """Weak references to the places of its outputs in the graph."""
+        """Weak references to the VariableNodes of its outputs."""
         return self.node.outputs
 
     @property
@@ -151,12 +151,12 @@ class Function:
 
     @property
     def rank(self) -> int:
-        """How many functions stand before it."""
+        """The level of the function: one more than the highest level of its inputs."""
         return self.node.rank
 
     @property
     def stack(self) -> Any:
-        """In debug mode, where it was applied."""
+        """In debug mode, the stack where it was applied."""
         return self.node.stack
 
     @property
@@ -196,7 +196,7 @@ class Function:
         return (None,) * len(inputs)
 
     def retain_inputs(self, indexes: Any) -> None:
-        """Keeps only these inputs for backward (all are kept by default); call it in forward."""
+        """Keeps only these inputs for backward (the default is all); call it in forward."""
         self.node.retain_inputs(indexes)
 
     def retain_outputs(self, indexes: Any, retain_after_backward: bool = False) -> None:
@@ -212,5 +212,5 @@ class Function:
         self.node.delete_hook(name)
 
     def unchain(self) -> None:
-        """Cuts it out of the graph."""
+        """Removes it from the graph."""
         self.node.unchain()

@@ -14,7 +14,7 @@ class _ThreadHooks(threading.local):
 
 
 class _CountedHooks(dict):  # type: ignore[type-arg]
-    """The hooks of one thread; takes its share of the count along when the thread ends."""
+    """The hooks of one thread; subtracts its share of the count when the thread ends."""
 
     def __del__(self) -> None:
         if self and count_nondefault is not None:
@@ -25,7 +25,7 @@ _thread = _ThreadHooks()
 
 
 def get_function_hooks() -> dict[str, FunctionHook]:
-    """The function hooks in force in this thread, ``{name: hook}`` in the order they were added."""
+    """The function hooks of this thread, ``{name: hook}`` in the order they were added."""
     return _thread.hooks
 
 
@@ -50,7 +50,7 @@ class FunctionHook:
     def __enter__(self) -> FunctionHook:
         hooks = get_function_hooks()
         if self.name in hooks:
-            raise KeyError(f'hook {self.name} already exists: give the second one another name')
+            raise KeyError(f'hook {self.name} already exists: use another name')
         hooks[self.name] = self
         count_nondefault(1)
         self.added(None)

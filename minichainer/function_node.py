@@ -40,7 +40,7 @@ class FunctionNode(Node):
     array(12.)
     """
 
-    # The state of a node that has not been applied; subclasses need not call __init__.
+    # The state of a node before it is applied; subclasses need not call __init__.
     edges: tuple[Node, ...] | None = None
     level = 0
     requires_grad = True
@@ -51,14 +51,14 @@ class FunctionNode(Node):
     loss_scale: Any = None
     view: Any = None
     output_count = 1
-    #: In debug mode, where the function was applied (:class:`traceback.StackSummary`).
+    #: In debug mode, the stack where the function was applied (:class:`traceback.StackSummary`).
     stack: Any = None
-    #: False: :meth:`forward` and :meth:`backward` get C-contiguous arrays, whatever layout the kernels have chosen.
+    #: If False, :meth:`forward` and :meth:`backward` get C-contiguous arrays, whatever layout the kernels use.
     takes_any_layout = False
     is_elementwise = False
     lazy_grad_sum = False
 
-    #: Variables beside the inputs to which gradients flow: what forward has found the outputs to depend on.
+    #: Further Variables that receive gradients: those on which forward found the outputs to depend.
     closed_over: Sequence[Variable] = ()
     #: What backward needs: the retained inputs, then the retained outputs.
     saved: tuple[Any, ...] = ()
@@ -76,7 +76,7 @@ class FunctionNode(Node):
         """Name of the function in graphs, hooks and errors; the class's name by default."""
         return self.__class__.__name__
 
-    # --- what a subclass defines -------------------------------------------------------------------------------
+    # --- methods of subclasses ---------------------------------------------------------------------------------
     def check_type_forward(self, in_types: Any) -> None:
         """Checks shapes and dtypes of the inputs before forward, by ``utils.type_check.expect``."""
 
@@ -112,7 +112,7 @@ class FunctionNode(Node):
     def backward_accumulate(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...], /
     ) -> Any:
-        """Computes the gradients of the wanted inputs and adds them to what they have got so far.
+        """Computes the gradients of the wanted inputs and adds them to those accumulated so far.
 
         Args:
             target_input_indexes: the inputs whose gradients are wanted.
@@ -136,7 +136,7 @@ class FunctionNode(Node):
         self._outputs_to_retain = tuple(indexes)
 
     def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
-        """What of inputs and outputs backward needs; the recorder stores it as :attr:`saved`."""
+        """The inputs and outputs that backward needs; the recorder stores them as :attr:`saved`."""
         inputs = [arrays[i] for i in self._inputs_to_retain or ()]
         return (*inputs, *[outputs[i] for i in self._outputs_to_retain or ()])
 
@@ -149,7 +149,7 @@ class FunctionNode(Node):
         return self.saved[len(self._inputs_to_retain or ()) :]
 
     def get_retained_inputs(self) -> tuple[Variable, ...]:
-        """The retained inputs as Variables at their places in the graph, in the order of ``retain_inputs``."""
+        """The retained inputs as Variables in the graph, in the order of ``retain_inputs``."""
         if not self._inputs_to_retain:
             return ()
         edges = self._applied_edges()
@@ -157,7 +157,7 @@ class FunctionNode(Node):
         return tuple(variable_on(x, node) for x, node in zip(self._retained_inputs, places, strict=True))
 
     def get_retained_outputs(self) -> tuple[Variable, ...]:
-        """The retained outputs as Variables at their places in the graph, in the order of ``retain_outputs``."""
+        """The retained outputs as Variables in the graph, in the order of ``retain_outputs``."""
         if not self._outputs_to_retain:
             return ()
         pairs = zip(self._retained_outputs, self._outputs_to_retain, strict=True)
@@ -165,33 +165,34 @@ class FunctionNode(Node):
 
     def _applied_edges(self) -> tuple[Node, ...]:
         if self.edges is None:
-            raise RuntimeError(f'{self.label} has not been applied, or it has been cut out of the graph by unchain')
+            raise RuntimeError(f'{self.label} has not been applied, or it has been removed from the graph by unchain')
         return self.edges
 
     def _output_node(self, index: int, array: Any) -> Any:
+        """The node of an output; made again if it has been freed."""
         if self.output_count == 1:
             return self
         node = self._output_nodes[index]()
-        if node is None:  # nobody holds this output any more: a place for its array, on the same function
+        if node is None:  # this output is not referenced: make a new node for its array
             node = OutputNode(self, index, array)
             known = self._output_nodes
             self._output_nodes = (*known[:index], weakref.ref(node), *known[index + 1 :])
         return node
 
     def input_arrays(self) -> tuple[Any, ...]:
-        """The input arrays as far as they are retained, None for the others."""
+        """The retained input arrays, None for the others."""
         kept = dict(zip(self._inputs_to_retain or (), self._retained_inputs, strict=True))
         return tuple(kept.get(i) for i in range(len(self.edges or ())))
 
-    # --- looking at the graph ----------------------------------------------------------------------------------
+    # --- inspecting the graph ----------------------------------------------------------------------------------
     @property
     def inputs(self) -> Any:
-        """The places of its inputs in the graph (tuple of VariableNode); None where it is not applied."""
+        """The VariableNodes of its inputs, a tuple; None if it is not applied."""
         return None if self.edges is None else tuple(view_of(node, variable_on) for node in self.edges)
 
     @property
     def outputs(self) -> Any:
-        """Weak references to the places of its outputs (VariableNode); None where it is not applied."""
+        """Weak references to the VariableNodes of its outputs; None if it is not applied."""
         if self.edges is None:
             return None
         return tuple([weakref.ref(self._output_view(i)) for i in range(self.output_count)])
@@ -205,27 +206,27 @@ class FunctionNode(Node):
 
     @property
     def output_data(self) -> Any:
-        """The output arrays as far as they are retained, None for the others."""
+        """The retained output arrays, None for the others."""
         kept = dict(zip(self._outputs_to_retain or (), self._retained_outputs, strict=True))
         return tuple(kept.get(i) for i in range(self.output_count))
 
     @property
     def input_layouts(self) -> tuple[None, ...]:
-        """None for each input: no layouts are kept."""
+        """None for each input: layouts are not stored."""
         return (None,) * len(self.edges or ())
 
     @property
     def output_layouts(self) -> tuple[None, ...]:
-        """None for each output: no layouts are kept."""
+        """None for each output: layouts are not stored."""
         return (None,) * self.output_count
 
     @property
     def rank(self) -> int:
-        """How many functions stand before it on the longest way from a leaf."""
+        """The level of the function: the length of the longest path from a leaf."""
         return max(self.level - 1, 0)
 
     def unchain(self) -> None:
-        """Cuts it out of the graph: its outputs become leaves, and what it retained is released."""
+        """Removes it from the graph: its outputs become leaves, and what it retained is released."""
         for reference in self._output_nodes:
             node = reference()
             if node is not None:
@@ -247,7 +248,7 @@ class FunctionNode(Node):
         """Adds a hook to this function alone."""
         name = hook.name if name is None else name
         if name in self.local_function_hooks:
-            raise KeyError(f'{self.label}: a hook named {name} exists already')
+            raise KeyError(f'{self.label}: a hook named {name} already exists')
         if self._local_hooks is None:
             self._local_hooks = _LocalHooks()
         self._local_hooks[name] = hook
@@ -280,10 +281,11 @@ class FunctionNode(Node):
         return recorder.apply(self, inputs)
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
+        """Runs the type check of the function, quickly first, and with messages after a failure."""
         if type(self).check_type_forward is FunctionNode.check_type_forward:
             return
         try:
-            with type_check.light_mode:  # ten times cheaper, and silent about what is wrong
+            with type_check.light_mode:  # ten times cheaper, but does not say what is wrong
                 self.check_type_forward(type_check.get_light_types(arrays))
         except type_check.InvalidType:
             with type_check.get_function_check_context(self):
@@ -291,7 +293,7 @@ class FunctionNode(Node):
             raise
 
     # --- backward ----------------------------------------------------------------------------------------------
-    #: The inner contract of built-in functions: ``backward_arrays(indexes, grad_outputs)`` computes on raw arrays
+    #: The internal interface of built-in functions: ``backward_arrays(indexes, grad_outputs)`` computes on raw arrays
     #: what :meth:`backward` computes on Variables; it returns one array or None per index.
     backward_arrays: Any = None
 
@@ -316,7 +318,7 @@ class FunctionNode(Node):
         return tuple([i for i, edge in enumerate(self._applied_edges()) if edge in wanted])
 
     def take_from_outputs(self, table: dict[Node, Any], kept: dict[Node, Any], keep: Any) -> list[Any]:
-        """Takes the gradients of its outputs out of the table of a pass, None for an output without."""
+        """Removes the gradients of its outputs from the table of a pass; None for an output without a gradient."""
         gradients: list[Any] = [None] * self.output_count
         for i, reference in enumerate(self._output_nodes):
             node = reference()
@@ -334,13 +336,13 @@ class FunctionNode(Node):
         return gradients
 
     def _upstream_variables(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Upstream gradients as Variables, C-contiguous where the function asks for that."""
+        """Upstream gradients as Variables, C-contiguous if the function requires it."""
         if not self.takes_any_layout:
             gradients = tuple([None if g is None else _contiguous_gradient(g) for g in gradients])
         return tuple([_as_gradient_variable(g) for g in gradients])
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: dict[Node, Any]) -> Any:
-        """Gradients of the wanted inputs; what a user's ``backward_accumulate`` has summed leaves the table."""
+        """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
         if type(self).backward_accumulate is FunctionNode.backward_accumulate:
             return self._wanted_gradients(indexes, grad_outputs)
         edges = self._applied_edges()
@@ -353,7 +355,7 @@ class FunctionNode(Node):
         return self._checked(indexes, self.backward(indexes, grad_outputs))
 
     def _checked(self, indexes: tuple[int, ...], found: Any) -> list[Any]:
-        """The gradients of the wanted inputs from what a user's backward has returned."""
+        """The gradients of the wanted inputs, from the result of a user's backward."""
         if isinstance(found, Variable):
             found = (found,)
         count = len(self.edges or ())
@@ -371,6 +373,7 @@ class FunctionNode(Node):
         return [None if gx is None or gx.array is None else gx for gx in found]
 
     def _check_gradient(self, index: int, gx: Any) -> None:
+        """Raises an error if a gradient does not fit its input."""
         if gx is None or (isinstance(gx, Variable) and gx.array is None):
             return
         where = f'backward of {self.label} returned a wrong gradient for input {index}'
@@ -384,11 +387,11 @@ class FunctionNode(Node):
 
 
 class _Gone:
-    """Stands for an output that nobody holds any more; dies at once, and a weak reference to it with it."""
+    """Stands for an output that is not referenced; it is freed at once, so a weak reference to it is dead."""
 
 
 class _LocalHooks(dict):  # type: ignore[type-arg]
-    """The hooks of one function; takes its share of the count along when the function goes."""
+    """The hooks of one function; subtracts its share of the count when the function is freed."""
 
     def __del__(self) -> None:
         if self and count_nondefault is not None:
@@ -396,7 +399,7 @@ class _LocalHooks(dict):  # type: ignore[type-arg]
 
 
 def _contiguous_gradient(g: Any) -> Any:
-    """The gradient, an array or a Variable at its place in the graph, with its array C-contiguous."""
+    """The gradient, an array or a Variable in the graph, with a C-contiguous array."""
     array = as_raw(g)
     if array.flags.c_contiguous:
         return g
@@ -417,5 +420,5 @@ def _sum_of(new: Any, present: Any) -> Any:
 
 
 def static_forward_optimizations(func: Any, inputs: Any) -> Any:
-    """Runs the forward of a function; Chainer's static graphs were experimental and are not kept."""
+    """Runs the forward of a function; Chainer's experimental static graphs are not supported."""
     return func.forward(inputs)

@@ -1,7 +1,7 @@
-"""Is a gradient right? Backward is compared with finite differences of forward, and the answer says what is wrong.
+"""Gradient checks: backward is compared with finite differences of forward, and a report says what is wrong.
 
-:func:`check_gradients` is the one routine; :func:`gradcheck`, :func:`gradgradcheck` (torch's names and
-arguments), :func:`check_backward` and :func:`check_double_backward` (Chainer's) are thin layers over it.
+:func:`check_gradients` does the work; :func:`gradcheck`, :func:`gradgradcheck` (torch's names and arguments),
+:func:`check_backward` and :func:`check_double_backward` (Chainer's) are thin layers over it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def numerical_grad(
     diff_rtol: float = 1e-2,
     center_outputs: Sequence[Any] | None = None,
 ) -> list[Any]:
-    r"""Computes the gradient of ``f`` element by element, by finite differences.
+    r"""Computes the gradient of ``f`` element by element with finite differences.
 
     For every element :math:`x_i` of ``inputs`` it is
     :math:`\sum g_y \cdot (f(x_i + \epsilon) - f(x_i - \epsilon)) / 2 \epsilon`; with
@@ -106,7 +106,7 @@ def numerical_grad(
     inputs, grad_outputs = as_tuple(inputs), as_tuple(grad_outputs)
     check_eps(eps)
     _check_perturbable(inputs, grad_outputs)
-    # One of them may be the very array that is about to be moved.
+    # One of them may be the very array that is perturbed.
     grad_outputs = [None if gy is None else gy.copy() for gy in grad_outputs]
     results = []
     for i, x in enumerate(inputs):
@@ -124,6 +124,7 @@ def numerical_grad(
 def _element_slope(
     f: Callable[[], Any], x: Any, index: Any, grad_outputs: Any, eps: float, detector: KinkDetector | None
 ) -> float:
+    """The derivative of the weighted outputs with respect to one element."""
     original = x[index].copy()
 
     def sample(offset: float) -> list[Any]:
@@ -137,10 +138,11 @@ def _element_slope(
 
 
 def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
+    """Raises an error unless all inputs can be changed in place."""
     arrays = [*inputs, *(gy for gy in grad_outputs if gy is not None)]
     modules = {get_array_module(a).__name__ for a in arrays}
     if len(modules) > 1:
-        raise RuntimeError(f'numerical_grad takes arrays of one kind, not of {" and ".join(sorted(modules))}')
+        raise RuntimeError(f'numerical_grad: arrays must be of one kind, got {" and ".join(sorted(modules))}')
     for i, x in enumerate(inputs):
         if not is_float(x):
             raise RuntimeError(f'inputs[{i}] must be of a floating-point dtype, not {x.dtype}')
@@ -151,8 +153,7 @@ def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> No
 def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:
     """Asserts that two arrays agree, element by element: ``abs(x - y) <= atol + rtol * abs(y)``.
 
-    This compares any arrays, so NaN equals NaN here, as in ``numpy.testing``; the gradient checks do not
-    accept NaN.
+    It compares arrays of any kind, so NaN equals NaN, as in ``numpy.testing``; the gradient checks reject NaN.
 
     Args:
         x: An array or number, on CPU or GPU.
@@ -184,6 +185,7 @@ def _host_array(value: Any) -> Any:
 
 
 def _worst_difference(x: Any, y: Any, atol: float, rtol: float) -> str:
+    """The error message of :func:`assert_allclose`."""
     text = f'assert_allclose failed:\n  shape: {x.shape} {y.shape}\n  dtype: {x.dtype} {y.dtype}'
     if not x.size or (x.shape != y.shape and x.ndim and y.ndim):
         return text
@@ -224,11 +226,11 @@ def check_gradients(
 ) -> GradientReport:
     r"""Checks the gradients of a function, of any order, and reports what is wrong with which element.
 
-    First what needs no tolerance: shapes and dtypes of the gradients, two passes that agree, nothing changed in
-    place, and :math:`J^T(a v) = a J^T v` bit by bit for powers of two. Then, along random directions
-    :math:`d` with random signed upstream gradients :math:`v`, the slope of :math:`v \cdot f(x + t d)` at
-    :math:`t = 0`, from differences at several steps whose agreement says how far off they may be, against
-    :math:`(J^T v) \cdot d`. Only after a mismatch are elements measured, and causes looked for. The number of
+    First come checks without tolerance: shapes and dtypes of the gradients, two passes that must agree, arrays that
+    must not change, and :math:`J^T(a v) = a J^T v` bit by bit for powers of two. Then the slope of :math:`v \cdot f(x
+    + t d)` at :math:`t = 0` is compared with :math:`(J^T v) \cdot d`, for random directions :math:`d` and random
+    signed upstream gradients :math:`v`. The slope is measured with differences at several steps, whose agreement
+    gives an error estimate. Only after a mismatch are single elements measured, and causes searched. The number of
     calls does not depend on the sizes of the arrays.
 
     Args:
@@ -240,7 +242,7 @@ def check_gradients(
             does not count. Random ones by default, and besides those given.
         kwargs: Keyword arguments of ``func``, passed on.
         params: Variables that ``func`` also depends on, or "all" for those of a link.
-        no_grads: One flag per argument: True for one that is not moved, and whose gradient has to be None.
+        no_grads: One flag per argument: True for one that is not perturbed and whose gradient must be None.
         order: 1 for gradients, 2 for gradients of gradients as well, and so on.
         dtype: Dtype of the numeric side; by default float64, or the inputs' own where ``func`` refuses it.
         eps: Makes it one central difference with this step along unit vectors, with tolerances of
@@ -248,7 +250,7 @@ def check_gradients(
         atol: Widens the tolerance: allowed absolute error of an element.
         rtol: Widens the tolerance: allowed error relative to the element.
         nondet_tol: Allowed absolute difference between repeated computations.
-        check_undefined_grad: Whether ``None`` in place of an upstream gradient has to work and mean zero.
+        check_undefined_grad: Whether ``None`` in place of an upstream gradient must work and mean zero.
         check_grad_dtypes: Whether a gradient needs the dtype of its input.
         full_jacobian: Compare every entry, too, where the Jacobian has at most 10000.
         subgradient: At a kink accept any value between the slopes from the left and from the right.
@@ -256,7 +258,7 @@ def check_gradients(
             as symmetric matrices; or one per input.
         max_failures: How many failures are listed for each pair of output and input.
         seed: A seed of all random numbers, to repeat a check; a fresh one by default.
-        raise_exception: Raise instead of returning a report that is no "pass".
+        raise_exception: Raise an error instead of returning a report that is not "pass".
 
     Returns:
         A report, true if all is right; ``print`` shows it.
@@ -385,13 +387,14 @@ def gradcheck(
 
 
 def _refuse(check_sparse_nnz: Any, masked: Any, any_mode: bool, *modes: str) -> None:
+    """Raises an error for contradictory or unsupported arguments."""
     if check_sparse_nnz is not None:
         warnings.warn('check_sparse_nnz is deprecated, use masked', DeprecationWarning, stacklevel=3)
         if masked is not None and bool(masked) != bool(check_sparse_nnz):
-            raise ValueError(f'check_sparse_nnz={check_sparse_nnz} and masked={masked} contradict each other')
+            raise ValueError(f'check_sparse_nnz={check_sparse_nnz} and masked={masked} are contradictory')
         refuse_later_options(check_sparse_nnz=check_sparse_nnz)
     if not any_mode:
-        raise ValueError(f'nothing is to be checked: {" and ".join(modes)} are both False')
+        raise ValueError(f'nothing to check: {" and ".join(modes)} are both False')
 
 
 def gradgradcheck(
@@ -485,7 +488,7 @@ def check_backward(
 ) -> None:
     """Asserts that the backward pass of ``func`` is the derivative of its forward pass.
 
-    A thin layer over :func:`check_gradients`, which says how it is checked.
+    A thin layer over :func:`check_gradients`, where the method is described.
 
     Args:
         func: Takes one Variable per entry of ``x_data``, returns a Variable or a tuple of them: a function,
@@ -494,11 +497,11 @@ def check_backward(
             dtypes are passed on and not differentiated.
         y_grad: Upstream gradients: one array per output, of its shape and dtype, or None for an output that does
             not count. None alone is for a loss, a single output of shape ``()``. Random ones are used as well.
-        params: A Variable or a tuple of Variables that ``func`` also depends on. They are left as they were.
+        params: A Variable or a tuple of Variables that ``func`` also depends on. They stay unchanged.
         eps: If given, the step of one central difference along a unit vector; else steps are chosen.
         atol: If given, the allowed absolute error of an element; else the error estimate decides.
         rtol: If given, the allowed relative error of an element.
-        no_grads: One flag per input: True for an input that is not moved, and whose gradient has to be None.
+        no_grads: One flag per input: True for an input that is not perturbed and whose gradient must be None.
         dtype: Floating-point dtype of the numeric side; float64 by default, if ``func`` takes it. The gradient
             is checked in the dtypes of ``x_data``, too.
         detect_nondifferentiable: Whether a kink is an error. By default a gradient may have any value between the
@@ -530,6 +533,7 @@ def _chainer_options(title: str, order: int, eps: Any, atol: Any, rtol: Any, dty
 
 
 def _as_arrays(value: Any, what: str) -> tuple[Any, ...]:
+    """A tuple of arrays; TypeError for anything else."""
     arrays = as_tuple(value)
     for i, array in enumerate(arrays):
         if array is not None and not isinstance(array, get_array_types()):
@@ -556,9 +560,9 @@ def check_double_backward(
 ) -> None:
     """Asserts that the gradients of ``func``, and the gradients of these, are right.
 
-    A thin layer over :func:`check_gradients` with ``order=2``: the function that takes inputs and upstream
-    gradients to the gradients of inputs and parameters is checked in the same way, after the first order. An
-    input that ``func`` does not use has the gradient zero.
+    A thin layer over :func:`check_gradients` with ``order=2``: after the first order, the function that maps inputs
+    and upstream gradients to the gradients of inputs and parameters is checked in the same way. An input that
+    ``func`` does not use has the gradient zero.
 
     Args:
         func: As in :func:`check_backward`.
@@ -596,7 +600,7 @@ def check_double_backward(
         1: LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad'),
         2: [gg for x, gg in zip(xs, ggxs, strict=True) if x is not None] + [*ggparams],
     }
-    if no_grads is not None and len(no_grads) > len(xs):  # Chainer's flags go on with the upstream gradients
+    if no_grads is not None and len(no_grads) > len(xs):  # Chainer's flags continue with the upstream gradients
         options.fixed_upstream = tuple(map(bool, no_grads[len(xs) :]))
         no_grads = no_grads[: len(xs)]
     _settled(check(func, xs, given, options, params=params, no_grads=no_grads), True)

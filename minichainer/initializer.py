@@ -1,4 +1,4 @@
-"""The base of initializers."""
+"""The base class of initializers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Initializer:
 
 
 def get_fans(shape: Sequence[int]) -> tuple[int, int]:
-    """How many inputs each output of a weight has, and how many outputs each input.
+    """The number of inputs of each output of a weight, and the number of outputs of each input.
 
     Args:
         shape: shape of the weight: (outputs, inputs, kernel size along each axis).

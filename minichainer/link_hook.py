@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-#: How many hooks are in force by ``with hook:`` in any thread: what a link reads at each call, because
-#: looking at thread-local state costs more than all the rest of the call.
+#: The number of hooks in ``with hook:`` blocks of all threads. A link reads it at each call, because looking at
+#: thread-local state costs more than the rest of the call.
 active = 0
 
 _lock = threading.Lock()
@@ -21,7 +21,7 @@ _thread = _ThreadHooks()
 
 
 def get_link_hooks() -> dict[str, LinkHook]:
-    """The hooks that ``with hook:`` put in force in this thread, by name, the first one first."""
+    """The hooks that are active in this thread through ``with hook:``, by name, in order."""
     return _thread.hooks
 
 
@@ -32,7 +32,7 @@ def _count(change: int) -> None:
 
 
 class _ForwardArguments:
-    """What a hook is told about a call; attributes only."""
+    """Information about a call for a hook; attributes only."""
 
     _fields: tuple[str, ...] = ('link', 'forward_name', 'args', 'kwargs')
 
@@ -62,10 +62,10 @@ class _ForwardPostprocessCallbackArgs(_ForwardArguments):
 
 
 class LinkHook:
-    """Base of the hooks on links.
+    """Base class of link hooks.
 
-    A hook is put on all links by ``with hook:`` (in the current thread), and on one by
-    :meth:`minichainer.Link.add_hook`. Its name, by which it is found again, is the class attribute ``name``.
+    ``with hook:`` adds a hook to all links (in the current thread), :meth:`minichainer.Link.add_hook` adds it to one.
+    The class attribute ``name`` identifies it.
 
     >>> import numpy as np, minichainer as chainer
     >>> class Shapes(chainer.LinkHook):
@@ -83,7 +83,7 @@ class LinkHook:
     def __enter__(self) -> LinkHook:
         hooks = _thread.hooks
         if self.name in hooks:
-            raise KeyError(f'hook {self.name} already exists: give one of the two another name')
+            raise KeyError(f'hook {self.name} already exists: use another name')
         hooks[self.name] = self
         _count(1)
         self.added(None)
@@ -95,14 +95,14 @@ class LinkHook:
         hook.deleted(None)
 
     def added(self, link: Any) -> None:
-        """Called when the hook is put in force.
+        """Called when the hook is added.
 
         Args:
             link: the link it was added to; None for ``with hook:``.
         """
 
     def deleted(self, link: Any) -> None:
-        """Called when the hook is no longer in force.
+        """Called when the hook is removed.
 
         Args:
             link: the link it was removed from; None for ``with hook:``.
@@ -124,7 +124,7 @@ class LinkHook:
 
 
 def call_with_hooks(link: Any, hooks: list[LinkHook], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``link.forward(*args, **kwargs)`` between the two calls of each hook."""
+    """Calls ``link.forward(*args, **kwargs)`` between the two methods of each hook."""
     before = _ForwardPreprocessCallbackArgs(link, 'forward', args, kwargs)
     for hook in hooks:
         hook.forward_preprocess(before)

@@ -1,11 +1,11 @@
-"""The registry of differentiable functions: the graph knows no op, it finds them here by name.
+"""The registry of differentiable functions, by name: the graph itself does not know any op.
 
-``functions/`` fills the registry when it is imported; ``Variable``'s operators and the package's own derivative rules
-call what is in it. Nobody else can put an op here, so that no user's op takes the place of one of ours. What the
-names in a user's rule mean is said where the rule is written: :mod:`minichainer.functions._scope`.
+Importing ``functions/`` fills the registry. ``Variable``'s operators and the package's own derivative rules call the
+registered ops. Only the package can register ops, so a user's op cannot replace one of ours. Names in a user's rule
+are explained in :mod:`minichainer.functions._scope`.
 
-Each op has two faces of the same name: the differentiable function (an attribute of this module) and its forward
-body on raw arrays. A rule ``lambda m, gy, x: gy * m.cos(x)`` is evaluated with either one as ``m``.
+Each op has two forms of the same name: the differentiable function (an attribute of this module) and its forward body
+on raw arrays. A rule ``lambda m, gy, x: gy * m.cos(x)`` is evaluated with either form as ``m``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from minichainer.configuration import using_config
 
 
 class Op(NamedTuple):
-    """The two faces of an op.
+    """The two forms of an op.
 
     Args:
         function: takes Variables, returns a Variable.
@@ -42,7 +42,7 @@ class Op(NamedTuple):
 
 _built_in: dict[str, Op] = {}
 _public: dict[str, Op] = {}
-#: The namespaces in which names have been looked up since an op was defined.
+#: Namespaces with cached names, which must be cleared when an op is defined.
 _in_use: WeakSet[_Namespace] = WeakSet()
 _lock = RLock()
 
@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
 
 
 def define(function: Callable[..., Any], body: Callable[..., Any]) -> Op:
-    """Makes an op of a function; rules that can see it may call it. All of them look up their names anew."""
+    """Makes an op of a function; rules that can see it may call it. All rules look up their names again."""
     op = function.op = Op(function, body)  # type: ignore[attr-defined]
     with _lock:
         while _in_use:
@@ -61,7 +61,7 @@ def define(function: Callable[..., Any], body: Callable[..., Any]) -> Op:
 
 
 def op_of(value: Any) -> Op | None:
-    """The op that a value is, or None; a function that wraps an op, and has its attributes, is none."""
+    """The op of a value, or None; a function that wraps an op, and has copied its attributes, is not one."""
     if type(value) is not FunctionType:
         return None
     op = getattr(value, 'op', None) or _public.get(value.__name__)
@@ -69,7 +69,7 @@ def op_of(value: Any) -> Op | None:
 
 
 def register(name: str, function: Callable[..., Any], body: Callable[..., Any] | None = None) -> Op:
-    """Makes an op of the package known under a name of its own.
+    """Registers an op of the package under a name.
 
     Args:
         name: in the package's rules ``m.name``.
@@ -82,14 +82,14 @@ def register(name: str, function: Callable[..., Any], body: Callable[..., Any] |
     """
     taken = globals().get(name)
     if taken is not None and getattr(taken, '__module__', None) != function.__module__:
-        raise ValueError(f'an op named {name!r} is there already')
+        raise ValueError(f'an op named {name!r} already exists')
     globals()[name] = function
     op = _built_in[name] = define(function, body or partial(_without_graph, function))
     return op
 
 
 def register_constant(name: str, body: Callable[..., Any]) -> None:
-    """Makes a function known that has no derivative: it takes Variables or arrays, and returns raw arrays."""
+    """Registers a function without a derivative: it takes Variables or arrays, and returns raw arrays."""
 
     def constant(*args: Any, **static: Any) -> Any:
         arrays = [arg if isinstance(arg, numpy.ndarray) else getattr(arg, 'array', arg) for arg in args]
@@ -100,24 +100,24 @@ def register_constant(name: str, body: Callable[..., Any]) -> None:
 
 
 def publish(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Makes known what is in ``minichainer.functions``: every rule may call that."""
+    """Makes the functions of ``minichainer.functions`` available to every rule."""
     for name, function in functions.items():
         _public[name] = op_of(function) or Op(function, partial(_without_graph, function))
 
 
 def public(name: str) -> Op | None:
-    """A function of ``minichainer.functions`` as an op; None where there is none of that name."""
+    """A function of ``minichainer.functions`` as an op; None if there is none of that name."""
     return _public.get(name)
 
 
 def _without_graph(function: Callable[..., Any], xp: Any, *args: Any, **static: Any) -> Any:
-    """A function of Variables as one of raw arrays."""
+    """Applies a function of Variables to raw arrays, without a graph."""
     with using_config('enable_backprop', False):
         return _array_of(function(*map(_no_scalar, args), **{k: _no_scalar(v) for k, v in static.items()}))
 
 
 def _no_scalar(value: Any) -> Any:
-    """What NumPy makes of arithmetic on 0-d arrays, as the array that it was."""
+    """Converts a NumPy scalar, the result of arithmetic on 0-d arrays, back to an array."""
     return numpy.asarray(value) if isinstance(value, numpy.generic) else value
 
 
@@ -128,9 +128,9 @@ def _array_of(result: Any) -> Any:
 
 
 class _Namespace:
-    """What a rule gets as ``m``; a name that has been looked up once is an attribute."""
+    """The ``m`` of a rule; names are cached as attributes."""
 
-    __slots__ = ('__dict__', '__find', '__weakref__')  # nothing else, since any name may be that of an op
+    __slots__ = ('__dict__', '__find', '__weakref__')  # nothing else, because any name may be an op's
 
     def __init__(self, find: Callable[[str], Any]) -> None:
         self.__find = find
@@ -144,7 +144,7 @@ class _Namespace:
 
 
 class Evaluators:
-    """What rules get as ``m``, given what their names mean.
+    """The ``m`` of rules, given a function that finds ops by name.
 
     Args:
         find: ``find(name)`` returns an :class:`Op`, or raises AttributeError.
@@ -167,7 +167,7 @@ class Evaluators:
         return self._on_others[xp]
 
     def check(self) -> None:
-        """Raises AttributeError where it is known already that a name means nothing; ours are tested."""
+        """Raises AttributeError if a name is known not to exist; ours are covered by tests."""
 
 
 def _find_built_in(name: str) -> Op:
@@ -184,7 +184,7 @@ def raw(xp: Any) -> _Namespace:
 
 
 class Modules:
-    """What fast forms get in the place of ``m``: the array module."""
+    """The ``m`` of fast forms: the array module."""
 
     on_numpy = numpy
 

@@ -1,8 +1,8 @@
 """Functions that change gradients just before an update: decay, clipping, noise, layer-wise rates.
 
-Add one by ``optimizer.add_hook(hook)`` for all parameters, or by ``param.update_rule.add_hook(hook)`` for one
-(those with ``call_for_each_param``). Gradients are changed in place. Where a loss scale multiplies them (see
-:meth:`~minichainer.Optimizer.loss_scaling`), the hooks here take it into account: updates do not depend on it.
+Add one by ``optimizer.add_hook(hook)`` for all parameters, or by ``param.update_rule.add_hook(hook)`` for one (if it
+has ``call_for_each_param``). Gradients are changed in place. If they are multiplied by a loss scale (see
+:meth:`~minichainer.Optimizer.loss_scaling`), these hooks take it into account, so that updates do not depend on it.
 """
 
 from __future__ import annotations
@@ -160,12 +160,12 @@ class GradientHardClipping:
         grad = param.grad
         if grad is not None:
             lower, upper = (bound * _scale_of(param) for bound in (self.lower_bound, self.upper_bound))
-            with np.errstate(over='ignore'):  # float16 cannot hold the bound: no element exceeds it
+            with np.errstate(over='ignore'):  # a bound that float16 cannot represent exceeds all elements
                 get_array_module(grad).clip(grad, lower, upper, out=grad)
 
 
 def exponential_decay_noise(xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any) -> Any:
-    """Draw normal noise of variance ``hook.eta / (1 + opt.t) ** 0.55``, which vanishes as training goes on.
+    """Draws normal noise of variance ``hook.eta / (1 + opt.t) ** 0.55``, which vanishes during training.
 
     From Neelakantan et al., *Adding gradient noise improves learning for very deep networks*, 2015,
     https://arxiv.org/abs/1511.06807
@@ -231,7 +231,7 @@ class GradientLARS:
     Args:
         threshold: the gradients of parameters of a norm up to this are decayed but not rescaled.
         weight_decay: coefficient :math:`\lambda` of the decay.
-        eps: keeps the divisor from being zero.
+        eps: avoids division by zero.
 
     Attributes:
         timing: 'pre', called before the update.
@@ -265,18 +265,18 @@ class GradientLARS:
 
 
 def _multiply(grad: Any, factor: float) -> None:
-    """Multiply in place by a number that float16 may not be able to hold."""
+    """Multiplies in place by a number that may not be representable in float16."""
     grad[...] = grad.astype(np.promote_types(grad.dtype, np.float32), copy=False) * factor
 
 
 def _scale_of(param: Any) -> float:
-    """Return the factor that the gradient of the parameter still carries, 1 once its rule has divided by it."""
+    """The loss scale that still multiplies the gradient of the parameter; 1 after its rule has divided by it."""
     scale: float | None = param._loss_scale
     return 1 if scale is None else scale
 
 
 def _squared_norm(array: Any) -> float:
-    """Sum of squares, in float64 where the array's own dtype is too narrow for it."""
+    """Sum of squares, in float64 if the array's own dtype may overflow."""
     flat = array.ravel()
     if flat.dtype.kind == 'f' and flat.dtype.itemsize > 2:
         with np.errstate(over='ignore'):

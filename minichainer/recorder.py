@@ -1,17 +1,17 @@
-"""The recorder: how the application of a function becomes a node of the graph.
+"""The recorder: makes an applied function a node of the graph.
 
-There are two ways in. :func:`apply` is the whole: any function, any array, with everything that may watch.
-:func:`record` is the short one beside it, for built-in functions with one output, on NumPy arrays, when nothing
-watches; it leaves out what cannot be the case then, and is measured by ``benchmarks/overhead.py``.
+There are two entries. :func:`apply` is the general one: any function, any arrays, hooks and debug mode.
+:func:`record` is a shorter one for built-in functions with one output, on NumPy arrays, without hooks and debug mode;
+it omits what cannot occur then, and is measured by ``benchmarks/overhead.py``.
 
     apply      inputs as Variables, one kind of array, layout, type checks, forward (device, hooks, debug mode)
     assemble   saved arrays, edges, level, outputs, Variables
-    record     assemble, written out for one output
+    record     assemble, inlined for one output
 
-No other module makes a node part of the graph. What comes later has its place here: packing saved arrays and their
-versions in ``assemble`` and ``record`` (unpacking in ``FunctionNode.get_retained_*`` and the getters of
-``Primitive``), the forward traceback and timing around ``forward``, forward-mode rules beside the derivative rule in
-``Primitive``. Hooks on edges and freeing of saved arrays belong to ``backprop``, where gradients are handed on.
+No other module adds nodes to the graph. Planned features belong here: packing saved arrays and their versions in
+``assemble`` and ``record`` (unpacking in ``FunctionNode.get_retained_*`` and the getters of ``Primitive``), the
+forward traceback and timing around ``forward``, forward-mode rules next to the derivative rule in ``Primitive``.
+Hooks on edges and freeing saved arrays belong to ``backprop``, which passes gradients on.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _arrays = array_types()
 
 
 def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
-    """Applies a function to Variables or arrays; the documentation is at ``FunctionNode.apply``."""
+    """Applies a function to Variables or arrays; documented in ``FunctionNode.apply``."""
     if node.edges is not None:
-        raise RuntimeError(f'{node.label} has been applied already: make a new node for each application')
+        raise RuntimeError(f'{node.label} has already been applied: make a new node for each application')
     variables = [as_variable(x) for x in inputs]
     arrays = tuple([x._data for x in variables])
     check_arrays(arrays, node.label)
@@ -63,7 +63,7 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
 def assemble(
     node: Any, variables: Sequence[Variable], arrays: Sequence[Any], outputs: Sequence[Any]
 ) -> tuple[Variable, ...]:
-    """Makes a function part of the graph, between its inputs and the Variables of its outputs.
+    """Adds a function to the graph, between its inputs and the Variables of its outputs.
 
     Args:
         node: the function.
@@ -89,7 +89,7 @@ def assemble(
 def record(
     cls: Any, edges: tuple[Any, ...], level: int, y: Any, saved: tuple[Any, ...], static: tuple[Any, ...]
 ) -> Variable:
-    """The short way: the Variable of an output that has been computed already.
+    """The short form: makes the Variable of an output that is already computed.
 
     Args:
         cls: the function's class; no ``__init__`` is called.
@@ -99,7 +99,7 @@ def record(
         saved: what backward needs, in the order that the class wants.
         static: the arguments that are not arrays.
     """
-    if not level and not any([edge.requires_grad for edge in edges]):  # what a function made always does
+    if not level and not any([edge.requires_grad for edge in edges]):  # always true for outputs of functions
         return Variable(y, requires_grad=False)
     node = _new(cls)
     node.edges = edges
@@ -117,7 +117,7 @@ def record(
 
 
 def constant(array: Any, requires_grad: bool = False) -> Variable:
-    """The Variable of an array that no graph leads to; with a leaf made on demand where it may get a gradient."""
+    """The Variable of an array outside the graph; its leaf is made on demand if it may get a gradient."""
     if not requires_grad:
         return Variable(array, requires_grad=False)
     result = _new(Variable)
@@ -127,11 +127,12 @@ def constant(array: Any, requires_grad: bool = False) -> Variable:
 
 # --- forward -------------------------------------------------------------------------------------------------------
 def forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The outputs of a function, with whatever watches."""
+    """The outputs of a function, with hooks and debug mode."""
     return _watched_forward(node, arrays) if configuration.nondefault else _forward(node, arrays)
 
 
 def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Runs forward, and checks its outputs."""
     outputs = node.forward(arrays)
     if type(outputs) is not tuple:
         raise TypeError(
@@ -144,7 +145,7 @@ def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _as_output(node: Any, y: Any) -> Any:
-    """An output as an array: NumPy makes scalars of 0-d results."""
+    """An output as an array: NumPy returns scalars for 0-d results."""
     if isinstance(y, numpy.generic):
         return numpy.asarray(y)
     if not isinstance(y, _arrays):
@@ -156,6 +157,7 @@ def _as_output(node: Any, y: Any) -> Any:
 
 
 def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Runs forward with hooks and debug mode."""
     hooks = hooks_of(node)
     for hook in hooks:
         hook.forward_preprocess(node, arrays)
@@ -171,7 +173,7 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 # --- inputs --------------------------------------------------------------------------------------------------------
 def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
-    """Raises TypeError where inputs of an op are no arrays, or lie on CPU and GPU at once."""
+    """Raises TypeError if inputs of an op are not arrays, or are on CPU and GPU at once."""
     if all([type(x) is numpy.ndarray for x in arrays]):
         return
     on_cpu = sum(isinstance(x, numpy.ndarray) for x in arrays)
@@ -189,10 +191,10 @@ def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
 
 
 def uninitialized(op: str, index: int) -> Exception:
-    """The error for an input without array."""
+    """The error for an input without an array."""
     from minichainer.errors import UninitializedParameterError
 
     return UninitializedParameterError(
         f'{op}\nExpect: an array as input {index}\nActual: an uninitialized Parameter or Variable(None)\n'
-        'Call its initialize(shape), or the link that it belongs to with data once'
+        'Call its initialize(shape), or call its link once with data'
     )

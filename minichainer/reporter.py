@@ -1,4 +1,4 @@
-"""Reports: any code tells named values to whoever collects them, without knowing who that is."""
+"""Reports: code passes named values to the current reporter, which collects them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _thread = _ThreadReporters()
 class Reporter:
     """Collects reported values in ``observation``, a dict.
 
-    Values reported for an observer (usually a link) get the observer's name as a prefix, ``'main/loss'``. A
-    Trainer makes one; ``with reporter:`` makes it the one that :func:`report` tells, in the current thread.
+    Values reported by an observer (usually a link) get the observer's name as a prefix, ``'main/loss'``. A Trainer
+    makes a reporter; ``with reporter:`` makes it the current one of this thread, which :func:`report` uses.
 
     >>> import minichainer as chainer
     >>> reporter, model = chainer.Reporter(), object()
@@ -53,7 +53,7 @@ class Reporter:
         _thread.stack.pop()
 
     def add_observer(self, name: str, observer: Any) -> None:
-        """Gives an observer its name.
+        """Sets the name of an observer.
 
         Args:
             name: prefix of what is reported for it.
@@ -62,7 +62,7 @@ class Reporter:
         self._observer_names[id(observer)] = name
 
     def add_observers(self, prefix: str, observers: Iterable[tuple[str, Any]]) -> None:
-        """Gives several observers their names.
+        """Sets the names of several observers.
 
         Args:
             prefix: put before each name.
@@ -73,7 +73,7 @@ class Reporter:
 
     @contextlib.contextmanager
     def scope(self, observation: dict[str, Any]) -> Iterator[None]:
-        """Context manager inside which values go to another dict.
+        """Context manager that redirects values to another dict.
 
         Args:
             observation: the dict.
@@ -90,8 +90,7 @@ class Reporter:
     def report(self, values: Mapping[str, Any], observer: Any = None) -> None:
         """Adds values to the observation.
 
-        The graph behind a Variable is cut off, so that it can go, unless ``config.keep_graph_on_report`` is
-        set.
+        The graph of a Variable is dropped, so that it can be freed, unless ``config.keep_graph_on_report`` is set.
 
         Args:
             values: values by name.
@@ -122,7 +121,7 @@ def _without_graph(value: Any) -> Any:
 
 
 def get_current_reporter() -> Reporter:
-    """The reporter that :func:`report` tells.
+    """The current reporter, which :func:`report` uses.
 
     Raises:
         IndexError: there is none in this thread.
@@ -133,7 +132,7 @@ def get_current_reporter() -> Reporter:
 
 
 def report(values: Mapping[str, Any], observer: Any = None) -> None:
-    """Reports values to the current reporter; does nothing where there is none.
+    """Reports values to the current reporter; does nothing if there is none.
 
     Args:
         values: values by name.
@@ -151,7 +150,7 @@ def report(values: Mapping[str, Any], observer: Any = None) -> None:
 
 
 def report_scope(observation: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
-    """Context manager inside which reported values go to the given dict.
+    """Context manager that redirects reported values to the given dict.
 
     Args:
         observation: the dict.
@@ -163,10 +162,9 @@ def report_scope(observation: dict[str, Any]) -> contextlib.AbstractContextManag
 
 
 class Summary:
-    r"""Mean and standard deviation of a series, kept as :math:`\sum w`, :math:`\sum w x` and :math:`\sum w
-    x^2`.
+    r"""Mean and standard deviation of a series, stored as :math:`\sum w`, :math:`\sum w x` and :math:`\sum w x^2`.
 
-    Values are scalars, or arrays of one shape, which are summarised element by element.
+    Values are scalars, or arrays of one shape, which are summarized element by element.
 
     >>> import minichainer as chainer
     >>> summary = chainer.Summary()
@@ -189,7 +187,7 @@ class Summary:
             weight: how many times it counts.
         """
         value = _wide(value)
-        # Not in place: the first array must not be changed by the second.
+        # Not in place: that would change the first array.
         self._x = self._x + weight * value
         self._x2 = self._x2 + weight * value * value
         self._n = self._n + weight
@@ -228,17 +226,17 @@ class Summary:
             self._x2 = serializer('_x2', self._x2)
             self._n = serializer('_n', self._n)
         except KeyError:
-            warnings.warn('The snapshot holds no statistics to go on from.', stacklevel=2)
+            warnings.warn('The snapshot does not contain statistics.', stacklevel=2)
 
 
 def _wide(value: Any) -> Any:
-    """float16 and float32 scalars as a float, because sums over an epoch need the digits."""
+    """float16 and float32 scalars as a float, because sums over an epoch need more digits."""
     is_scalar = isinstance(value, numpy.generic) or (isinstance(value, numpy.ndarray) and value.ndim == 0)
     return value.item() if is_scalar else value
 
 
 def _root(variance: Any) -> Any:
-    """Square root of a variance, which rounding may have made a little less than zero."""
+    """Square root of a variance, which may be slightly negative because of rounding."""
     if isinstance(variance, (int, float)):
         return math.sqrt(max(variance, 0.0))
     array = variance.array if isinstance(variance, Variable) else variance
@@ -247,7 +245,7 @@ def _root(variance: Any) -> Any:
 
 
 class DictSummary:
-    """A :class:`Summary` for each name of the dicts that are added.
+    """A :class:`Summary` for each name in the added dicts.
 
     >>> import minichainer as chainer
     >>> summary = chainer.DictSummary()
@@ -261,13 +259,13 @@ class DictSummary:
         self._summaries: dict[str, Summary] = {}
 
     def add(self, d: Mapping[str, Any]) -> None:
-        """Adds the scalars of a dict; what is no scalar is passed over.
+        """Adds the scalars of a dict; ignores anything else.
 
         Args:
             d: values by name; a value may be a pair of value and weight.
 
         Raises:
-            ValueError: a weight that is no scalar.
+            ValueError: a weight that is not a scalar.
         """
         for name, value in d.items():
             weight: Any = 1
@@ -303,7 +301,7 @@ class DictSummary:
             try:
                 names = json.loads(serializer('_names', ''))
             except KeyError:
-                warnings.warn('The snapshot holds no names of statistics.', stacklevel=2)
+                warnings.warn('The snapshot does not contain names of statistics.', stacklevel=2)
                 return
             self._summaries = {name: Summary() for name in names}
         for position, name in enumerate(names):
@@ -315,7 +313,7 @@ def _array_of(value: Any) -> Any:
 
 
 def plain_value(value: Any) -> Any:
-    """A reported scalar as a Python number, a pair of value and weight as a tuple of two; None for anything else."""
+    """A reported scalar as a Python number, a pair of value and weight as a tuple; None for anything else."""
     if isinstance(value, tuple):
         pair = tuple(map(plain_value, value))
         return pair if len(pair) == 2 and None not in pair else None
@@ -327,4 +325,4 @@ def plain_value(value: Any) -> Any:
 
 
 def _is_scalar(value: Any) -> bool:
-    return numpy.isscalar(value) and not isinstance(value, (str, bytes)) or getattr(value, 'ndim', -1) == 0
+    return (numpy.isscalar(value) and not isinstance(value, (str, bytes))) or getattr(value, 'ndim', -1) == 0

@@ -1,4 +1,4 @@
-"""Where Chainer has :class:`Sequential`; pickled models find it by this name."""
+"""The module of :class:`Sequential` in Chainer, which pickled models refer to."""
 
 from __future__ import annotations
 

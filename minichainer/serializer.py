@@ -1,4 +1,4 @@
-"""The protocol by which objects are saved and loaded: they pass each value, by name, through a serializer."""
+"""The protocol for saving and loading objects: they pass each value, with a name, through a serializer."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any
 
 
 class SnapshotError(KeyError, ValueError):
-    """A snapshot cannot be read, or does not fit the object it is loaded into.
+    """A snapshot cannot be read, or does not fit the object.
 
-    It is a KeyError and a ValueError, which Chainer raises for a missing entry and for a wrong shape, because
-    one error names all entries that do not fit.
+    It is a KeyError and a ValueError, which Chainer raises for a missing entry and for a wrong shape, because one
+    error names all entries that do not fit.
     """
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument, in which line breaks are unreadable.
+        # KeyError shows the repr of its argument, where line breaks are unreadable.
         return str(self.args[0]) if self.args else ''
 
 
 class AbstractSerializer:
-    """What serializers and deserializers have in common.
+    """The interface of serializers and deserializers.
 
     An object that can be saved defines ``serialize(self, serializer)`` and writes
     ``self.x = serializer('x', self.x)`` for each value and ``self.part.serialize(serializer['part'])`` for
@@ -47,7 +47,7 @@ class AbstractSerializer:
 
 
 class Serializer(AbstractSerializer):
-    """Base of what saves.
+    """Base class for saving.
 
     >>> import minichainer as chainer
     >>> class Names(chainer.Serializer):
@@ -71,7 +71,7 @@ class Serializer(AbstractSerializer):
 
 
 class Deserializer(AbstractSerializer):
-    """Base of what loads."""
+    """Base class for loading."""
 
     def load(self, obj: Any) -> None:
         """Loads an object by its ``serialize`` method.

@@ -8,17 +8,17 @@ import numpy
 
 __all__ = ['TYPE_CHECKING', 'AbstractInitializer', 'Array', 'ArrayLike']
 
-#: The array of a Variable, or its gradient. CuPy's arrays are used in the same way, and are no dependency.
+#: The array of a Variable, or its gradient. CuPy's arrays work in the same way, but CuPy is not a dependency.
 Array: TypeAlias = numpy.ndarray[Any, Any]
 
-#: What ops take: a Variable, or a NumPy or CuPy array. It is not spelled out, because the body of an op has the same
-#: parameter and gets the raw array.
+#: Arguments of ops: a Variable, or a NumPy or CuPy array. It is Any, because the body of an op has the same parameter
+#: and gets the raw array.
 ArrayLike: TypeAlias = Any
 
 
 @runtime_checkable
 class AbstractInitializer(Protocol):
-    """What fills an array with first values: a callable that has a dtype, or None for that of the array."""
+    """An initializer of arrays: a callable with a dtype, or None for the dtype of the array."""
 
     dtype: Any = None
 

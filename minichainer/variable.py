@@ -1,4 +1,4 @@
-"""Variable and Parameter: arrays with a place in the graph."""
+"""Variable and Parameter: arrays in the graph."""
 
 # The registry finds ops by their names, and has no types of its own.
 # mypy: disable-error-code="no-any-return"
@@ -29,7 +29,7 @@ _new = object.__new__
 
 
 class Variable(Operators['Variable']):
-    """An array, and where it stands in the graph of computations.
+    """An array and its place in the graph of computations.
 
     Args:
         data: a NumPy or CuPy array of any shape and dtype, or None.
@@ -38,7 +38,7 @@ class Variable(Operators['Variable']):
         requires_grad: False for a constant, to which no gradient flows.
 
     Raises:
-        TypeError: ``data`` is no array.
+        TypeError: ``data`` is not an array.
 
     >>> import numpy as np, minichainer as chainer
     >>> x = chainer.Variable(np.array([1., 2.], np.float32))
@@ -76,7 +76,7 @@ class Variable(Operators['Variable']):
     # --- the array ---------------------------------------------------------------------------------------------
     @property
     def array(self) -> Array:
-        """The array, or None where it is not initialized."""
+        """The array, or None if it is not initialized."""
         return self._data
 
     @array.setter
@@ -90,25 +90,26 @@ class Variable(Operators['Variable']):
 
     @property
     def raw_array(self) -> Array:
-        """The array as it lies in memory; the same as :attr:`array`, for no layouts are kept."""
+        """The array as it is in memory; the same as :attr:`array`, because layouts are not stored."""
         return self._data
 
     @property
     def layout(self) -> None:
-        """None: results may lie in memory in any order, and no layout is ever part of the shape."""
+        """None: results may have any memory order, and layouts are never part of the shape."""
         return None
 
     def as_layout(self, layout: Any) -> Variable:
-        """The variable itself, for ``layout=None``; Chainer's other layouts were experimental and are not kept."""
+        """The Variable itself, for ``layout=None``; Chainer's other, experimental layouts are not supported."""
         if layout is not None:
             raise ValueError(f'as_layout: expected None, got {layout!r}; memory layouts are chosen by the kernels')
         return self
 
     def _known(self, what: str) -> Any:
+        """The array; raises UninitializedParameterError if there is none."""
         if self._data is None:
             raise UninitializedParameterError(
                 f'{what} of an uninitialized {type(self).__name__} {self.name or ""}: call its initialize(shape), or '
-                'the link that it belongs to with data once, so that its shape is known'
+                'call its link once with data, so that its shape is known'
             )
         return self._data
 
@@ -140,11 +141,11 @@ class Variable(Operators['Variable']):
 
     @property
     def T(self) -> Variable:
-        """Transposition, all axes in reverse."""
+        """The transposed array, with all axes reversed."""
         return ops.transpose(self)
 
     def item(self) -> Any:
-        """The one element as a Python number; waits for the GPU."""
+        """The only element as a Python number; waits for the GPU."""
         return self._known('item()').item()
 
     def transpose(self, *axes: Any) -> Variable:
@@ -200,7 +201,7 @@ class Variable(Operators['Variable']):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to it."""
+        """Whether it gets gradients."""
         return self._node is None or self._node.requires_grad
 
     @property
@@ -236,7 +237,7 @@ class Variable(Operators['Variable']):
             self.grad = moved.copy() if grad is None else grad + moved
 
     def copydata(self, var: Variable) -> None:
-        """Copies the array of another Variable into its own; initializes itself or the other where needed."""
+        """Copies the array of another Variable into its own; initializes either of them if necessary."""
         if var._data is None and self._data is not None and isinstance(var, Parameter):
             var.initialize(self.shape)
         if var._data is None:
@@ -277,10 +278,11 @@ class Variable(Operators['Variable']):
         backprop.propagate([(node, gradient)], retain_grad, enable_double_backprop, loss_scale)
 
     def _initial_gradient(self, loss_scale: Any) -> Any:
+        """The upstream gradient of a scalar: 1, or the loss scale."""
         data = self._known('backward()')
         if data.size != 1:
             raise RuntimeError(
-                f'backward: a gradient is needed to begin with, as the variable is no scalar ({describe(data)}); '
+                f'backward: a gradient is needed, because the variable is not a scalar ({describe(data)}); '
                 'set y.grad to an array of that shape and dtype, or reduce y first, for example by functions.sum(y)'
             )
         if data.ndim:
@@ -296,15 +298,15 @@ class Variable(Operators['Variable']):
     # --- the graph ---------------------------------------------------------------------------------------------
     @property
     def edge(self) -> Node:
-        """The graph's own node at this place."""
+        """The node of the graph for this Variable."""
         node = self._node
-        if node is None:  # the result of a computation that recorded no graph
+        if node is None:  # the result of a computation without a graph
             node = self.__dict__.setdefault('_node', LeafNode(self._data, True))
         return node
 
     @property
     def node(self) -> VariableNode:
-        """The place in the graph where it stands."""
+        """The VariableNode of this Variable."""
         view: VariableNode | None = self._view
         if view is None or view.target is not self._node:
             view = self._view = view_of(self.edge, variable_on, self)
@@ -322,7 +324,7 @@ class Variable(Operators['Variable']):
 
     @property
     def label(self) -> str:
-        """Shape and dtype in words, as graphs show them."""
+        """Shape and dtype as text, for drawings of graphs."""
         return self.node.label
 
     @property
@@ -357,19 +359,19 @@ class Variable(Operators['Variable']):
 
     @property
     def rank(self) -> int:
-        """How many functions stand on the longest way to it."""
+        """The length of the longest path to it from a leaf."""
         return 0 if self._node is None else self._node.level
 
     def retain_data(self) -> None:
-        """Does nothing: functions keep the arrays that they retain themselves."""
+        """Does nothing: functions keep the arrays that they retain."""
 
     def unchain(self) -> None:
-        """Cuts it off the function that made it: it is a leaf from now on."""
+        """Disconnects it from the function that made it, so that it becomes a leaf."""
         if self._node is not None:
             cut(self._node)
 
     def unchain_backward(self) -> None:
-        """Cuts every function that it was computed from out of the graph, for truncated backpropagation in time."""
+        """Removes all functions before it from the graph, for truncated backpropagation in time."""
         for node in backprop.reachable([self.edge]):
             cut(node)
 
@@ -407,7 +409,7 @@ class Variable(Operators['Variable']):
         cuda.check_cuda_available()
         self.to_device(f'@cupy:{cuda.Device().id if device is None else getattr(device, "id", device)}')
 
-    # --- words and copies --------------------------------------------------------------------------------------
+    # --- text and copies ---------------------------------------------------------------------------------------
     def __repr__(self) -> str:
         return variable_repr(self)
 
@@ -419,7 +421,7 @@ class Variable(Operators['Variable']):
         return f'<variable {self.name}>' if self.name else f'<variable at 0x{id(self):x}>'
 
     def debug_print(self) -> str:
-        """Device, shape, dtype and statistics of array and gradient in words."""
+        """Device, shape, dtype and statistics of array and gradient as text."""
         lines = [self.summary(), f'- device: {self.device}', f'- backend: {type(self._data)}']
         lines += [f'- shape: {self.shape}', f'- dtype: {self.dtype}', f'- statistics: {statistics(self._data)}']
         lines.append('- grad: None' if self.grad is None else f'- grad: {statistics(self.grad)}')
@@ -456,7 +458,7 @@ def _unexpected(kwargs: dict[str, Any]) -> str:
 
 
 def variable_on(array: Any, node: Node) -> Variable:
-    """A Variable that stands at a given node of the graph."""
+    """A Variable for a given node of the graph."""
     variable = _new(Variable)
     variable._data = array
     variable._node = node
@@ -464,7 +466,7 @@ def variable_on(array: Any, node: Node) -> Variable:
 
 
 def as_variable(obj: Any) -> Variable:
-    """The Variable itself, or an array as a Variable that takes no gradient.
+    """The Variable itself, or an array as a Variable without a gradient.
 
     >>> import numpy as np, minichainer as chainer
     >>> chainer.as_variable(np.ones(2)).requires_grad
@@ -479,7 +481,7 @@ def as_array(obj: Any) -> Any:
 
 
 class Parameter(Variable):
-    """A Variable that a link owns and an optimizer updates.
+    """A Variable that belongs to a link and is updated by an optimizer.
 
     Args:
         initializer: an :class:`~minichainer.Initializer`, a number or an array; None for NaN.
@@ -497,9 +499,9 @@ class Parameter(Variable):
 
     initializer: Any = None
     update_rule: Any = None
-    #: Initializer of the gradient, used once the shape is known.
+    #: Initializer of the gradient, used when the shape is known.
     _grad_initializer: Any = None
-    #: Where the array will be made, if it was moved before its shape was known.
+    #: The device for the array, if it was moved before its shape was known.
     _initial_device: Any = None
 
     def __init__(
@@ -521,12 +523,12 @@ class Parameter(Variable):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether its shape is known."""
+        """Whether its array exists."""
         return self._data is not None
 
     @property
     def dtype(self) -> numpy.dtype[Any]:
-        """Dtype of the array, or the one that it will have."""
+        """Dtype of the array, or the dtype that it will have."""
         if self._data is not None:
             return self._data.dtype
         return get_dtype(getattr(self.initializer, 'dtype', None), map_mixed16=numpy.float32)
@@ -534,7 +536,7 @@ class Parameter(Variable):
     def initialize(self, shape: Any) -> None:
         """Makes its array of the given shape by its initializer, on its device.
 
-        Of several threads that find it uninitialized one makes the array, and all get that.
+        If several threads find it uninitialized, one makes the array, and all use that.
         """
         found = self._data
         with one_at_a_time(self):
@@ -544,7 +546,7 @@ class Parameter(Variable):
             self._begin_with(generate_array(self.initializer, shape, device.xp, device=device))
 
     def _begin_with(self, array: Any) -> None:
-        """Takes an array as its first; it is the last thing set, as other threads look whether it is there."""
+        """Sets its first array; last of all, because other threads test whether it exists."""
         node: Any = self.edge
         node.describe(array)
         if self._grad_initializer is not None:
@@ -555,13 +557,13 @@ class Parameter(Variable):
 
     @property
     def device(self) -> Any:
-        """The device of the array, or the one on which it will be made."""
+        """The device of the array, or the device on which it will be made."""
         if self._data is None and self._initial_device is not None:
             return self._initial_device
         return super().device
 
     def to_device(self, device: Any) -> None:
-        """Moves array and gradient to a device; an uninitialized Parameter remembers it."""
+        """Moves array and gradient to a device; an uninitialized Parameter is made there later."""
         super().to_device(device)
         if self._data is None:
             self._initial_device = backend.get_device(device)
@@ -580,6 +582,6 @@ class Parameter(Variable):
             self._grad_initializer = Constant(0)
 
     def update(self) -> None:
-        """Updates its array by its gradient and its update rule, if it has one."""
+        """Updates its array with its gradient, by its update rule if it has one."""
         if self.update_rule is not None:
             self.update_rule.update(self)

@@ -1,4 +1,4 @@
-"""The public view of a place in the graph: Chainer's ``VariableNode``."""
+"""The public view of a node in the graph: Chainer's ``VariableNode``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from minichainer.backprop import Node
 
 
 class VariableNode:
-    """A place in the graph where a Variable stands or stood.
+    """The place of a Variable in the graph, which may outlive the Variable.
 
-    It is a view made on demand, and the same object for as long as anybody holds it:
-    ``y.creator.inputs[0] is x.node``. It keeps the graph behind it alive, never the Variable.
+    It is a view made on demand, and stays the same object while it is referenced: ``y.creator.inputs[0] is x.node``.
+    It keeps the graph before it alive, but not the Variable.
 
     Args:
         variable: the Variable to look at.
@@ -53,21 +53,21 @@ class VariableNode:
         return getattr(creator, 'function', creator)
 
     def set_creator(self, creator: Any) -> None:
-        """Makes the Variable of this place an output of an old-style Function or a FunctionNode."""
+        """Makes its Variable an output of an old-style Function or a FunctionNode."""
         self.set_creator_node(getattr(creator, 'node', creator))
 
     def set_creator_node(self, creator_node: Any) -> None:
-        """Makes the Variable of this place an output of a FunctionNode that has been applied."""
+        """Makes its Variable an output of a FunctionNode that has been applied."""
         self.get_variable().set_creator_node(creator_node)
 
     @property
     def data(self) -> Any:
-        """The array, where the Variable is alive; else None."""
+        """The array if the Variable is alive, else None."""
         variable = self._variable()
         return None if variable is None else variable.array
 
     def retain_data(self) -> None:
-        """Does nothing: functions keep the arrays that they retain themselves."""
+        """Does nothing: functions keep the arrays that they retain."""
 
     @property
     def shape(self) -> Any:
@@ -91,7 +91,7 @@ class VariableNode:
 
     @property
     def label(self) -> str:
-        """Shape and dtype in words, as graphs show them: ``(2, 3), float32``."""
+        """Shape and dtype as text, for drawings of graphs: ``(2, 3), float32``."""
         if self.shape is None:
             return 'uninitialized'
         sizes = ', '.join(map(str, self.shape))
@@ -99,35 +99,35 @@ class VariableNode:
 
     @property
     def rank(self) -> int:
-        """How many functions stand on the longest way to it."""
+        """The length of the longest path to it from a leaf."""
         return self._target.level
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow here."""
+        """Whether it gets gradients."""
         return self._target.requires_grad
 
     @property
     def grad(self) -> Any:
-        """The gradient array kept here, or None."""
+        """The stored gradient array, or None."""
         return as_raw(self._target.grad_value)
 
     @property
     def grad_var(self) -> Any:
-        """The gradient kept here as a Variable, or None."""
+        """The stored gradient as a Variable, or None."""
         return self.get_variable().grad_var
 
     def get_variable(self) -> Any:
-        """The Variable of this place; a new one without array where it is no longer alive."""
+        """Its Variable; a new one without an array if it is not alive."""
         variable = self._variable()
         return self._make(None, self._target) if variable is None else variable
 
     def get_variable_or_none(self) -> Any:
-        """The Variable of this place, or None where it is no longer alive."""
+        """Its Variable, or None if it is not alive."""
         return self._variable()
 
     def unchain(self) -> None:
-        """Cuts it off the function that made it."""
+        """Disconnects it from the function that made it."""
         cut(self._target)
 
 
@@ -139,7 +139,7 @@ def creator_of(node: Node) -> Any:
 
 
 def cut(node: Node) -> None:
-    """Makes a node a leaf; what only it kept alive is released."""
+    """Makes a node a leaf; what only it referenced is released."""
     if isinstance(node, backprop.OutputNode):
         node.edges = None
     elif node.edges is not None:
@@ -151,12 +151,12 @@ def _nobody() -> None:
 
 
 def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None) -> VariableNode:
-    """The one VariableNode of a graph node.
+    """The VariableNode of a graph node; there is at most one.
 
     Args:
         node: the graph's own node.
-        make: makes a Variable from an array and a node, where one is asked for that is no longer alive.
-        variable: the Variable that stands there, where known.
+        make: makes a Variable from an array and a node, if the original is not alive.
+        variable: the Variable of the node, if known.
     """
     view: VariableNode | None = node.view and node.view()
     if view is None:

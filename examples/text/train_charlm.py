@@ -15,17 +15,17 @@ import os
 # process has one of the cores.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 
-import argparse  # noqa: E402
-import time  # noqa: E402
-from typing import Any  # noqa: E402
+import argparse
+import time
+from typing import Any
 
-import numpy as np  # noqa: E402
-from charlm import CharLM, Loss  # noqa: E402
-from corpus import alice, bigram_perplexity, split_text, unigram_perplexity, windows  # noqa: E402
+import numpy as np
+from charlm import CharLM, Loss
+from corpus import alice, bigram_perplexity, split_text, unigram_perplexity, windows
 
-import minichainer as chainer  # noqa: E402
-from minichainer import training  # noqa: E402
-from minichainer.training import extensions  # noqa: E402
+import minichainer as chainer
+from minichainer import training
+from minichainer.training import extensions
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:

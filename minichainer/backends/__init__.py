@@ -1,4 +1,4 @@
-"""Where arrays live: the CPU (NumPy) and GPUs (CuPy). The public face is :mod:`minichainer.backend`."""
+"""Devices for arrays: the CPU (NumPy) and GPUs (CuPy). The public interface is :mod:`minichainer.backend`."""
 
 import typing
 

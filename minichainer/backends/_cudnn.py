@@ -1,4 +1,4 @@
-"""Whether to use cuDNN, by what CuPy brings and what the settings say."""
+"""Whether to use cuDNN, given CuPy and the settings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy
 
 from minichainer.configuration import config
 
-#: CuPy's module for cuDNN, None where it has none.
+#: CuPy's module for cuDNN, or None.
 library: Any = None
-#: Version of cuDNN as it counts itself, such as 8900.
+#: cuDNN's version number, such as 8900.
 version = 0
 
 
 def set_library(module: Any, its_version: int) -> None:
-    """Says which cuDNN there is, once it is known whether CuPy can be used."""
+    """Sets the cuDNN library, once it is known whether CuPy can be used."""
     global library, version
     library, version = module, its_version
 
@@ -24,18 +24,18 @@ _USE_LEVELS = {'never': 0, 'auto': 1, 'always': 2}
 
 
 def get_max_workspace_size() -> int:
-    """How many bytes cuDNN may use as a workspace; 0 where there is no cuDNN."""
+    """The largest workspace of cuDNN in bytes; 0 without cuDNN."""
     return library.get_max_workspace_size() if library is not None else 0
 
 
 def set_max_workspace_size(size: int) -> None:
-    """Sets how many bytes cuDNN may use as a workspace; nothing happens where there is no cuDNN."""
+    """Sets the largest workspace of cuDNN in bytes; does nothing without cuDNN."""
     if library is not None:
         library.set_max_workspace_size(size)
 
 
 def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
-    """True if cuDNN is there and ``chainer.config.use_cudnn`` wants it.
+    """True if cuDNN is available and ``chainer.config.use_cudnn`` enables it.
 
     Args:
         level: ``'==always'`` (the setting must be ``'always'``) or ``'>=auto'`` (``'auto'`` is enough).
@@ -51,7 +51,7 @@ def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
 
 
 def should_use_cudnn_tensor_core(dtype: Any) -> bool:
-    """True if cuDNN should use tensor cores for ``dtype``, by ``chainer.config.use_cudnn_tensor_core``."""
+    """True if cuDNN should use tensor cores for ``dtype``, according to ``chainer.config.use_cudnn_tensor_core``."""
     setting = config.use_cudnn_tensor_core
     if setting not in _USE_LEVELS:
         raise ValueError(

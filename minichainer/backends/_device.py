@@ -1,4 +1,4 @@
-"""What a device is, and the one that is always there, the CPU, under its two names."""
+"""The base class of devices; the CPU, which is always available, under its two names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy
 
 
 class Device:
-    """A place that holds arrays and computes on them; the base of :class:`CpuDevice` and :class:`GpuDevice`.
+    """A device that holds arrays and computes on them; the base of :class:`CpuDevice` and :class:`GpuDevice`.
 
-    Devices that mean the same place are equal and hash alike.
+    Objects for the same device are equal and have equal hashes.
     """
 
     if TYPE_CHECKING:  # subclasses give them as attributes of the class
@@ -28,7 +28,7 @@ class Device:
 
         @property
         def supported_array_types(self) -> tuple[type, ...]:
-            """The classes of the arrays that live on the device."""
+            """The classes of the arrays on the device."""
             raise NotImplementedError(f'{type(self).__name__} must define supported_array_types')
 
     @property
@@ -45,10 +45,10 @@ class Device:
         )
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        """Never reached, because entering raises."""
+        """Never called, because entering raises."""
 
     def create_context(self) -> contextlib.AbstractContextManager[Any]:
-        """A context manager inside which the device is the current one."""
+        """A context manager that makes the device the current one."""
         return contextlib.nullcontext(self)
 
     def send(self, arrays: Any) -> Any:
@@ -68,10 +68,10 @@ class Device:
         raise NotImplementedError(f'{type(self).__name__} must define send_array')
 
     def use(self) -> None:
-        """Makes the device the current one of this thread; nothing to do where there is only one."""
+        """Makes the device the current one of this thread; does nothing if there is only one."""
 
     def is_array_supported(self, array: Any) -> bool:
-        """True if ``array`` is an array that lives on this device."""
+        """True if ``array`` is on this device."""
         raise NotImplementedError(f'{type(self).__name__} must define is_array_supported')
 
 
@@ -115,7 +115,7 @@ class CpuDevice(Device):
 
 
 class DummyDeviceType:
-    """What the device of a CPU array is, for code written for GPUs: ``with DummyDevice:`` does nothing.
+    """The device of a CPU array for code written for GPUs: ``with DummyDevice:`` does nothing.
 
     >>> import numpy as np
     >>> from minichainer.backends import cuda
@@ -127,7 +127,7 @@ class DummyDeviceType:
     id = -1
 
     def __init__(self) -> None:
-        """There is nothing to remember."""
+        """Takes no arguments."""
 
     def __int__(self) -> int:
         return -1
@@ -136,7 +136,7 @@ class DummyDeviceType:
         return self
 
     def __exit__(self, *args: Any) -> None:
-        """Nothing to undo."""
+        """Does nothing."""
 
     def use(self) -> None:
         """Does nothing."""
@@ -158,7 +158,7 @@ DummyDevice = DummyDeviceType()
 
 
 def map_arrays(convert: Callable[[Any], Any], arrays: Any) -> Any:
-    """``convert`` of an array, or of each array of a list or tuple."""
+    """Applies ``convert`` to an array, or to each array of a list or tuple."""
     if isinstance(arrays, list):
         return [convert(array) for array in arrays]
     if isinstance(arrays, tuple):
@@ -167,12 +167,12 @@ def map_arrays(convert: Callable[[Any], Any], arrays: Any) -> Any:
 
 
 def array_to_cpu(array: Any, stream: Any = None) -> Any:
-    """The NumPy array with the values of an array of any device; None stays None."""
+    """An array of any device as a NumPy array; None stays None."""
     if array is None or isinstance(array, numpy.ndarray):
         return array
     if is_scalar(array):
         return numpy.asarray(array)
-    # CuPy arrays are recognised by their door out: this module does not know CuPy.
+    # CuPy arrays are recognized by their method: this module does not import CuPy.
     if hasattr(array, '__cuda_array_interface__') and hasattr(array, 'get'):
         with array.device:
             return array.get(stream)
@@ -185,7 +185,7 @@ def is_scalar(value: Any) -> bool:
 
 
 def not_an_array(target: str, value: Any) -> TypeError:
-    """The error for something that cannot be sent to a device."""
+    """The error for an object that cannot be sent to a device."""
     hint = '; pass its .array' if hasattr(value, 'array') else ''
     return TypeError(
         f'cannot send an object of {type(value)} to {target}: '

@@ -1,4 +1,4 @@
-"""What stands in the places of CuPy's names where CuPy cannot be imported."""
+"""Replacements for CuPy's names if CuPy cannot be imported."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _reason = 'CuPy sees no GPU'
 
 
 def set_reason(reason: str) -> None:
-    """Says why there is no CUDA, for the errors of who needs it."""
+    """Sets the reason why there is no CUDA, for error messages."""
     global _reason
     _reason = reason
 
 
 def why_unavailable() -> str:
-    """What is missing, and what to do."""
+    """What is missing, and how to fix it."""
     return (
         f'CUDA is not available: {_reason}. Install the CuPy package for your CUDA version, such as '
         'cupy-cuda12x, or stay on the CPU'
@@ -24,12 +24,12 @@ def why_unavailable() -> str:
 
 
 class _Cupy:
-    """Stands for the module ``cupy``."""
+    """Replaces the module ``cupy``."""
 
     __name__ = 'cupy'
 
     def __getattr__(self, name: str) -> Any:
-        # Python asks for its own names in passing.
+        # Python looks up its own special names.
         raise AttributeError(name if name.startswith('__') else f'cupy.{name}: {why_unavailable()}')
 
     def __repr__(self) -> str:
@@ -40,7 +40,7 @@ cupy: Any = _Cupy()
 
 
 class Device:
-    """Stands for :class:`cupy.cuda.Device`."""
+    """Replaces :class:`cupy.cuda.Device`."""
 
     def __init__(self, device: int | None = None) -> None:
         self.id = device
@@ -49,21 +49,21 @@ class Device:
         raise RuntimeError(why_unavailable())
 
     def __exit__(self, *args: Any) -> None:
-        """Never reached, because entering raises."""
+        """Never called, because entering raises."""
 
 
 class Event:
-    """Stands for :class:`cupy.cuda.Event`."""
+    """Replaces :class:`cupy.cuda.Event`."""
 
 
 class Stream:
-    """Stands for :class:`cupy.cuda.Stream`."""
+    """Replaces :class:`cupy.cuda.Stream`."""
 
     null: Any = None
 
 
 class ndarray:
-    """Stands for :class:`cupy.ndarray`: no array is an instance of it."""
+    """Replaces :class:`cupy.ndarray`: no array is an instance of it."""
 
     @property
     def shape(self) -> tuple[int, ...]:

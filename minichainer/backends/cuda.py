@@ -1,8 +1,8 @@
-"""CUDA through CuPy: transfer, devices, kernels from source.
+"""CUDA through CuPy: transfers, devices, kernels from source.
 
-Everything here exists where CuPy does not: ``available`` is False then, ``ndarray`` is an empty class (so
-that ``isinstance`` works), and what needs a GPU raises a RuntimeError that says what is missing. CuPy 13 and
-later are supported; cuDNN is used only where CuPy brings it (``cudnn_enabled``).
+All names exist even without CuPy: ``available`` is False then, ``ndarray`` is an empty class (so that ``isinstance``
+works), and functions that need a GPU raise a RuntimeError that says what is missing. CuPy 13 and later are supported;
+cuDNN is used only if CuPy includes it (``cudnn_enabled``).
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ __all__ = [
 
 
 def _import_cudnn() -> tuple[Any, int]:
-    """CuPy's cuDNN module and its version; None and 0 where CuPy has none or the user switched it off."""
+    """CuPy's cuDNN module and its version; None and 0 if CuPy has none or the user has disabled it."""
     if os.environ.get('CHAINER_CUDNN', '1') == '0':
         return None, 0
     with warnings.catch_warnings():
-        # CuPy announces that cuDNN will go, or that a library is not installed: no news for our users.
+        # CuPy warns that cuDNN support will end, or that a library is missing, which does not concern our users.
         warnings.simplefilter('ignore')
         try:
             import cupy.cudnn
@@ -89,7 +89,7 @@ def _import_cudnn() -> tuple[Any, int]:
 def _sees_a_gpu() -> bool:
     try:
         return bool(cupy.is_available())
-    except Exception as error:  # where there is no driver, or one that is too old, CuPy 13 raises here
+    except Exception as error:  # CuPy 13 raises here if there is no driver, or an old one
         _missing_cupy.set_reason(f'CuPy cannot use a GPU ({error})')
         return False
 
@@ -102,7 +102,7 @@ try:
     from cupy.cuda import Device, Event, Stream
 
     available = _sees_a_gpu()
-# A broken CUDA installation raises more than ImportError, and must not stop who stays on the CPU.
+# A broken CUDA installation raises other errors than ImportError, which must not prevent using the CPU.
 except Exception as error:
     _missing_cupy.set_reason(f'CuPy cannot be imported ({error})')
     from minichainer.backends._missing_cupy import Device, Event, Stream, cupy, ndarray
@@ -111,12 +111,12 @@ except Exception as error:
 
 if available:
     _cudnn.set_library(*_import_cudnn())
-#: True if CuPy brings cuDNN.
+#: True if CuPy includes cuDNN.
 cudnn_enabled: bool = _cudnn.library is not None
 
 
 def check_cuda_available() -> None:
-    """Raises a RuntimeError that says what is missing, unless CuPy and a GPU are there."""
+    """Raises a RuntimeError that says what is missing, unless CuPy and a GPU are available."""
     if not available:
         raise RuntimeError(_missing_cupy.why_unavailable())
 
@@ -151,7 +151,7 @@ class GpuDevice(_BackendDevice):
 
     @staticmethod
     def from_array(array: Any) -> GpuDevice | None:
-        """The GPU a CuPy array lives on; None for anything else."""
+        """The GPU of a CuPy array; None for anything else."""
         return GpuDevice(array.device) if isinstance(array, ndarray) and available else None
 
     def __eq__(self, other: object) -> bool:
@@ -171,7 +171,7 @@ class GpuDevice(_BackendDevice):
         return f'@cupy:{self.device.id}'
 
     def create_context(self) -> contextlib.AbstractContextManager[Any]:
-        # A fresh object for each block, because CuPy's remembers the device to go back to.
+        # A new object for each block, because CuPy's object stores the previous device.
         context: contextlib.AbstractContextManager[Any] = Device(self.device.id)
         return context
 
@@ -186,7 +186,7 @@ class GpuDevice(_BackendDevice):
 
 
 def _raw(arg: Any) -> Any:
-    """The array inside a Variable, which is known by its attribute: the class is in a room above this one."""
+    """The array of a Variable, recognized by its attribute, because this room cannot import the class."""
     return arg if isinstance(arg, (numpy.ndarray, ndarray)) else getattr(arg, 'array', arg)
 
 
@@ -226,7 +226,7 @@ def get_device_from_array(*arrays: Any) -> Any:
 
 
 def get_device(*args: Any) -> Any:
-    """The CUDA device that an argument means; the form of Chainer v1, kept for old code.
+    """The CUDA device for an argument; Chainer v1's function, for old code.
 
     Args:
         args: tried in turn: a device, a device number (negative for ``DummyDevice``), an array.
@@ -245,7 +245,7 @@ def get_device(*args: Any) -> Any:
 
 
 def _as_cuda_device(device: Any) -> Any:
-    """The ``cupy.cuda.Device`` that an argument ``device=`` means: the current one for None."""
+    """The ``cupy.cuda.Device`` for an argument ``device=``; the current one for None."""
     if device is None:
         return Device()
     if isinstance(device, Device):
@@ -258,6 +258,7 @@ def _as_cuda_device(device: Any) -> Any:
 
 
 def _array_to_gpu(array: Any, device: Any) -> Any:
+    """One array on a GPU; None and scalars as in :func:`to_gpu`."""
     if array is None:
         return None
     if isinstance(array, ndarray):
@@ -285,7 +286,7 @@ def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
 
     Raises:
         RuntimeError: there is no GPU, or no CuPy.
-        TypeError: something is no array.
+        TypeError: something is not an array.
     """
     check_cuda_available()
     target = _as_cuda_device(device)
@@ -304,10 +305,10 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
         stream: the CUDA stream in which to copy from the GPU; the current one by default.
 
     Returns:
-        A NumPy array, None, or a list or tuple of these. NumPy arrays are returned as they are.
+        A NumPy array, None, or a list or tuple of these. NumPy arrays are returned unchanged.
 
     Raises:
-        TypeError: something is no array.
+        TypeError: something is not an array.
 
     >>> import numpy as np
     >>> from minichainer.backends import cuda
@@ -331,7 +332,7 @@ def copy(array: Any, out: Any = None, out_device: Any = None, stream: Any = None
     """
     check_cuda_available()
     if out is not None and out_device is not None:
-        raise ValueError('cuda.copy: give either out or out_device, not both')
+        raise ValueError('cuda.copy: pass either out or out_device, not both')
     with stream if stream is not None else contextlib.nullcontext():
         if out is None:
             with array.device if out_device is None else _as_cuda_device(out_device):
@@ -342,7 +343,7 @@ def copy(array: Any, out: Any = None, out_device: Any = None, stream: Any = None
 
 
 def memoize(for_each_device: bool = False) -> Callable[[Any], Any]:
-    """Decorator that keeps the results of a function by its arguments; :func:`clear_memo` forgets them.
+    """Decorator that caches the results of a function; :func:`clear_memo` clears the cache.
 
     Args:
         for_each_device: keep one result for each current device. Without a GPU nothing is kept, because
@@ -352,7 +353,7 @@ def memoize(for_each_device: bool = False) -> Callable[[Any], Any]:
 
 
 def clear_memo() -> None:
-    """Forgets what functions under :func:`memoize` have kept."""
+    """Clears the caches of :func:`memoize`."""
     if available:
         cupy.clear_memo()
 
@@ -413,7 +414,7 @@ def raw(code: str, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def fuse(*args: Any, **kwargs: Any) -> Any:
-    """Decorator that joins elementwise CuPy operations into one kernel; without a GPU it changes nothing.
+    """Decorator that fuses elementwise CuPy operations into one kernel; without a GPU it changes nothing.
 
     Args:
         args: the function, for use without parentheses.
@@ -434,8 +435,8 @@ def get_cudnn_dropout_states() -> Any:
 
 @memoize(for_each_device=True)
 def get_cudnn_dropout_states_core(thread_id: int) -> Any:
-    """The state of cuDNN's dropout for a thread, seeded from ``CHAINER_SEED`` where it is set."""
+    """The state of cuDNN's dropout for a thread, seeded from ``CHAINER_SEED`` if it is set."""
     if not cudnn_enabled:
-        raise RuntimeError('cuDNN is not enabled: CuPy brings none, or CHAINER_CUDNN is 0')
+        raise RuntimeError('cuDNN is not enabled: CuPy does not include it, or CHAINER_CUDNN is 0')
     seed = int(os.environ.get('CHAINER_SEED', next(_dropout_seeds)))
     return _cudnn.library.DropoutStates(_cudnn.library.get_handle(), seed)

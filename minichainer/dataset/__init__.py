@@ -1,4 +1,4 @@
-"""What a dataset, an iterator and a converter are."""
+"""The interfaces of datasets, iterators and converters."""
 
 import typing
 

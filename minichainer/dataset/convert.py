@@ -12,7 +12,7 @@ from minichainer.backends import cuda
 
 
 class Converter:
-    """Base class of converters, which turn a list of examples into arrays on a device.
+    """Base class of converters, which convert a list of examples to arrays on a device.
 
     A subclass defines ``__call__(batch, device)``; ``device`` is a :class:`~minichainer.backend.Device` or
     ``None``.
@@ -29,12 +29,12 @@ class Converter:
     """
 
     def __call__(self, batch: Sequence[Any], device: Any) -> Any:
-        """Converts a list of examples into (a tuple or dict of) arrays."""
+        """Converts a list of examples to an array, or to a tuple or dict of arrays."""
         raise NotImplementedError(f'{type(self).__name__} must define __call__(batch, device)')
 
 
 class _FunctionConverter(Converter):
-    """A function as a converter: passes all arguments on."""
+    """A function as a converter; it gets all arguments."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -48,11 +48,11 @@ class _FunctionConverter(Converter):
 
 
 def converter() -> Callable[[Callable[..., Any]], Converter]:
-    """Decorator that turns a function ``f(batch, device)`` into a :class:`Converter`.
+    """Decorator that makes a :class:`Converter` from a function ``f(batch, device)``.
 
-    A converter made so receives the updater's device as a :class:`~minichainer.backend.Device` or ``None``; a
-    bare function gets Chainer's older integer (GPU number, or -1 for the CPU). Raises :class:`TypeError` for
-    a class or anything else that is not a function.
+    Such a converter gets the updater's device as a :class:`~minichainer.backend.Device` or ``None``; a plain function
+    gets Chainer's older integer (GPU number, or -1 for the CPU). Raises :class:`TypeError` for a class or anything
+    else that is not a function.
 
     .. admonition:: Example
 
@@ -72,7 +72,7 @@ def converter() -> Callable[[Callable[..., Any]], Converter]:
 
 
 def call_converter(converter: Callable[..., Any], batch: Sequence[Any], device: Any) -> Any:
-    """Calls a converter with a device if it is a :class:`Converter`, else with Chainer's older number."""
+    """Calls a converter with a device if it is a :class:`Converter`, else with Chainer's older integer."""
     if isinstance(converter, Converter) or device is None:
         return converter(batch, device)
     if isinstance(device, backend.GpuDevice):
@@ -109,10 +109,10 @@ def to_device(device: Any, x: Any) -> Any:
 
 
 def concat_examples_func(batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
-    """Stacks a list of examples into arrays of shape ``(len(batch), ...)``.
+    """Stacks a list of examples to arrays of shape ``(len(batch), ...)``.
 
-    Examples may be arrays (or numbers), tuples of them (a tuple of stacked arrays is returned) or dicts (a
-    dict is returned).
+    Examples may be arrays (or numbers), tuples of arrays (the result is a tuple of stacked arrays) or dicts (the
+    result is a dict).
 
     Args:
         batch (list): Examples, at least one. All have the same structure.
@@ -141,7 +141,7 @@ def concat_examples_func(batch: Sequence[Any], device: Any = None, padding: Any 
 
     """
     if len(batch) == 0:
-        raise ValueError('concat_examples: batch is empty; at least one example is needed')
+        raise ValueError('concat_examples: batch is empty; at least one example is required')
     device = _get_device(device)
     first = batch[0]
     if isinstance(first, tuple):
@@ -158,6 +158,7 @@ concat_examples = converter()(concat_examples_func)
 
 
 def _check_lengths(batch: Sequence[tuple[Any, ...]]) -> None:
+    """Raises IndexError unless all tuples have the same length."""
     want = len(batch[0])
     for i, example in enumerate(batch):
         if len(example) != want:
@@ -168,6 +169,7 @@ def _check_lengths(batch: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -> Any:
+    """Stacks arrays or numbers, and sends the result to a device."""
     if not isinstance(arrays[0], (numpy.ndarray, cuda.ndarray)):
         if padding is None:
             return to_device(device, numpy.asarray(arrays))
@@ -180,17 +182,19 @@ def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -
 
 
 def _check_shapes(arrays: Sequence[Any], key: Any) -> None:
+    """Raises ValueError unless all arrays have the same shape."""
     shape = arrays[0].shape
     for i, a in enumerate(arrays):
         if a.shape != shape:
             where = '' if key is None else f' (element {key!r} of the examples)'
             raise ValueError(
                 f'concat_examples{where}: example 0 has shape {shape}, example {i} has {a.shape}; '
-                'pass padding=<number> to fill up the smaller ones'
+                'pass padding=<number> to pad the smaller ones'
             )
 
 
 def _pad(arrays: Sequence[Any], padding: Any) -> Any:
+    """Stacks arrays of different shapes, with padding."""
     ndims = {a.ndim for a in arrays}
     if len(ndims) > 1:
         raise ValueError(f'concat_examples: cannot pad arrays of different numbers of dimensions {sorted(ndims)}')
@@ -204,7 +208,7 @@ def _pad(arrays: Sequence[Any], padding: Any) -> Any:
 
 
 class Conveyor:
-    """Copies arrays to a GPU through page-locked memory, on a stream of its own.
+    """Copies arrays to a GPU through page-locked memory, on a separate stream.
 
     Args:
         device: Number of the GPU; ``None`` is the current one.
@@ -227,11 +231,11 @@ class Conveyor:
             pinned[...] = array
             target = cuda.cupy.empty(array.shape, array.dtype)
             target.set(pinned, self._stream)
-            # The page-locked array must live until the copy is over, hence it is kept beside the event.
+            # The page-locked array must live until the copy is finished, so it is stored with the event.
             self._pending.append((target, self._stream.record(), pinned))
 
     def get(self, sync: bool = True) -> Any:
-        """Returns the array put first; waits for its copy if ``sync``."""
+        """Returns the array that was put first; waits for its copy if ``sync``."""
         target, event, _ = self._pending.pop(0)
         if event is not None and sync:
             event.synchronize()
@@ -274,6 +278,7 @@ class ConcatWithAsyncTransfer:
         return self._send(arrays, device)
 
     def _send(self, array: numpy.ndarray, device: Any) -> Any:
+        """Copies an array to a GPU; the computing stream waits for the copy."""
         conveyor = Conveyor(device.device.id, self._stream)
         conveyor.put(array)
         with cuda.get_device_from_id(device.device.id):

@@ -25,7 +25,7 @@ class DatasetMixin:
     """
 
     def __getitem__(self, index: Any) -> Any:
-        """Returns the example at an integer, a list of examples at a slice, list or array of integers."""
+        """Returns the example for an integer, or a list of examples for a slice, list or array of integers."""
         if isinstance(index, slice):
             return [self.get_example(i) for i in range(*index.indices(len(self)))]
         if isinstance(index, list) or (isinstance(index, numpy.ndarray) and index.ndim > 0):

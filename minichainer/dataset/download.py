@@ -8,9 +8,9 @@ _root = os.environ.get('CHAINER_DATASET_ROOT', os.path.join(os.path.expanduser('
 
 
 def get_dataset_root() -> str:
-    """Returns the folder where downloaded datasets are kept.
+    """Returns the folder of downloaded datasets.
 
-    It is ``$CHAINER_DATASET_ROOT``, or ``~/.chainer/dataset`` where that is not set.
+    It is ``$CHAINER_DATASET_ROOT``, or ``~/.chainer/dataset`` if that is not set.
 
     .. admonition:: Example
 
@@ -23,7 +23,7 @@ def get_dataset_root() -> str:
 
 
 def set_dataset_root(path: str) -> None:
-    """Sets the folder where downloaded datasets are kept.
+    """Sets the folder of downloaded datasets.
 
     Args:
         path (str): Folder; it need not exist yet.
@@ -43,7 +43,7 @@ def set_dataset_root(path: str) -> None:
 
 
 def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> str:
-    """Returns the folder of one dataset below the dataset root.
+    """Returns the folder of one dataset in the dataset root.
 
     Args:
         dataset_name (str): Name, with slashes for sub-folders.
@@ -65,9 +65,9 @@ def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> s
 
 
 def cached_download(url: str) -> str:
-    """Downloads a file once and returns the path of the copy kept in the dataset root.
+    """Downloads a file once and returns the path of the copy in the dataset root.
 
-    Raises :class:`OSError` when the file cannot be fetched or the folder cannot be written.
+    Raises :class:`OSError` if the file cannot be downloaded or the folder cannot be written.
 
     Args:
         url (str): Address of the file.
@@ -87,7 +87,7 @@ def cached_download(url: str) -> str:
         >>> chainer.dataset.set_dataset_root(before)
 
     """
-    # These modules would double the time of `import minichainer`.
+    # Imported here, because these modules would double the time of `import minichainer`.
     import hashlib
     import tempfile
     import urllib.request
@@ -103,10 +103,10 @@ def cached_download(url: str) -> str:
 
 
 def cache_or_load_file(path: str, creator: Callable[[str], Any], loader: Callable[[str], Any]) -> Any:
-    """Returns ``loader(path)`` if the file exists, else ``creator(path)``, which makes the file and returns
-    its content.
+    """Returns ``loader(path)`` if the file exists, else ``creator(path)``, which makes the file and returns its
+    content.
 
-    A file that ``creator`` made only in part never appears under ``path``.
+    An incomplete file from ``creator`` never appears under ``path``.
 
     Args:
         path (str): Path of the file.

@@ -35,7 +35,7 @@ class Iterator:
         return self
 
     def __next__(self) -> list[Any]:
-        """Returns the next mini-batch; raises :class:`StopIteration` when there is none."""
+        """Returns the next mini-batch; raises :class:`StopIteration` if there is none."""
         raise NotImplementedError(f'{type(self).__name__} must define __next__')
 
     def next(self) -> list[Any]:
@@ -46,4 +46,4 @@ class Iterator:
         """Releases threads, processes and files; may be called more than once."""
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the position by a serializer."""
+        """Saves or restores the position."""

@@ -1,4 +1,4 @@
-"""Datasets: ways of putting examples together, and data."""
+"""Datasets: combinations of datasets, and data."""
 
 import typing
 

@@ -9,7 +9,7 @@ from minichainer.dataset.dataset_mixin import DatasetMixin
 
 
 class ConcatenatedDataset(DatasetMixin):
-    """Datasets one after the other.
+    """The concatenation of datasets.
 
     Args:
         datasets: Datasets; the examples of the first come first.
@@ -27,7 +27,7 @@ class ConcatenatedDataset(DatasetMixin):
         self._ends = list(itertools.accumulate(len(d) for d in datasets))
 
     def __len__(self) -> int:
-        """Returns the number of examples of all datasets together."""
+        """Returns the total number of examples."""
         return self._ends[-1] if self._ends else 0
 
     def get_example(self, i: int) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class DictDataset:
-    """Several datasets of one length as a dataset of dicts.
+    """Combines datasets of one length to a dataset of dicts.
 
     Args:
         datasets: Arrays, lists or datasets by name, at least one.
@@ -22,7 +22,7 @@ class DictDataset:
 
     def __init__(self, **datasets: Any) -> None:
         if not datasets:
-            raise ValueError('DictDataset: no datasets are given')
+            raise ValueError('DictDataset: expected at least one dataset')
         first = next(iter(datasets))
         self._length = len(datasets[first])
         for key, dataset in datasets.items():
@@ -33,7 +33,7 @@ class DictDataset:
         self._datasets = datasets
 
     def __getitem__(self, index: Any) -> Any:
-        """Returns the dict of what the datasets have at an index; at a slice the list of such dicts."""
+        """Returns the dict of the examples at an index, or the list of such dicts for a slice."""
         columns = {key: dataset[index] for key, dataset in self._datasets.items()}
         if not isinstance(index, slice):
             return columns

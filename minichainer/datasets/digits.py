@@ -22,9 +22,9 @@ def get_digits(
 ) -> tuple[Any, Any]:
     """Returns the 1797 handwritten digits of the UCI collection, 8 by 8 pixels, as (training set, test set).
 
-    They come with the package: nothing is downloaded. The images were published writer by writer; here they
-    are permuted by ``numpy.random.RandomState(0).permutation(1797)``, and the last 360 are the test set. The
-    split is the same at each call and does not touch the global random state.
+    They are part of the package: nothing is downloaded. The original order is by writer; here the images are permuted
+    by ``numpy.random.RandomState(0).permutation(1797)``, and the last 360 are the test set. The split is always the
+    same and does not use the global random state.
 
     Args:
         withlabel (bool): Whether to return :class:`TupleDataset` of (image, label); otherwise arrays of

@@ -2,18 +2,19 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy
 
 from minichainer.dataset.dataset_mixin import DatasetMixin
 
-#: Which examples, by their indices.
+#: Indices of the examples.
 Order: TypeAlias = Sequence[int] | numpy.ndarray[Any, Any]
 
 
 class SubDataset(DatasetMixin):
-    """A contiguous part of a dataset, or of an order of it.
+    """A contiguous part of a dataset, or of a permutation of it.
 
     Args:
         dataset: Dataset.
@@ -109,7 +110,7 @@ def split_dataset_random(dataset: Any, first_size: int, seed: int | None = None)
 
 
 def split_dataset_n(dataset: Any, n: int, order: Order | None = None) -> list[SubDataset]:
-    """Splits a dataset into ``n`` parts of ``len(dataset) // n`` examples; the remainder is left out.
+    """Splits a dataset into ``n`` parts of ``len(dataset) // n`` examples; the remainder is dropped.
 
     Args:
         dataset: Dataset.
@@ -128,7 +129,7 @@ def split_dataset_n(dataset: Any, n: int, order: Order | None = None) -> list[Su
 
 
 def split_dataset_n_random(dataset: Any, n: int, seed: int | None = None) -> list[SubDataset]:
-    """Splits a dataset at random into ``n`` parts of one size; see :func:`split_dataset_n`.
+    """Splits a dataset at random into ``n`` parts of equal size; see :func:`split_dataset_n`.
 
     Args:
         dataset: Dataset.
@@ -173,7 +174,7 @@ def get_cross_validation_datasets(
     if kwargs:
         raise TypeError(f'get_cross_validation_datasets: unexpected arguments {sorted(kwargs)}')
     if n_folds is None:
-        raise TypeError('get_cross_validation_datasets: n_folds, the number of folds, is needed')
+        raise TypeError('get_cross_validation_datasets: n_folds, the number of folds, is required')
     if not 1 <= n_folds <= len(dataset):
         raise ValueError(
             'get_cross_validation_datasets: n_folds must be between 1 and the number of examples, '
@@ -183,7 +184,7 @@ def get_cross_validation_datasets(
     size = len(dataset)
     ends = [size * (n_folds - i) // n_folds for i in range(n_folds + 1)]
     folds = []
-    for finish, start in zip(ends[:-1], ends[1:], strict=True):
+    for finish, start in pairwise(ends):
         # The test set goes to the end, the training set starts right behind it and wraps around.
         rotated = numpy.concatenate([indices[finish:], indices[:finish]])
         folds.append(split_dataset(dataset, size - (finish - start), rotated))

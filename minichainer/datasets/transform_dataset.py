@@ -7,7 +7,7 @@ from minichainer.dataset.dataset_mixin import DatasetMixin
 
 
 class TransformDataset(DatasetMixin):
-    """A dataset whose examples go through a function when they are read.
+    """A dataset that applies a function to examples when they are read.
 
     Args:
         dataset: Dataset.

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class TupleDataset:
-    """Several datasets of one length as a dataset of tuples.
+    """Combines datasets of one length to a dataset of tuples.
 
     Args:
         datasets: Arrays, lists or datasets, at least one. The ``i``-th example is the tuple of their ``i``-th
@@ -23,7 +23,7 @@ class TupleDataset:
 
     def __init__(self, *datasets: Any) -> None:
         if not datasets:
-            raise ValueError('TupleDataset: no datasets are given')
+            raise ValueError('TupleDataset: expected at least one dataset')
         self._length = len(datasets[0])
         for i, dataset in enumerate(datasets):
             if len(dataset) != self._length:
@@ -34,7 +34,7 @@ class TupleDataset:
         self._datasets = datasets
 
     def __getitem__(self, index: Any) -> Any:
-        """Returns the tuple of what the datasets have at an index; at a slice the list of such tuples."""
+        """Returns the tuple of the examples at an index, or the list of such tuples for a slice."""
         columns = tuple(dataset[index] for dataset in self._datasets)
         return list(zip(*columns, strict=True)) if isinstance(index, slice) else columns
 

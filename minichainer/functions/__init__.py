@@ -1,4 +1,4 @@
-"""Differentiable functions: every op of the package, and the doors to define one's own.
+"""Differentiable functions: all ops of the package, and four ways to define new ones.
 
 ``elementwise``, ``linear_map``, ``reduction`` and ``primitive`` make an op of a forward body and a rule; see
 :mod:`minichainer.functions._define`.

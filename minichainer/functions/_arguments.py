@@ -1,7 +1,7 @@
 """Checks of the arguments of ops, and their errors.
 
-NumPy finds such mistakes as well, but in the middle of a function and in words that do not name it. Each module makes
-one :class:`Arguments` per op, which knows what to call it:
+NumPy finds such mistakes too, but in the middle of a function and without naming it. Each module makes one
+:class:`Arguments` per op, which knows the op's names:
 
     _arguments = Arguments('Concat', 'concat')
     axis = _arguments.axis(axis, x.ndim)
@@ -19,7 +19,7 @@ import numpy
 
 from minichainer.utils.type_check import InvalidType
 
-#: The largest size, stride or padding along an axis: what is computed of such numbers is still an int of NumPy.
+#: The largest size, stride or padding along an axis: numbers computed from these still fit an int of NumPy.
 MOST = 2**31 - 1
 
 
@@ -27,8 +27,8 @@ class Arguments:
     """The checks of one op.
 
     Args:
-        label: what graphs call the op; InvalidType names it.
-        name: the public function; TypeError and ValueError name it. Derived from the label where None.
+        label: the op's label in graphs, for InvalidType.
+        name: the name of the public function, for TypeError and ValueError; by default derived from the label.
     """
 
     def __init__(self, label: str, name: str | None = None) -> None:
@@ -49,9 +49,9 @@ class Arguments:
         """The error for an argument of a wrong value."""
         return ValueError(f'{self.name}: {expected} expected as {name}, got {value!r}')
 
-    # --- what is no array --------------------------------------------------------------------------------------
+    # --- arguments that are not arrays --------------------------------------------------------------------------
     def integer(self, value: Any, name: str, least: int | None = None) -> int:
-        """An int, also one of NumPy's; a bool is none. TypeError; ValueError where it is below ``least``."""
+        """An int of Python or NumPy; TypeError for anything else, ValueError if it is below ``least``."""
         number = as_integer(value)
         if number is None:
             raise self.wrong_type('int', name, value)
@@ -60,19 +60,19 @@ class Arguments:
         return number
 
     def number(self, value: Any, name: str) -> None:
-        """Raises TypeError where ``value`` is no real number: neither a scalar nor a 0-d array."""
+        """Raises TypeError unless ``value`` is a real number: a scalar or a 0-d array."""
         if type(value) is float or isinstance(value, numbers.Real):
             return
         if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
             raise self.wrong_type('number', name, value)
 
     def flag(self, value: Any, name: str) -> None:
-        """Raises TypeError where ``value`` is neither a bool nor an int that stands for one."""
+        """Raises TypeError unless ``value`` is a bool, or an int used as one."""
         if value is not False and value is not True and not isinstance(value, (int, numpy.bool_, numpy.integer)):
             raise self.wrong_type('bool', name, value)
 
     def choice(self, value: Any, name: str, allowed: tuple[str, ...]) -> None:
-        """Raises ValueError where ``value`` is none of the words that are allowed."""
+        """Raises ValueError unless ``value`` is one of the allowed words."""
         if not isinstance(value, str) or value not in allowed:
             raise ValueError(f'{self.name}: {name} must be one of {", ".join(map(repr, allowed))}, got {value!r}')
 
@@ -89,7 +89,7 @@ class Arguments:
         return number % ndim
 
     def axes(self, axis: Any, shape: tuple[int, ...] | int) -> tuple[int, ...] | None:
-        """None, an int or a tuple of ints as None or a tuple of non-negative ints; no axis may appear twice."""
+        """None as it is, an int or a tuple of ints as a tuple of non-negative ints; no axis may appear twice."""
         if axis is None:
             return None
         given = axis if isinstance(axis, tuple) else (axis,)
@@ -124,22 +124,22 @@ class Arguments:
         return ints
 
     def addressable(self, shape: tuple[int, ...], itemsize: int = 8) -> None:
-        """Raises ValueError where an array has more bytes than there are addresses: NumPy does not always look."""
+        """Raises ValueError if the array exceeds the address space, which NumPy does not always check."""
         if math.prod([n or 1 for n in shape]) * itemsize > sys.maxsize:
             raise ValueError(
-                f'{self.name}: an array of shape {shape} is too big for any memory; pass smaller numbers'
+                f'{self.name}: an array of shape {shape} is larger than the address space; use a smaller size'
             )
 
     # --- arrays and Variables ----------------------------------------------------------------------------------
     def floats(self, *arrays: Any, name: str = 'x') -> None:
-        """Raises InvalidType where an array is not one of floats."""
+        """Raises InvalidType if an array is not a float array."""
         for x in arrays:
             if x.dtype.kind != 'f':
                 remedy = 'convert it first, for example by x.astype(numpy.float32)'
                 raise self.misfit(f'{name}.dtype of kind float', f'{x.dtype}; {remedy}')
 
     def one_dtype(self, *arrays: Any) -> None:
-        """Raises InvalidType where there is no array, or dtypes differ."""
+        """Raises InvalidType if there is no array or the dtypes differ."""
         if not arrays:
             raise self.misfit('at least one array', 'none')
         for i, x in enumerate(arrays):
@@ -148,7 +148,7 @@ class Arguments:
 
 
 def as_integer(value: Any) -> int | None:
-    """An int, of Python's or NumPy's, as Python's; None for anything else, a bool too."""
+    """An int of Python or NumPy as an int of Python; None for anything else, including a bool."""
     if isinstance(value, (bool, numpy.bool_)):
         return None
     try:
@@ -158,7 +158,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def entries_of(value: Any, n: int) -> tuple[Any, ...]:
-    """What a sequence has; of anything else, n times the same."""
+    """The elements of a sequence; any other value repeated n times."""
     return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) > 0 else (value,) * n
 
 

@@ -1,8 +1,8 @@
-"""How primitives are called: arguments and checks by the number of arrays, then the recorder's short way.
+"""How ops are called: arguments and checks by the number of arrays, then a short form of ``recorder.apply``.
 
-These lines do what ``recorder.apply`` does, for NumPy arrays, one output, and nothing that watches; for anything else
-they call it. They run once per op of every model, so each op has a copy of them (:func:`own_copy`), and
-``benchmarks/overhead.py`` measures them.
+The short form handles NumPy arrays, one output, and no hooks or debug mode; anything else goes to
+``recorder.apply``. This code runs once per op of every model. So each op has its own copy (:func:`own_copy`), and
+``benchmarks/overhead.py`` measures it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with one array and no static parameters."""
     compute, record, kinds = _computing(spec), own_copy(recorder.record), spec.kinds
     keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
 
@@ -64,6 +65,7 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with one array and static parameters."""
     compute, record, kinds, count = (
         _computing(spec),
         own_copy(recorder.record),
@@ -94,6 +96,7 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
 
 
 def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with two arrays and no static parameters."""
     compute, record, mixed, elementwise = _computing(spec), own_copy(recorder.record), spec.mixed, spec.elementwise
     keeps, keeps_both, keep = bool(spec.kept), spec.kept == spec.arguments, spec.keep
 
@@ -124,6 +127,7 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with any fixed number of arrays and one output."""
     compute, record, checks = _computing(spec), own_copy(recorder.record), spec.kinds is not None
     count, arity, has_residual, pick = len(spec.arguments), len(spec.parameters), spec.has_residual, spec.input_picker
     keep = spec.keep
@@ -160,6 +164,8 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _in_full(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with a variable number of arrays, or several outputs."""
+
     def call(*args: Any, **named: Any) -> Any:
         bound = spec.bound(args, named)
         split = len(bound) - len(spec.static_parameters)
@@ -170,7 +176,7 @@ def _in_full(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def own_copy(function: F) -> F:
-    """The function with code of its own: the interpreter adapts code to what passes through it, here to one op."""
+    """A copy of the function with its own code object, so that the interpreter specializes the code for one op."""
     given: Any = function
     code = given.__code__.replace()
     copy = types.FunctionType(code, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
@@ -178,7 +184,7 @@ def own_copy(function: F) -> F:
 
 
 def _computing(spec: Primitive) -> Callable[..., Any]:
-    """The forward body on NumPy arrays; when first called, it has the names in the rules looked up."""
+    """The forward body on NumPy arrays; the first call also looks up the names in the rules."""
     if not spec.is_new:
         return spec.on_numpy
 
@@ -193,7 +199,7 @@ def _computing(spec: Primitive) -> Callable[..., Any]:
 def _apply(
     spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]
 ) -> tuple[Variable, ...]:
-    """The full way: hooks, debug mode, GPU arrays, several outputs; no graph where ``enable_backprop`` is off."""
+    """The general form: hooks, debug mode, GPU arrays, several outputs; no graph if ``enable_backprop`` is off."""
     node = _new(cls)
     if static:
         node.static = static

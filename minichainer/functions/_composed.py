@@ -1,4 +1,4 @@
-"""Rules of fused ops that are written as a composition of plain ops."""
+"""Rules of fused ops that differentiate a composition of plain ops."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from minichainer.functions.array.conversion import as_dtype, identity
 
 
 def differentiated(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of an op with the same results as a composition: that is differentiated, any number of times.
+    """A rule that differentiates a composition with the same results as the op, to any order.
 
     Args:
         reference: ``reference(*arrays, *static)`` on Variables, with the parameters of the op's body after ``xp``;
-            those that are not arrays are keyword-only. It returns a Variable or a tuple, and computes float16 in
-            float32, since that is what it is called with.
+            parameters that are not arrays are keyword-only. It returns a Variable or a tuple. Arrays of float16 are
+            passed in float32.
     """
     parameters = list(inspect.signature(reference).parameters.values())
     names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -29,7 +29,7 @@ def differentiated(reference: Callable[..., Any]) -> Callable[..., Any]:
         xs = values[0] if variadic else values[:count]
         static = dict(zip(names, values[count:], strict=True))
         with using_config('enable_backprop', True):
-            # Places of their own: where one input is computed from another, that is not part of this op's gradient.
+            # New leaves: if one input was computed from another, that computation is not part of this op's gradient.
             inputs = [identity(x) for x in xs]
             outputs = reference(*[in_float32(m, x) for x in inputs], **static)
             ys = [as_dtype(y, xs[0].dtype) for y in (outputs if isinstance(outputs, tuple) else (outputs,))]

@@ -1,4 +1,4 @@
-"""Numbers as 0-d arrays: NumPy is twice as fast with them as with Python numbers, and the dtype is plain."""
+"""Numbers as 0-d arrays: NumPy is twice as fast with them as with Python numbers, and the dtype is explicit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _known: dict[Any, dict[Any, Any]] = {}
 
 
 def number_like(value: Any, x: Any) -> Any:
-    """A number in the dtype of Variable ``x``: a read-only 0-d array; those in use are kept."""
+    """A number as a read-only 0-d array in the dtype of Variable ``x``; cached."""
     array = x._data
     if type(array) is not numpy.ndarray:
         return x.dtype.type(value)
@@ -19,7 +19,7 @@ def number_like(value: Any, x: Any) -> Any:
     known = _known.get(dtype)
     if known is None:
         known = _known[dtype] = {}
-    constant = known.get(value) if value else None  # 0.0 and -0.0 are equal, and not the same
+    constant = known.get(value) if value else None  # 0.0 and -0.0 compare equal, but must not share an entry
     if constant is None:
         if dtype.kind in 'iu' and type(value) in (int, float) and not _fits(value, dtype):
             raise OverflowError(f"the number {value} is out of the range of {dtype}, the array's dtype")
@@ -31,6 +31,6 @@ def number_like(value: Any, x: Any) -> Any:
 
 
 def _fits(value: float, dtype: Any) -> bool:
-    """Whether an integer dtype has the number, cut off to an integer."""
+    """Whether the number, truncated to an integer, fits an integer dtype."""
     limits = numpy.iinfo(dtype)
     return bool(limits.min - 1 < value < limits.max + 1)

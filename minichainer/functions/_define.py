@@ -1,13 +1,14 @@
 """How ops are defined: one rule, two evaluators.
 
-A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. In ordinary backward it is evaluated on
-raw arrays, with ``m`` the ops' forward bodies; under double backprop on Variables, with ``m`` the differentiable
-ops. So the same line is first and second (and any) order. The rule's parameter names say what it needs: the op's
-own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an argument; arrays
-that no rule names are not kept. What the names after ``m.`` mean: :mod:`minichainer.functions._scope`.
+A derivative rule is one line, ``lambda m, gy, y: gy - gy * y * y``. An ordinary backward pass evaluates it on raw
+arrays, where ``m`` gives the ops' forward bodies; double backprop evaluates it on Variables, where ``m`` gives the
+differentiable ops. So the same line serves first, second and any order. The names of the rule's parameters say what
+it needs: the op's own arguments (``x``), its result ``y``, a static parameter, or ``x_shape`` and ``x_dtype`` of an
+argument; only arrays that a rule names are saved. :mod:`minichainer.functions._scope` explains the names after
+``m.``.
 
-There are four doors: :func:`elementwise`; :func:`linear_map`; :func:`~minichainer.functions._reduce.reduction`; and
-:func:`primitive`, for everything else: several arrays or outputs, fused ops with a fast array form of their rule.
+There are four decorators: :func:`elementwise`; :func:`linear_map`; :func:`~minichainer.functions._reduce.reduction`;
+and :func:`primitive` for everything else: several arrays or outputs, and fused ops with a fast form of their rule.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Body: TypeAlias = Callable[Concatenate[Any, P], Any]
 
 
 class Op(Protocol[P]):
-    """What the definers make of a body: a function of the same parameters without ``xp``."""
+    """An op made from a body: a function of the same parameters without ``xp``."""
 
     __name__: str
     node_class: type[PrimitiveNode]
@@ -67,7 +68,7 @@ def elementwise(
         name: class name of its node; the function's name in camel case by default.
         label: what graphs and hooks show, a string or ``label(*static)``; the class name by default.
         kinds: dtype kinds that it takes.
-        mixed: for an op of two arrays, what is called instead where an argument is no Variable; by default an
+        mixed: for an op of two arrays, called instead if an argument is not a Variable; by default an
             array becomes a constant.
         on_numpy: what the body is on NumPy arrays: a kernel, a function, or the name of one of NumPy's; saves calls.
 
@@ -128,7 +129,7 @@ def linear_map(
 
 
 class _Options(TypedDict, total=False):
-    """What the forms of :func:`primitive` have in common, for type checkers."""
+    """Common parameters of the overloads of :func:`primitive`, for type checkers."""
 
     fast: Rule | Sequence[Rule | None] | None
     name: str | None
@@ -216,7 +217,7 @@ def primitive(
     Where ``rule`` or ``fast`` names ``residual``, ``forward`` returns a pair: the result, and what it has computed on
     the way. In a rule that must be a constant, such as a mask; what depends on the inputs is for ``fast`` alone.
 
-    A fused kernel with an array backward of its own:
+    A fused kernel with its own backward on arrays:
 
     >>> import numpy as np, minichainer as chainer
     >>> from minichainer.functions import primitive
@@ -276,6 +277,7 @@ def bilinear_map(
 
 
 def _op(spec: Primitive) -> Any:
+    """Makes the node class and the function of an op."""
     attributes: dict[str, Any] = {
         'spec': spec,
         'is_elementwise': spec.elementwise,
@@ -290,7 +292,7 @@ def _op(spec: Primitive) -> Any:
 
 
 def _published(spec: Primitive, cls: type[PrimitiveNode], call: Any) -> Any:
-    """Gives the op its public face, and makes it known to rules."""
+    """Sets the op's name, signature and docstring, and registers it for rules."""
     body = spec.body
     for attribute in ('__name__', '__qualname__', '__module__', '__doc__'):
         setattr(call, attribute, getattr(body, attribute))

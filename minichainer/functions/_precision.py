@@ -6,10 +6,10 @@ from typing import Any
 
 
 def in_float32(m: Any, x: Any) -> Any:
-    """An array or Variable of float16 in float32; any other as it is. Gradients are cast back by ``PrimitiveNode``.
+    """A float16 array or Variable in float32; any other unchanged. ``PrimitiveNode`` casts gradients back.
 
     Args:
-        m: that of a rule; outside of rules, :mod:`minichainer.ops`.
+        m: the ``m`` of a rule; outside of rules, :mod:`minichainer.ops`.
         x: the array or Variable.
     """
     return m.cast(x, 'f') if x.dtype.char == 'e' else x

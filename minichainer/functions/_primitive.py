@@ -1,4 +1,4 @@
-"""What a definer knows of its op: forward body, derivative rule, fast form, and what of a call these need."""
+"""The description of an op: forward body, derivative rule, fast form, and what they need from a call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KINDS = {'f': 'float', 'i': 'int', 'u': 'unsigned int', 'b': 'bool', 'c': 'comp
 class Primitive:
     """An op with a forward body and a derivative.
 
-    The names that rules call are not looked up before the op is first applied: see :mod:`~._scope`.
+    The names in rules are looked up when the op is first applied: see :mod:`~._scope`.
 
     Args:
         body: ``body(xp, *arrays, *static)`` on raw arrays. Static parameters may be keyword-only, and must be where
@@ -34,13 +34,13 @@ class Primitive:
         rules: the derivative: one rule, or None, for each array; or one callable for all arrays.
         fast: array forms of the rules, or of some: one, or None, for each array; or one callable for all arrays.
         name: class name of the node; by default the body's name in camel case.
-        label: what graphs show: text, or ``label(*static)``; the class name by default.
-        kinds: dtype kinds of the arrays, which then must agree in dtype; None where the op has checks of its own.
+        label: the label in graphs: text, or ``label(*static)``; the class name by default.
+        kinds: allowed dtype kinds of the arrays, whose dtypes must then agree; None if the op checks them itself.
         elementwise: the arrays are broadcast together.
         several_outputs: the body returns a tuple of arrays.
-        mixed: called with the arguments of a binary op where one is not a Variable.
-        on_numpy: what the body is on NumPy arrays: a kernel, a function, or the name of one of NumPy's.
-        attributes: what old code reads from nodes: ``{name: function of the node}``.
+        mixed: called with the arguments of a binary op if one is not a Variable.
+        on_numpy: replaces the body on NumPy arrays: a kernel, a function, or the name of a NumPy function.
+        attributes: attributes of nodes that old code reads: ``{name: function of the node}``.
     """
 
     #: The op itself.
@@ -74,9 +74,9 @@ class Primitive:
         self._read_signature()
         self._compute = _called(body, self.static_parameters)
         self.on_numpy = self._body_on_numpy(on_numpy)
-        #: What each rule gets as ``m``.
+        #: The ``m`` of each rule.
         self.evaluators = [evaluators_of(rule, lambda: self.op) for rule in self.rules]
-        #: Whether the names in the rules are still to be looked up.
+        #: Whether the names in the rules have not been looked up yet.
         self.is_new = any(evaluators is not ops.built_in for evaluators in self.evaluators)
         self._plan_saving()
         self._plan_array_forms()
@@ -89,6 +89,7 @@ class Primitive:
         return getattr(numpy, given) if isinstance(given, str) else given  # type: ignore[no-any-return]
 
     def _read_signature(self) -> None:
+        """Splits the body's parameters into arrays and static parameters."""
         parameters = self.parameters = list(inspect.signature(self.body).parameters.values())[1:]
         #: Whether the op takes any number of arrays.
         self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -102,25 +103,26 @@ class Primitive:
         self.static_parameters = parameters[count:]
 
     def _plan_saving(self) -> None:
+        """Determines what is saved, and where Variables for rules come from."""
         wanted = [rule_names(rule) for rule in self.rules]
         fast = [rule_names(form) for form in self.fast]
         everything = [*self.arguments, 'y', *[p.name for p in self.static_parameters], 'residual']
         asked = {name for names in (*wanted, *fast) for name in names}
         if 'y' in self.arguments and 'y' in asked:
             raise TypeError(f'{self.body.__name__}: y in a rule is the result, so an array must not be named y')
-        #: Whether the body returns what it has computed on the way beside its result: ``(y, residual)``.
+        #: Whether the body also returns intermediate results: ``(y, residual)``.
         self.has_residual = 'residual' in asked
-        named = wanted[0] if len(wanted) == 1 and not any(fast) else everything  # the order that a single rule wants
+        named = wanted[0] if len(wanted) == 1 and not any(fast) else everything  # the order of a single rule
         self.kept = [n for n in named if n in everything and n in asked]
         self._pick = _picker([everything.index(n) for n in self.kept])
-        #: Picks what is kept from the inputs, where nothing else is.
+        #: Selects the saved inputs, if nothing else is saved.
         self.input_picker = None
         if set(self.kept) <= set(self.arguments):
             self.input_picker = _picker([self.arguments.index(n) for n in self.kept])
         self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
 
     def _plan_array_forms(self) -> None:
-        """What computes gradients on raw arrays: fast forms, and rules where there is none."""
+        """Chooses the functions that compute gradients on raw arrays: fast forms, or else rules."""
         forms: list[tuple[Any, ops.Evaluators | ops.Modules]]
         if self.joint_fast:
             forms = [(self.fast[0], ops.modules)]
@@ -128,11 +130,11 @@ class Primitive:
             triples = zip(self.fast, self.rules, self.evaluators, strict=True)
             forms = [(rule, m) if form is None else (form, ops.modules) for form, rule, m in triples]
         self.array_rules = [rule for rule, _ in forms]
-        #: What these get first: the array module, or ops bound to it.
+        #: Their first argument: the array module, or ops bound to it.
         self.array_evaluators = [evaluators for _, evaluators in forms]
         names = [rule_names(rule) for rule in self.array_rules]
         self.getters = [[self._getter(n) for n in wanted] for wanted in names]
-        #: For each, whether it needs nothing but what is saved.
+        #: For each, whether it needs only the saved values.
         self.needs_saved_only = [set(wanted) <= set(self.kept) for wanted in names]
 
     def check_names(self) -> None:
@@ -142,16 +144,16 @@ class Primitive:
         self.is_new = False
 
     def label(self, static: tuple[Any, ...]) -> str:
-        """What graphs, hooks and errors show."""
+        """The label in graphs, hooks and errors."""
         return self._label if isinstance(self._label, str) else self._label(*static)
 
     # --- forward -----------------------------------------------------------------------------------------------
     def keep(self, arrays: Sequence[Any], y: Any, static: tuple[Any, ...], residual: Any = None) -> tuple[Any, ...]:
-        """The arrays and static values that rules and fast form need."""
+        """The arrays and static values that the rules and the fast form need."""
         return self._pick(((tuple(arrays),) if self.variadic else tuple(arrays)) + (y, *static, residual))
 
     def compute(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> tuple[Any, Any]:
-        """The result, an array or a tuple of arrays, and the residual; the inputs are checked first."""
+        """Checks the inputs; returns the result, an array or a tuple of arrays, and the residual."""
         self.check(arrays, static)
         xp = numpy if arrays and type(arrays[0]) is _ndarray else get_array_module(*arrays)
         y = self._compute(xp, *arrays, *static)
@@ -159,14 +161,14 @@ class Primitive:
         return (y if isinstance(y, tuple) else self.as_result(y, arrays[0].dtype)), residual
 
     def as_result(self, y: Any, dtype: Any) -> Any:
-        """A body's result as an array; an elementwise op of floats keeps their dtype whatever NumPy makes of it."""
+        """A body's result as an array; an elementwise op of floats keeps their dtype even if NumPy changes it."""
         if isinstance(y, numpy.generic):
             y = numpy.asarray(y)
         return y.astype(dtype, copy=False) if self.elementwise and dtype.kind == 'f' else y
 
     # --- checks ------------------------------------------------------------------------------------------------
     def check(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
-        """Raises InvalidType where arrays differ in dtype, are of a wrong kind, or cannot be broadcast together."""
+        """Raises InvalidType if arrays differ in dtype, have a wrong dtype kind, or do not broadcast together."""
         if self.kinds is None:
             return
         dtype = arrays[0].dtype
@@ -180,7 +182,7 @@ class Primitive:
             self.check_shapes(arrays, static)
 
     def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
-        """Raises InvalidType where shapes cannot be broadcast together."""
+        """Raises InvalidType if the shapes do not broadcast together."""
         shapes = [x.shape for x in arrays]
         try:
             numpy.broadcast_shapes(*shapes)
@@ -189,7 +191,7 @@ class Primitive:
             raise self._arguments(static).misfit('shapes that can be broadcast together', found) from None
 
     def wrong_kind(self, dtype: Any, static: tuple[Any, ...]) -> Exception:
-        """The error for an array of a dtype that the op does not take: TypeError for bools where ints are taken."""
+        """The error for an unsupported dtype: TypeError for bools where ints are allowed, else InvalidType."""
         wanted = ' or '.join(_KINDS[kind] for kind in self.kinds or '')
         remedy = '; convert it first, for example by x.astype(numpy.float32)'
         error = self._arguments(static).misfit(f'{self.arguments[0]}.dtype of kind {wanted}', f'{dtype}{remedy}')
@@ -200,7 +202,7 @@ class Primitive:
 
     # --- the arguments of a call -------------------------------------------------------------------------------
     def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call in the order of the parameters, with defaults filled in."""
+        """The arguments of a call in parameter order, with defaults filled in."""
         count = len(args) if self.variadic else len(self.arguments)
         for argument in () if self.variadic else self.arguments[len(args) :]:
             if argument not in named:
@@ -209,7 +211,7 @@ class Primitive:
         return (*args[:count], *self.static_values(args[count:], named))
 
     def static_values(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """Values of the static parameters from a call's further arguments."""
+        """The values of the static parameters in a call."""
         parameters = self.static_parameters
         name = self.body.__name__
         if len(args) > len(parameters):
@@ -224,7 +226,7 @@ class Primitive:
             raise TypeError(f'{name}() got unexpected arguments {sorted(named)}')
         return tuple(values)
 
-    # --- what rules are called with ----------------------------------------------------------------------------
+    # --- arguments of rules ------------------------------------------------------------------------------------
     def _getter(self, name: str) -> Callable[[Any], Any]:
         if name in self.kept:
             place = self.kept.index(name)
@@ -232,6 +234,7 @@ class Primitive:
         return self._plain_getter(name)
 
     def _variable_getter(self, name: str) -> Callable[[Any], Any]:
+        """A function of a node that returns a rule's parameter, with saved arrays as Variables."""
         if name not in self.kept:
             return self._plain_getter(name)
         place = self.kept.index(name)
@@ -245,6 +248,7 @@ class Primitive:
         return lambda node: variable_on(node.saved[place], node.edges[index])
 
     def _plain_getter(self, name: str) -> Callable[[Any], Any]:
+        """A function of a node that returns a rule's parameter which is not saved."""
         argument, _, what = name.rpartition('_')
         if argument in self.arguments and what in ('shape', 'dtype'):
             if self.variadic:
@@ -275,7 +279,7 @@ def _called(body: Callable[..., Any], static: Sequence[inspect.Parameter]) -> Ca
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """The function that picks some elements of a tuple as a tuple."""
+    """A function that selects some elements of a tuple as a tuple."""
     if len(places) > 1:
         return operator.itemgetter(*places)
     if places:
@@ -285,7 +289,7 @@ def _picker(places: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
 
 
 def rule_names(rule: Rule | None, first: int = 2) -> list[str]:
-    """What a rule needs: its parameters after ``m`` (or ``xp``) and ``gy``."""
+    """The names of what a rule needs: its parameters after ``m`` (or ``xp``) and ``gy``."""
     if rule is None:
         return []
     if type(rule) is FunctionType and not rule.__dict__ and not rule.__code__.co_kwonlyargcount:

@@ -1,4 +1,4 @@
-"""How reductions are defined: one of the four doors beside those of ``_define``."""
+"""The decorator for reductions; the others are in ``_define``."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""What ``m.name`` means in a derivative rule: which op is visible under that name where the rule is written.
+"""What ``m.name`` means in a derivative rule: the op that is visible under that name where the rule is written.
 
-A name in a user's rule is looked up in the functions and classes around the rule and then in its module, as Python
-does it, but only ops count: after ``from numpy import exp``, ``m.exp`` is still ours. What is not found there is the
-op that the rule belongs to, by the name of its body, or else a function of ``minichainer.functions``. So two modules
-may each have an op ``half``, and nobody's op gets into somebody else's rules. A rule may hand ``m`` on to a helper,
-wherever that is written: ``m`` goes on looking where the rule is.
+A name in a user's rule is looked up in the functions and classes around the rule and then in its module, as in
+Python, but only ops count: after ``from numpy import exp``, ``m.exp`` is still our op. Otherwise it is the op that
+the rule belongs to, by the name of its body, or a function of ``minichainer.functions``. So two modules may each have
+an op ``half``, and no op is visible in unrelated rules. A rule may pass ``m`` to a helper in any module: ``m`` still
+uses the scope of the rule.
 
-Names are looked up when the op is first applied, so that a rule can name ops that are defined after it; those that
-nobody has defined are reported then. What was found in a module is looked up again after any op has been defined,
-since a notebook's cell may be run twice. The rules of this package see the registry, :mod:`minichainer.ops`.
+Names are looked up when the op is first applied, so that a rule can name ops that are defined later; undefined names
+are reported then. Names found in a module are looked up again after any op has been defined, because a notebook cell
+may be run twice. The rules of this package use the registry, :mod:`minichainer.ops`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PACKAGE = __name__.partition('.')[0]
 
 
 def publish(function: Callable[..., Any], body: Callable[..., Any]) -> ops.Op:
-    """Makes an op of a function that has its module and name from the body; ours go into the registry."""
+    """Makes an op of a function, with module and name of the body; ops of this package are registered."""
     if _is_ours(body.__module__):
         return ops.register(body.__name__, function, body)
     return ops.define(function, body)
@@ -37,7 +37,7 @@ def _is_ours(module: Any) -> bool:
 
 
 def evaluators_of(rule: Any, own: Callable[[], ops.Op]) -> ops.Evaluators:
-    """What a rule gets as ``m``; ``own`` returns the op that it belongs to."""
+    """The ``m`` of a rule; ``own`` returns the op that the rule belongs to."""
     function, place = _function_of(rule)
     if function is None or _is_ours(function.__globals__.get('__name__')):
         return ops.built_in
@@ -45,7 +45,7 @@ def evaluators_of(rule: Any, own: Callable[[], ops.Op]) -> ops.Evaluators:
 
 
 def _function_of(rule: Any) -> tuple[FunctionType | None, int]:
-    """The function that was written, and the place of ``m`` among its parameters."""
+    """The function as written, and the position of ``m`` among its parameters."""
     place = 0
     while True:
         if isinstance(rule, functools.partial):
@@ -63,12 +63,12 @@ def _function_of(rule: Any) -> tuple[FunctionType | None, int]:
 
 
 class _Scope(ops.Evaluators):
-    """What is visible where a user's rule is written.
+    """The names visible where a user's rule is written.
 
     Args:
         function: the rule.
-        place: the place of ``m`` among its parameters.
-        own: returns the op that it belongs to.
+        place: the position of ``m`` among its parameters.
+        own: returns the op that the rule belongs to.
     """
 
     def __init__(self, function: FunctionType, place: int, own: Callable[[], ops.Op]) -> None:
@@ -81,10 +81,10 @@ class _Scope(ops.Evaluators):
         self._locals: dict[str, Any] = {}
 
     def check(self) -> None:
-        """Looks up all names in the rule; from now on, ops around it are those that there are now.
+        """Looks up all names in the rule; from then on the ops around it are fixed.
 
         Raises:
-            AttributeError: no op of some name is visible.
+            AttributeError: there is no visible op of some name.
         """
         for frame in self._frames:
             self._locals.update({name: value for name, value in frame.f_locals.items() if ops.op_of(value)})
@@ -93,6 +93,7 @@ class _Scope(ops.Evaluators):
         self._frames = []
 
     def _op(self, name: str) -> ops.Op:
+        """The op that ``m.name`` means; raises AttributeError if there is none."""
         for value in (self._enclosed(name), self._locals.get(name), self._function.__globals__.get(name)):
             op = ops.op_of(value)
             if op is not None:
@@ -103,12 +104,13 @@ class _Scope(ops.Evaluators):
         op = ops.public(name)
         if op is None:
             raise AttributeError(
-                f'a rule of {own.function.__name__} calls m.{name}, and there is no such op: expected one that is '
+                f'a rule of {own.function.__name__} calls m.{name}, but there is no such op: expected one that is '
                 'visible where the rule is written, or a function of minichainer.functions'
             )
         return op
 
     def _enclosed(self, name: str) -> Any:
+        """The value of a name that the rule closes over, or None."""
         if name not in self._function.__code__.co_freevars:
             return None
         cell = (self._function.__closure__ or ())[self._function.__code__.co_freevars.index(name)]
@@ -119,7 +121,7 @@ class _Scope(ops.Evaluators):
 
 
 def _names_asked(code: CodeType, parameters: tuple[str, ...]) -> Iterator[str]:
-    """The names that code asks of a parameter, ``m.name``, also in functions inside of it."""
+    """The attributes ``m.name`` that code reads from a parameter, also in nested functions."""
     previous: Any = None
     for instruction in dis.get_instructions(code):
         if instruction.opname in ('LOAD_ATTR', 'LOAD_METHOD') and previous.opname.startswith(_LOADS):
@@ -132,12 +134,12 @@ def _names_asked(code: CodeType, parameters: tuple[str, ...]) -> Iterator[str]:
             yield from _names_asked(constant, tuple([p for p in parameters if p in constant.co_freevars]))
 
 
-#: Instructions that load a local variable; some of them do two things at once, and the load comes last.
+#: Instructions that load a local variable; some combine two operations, and the load comes last.
 _LOADS = ('LOAD_FAST', 'LOAD_DEREF', 'STORE_FAST_LOAD_FAST')
 
 
 def _frames_around(function: FunctionType) -> Iterator[FrameType]:
-    """The running functions and class bodies in which a function is written, innermost first."""
+    """The running functions and class bodies that enclose a function, innermost first."""
     code, frame = function.__code__, sys._getframe() if '.' in function.__qualname__ else None
     while frame is not None:
         if any(constant is code for constant in frame.f_code.co_consts):

@@ -1,4 +1,4 @@
-"""Arithmetic of Variables: what ``+ - * / // ** @ abs()`` do."""
+"""Operators of Variables: ``+ - * / // ** @ abs()``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minichainer.variable import Variable, as_variable
 
 _Operator: TypeAlias = Callable[[Any, Any], Variable]
 _NUMERIC = 'fiub'
-_SIGNED = 'fiu'  # NumPy has no difference of bools
+_SIGNED = 'fiu'  # NumPy does not subtract bools
 
 
 @elementwise(
@@ -141,7 +141,7 @@ def negative(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', on_numpy='absolute')
 def absolute(xp: Any, x: Any) -> Any:
-    r"""Elementwise absolute value, :math:`y = |x|`; its derivative at 0 is taken as 0.
+    r"""Elementwise absolute value, :math:`y = |x|`; the derivative at 0 is 0.
 
     Args:
         x: Variable or array of any shape.
@@ -161,7 +161,7 @@ def _sign(xp: Any, x: Any) -> Any:
 
 
 def _one_or_at_origin_zero(xp: Any, base: Any, exponent: Any) -> Any:
-    """What the derivative lowers the exponent by: that of a power with exponent 0 is 0, and not 0 / 0, at 0 too."""
+    """The amount by which the derivative lowers the exponent: 1, but 0 at base 0 and exponent 0, to avoid 0 / 0."""
     return xp.logical_or(base, exponent)
 
 
@@ -175,7 +175,7 @@ ops.register_constant('log_constant', _log_constant)
 
 
 def _log_of_base(m: Any, base: Any, y: Any) -> Any:
-    """log(base), and 0 where base ** exponent is 0: there the derivative is 0 and not 0 * -inf."""
+    """log(base), or 0 where base ** exponent is 0: there the derivative is 0 and not 0 * -inf."""
     return m.log(m.where(m.equal(y, 0), base.dtype.type(1), base))
 
 
@@ -184,7 +184,7 @@ def _shown(value: Any) -> str:
     return str(value) if compared >= 0 else f'({value})'
 
 
-# --- where an operand is not a Variable: a number calls for another op, an array takes the dtype of the Variable ---
+# --- an operand that is not a Variable: numbers use other ops, arrays take the dtype of the Variable --------------
 def _is_number(value: Any) -> bool:
     return isinstance(value, (float, int, numpy.number, numpy.bool_))
 
@@ -207,7 +207,7 @@ def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
 
 
 def _mixed(op: _Operator, number_on_the_right: _Operator, number_on_the_left: _Operator) -> _Operator:
-    """What an operator does where one of its operands is not a Variable."""
+    """What an operator does if one of its operands is not a Variable."""
 
     def call(lhs: Any, rhs: Any) -> Variable:
         if _is_number(rhs):
@@ -289,7 +289,7 @@ def add(*xs: Any) -> Variable:
     r"""Elementwise sum of two or more arrays, :math:`y = x_0 + x_1 + \dots`, with broadcasting.
 
     Args:
-        xs: Variables or arrays of one dtype, or numbers; an array beside a Variable takes its dtype.
+        xs: Variables or arrays of one dtype, or numbers; an array takes the dtype of a Variable.
 
     Returns:
         Variable.
@@ -346,7 +346,7 @@ def _power_raw(xp: Any, x: Any, exponent: Any) -> Any:
     return xp.power(x, xp.asarray(exponent, x.dtype))
 
 
-# What Variable's operators and the rules call; the registry's names are NumPy's.
+# Variable's operators and the rules call these; the registry uses NumPy's names.
 for _name, _op in (
     ('add', add_arrays),
     ('subtract', subtract_arrays),

@@ -1,4 +1,4 @@
-"""From what a user gives as ``initializer`` to an initialized array."""
+"""Makes initialized arrays from a user's ``initializer``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def generate_array(
         device: device of the array; the current one of ``xp`` by default.
 
     Raises:
-        ValueError: ``dtype`` is not that of the initializer, or ``device`` is none of ``xp``.
+        ValueError: ``dtype`` is not that of the initializer, or ``device`` is not of ``xp``.
 
     >>> import numpy as np
     >>> from minichainer import initializers
@@ -44,7 +44,7 @@ def generate_array(
     own_dtype = getattr(initializer, 'dtype', None)
     if dtype is not None and own_dtype is not None and get_dtype(dtype) != get_dtype(own_dtype):
         raise ValueError(
-            f'generate_array: asked for dtype {get_dtype(dtype)}, but the initializer '
+            f'generate_array: expected dtype {get_dtype(dtype)}, but the initializer '
             f'{type(initializer).__name__} is for {get_dtype(own_dtype)}'
         )
     target = _target(xp, device)
@@ -60,16 +60,16 @@ def _target(xp: types.ModuleType, device: Any) -> Device:
         return CpuDevice() if xp is numpy else GpuDevice(cuda.Device())
     target = get_device(device)
     if target.xp is not xp:
-        raise ValueError(f'generate_array: device {target} is none of the array module {getattr(xp, "__name__", xp)}')
+        raise ValueError(f'generate_array: device {target} is not of the array module {getattr(xp, "__name__", xp)}')
     return target
 
 
 def _get_initializer(initializer: Any) -> Any:
-    """What fills an array, from what a user gives as ``initializer``.
+    """A callable that fills arrays, from a user's ``initializer``.
 
     Args:
-        initializer: None (for :class:`LeCunNormal`), a scalar or an array (for :class:`Constant`), or
-            something that fills arrays, which is returned as it is.
+        initializer: None (for :class:`LeCunNormal`), a scalar or an array (for :class:`Constant`), or a callable that
+            fills arrays, which is returned unchanged.
     """
     if initializer is None:
         return LeCunNormal()

@@ -1,4 +1,4 @@
-"""What the random initializers share: where the numbers come from, and how far they spread."""
+"""Shared code of the random initializers: the source of the numbers, and their scale."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from minichainer.utils.argument import parse_kwargs
 
 
 class RandomInitializer(Initializer):
-    """An initializer that draws from ``xp.random``, or from a generator of the user's.
+    """An initializer that draws from ``xp.random``, or from the user's generator.
 
     Args:
-        scale: how far the values spread; what it means is up to the class.
+        scale: scale of the values, as defined by the class.
         dtype: dtype of the arrays it is meant for.
         kwargs: ``rng``, the generator to draw from, such as ``numpy.random.RandomState(0)``.
     """
@@ -25,11 +25,11 @@ class RandomInitializer(Initializer):
         super().__init__(dtype)
 
     def spread(self, shape: tuple[int, ...]) -> float:
-        """Standard deviation, or half the width, of the values of an array."""
+        """The standard deviation, or half the width, of the distribution for an array."""
         return self.scale
 
     def generator(self, array: Any) -> Any:
-        """What to draw the values of ``array`` from."""
+        """The generator for the values of ``array``."""
         return get_array_module(array).random if self.rng is None else self.rng
 
     def fill_normal(self, array: Any) -> None:
@@ -46,17 +46,17 @@ class RandomInitializer(Initializer):
 
     @staticmethod
     def put(array: Any, values: Any) -> None:
-        """Writes values into an array; a generator of the user's may draw them on another device."""
+        """Writes values into an array; the user's generator may draw them on another device."""
         array[...] = get_device_from_array(array).send(values)
 
 
 def scaled(scale: float, variance: float, fan: float) -> float:
-    """``scale * sqrt(variance / fan)``; a weight without inputs has no values to spread."""
+    """``scale * sqrt(variance / fan)``; 0 for a weight without inputs."""
     return scale * math.sqrt(variance / fan) if fan else 0.0
 
 
 def fan_in(shape: tuple[int, ...]) -> int:
-    """How many inputs each output of a weight of that shape has."""
+    """The number of inputs of each output, for a weight of that shape."""
     return get_fans(shape)[0]
 
 

@@ -1,4 +1,4 @@
-"""Initializers without chance: one value, or the identity."""
+"""Deterministic initializers: one value, or the identity."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Constant(Initializer):
 
 
 class _Fixed(Constant):
-    """A :class:`Constant` whose value is that of its class."""
+    """A :class:`Constant` with a fixed value, defined by the class."""
 
     def __init__(self, dtype: Any = None) -> None:
         Initializer.__init__(self, dtype)
@@ -63,7 +63,7 @@ class One(_Fixed):
 
 
 class NaN(_Fixed):
-    """Fills with NaN, so that whoever forgets to set the values sees it.
+    """Fills with NaN, so that forgetting to set the values is noticed.
 
     Args:
         dtype: dtype of the arrays it is meant for.
@@ -73,7 +73,7 @@ class NaN(_Fixed):
 
     def __call__(self, array: Any) -> None:
         if array.dtype.kind in 'iu':
-            # Integers have no NaN; the smallest one is as telling.
+            # Integers have no NaN; use the smallest one.
             array[...] = numpy.iinfo(array.dtype).min
         else:
             super().__call__(array)

@@ -35,7 +35,7 @@ class Normal(RandomInitializer):
 class LeCunNormal(RandomInitializer):
     r"""Draws from :math:`N(0, \mathit{scale}^2 / \mathit{fan}_{in})`; the default of links.
 
-    It keeps the variance of activations from layer to layer where the nonlinearity is near linear.
+    It preserves the variance of activations between layers if the nonlinearity is almost linear.
     Y. LeCun et al., Efficient BackProp (1998).
 
     Args:
@@ -76,7 +76,7 @@ class GlorotNormal(RandomInitializer):
 
 
 class HeNormal(RandomInitializer):
-    r"""Draws from :math:`N(0, 2\,\mathit{scale}^2 / \mathit{fan})`; made for rectifiers.
+    r"""Draws from :math:`N(0, 2\,\mathit{scale}^2 / \mathit{fan})`; for rectifiers.
 
     K. He et al., Delving deep into rectifiers (2015).
 

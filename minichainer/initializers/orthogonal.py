@@ -1,4 +1,4 @@
-"""The initializer that makes orthogonal matrices."""
+"""The initializer with orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from minichainer.backend import get_array_module
 from minichainer.initializers._random import RandomInitializer
 
-# mode -> how the number of outputs must relate to that of inputs
+# mode -> how the number of outputs must relate to the number of inputs
 _FITS: dict[str, Callable[[int, int], bool]] = {
     'auto': lambda n_out, n_in: True,
     'projection': lambda n_out, n_in: n_out <= n_in,
@@ -21,7 +21,7 @@ _FITS: dict[str, Callable[[int, int], bool]] = {
 class Orthogonal(RandomInitializer):
     """Fills with a multiple of a random matrix whose rows, or columns if there are fewer, are orthonormal.
 
-    An array of more than two axes is taken as the matrix (first axis, all others). A. M. Saxe et al., Exact
+    An array of more than two axes is treated as the matrix (first axis, all others). A. M. Saxe et al., Exact
     solutions to the nonlinear dynamics of learning in deep linear neural networks (2013).
 
     Args:
@@ -50,7 +50,7 @@ class Orthogonal(RandomInitializer):
             raise ValueError(f'Orthogonal: expected an array with elements, got one of shape {array.shape}')
         generator = self.generator(array)
         if array.ndim == 0:
-            # The orthogonal group of one dimension: 1 and -1.
+            # The orthogonal group of one dimension is 1 and -1.
             draw = generator.integers if hasattr(generator, 'integers') else generator.randint
             array[...] = self.scale * (2 * int(draw(2)) - 1)
             return
@@ -65,7 +65,7 @@ class Orthogonal(RandomInitializer):
 
 
 def _orthonormal(a: Any) -> Any:
-    """The orthogonal factor of a tall matrix, or of a wide one's transpose, unique by its signs."""
+    """The orthogonal factor of a tall matrix, or of a wide one's transpose; the signs make it unique."""
     if a.shape[0] < a.shape[1]:
         return _orthonormal(a.T).T
     xp = get_array_module(a)

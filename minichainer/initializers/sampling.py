@@ -41,7 +41,7 @@ class _SamplingFilter(Initializer):
 
 
 def _linear_filter(size: int, upsampling: bool) -> Any:
-    """Weights of linear interpolation along one axis; they add up to 1 for downsampling."""
+    """Weights of linear interpolation along one axis; their sum is 1 for downsampling."""
     factor = (size + 1) // 2
     centre = factor - 1 if size % 2 else factor - 0.5
     weights = 1 - abs(numpy.arange(size) - centre) / factor
@@ -49,9 +49,9 @@ def _linear_filter(size: int, upsampling: bool) -> Any:
 
 
 class UpsamplingDeconvFilter(_SamplingFilter):
-    """Fills the weight of a deconvolution so that it enlarges images by linear interpolation.
+    """Initializes a deconvolution so that it enlarges images by linear interpolation.
 
-    Each channel is taken by itself, or the one input channel by all. J. Long et al., Fully convolutional
+    Each channel is enlarged separately, or the only input channel for all. J. Long et al., Fully convolutional
     networks for semantic segmentation (2015).
 
     Args:
@@ -68,7 +68,7 @@ class UpsamplingDeconvFilter(_SamplingFilter):
 
 
 class DownsamplingConvFilter(_SamplingFilter):
-    """Fills the weight of a convolution so that it shrinks images, weighting pixels by linear interpolation.
+    """Initializes a convolution so that it shrinks images by linear interpolation.
 
     Args:
         interpolation: ``'linear'``.

@@ -72,7 +72,7 @@ class GlorotUniform(RandomInitializer):
 
 
 class HeUniform(RandomInitializer):
-    r"""Draws uniformly up to :math:`\mathit{scale} \sqrt{6 / \mathit{fan}_{in}}`; made for rectifiers.
+    r"""Draws uniformly up to :math:`\mathit{scale} \sqrt{6 / \mathit{fan}_{in}}`; for rectifiers.
 
     K. He et al., Delving deep into rectifiers (2015).
 

@@ -1,4 +1,4 @@
-"""Iterators: how mini-batches are drawn from a dataset."""
+"""Iterators over mini-batches of a dataset."""
 
 import typing
 

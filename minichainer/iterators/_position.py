@@ -11,7 +11,7 @@ from minichainer.serializer import Serializer
 
 @dataclass(frozen=True)
 class Position:
-    """Where an iterator stands: in the epoch, and which order the epoch has (``None``: the dataset's own)."""
+    """The position of an iterator in an epoch, and the order of the epoch (``None``: the dataset's own)."""
 
     current_position: int = 0
     epoch: int = 0
@@ -20,7 +20,7 @@ class Position:
 
 
 class Plan:
-    """What an iterator's arguments say about which indices come next."""
+    """Determines the next indices from an iterator's arguments."""
 
     def __init__(self, dataset: Any, batch_size: int, repeat: bool, shuffle: bool | None, order_sampler: Any) -> None:
         if batch_size < 1:
@@ -34,7 +34,7 @@ class Plan:
         self.repeat = repeat
         if order_sampler is None and (shuffle is None or shuffle):
             order_sampler = ShuffleOrderSampler()
-        #: ``order_sampler(current_order, current_position)`` returns the next order, or None for that of the dataset.
+        #: ``order_sampler(current_order, current_position)`` returns the next order, or None for the dataset's.
         self.order_sampler: Any = order_sampler
 
     def first(self) -> Position:
@@ -48,7 +48,7 @@ class Plan:
         return len(self.dataset) if position.order is None else len(position.order)
 
     def advance(self, position: Position) -> tuple[Position, list[int] | None]:
-        """Returns the position after the next mini-batch and its indices; ``None`` when there is no more."""
+        """Returns the position after the next mini-batch and its indices, which are ``None`` at the end."""
         if not self.repeat and position.epoch > 0:
             return position, None
         size = self.epoch_size(position)
@@ -64,7 +64,7 @@ class Plan:
             return Position(0, epoch, True, order), indices
         order = self._next_order(order, start)
         rest = stop - size
-        # A mini-batch may be longer than an epoch: it then crosses several ends.
+        # A mini-batch may be longer than an epoch, and then contains several ends of epochs.
         while rest >= size:
             indices += _between(order, 0, size)
             rest -= size
@@ -73,6 +73,7 @@ class Plan:
         return Position(rest, epoch, True, order), indices + _between(order, 0, rest)
 
     def _next_order(self, order: numpy.ndarray | None, position: int) -> numpy.ndarray | None:
+        """The order of the next epoch."""
         if order is None or self.order_sampler is None:
             return order
         new = numpy.asarray(self.order_sampler(order, position))
@@ -88,7 +89,7 @@ def _between(order: numpy.ndarray | None, start: int, stop: int) -> list[int]:
 
 
 class PositionedIterator:
-    """What the iterators over a dataset have in common: arguments, position, saving and restoring."""
+    """Shared code of the iterators over a dataset: arguments, position, saving and restoring."""
 
     _plan: Plan
     _state: Position
@@ -107,12 +108,12 @@ class PositionedIterator:
 
     @property
     def repeat(self) -> bool:
-        """Whether the iterator starts again after the last example."""
+        """Whether the iterator restarts after the last example."""
         return self._plan.repeat
 
     @property
     def current_position(self) -> int:
-        """Number of examples of this epoch that were returned."""
+        """Number of examples of the current epoch that were returned."""
         return self._state.current_position
 
     @property
@@ -127,7 +128,7 @@ class PositionedIterator:
 
     @property
     def epoch_detail(self) -> float:
-        """Number of sweeps over the dataset, with the fraction of the running one."""
+        """Number of sweeps over the dataset, including the fraction of the current one."""
         return self.epoch + self.current_position / self._epoch_size
 
     @property
@@ -165,11 +166,12 @@ class PositionedIterator:
         try:
             self._previous_epoch_detail = float(serializer('previous_epoch_detail', self._previous_epoch_detail))
         except KeyError:
-            # Snapshots of Chainer 1 lack it.
+            # Missing in snapshots of Chainer 1.
             before = self.epoch_detail - self.batch_size / self._epoch_size
             self._previous_epoch_detail = max(before, 0.0) if self.epoch_detail > 0 else -1.0
 
     def _load_order(self, serializer: Any) -> numpy.ndarray | None:
+        """The order of the epoch from a snapshot, or else the current one."""
         own = self._state.order
         if own is None:
             return None

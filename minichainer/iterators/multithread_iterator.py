@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class MultithreadIterator(PositionedIterator, Iterator):
-    """Like :class:`SerialIterator`, with threads that read the next mini-batch ahead.
+    """Like :class:`SerialIterator`, with threads that prefetch the next mini-batch.
 
-    Useful where reading an example waits for files or runs in code that releases the interpreter lock.
+    Useful if reading an example waits for files or runs code that releases the interpreter lock.
 
     Args:
         dataset: Dataset; ``dataset[i]`` is called from several threads at once.
@@ -63,15 +63,16 @@ class MultithreadIterator(PositionedIterator, Iterator):
     next = __next__
 
     def _may_read_ahead(self) -> bool:
-        """Whether the next batch lies within the epoch.
+        """Whether the next batch is inside the current epoch.
 
-        Not over its end: the next order is drawn when it is needed, so that the use of random numbers and the
+        Nothing is prefetched beyond its end: the next order is drawn when it is needed, so that random numbers and
         snapshots are those of :class:`SerialIterator`.
         """
         within = self.current_position + self.batch_size < self._epoch_size
         return within or not self.repeat or self.order_sampler is None
 
     def _read(self, position: Position) -> tuple[Position, list[Future[Any]] | None]:
+        """Starts to read the next mini-batch; returns the position after it and its futures."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
@@ -81,17 +82,17 @@ class MultithreadIterator(PositionedIterator, Iterator):
         return after, None if indices is None else [pool.submit(self.dataset.__getitem__, i) for i in indices]
 
     def reset(self) -> None:
-        """Goes back to the start; with shuffling a new order is drawn."""
+        """Returns to the start; draws a new order if shuffling."""
         self._drop()
         self._rewind()
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the position; what was read ahead is read again."""
+        """Saves or restores the position; prefetched examples are read again."""
         super().serialize(serializer)
         self._drop()
 
     def finalize(self) -> None:
-        """Ends the threads."""
+        """Stops the threads."""
         self._drop()
         if self._pool is not None:
             self._pool.shutdown()

@@ -10,7 +10,7 @@ from minichainer.serializer import Serializer
 
 
 class OrderSampler:
-    """Base class of samplers that decide the order of the examples of an epoch.
+    """Base class of samplers, which determine the order of the examples in an epoch.
 
     .. admonition:: Example
 
@@ -27,9 +27,8 @@ class OrderSampler:
         """Returns the order of the next epoch, indices into the dataset.
 
         Args:
-            current_order: Order of the epoch that ends; at the start ``arange(len(dataset))``.
-            current_position (int): Where in ``current_order`` the mini-batch begins that crosses the end of
-                the epoch.
+            current_order: Order of the ending epoch; at the start ``arange(len(dataset))``.
+            current_position (int): Start in ``current_order`` of the mini-batch that crosses the end of the epoch.
         """
         raise NotImplementedError(f'{type(self).__name__} must define __call__(current_order, current_position)')
 
@@ -62,7 +61,7 @@ class ShuffleOrderSampler(OrderSampler):
         return order
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the random state, where it is the sampler's own."""
+        """Saves or restores the sampler's own random state, if it has one."""
         if not isinstance(self._random, (numpy.random.RandomState, numpy.random.Generator)):
             return
         if isinstance(serializer, Serializer):
@@ -74,8 +73,8 @@ class ShuffleOrderSampler(OrderSampler):
             text = None
         if text is None:
             warnings.warn(
-                'The snapshot holds no random state of the ShuffleOrderSampler; '
-                'the resumed run will see the examples in another order.',
+                'The snapshot contains no random state of the ShuffleOrderSampler; '
+                'the resumed run will use a different order of examples.',
                 stacklevel=2,
             )
         else:

@@ -7,7 +7,7 @@ from minichainer.iterators._position import Plan, PositionedIterator
 
 
 class SerialIterator(PositionedIterator, Iterator):
-    """Reads mini-batches from a dataset one after the other, in the calling thread.
+    """Reads mini-batches from a dataset sequentially, in the calling thread.
 
     Args:
         dataset: Dataset: ``len(dataset)`` and ``dataset[i]`` are used.
@@ -52,5 +52,5 @@ class SerialIterator(PositionedIterator, Iterator):
     next = __next__
 
     def reset(self) -> None:
-        """Goes back to the start; with shuffling a new order is drawn."""
+        """Returns to the start; draws a new order if shuffling."""
         self._rewind()

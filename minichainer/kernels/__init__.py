@@ -1,1 +1,1 @@
-"""Arrays in, arrays out: what NumPy and CuPy have no fast function for. No Variable is known here."""
+"""Functions of arrays for what NumPy and CuPy do slowly or not at all. Nothing here uses Variables."""

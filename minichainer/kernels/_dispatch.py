@@ -1,13 +1,13 @@
-"""Which body computes a kernel: one table per kernel, looked up by the array module.
+"""Chooses the body that computes a kernel: one table per kernel, indexed by array module.
 
-A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works on any array module; beside it stand
-bodies for where more is known. The best one that is there is chosen once per array module:
+A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works with any array module; further bodies
+are for specific modules. The best available one is chosen once per array module:
 
     NumPy arrays    ``native`` (compiled), else ``numpy``, else the generic body
     CuPy arrays     ``cuda`` (own CUDA code, cuDNN), else ``cupy``, else the generic body
 
-A body registered with ``declines=True`` may return :data:`DECLINED` for arguments that it does not want (sizes,
-layouts, settings); the next one computes then. Nothing outside this folder asks which array module it has.
+A body registered with ``declines=True`` may return :data:`DECLINED` for arguments it does not support (sizes,
+layouts, settings); then the next body computes. Nothing outside this folder tests which array module it has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar('T')
 B = TypeVar('B', bound=Callable[..., Any])
 Body = Callable[..., Any]
 
-#: What a body returns that leaves the work to the next one.
+#: Returned by a body to pass the call on to the next one.
 DECLINED: Any = object()
 
 _ORDER = {True: ('native', 'numpy'), False: ('cuda', 'cupy')}
@@ -34,8 +34,8 @@ class Kernel(Generic[P, T]):
     """A function of arrays with several bodies.
 
     Args:
-        generic: the body for any array module; signature and documentation are its own.
-        widens: float16 arrays are computed in float32, and results of float32 returned as float16.
+        generic: the body for any array module; the kernel has its signature and docstring.
+        widens: compute float16 arrays in float32, and return float32 results as float16.
 
     >>> import numpy as np
     >>> from minichainer.kernels._dispatch import kernel
@@ -84,7 +84,7 @@ class Kernel(Generic[P, T]):
         return register
 
     def body_for(self, xp: Any) -> Callable[Concatenate[Any, P], T]:
-        """The body that computes on arrays of a module; callers on a hot path may keep it."""
+        """The body that computes on arrays of a module; callers on a hot path may store it."""
         found = self._chosen.get(xp)
         if found is None:
             found = self.generic
@@ -105,7 +105,7 @@ def kernel(*, widens: bool = False) -> Callable[[Callable[Concatenate[Any, P], T
 
 
 def kernel(generic: Body | None = None, *, widens: bool = False) -> Any:
-    """Makes a :class:`Kernel` of its generic body; a decorator, with or without arguments."""
+    """Decorator that makes a :class:`Kernel` of its generic body, with or without arguments."""
     return Kernel(generic, widens) if generic is not None else functools.partial(Kernel, widens=widens)
 
 
@@ -124,6 +124,8 @@ def _or_else(body: Body, other: Body) -> Body:
 
 
 def _widened(body: Body) -> Body:
+    """A body that computes float16 arrays in float32, and returns float16."""
+
     @functools.wraps(body)
     def in_float32(xp: Any, *args: Any, **kwargs: Any) -> Any:
         for x in args:

@@ -1,4 +1,4 @@
-"""SciPy's special functions, imported when one is first called, for the array module in use."""
+"""SciPy's special functions for the array module in use, imported at the first call."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _HOMES = {'numpy': 'scipy.special'}
 
 @functools.cache
 def special(xp: Any) -> Any:
-    """``scipy.special``, or what has its names for another array module."""
+    """``scipy.special``, or its equivalent for another array module."""
     return importlib.import_module(_HOMES.get(xp.__name__, f'{xp.__name__}x.scipy.special'))

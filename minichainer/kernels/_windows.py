@@ -1,4 +1,4 @@
-"""Windows that slide over an array: their geometry, and cutting an array to what they meet."""
+"""Windows that slide over an array: their geometry, and cropping or padding an array to their span."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 
 class Geometry(NamedTuple):
-    """How windows lie on an array, one number per spatial axis.
+    """The position of windows on an array, one number per spatial axis.
 
-    Both sizes are given, so that one geometry serves an operation and its gradients, whatever rule (``cover_all``,
-    ``outsize``) has led to them.
+    Both sizes are given, so that one geometry serves an operation and its gradients, however the output size was
+    computed (``cover_all``, ``outsize``).
     """
 
     #: Size of the array that the windows slide over.
@@ -19,7 +19,7 @@ class Geometry(NamedTuple):
     #: Number of elements of a window.
     ksize: tuple[int, ...]
     stride: tuple[int, ...]
-    #: Where the first window begins: that many elements before the array.
+    #: Padding before the array: the first window begins this many elements before it.
     pad: tuple[int, ...]
     dilate: tuple[int, ...]
     #: Number of windows.
@@ -28,12 +28,12 @@ class Geometry(NamedTuple):
 
     @property
     def span(self) -> tuple[int, ...]:
-        """From the first element of the first window to the last element of the last one."""
+        """The extent from the first element of the first window to the last element of the last one."""
         axes = zip(self.out_size, self.stride, self.ksize, self.dilate, strict=True)
         return tuple([max((o - 1) * s + (k - 1) * d + 1, 0) for o, s, k, d in axes])
 
     def taps(self) -> tuple[tuple[tuple[int, ...], tuple[slice, ...]], ...]:
-        """For each element of a window its place, and the slices of the span that it meets over all windows."""
+        """For each element of a window, its index and the slices of the span that it covers over all windows."""
         return _taps(self.ksize, self.stride, self.dilate, self.out_size)
 
 
@@ -41,7 +41,7 @@ class Geometry(NamedTuple):
 def _taps(
     ksize: tuple[int, ...], stride: tuple[int, ...], dilate: tuple[int, ...], out_size: tuple[int, ...]
 ) -> tuple[tuple[tuple[int, ...], tuple[slice, ...]], ...]:
-    """Kept, because a layer asks for the same ones in each block of each step."""
+    """Cached, because a layer needs the same ones for each block of each step."""
     found = []
     for place in itertools.product(*map(range, ksize)):
         axes = zip(place, dilate, stride, out_size, strict=True)
@@ -50,7 +50,7 @@ def _taps(
 
 
 def overlap(geometry: Geometry) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Where array and span meet: slices of the array, and the same elements as slices of the span."""
+    """The overlap of array and span: slices of the array, and slices of the span."""
     of_array, of_span = [], []
     for size, pad, span in zip(geometry.in_size, geometry.pad, geometry.span, strict=True):
         begin, end = max(0, -pad), min(size, span - pad)
@@ -61,20 +61,20 @@ def overlap(geometry: Geometry) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
 
 
 def flipped_geometry(geometry: Geometry) -> Geometry:
-    """How flipped filters slide over the result, where the stride is 1: the data gradient as a convolution."""
+    """The geometry of flipped filters on the result, for stride 1: the data gradient as a convolution."""
     axes = zip(geometry.ksize, geometry.dilate, geometry.pad, strict=True)
     pad = tuple([(k - 1) * d - p for k, d, p in axes])
     return geometry._replace(in_size=geometry.out_size, out_size=geometry.in_size, pad=pad)
 
 
 def fits(geometry: Geometry) -> bool:
-    """Whether no window leaves the array."""
+    """Whether all windows lie inside the array."""
     axes = zip(geometry.in_size, geometry.pad, geometry.span, strict=True)
     return all(pad <= 0 and span - pad <= size for size, pad, span in axes)
 
 
 def empty_like_layout(xp: Any, x: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:
-    """An array whose axes follow each other in memory as they do in ``x``."""
+    """An empty array whose axes have the same order in memory as those of ``x``."""
     order = sorted(range(x.ndim), key=lambda axis: (-abs(x.strides[axis]), axis))
     array = xp.empty([shape[axis] for axis in order], x.dtype if dtype is None else dtype)
     inverse = sorted(range(x.ndim), key=order.__getitem__)
@@ -82,13 +82,13 @@ def empty_like_layout(xp: Any, x: Any, shape: tuple[int, ...], dtype: Any = None
 
 
 def fit(xp: Any, x: Any, geometry: Geometry, value: float, first: int = 2) -> Any:
-    """The array on the windows' span: cut, and padded with ``value``; a view where nothing is to be added.
+    """The array cropped or padded to the span of the windows; a view if no padding is needed.
 
     Args:
         xp: numpy or cupy.
         x: the array.
         geometry: the windows.
-        value: what stands in the padding.
+        value: the value of the padding.
         first: the first spatial axis.
     """
     of_array, of_span = overlap(geometry)
@@ -103,7 +103,7 @@ def fit(xp: Any, x: Any, geometry: Geometry, value: float, first: int = 2) -> An
 
 
 def unfit(xp: Any, padded: Any, geometry: Geometry, first: int = 2) -> Any:
-    """The transpose of :func:`fit`: what lies on the array, zeros where no window has been."""
+    """The transpose of :func:`fit`: the part on the array, with zeros where no window was."""
     of_array, of_span = overlap(geometry)
     lead: Any = (slice(None),) * first
     inner = padded[lead + of_span]

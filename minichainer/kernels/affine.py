@@ -1,8 +1,8 @@
-"""The product of rows with transposed weights, plus a bias, on matrices.
+"""The product of rows with transposed weights, plus a bias.
 
-For few rows of float32 OpenBLAS takes up to twice as long to lay out the transposed weights for this product as
-it does for the product of the weights with the transposed rows, where the factors stand the other way round. The bias
-is then added on the way back to rows.
+For few rows of float32, OpenBLAS takes up to twice as long to arrange the transposed weights for this product as
+for the product of the weights with the transposed rows. The bias is then added while the result is transposed back
+to rows.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from minichainer.kernels.precision import accumulator
 
 _ndarray, _empty, _add = numpy.ndarray, numpy.empty, numpy.add
 _float32 = numpy.dtype('f')
-#: Numbers of rows, of columns, and of elements of the weights for which the other order is faster.
+#: Numbers of rows, columns and elements of the weights for which the other order is faster.
 _ROWS, _COLUMNS, _ELEMENTS = range(4, 129), 128, 1 << 15
-#: How many times as long as their number the rows must be.
+#: The minimum ratio of the length of the rows to their number.
 _LONGER = 4
 
 
@@ -71,7 +71,7 @@ def _sum_of_rows_numpy(xp: Any, matrix: Any) -> Any:
         return sum_of_rows.generic(xp, matrix)
     ones = rows.get(len(matrix))
     if ones is None:
-        if len(rows) >= 64:  # sizes of batches are few; of anything else they may be many
+        if len(rows) >= 64:  # there are few batch sizes; other sizes may be many
             rows.clear()
         ones = rows[len(matrix)] = numpy.ones(len(matrix), matrix.dtype)
     return ones.dot(matrix)

@@ -8,13 +8,13 @@ import numpy
 
 from minichainer.kernels._dispatch import DECLINED, kernel
 
-#: From how many elements on it pays to look whether plain squares will do; NumPy's hypotenuse is slow.
+#: From this many elements on, it pays to test whether plain squares suffice: NumPy's hypot is slow.
 _MANY = 1024
 
 
 @kernel
 def angle_gradient(xp: Any, gy: Any, x: Any, other: Any) -> Any:
-    """``gy other / (x^2 + other^2)``; the squares may be beyond the dtype, the distance is not."""
+    """``gy other / (x^2 + other^2)``, also where the squares overflow the dtype."""
     distance = xp.hypot(x, other)
     return gy * (other / distance / distance)
 

@@ -1,9 +1,9 @@
-"""Attention of queries to keys and values, and its gradients: arrays in, arrays out.
+"""Scaled dot-product attention and its gradients.
 
-Weights are never kept: they are computed a block at a time, which stays in the cache, and again in the gradient,
-from two numbers of each row. So memory grows with the length, not with its square.
+The weights are not saved. They are computed block by block, so that a block stays in the cache, and again in the
+gradient, from two numbers per row. So memory grows with the length, not with its square.
 
-Inside, all arrays have four axes: (batch, heads, length, features), or (batch, heads, queries, keys) for the weights.
+Internally all arrays have four axes: (batch, heads, length, features), or (batch, heads, queries, keys) for weights.
 The plain form is ``_reference`` in ``functions.attention.scaled_dot_product``.
 """
 
@@ -20,21 +20,21 @@ from minichainer.utils.array import sum_to
 
 _BLOCK_BYTES = 1 << 18
 _BLOCK_BYTES_ON_GPU = 1 << 28
-#: Exponentials of scores up to this are not made relative to the largest: they lie between 1e-7 and 1e7.
+#: Scores up to this are not shifted by the maximum: their exponentials lie between 1e-7 and 1e7.
 _SMALL = 16.0
-#: Number of queries from which on a copy of the transposed keys pays.
+#: From this many queries on, copying the transposed keys pays.
 _COPY_FROM = 16
 
 
 class Saved(NamedTuple):
-    """What the gradient needs of each row: what was subtracted from its scores, and the sum of their exponentials."""
+    """What the gradient needs for each row: the number subtracted from its scores, and the sum of exponentials."""
 
     top: Any
     total: Any
 
 
 class _Weighting(NamedTuple):
-    """How scores become weights: the factor of the products, whether later keys are left out, and two arrays.
+    """How scores become weights: the scale, whether attention is causal, and two arrays.
 
     ``mask`` and ``drop`` are as in :func:`attend`, with four axes.
     """
@@ -47,20 +47,20 @@ class _Weighting(NamedTuple):
 
 @kernel(widens=True)
 def attend(xp: Any, q: Any, k: Any, v: Any, mask: Any, drop: Any, scale: float, causal: bool) -> tuple[Any, Saved]:
-    """Means of the values, weighted by the softmax of the scores; zeros for a query that takes part in no key.
+    """Means of the values, weighted by the softmax of the scores; zeros for a query that attends to no key.
 
     Args:
         xp: numpy or cupy.
         q: queries (..., L, E).
         k: keys (..., S, E), with the same leading axes.
-        v: values (..., S, F), likewise.
-        mask: None, or a bool array (True: takes part) or one added to the scores; broadcast to (..., L, S).
-        drop: None, or factors of the weights, an array (..., L, S).
-        scale: factor of the products of queries and keys.
-        causal: query i takes part in keys up to i only.
+        v: values (..., S, F), with the same leading axes.
+        mask: None, a bool array (True: attend), or an array added to the scores; broadcasts to (..., L, S).
+        drop: None, or an array (..., L, S) by which the weights are multiplied.
+        scale: factor of the scores.
+        causal: query i attends only to keys up to i.
 
     Returns:
-        Array (..., L, F), laid out like ``q``, and what :func:`attend_gradients` needs.
+        Array (..., L, F) in the layout of ``q``, and what :func:`attend_gradients` needs.
     """
     weighting = _weighting(xp, q, mask, drop, scale, causal)
     y, saved = _attend(xp, _with_four_axes(q), _with_four_axes(k), _with_four_axes(v), weighting)
@@ -81,7 +81,7 @@ def attend_gradients(
     saved: Saved,
     of_mask: bool,
 ) -> tuple[Any, ...]:
-    """Gradients of :func:`attend`: those of queries, keys and values, and of an added mask if it is wanted.
+    """Gradients of :func:`attend` with respect to queries, keys and values, and to an additive mask if wanted.
 
     Args:
         xp: numpy or cupy.
@@ -93,7 +93,7 @@ def attend_gradients(
         drop: as in :func:`attend`.
         scale: as in :func:`attend`.
         causal: as in :func:`attend`.
-        saved: what :func:`attend` has returned.
+        saved: returned by :func:`attend`.
         of_mask: whether the gradient of the mask is wanted.
     """
     weighting = _weighting(xp, q, mask, drop, scale, causal)
@@ -112,13 +112,13 @@ def _weighting(xp: Any, q: Any, mask: Any, drop: Any, scale: float, causal: bool
 
 
 def _aligned(xp: Any, mask: Any, lead: tuple[int, ...]) -> Any:
-    """A mask with as many axes as the weights; with all of its leading axes in full where they will be merged."""
+    """A mask with as many axes as the weights; its leading axes are expanded where they will be merged."""
     mask = mask.reshape((1,) * (len(lead) + 2 - mask.ndim) + mask.shape)
     return mask if len(lead) <= 2 else xp.broadcast_to(mask, (*lead, *mask.shape[-2:]))
 
 
 def _with_four_axes(x: Any) -> Any:
-    """Leading axes made two; a view except of odd layouts with more than two."""
+    """Merges or adds leading axes to make two; a view except for unusual layouts with more than two."""
     if x.ndim == 4:
         return x
     if x.ndim < 4:
@@ -127,7 +127,7 @@ def _with_four_axes(x: Any) -> Any:
 
 
 def _with_lead_of(y: Any, x: Any) -> Any:
-    """The reverse of :func:`_with_four_axes` for an array that shares the leading axes of ``x``."""
+    """The inverse of :func:`_with_four_axes` for an array with the leading axes of ``x``."""
     return y if x.ndim == 4 else y.reshape(*x.shape[:-2], *y.shape[-2:])
 
 
@@ -144,7 +144,7 @@ def _attend(xp: Any, q: Any, k: Any, v: Any, weighting: _Weighting) -> tuple[Any
         top[rows] = 0 if small else _subtract_largest(xp, scores)
         xp.exp(scores, out=scores)
         sums = xp.matmul(scores, ones[keys[2]])
-        sums += sums == 0  # where all is masked
+        sums += sums == 0  # where every key is masked
         total[rows] = sums
         if weighting.drop is not None:
             scores *= weighting.drop[both]
@@ -167,7 +167,7 @@ def _attend_gradients(
         e = _by_transposed(xp, scaled, k[keys])
         _mask(xp, e, weighting, both)
         _subtract(xp, e, saved.top[rows])
-        xp.exp(e, out=e)  # the weights times their total; the gradient is divided by it instead
+        xp.exp(e, out=e)  # not normalized: the gradient is divided by the sum instead
         g = gy[rows] / saved.total[rows]
         ge = _by_transposed(xp, g, v[keys])
         if weighting.drop is None:
@@ -189,7 +189,7 @@ _Place = tuple[slice, ...]
 
 
 def _blocks(xp: Any, q: Any, k: Any, causal: bool) -> Iterator[tuple[_Place, _Place, _Place]]:
-    """Places of keys, queries and weights that fill about one block; keys that come too late are left out."""
+    """Slices of keys, queries and weights that fill about one block; causal attention skips later keys."""
     batch, heads, length = q.shape[:3]
     lines = max(1, _block_bytes(xp) // max(1, k.shape[2] * q.dtype.itemsize))
     step_h = max(1, lines // max(1, length))
@@ -225,7 +225,7 @@ def _by_transposed(xp: Any, a: Any, b: Any) -> Any:
 
 @_by_transposed.on('numpy')
 def _by_transposed_numpy(xp: Any, a: Any, b: Any) -> Any:
-    """Small products in BLAS gain more from a copy of the transposed matrix than it costs."""
+    """Copying the transposed matrix speeds up small products in BLAS by more than it costs."""
     b = b.swapaxes(-1, -2)
     return numpy.matmul(a, numpy.ascontiguousarray(b) if a.shape[-2] >= _COPY_FROM else b)
 
@@ -236,13 +236,13 @@ def _adds(mask: Any) -> bool:
 
 @kernel
 def _are_small(xp: Any, scores: Any) -> bool:
-    """Whether exponentials of the scores are safe as they are; a GPU would have to be waited for."""
+    """Whether exponentials of the scores cannot overflow. False on a GPU, to avoid a synchronization."""
     return False
 
 
 @_are_small.on('numpy')
 def _are_small_numpy(xp: Any, scores: Any) -> bool:
-    """Finding the smallest and the largest of all takes less time than the largest of each row."""
+    """The extrema of the whole array take less time than the maximum of each row."""
     return bool(scores.size) and scores.min() >= -_SMALL and scores.max() <= _SMALL
 
 
@@ -254,13 +254,13 @@ def _subtract(xp: Any, scores: Any, top: Any) -> None:
 
 @_subtract.on('numpy')
 def _subtract_numpy(xp: Any, scores: Any, top: Any) -> None:
-    """Most often they are all 0."""
+    """Skips the subtraction if all numbers are 0, which is the usual case."""
     if top.any():
         scores -= top
 
 
 def _subtract_largest(xp: Any, scores: Any) -> Any:
-    """Subtracts from each row its largest score, in place, and returns it; finite where all is masked."""
+    """Subtracts the largest score of each row in place, and returns it; finite where every key is masked."""
     largest = scores.max(axis=-1, keepdims=True)
     largest = xp.maximum(largest, xp.asarray(numpy.finfo(scores.dtype).min, scores.dtype))
     scores -= largest
@@ -268,7 +268,7 @@ def _subtract_largest(xp: Any, scores: Any) -> Any:
 
 
 def _mask(xp: Any, scores: Any, weighting: _Weighting, place: _Place) -> None:
-    """Adds to scores, in place, minus infinity where a query does not take part, or the additive mask."""
+    """Adds minus infinity where a query does not attend, or the additive mask, to the scores in place."""
     mask, dtype = weighting.mask, scores.dtype
     minus_infinity = dtype.type(-numpy.inf)
     if weighting.causal:

@@ -1,4 +1,4 @@
-"""Mixing two arrays."""
+"""Linear interpolation between two arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Elementwise functions of many steps on NumPy arrays, in blocks whose temporaries stay in the cache.
 
-It is for functions of a dozen steps in float64: with few steps, the calls cost more for each block than what is
-gained. The error function of a million float32 takes 4.4 ms so, and 8.3 in one piece.
+For functions of a dozen steps in float64. With few steps, the calls per block cost more than they save. The error
+function of a million float32 takes 4.4 ms in blocks, and 8.3 in one piece.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy
 
-#: No power of two: temporaries would lie 16 bytes apart modulo a page, a slow case of some processors.
+#: Not a power of two: temporaries would lie 16 bytes apart modulo a page, which is slow on some processors.
 _BLOCK = 120000
 
 
 def in_blocks(body: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """``body(x, *others)``, block by block where the arrays are large and lie alike in memory.
+    """``body(x, *others)``, block by block if the arrays are large and have the same memory layout.
 
     Args:
-        body: an elementwise function of arrays with one axis; its result has the dtype of ``x``. It must not keep
-            or change what it gets.
+        body: an elementwise function of 1-d arrays; its result has the dtype of ``x``. It must not keep or change
+            its arguments.
         x: NumPy array.
-        others: arrays, or 0-d arrays and numbers, which are passed on as they are.
+        others: arrays; 0-d arrays and numbers are passed on unchanged.
 
     Returns:
         Array of the shape of ``x``.
@@ -46,5 +46,5 @@ def _lies_like(other: Any, x: Any) -> bool:
 
 
 def in_memory_order(x: Any) -> Any:
-    """A view whose axes go from the largest stride to the smallest."""
+    """A view whose axes are sorted from the largest stride to the smallest."""
     return x if x.flags.c_contiguous else x.transpose(sorted(range(x.ndim), key=x.strides.__getitem__, reverse=True))

@@ -1,7 +1,7 @@
 """Limits and remainders, which NumPy computes slowly for large arrays.
 
-A million elements of float32: ``maximum`` against a number takes 0.4 ms, ``clip`` 0.2; ``fmod`` divides element by
-element, 16 ms, where quotient, rounding and product take 5. On small arrays ``clip`` is the slower one.
+For a million float32, ``maximum`` with a number takes 0.4 ms, ``clip`` 0.2; ``fmod`` divides element by element,
+16 ms, while quotient, rounding and product take 5. On small arrays ``clip`` is slower.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.blocks import in_blocks
 
 _MANY = 4096
-#: Quotients of two float32 that are less have their whole part right in float64, and its product is exact.
+#: For smaller quotients of two float32, the integer part and its product are exact in float64.
 _EXACT_QUOTIENT = 2.0**28
 
 
@@ -26,12 +26,12 @@ def above(xp: Any, x: Any, low: Any) -> Any:
 
 @above.on('numpy', declines=True)
 def _above_numpy(xp: Any, x: Any, low: Any) -> Any:
-    return DECLINED if x.size < _MANY else numpy.clip(x, low, numpy.inf)  # with None it would be maximum
+    return DECLINED if x.size < _MANY else numpy.clip(x, low, numpy.inf)  # with None it would call maximum
 
 
 @kernel
 def below(xp: Any, x: Any, high: Any) -> Any:
-    """``minimum(x, high)``, likewise."""
+    """``minimum(x, high)``, as :func:`above`."""
     return xp.minimum(x, high)
 
 
@@ -42,7 +42,7 @@ def _below_numpy(xp: Any, x: Any, high: Any) -> Any:
 
 @kernel
 def between(xp: Any, x: Any, low: Any, high: Any) -> Any:
-    """``minimum(maximum(x, low), high)``, likewise."""
+    """``minimum(maximum(x, low), high)``, as :func:`above`."""
     return xp.minimum(xp.maximum(x, low), high)
 
 
@@ -70,7 +70,7 @@ def _fmod(x: Any, divisor: Any) -> Any:
         y = x / wide
         numpy.trunc(y, out=y)
         fits = y.max() < _EXACT_QUOTIENT and y.min() > -_EXACT_QUOTIENT and numpy.isfinite(divisor).all()
-        if not fits:  # also where there is NaN
+        if not fits:  # also with NaN
             return numpy.fmod(x, divisor)
         y *= wide
         numpy.subtract(x, y, out=y)

@@ -1,7 +1,8 @@
-"""Cofactors of matrices, and how they change: the first two derivatives of the determinant, at any rank.
+"""Cofactors of matrices and their change: the first two derivatives of the determinant, at any rank.
 
-By singular values: those of a diagonal matrix are products of the other elements, and an orthogonal matrix's are its
-own elements times its determinant. Nothing is divided by, so singular matrices are no special case.
+Computed from singular values: the cofactors of a diagonal matrix are products of the other elements, and those of an
+orthogonal matrix are its elements times its determinant. Nothing is divided, so singular matrices need no special
+case.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from minichainer.kernels._dispatch import kernel
 
 @kernel(widens=True)
 def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
-    """The determinant of each matrix without one row and column, with its sign, in place of each element.
+    """For each element, the signed determinant of the matrix without its row and column.
 
-    They are the determinant times the transposed inverse, and what its limit is where there is no inverse.
+    They equal the determinant times the transposed inverse, or its limit where there is no inverse.
 
     Args:
         xp: numpy or cupy.
         a: float array ``(..., n, n)``.
-        determinant: its determinants ``(...)``.
+        determinant: the determinants ``(...)``.
     """
     try:
         y = determinant[..., None, None] * xp.linalg.inv(a).swapaxes(-1, -2)
@@ -32,14 +33,14 @@ def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
 
 
 def singular_cofactors(xp: Any, a: Any) -> Any:
-    """The same for matrices of any rank, of finite numbers."""
+    """The cofactors of matrices of any rank with finite elements."""
     u, s, v, sign = _factors(xp, a)
     return (u * (_products_of_others(xp, s) * sign)[..., None, :]) @ v
 
 
 @kernel(widens=True)
 def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
-    """The derivative of the cofactors in the direction of ``step``, which is a matrix, or several, like ``a``."""
+    """The derivative of the cofactors in the direction ``step``, one or several matrices like ``a``."""
     u, s, v, sign = _factors(xp, a)
     inner = u.swapaxes(-1, -2) @ step @ v.swapaxes(-1, -2)
     products = _products_of_all_but_two(xp, s) * sign[..., None]
@@ -56,7 +57,7 @@ def _factors(xp: Any, a: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _products_of_others(xp: Any, s: Any) -> Any:
-    """For each element of the last axis the product of all others."""
+    """For each element of the last axis, the product of all others."""
     first = xp.ones((*s.shape[:-1], 1), s.dtype)
     before = xp.cumprod(xp.concatenate((first, s[..., :-1]), axis=-1), axis=-1)
     after = xp.cumprod(xp.concatenate((first, s[..., :0:-1]), axis=-1), axis=-1)
@@ -64,7 +65,7 @@ def _products_of_others(xp: Any, s: Any) -> Any:
 
 
 def _products_of_all_but_two(xp: Any, s: Any) -> Any:
-    """Element ij is the product of all but elements i and j of the last axis; 0 on the diagonal."""
+    """Element ij is the product of all elements of the last axis except i and j; 0 on the diagonal."""
     size = s.shape[-1]
     products = xp.empty((*s.shape, size), s.dtype)
     for k in range(size):

@@ -1,4 +1,4 @@
-"""Constants that ops use again and again."""
+"""Cached constants for ops."""
 
 from __future__ import annotations
 

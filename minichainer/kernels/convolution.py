@@ -1,13 +1,11 @@
 """Convolution over any number of axes: three kernels that are each other's gradients.
 
-``convolve`` maps images and filters to images, ``data_gradient`` and ``filter_gradient`` are its transposes. All take
-the same :class:`~minichainer.kernels._windows.Geometry`. Images are (batch, channels, *size) by their shape, and
-lie in memory with the channels last, so that a block of patches is a matrix of long contiguous rows: patches of about
-a megabyte are multiplied at a time. Images of up to three channels have short rows; their patches are laid out the
-other way round.
+``convolve`` maps images and filters to images; ``data_gradient`` and ``filter_gradient`` are its transposes. All take
+the same :class:`~minichainer.kernels._windows.Geometry`. Images have the shape (batch, channels, *size) but are
+channels-last in memory, so that a block of patches is a matrix of long contiguous rows; about a megabyte of patches
+is multiplied at a time. Images of up to three channels have short rows; their patches are stored transposed.
 
-float16 is computed in float32. Each kernel has its plain form beside it, as documentation and as the oracle of its
-test.
+float16 is computed in float32. Each kernel has a plain form, which documents it and is the reference of its test.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
 _BLOCK_BYTES = 1 << 20
 _BLOCK_BYTES_ON_GPU = 1 << 28
 _FEW_CHANNELS = 3
-#: Up to this ratio of sizes the data gradient is a convolution with the flipped filters.
+#: Up to this ratio of sizes, the data gradient is computed as a convolution with flipped filters.
 _FLIP_UP_TO = 1.5
 
 
@@ -89,7 +87,7 @@ def _write_product_numpy(xp: Any, left: Any, right: Any, out: Any) -> None:
 
 @kernel(widens=True)
 def data_gradient(xp: Any, gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
-    """The transpose of :func:`convolve` as a map of images: its data gradient, and the transposed convolution.
+    """The transpose of :func:`convolve` with respect to the images: data gradient and transposed convolution.
 
     Args:
         xp: numpy or cupy.
@@ -116,7 +114,7 @@ def _data_gradient_of_channels(xp: Any, gy: Any, W: Any, b: Any, geometry: Geome
 
 
 def _added_products(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
-    """The data gradient as patches, products of the output gradient with filters, that are added up."""
+    """The data gradient as a sum of patches, which are products of the output gradient with the filters."""
     rows = _rows(xp, gy)
     groups, channels = geometry.groups, W.shape[1]
     span = xp.zeros((len(gy), *geometry.span, groups * channels), rows.dtype)
@@ -131,7 +129,7 @@ def _added_products(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
 
 @kernel(widens=True)
 def filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
-    """The transpose of :func:`convolve` as a map of filters.
+    """The transpose of :func:`convolve` with respect to the filters.
 
     Args:
         xp: numpy or cupy.
@@ -165,9 +163,9 @@ def _filter_gradient_numpy(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
 
 @kernel(widens=True)
 def sum_of_channels(xp: Any, x: Any) -> Any:
-    """The sum over all axes but the second; in NumPy as a product with ones, which is faster.
+    """The sum over all axes but the second; in NumPy a product with ones, which is faster than ``sum``.
 
-    ``_reference`` is ``x.sum(axis=(0, 2, ...))``.
+    The plain form is ``x.sum(axis=(0, 2, ...))``.
     """
     rows = _rows(xp, x).reshape(-1, x.shape[1]) if x.size else xp.zeros((1, x.shape[1]), x.dtype)
     return xp.ones(len(rows), rows.dtype).dot(rows)
@@ -185,13 +183,13 @@ def _block_bytes_numpy(xp: Any) -> int:
 
 @kernel
 def _product(xp: Any, left: Any, right: Any, buffer: Callable[[], Any]) -> Any:
-    """A product of matrices; ``buffer`` gives memory that it may be written to."""
+    """A product of matrices; ``buffer`` returns memory for the result."""
     return xp.matmul(left, right)
 
 
 @_product.on('numpy')
 def _product_in_buffer(xp: Any, left: Any, right: Any, buffer: Callable[[], Any]) -> Any:
-    """New memory would take longer than the product."""
+    """Allocating new memory would take longer than the product."""
     return numpy.matmul(left, right, out=buffer())
 
 
@@ -223,7 +221,7 @@ class _Patches:
             yield from itertools.product([slice(i, i + 1) for i in range(n)], lines)
 
     def columns(self, place: tuple[slice, ...]) -> Any:
-        """The patches of a block; they are valid until the next block is asked for."""
+        """The patches of a block; valid until the next call."""
         windows = self._windows(place)
         shape = windows.shape
         groups, count = self.geometry.groups, math.prod(shape[: -len(self.geometry.ksize) - 2])
@@ -239,15 +237,15 @@ class _Patches:
         return columns.reshape(groups, count, self.elements)
 
     def add(self, place: tuple[slice, ...], rows: Any, taps: Any) -> None:
-        """Adds the patches that are the product of ``rows`` with the transposed filters to the images.
+        """Adds patches to the images: the products of ``rows`` with the transposed filters.
 
-        What belongs to one element of the filters lies together in the product, as it does in the images, so that
-        NumPy's inner loops are long.
+        In the product, the values for one filter element are contiguous, as they are in the images, so that NumPy's
+        inner loops are long.
 
         Args:
             place: the block.
             rows: matrices (groups, windows, O / groups).
-            taps: what :meth:`taps_of` gives.
+            taps: the result of :meth:`taps_of`.
         """
         shape = self._shape(place)
         n, (groups, windows, _) = len(self.geometry.ksize), rows.shape
@@ -274,7 +272,7 @@ class _Patches:
         return _product(self.xp, left, right, lambda: self._buffer(math.prod(shape)).reshape(shape))
 
     def _memory_order(self, ndim: int) -> list[int]:
-        """Axes of a window view (n, *out, *k, groups, channels) in the order that the columns have in memory."""
+        """The axes of a window view (n, *out, *k, groups, channels) in the memory order of the columns."""
         kernel = len(self.geometry.ksize)
         outer = list(range(ndim - kernel - 2))
         taps = list(range(ndim - kernel - 2, ndim - 2))
@@ -294,7 +292,7 @@ class _Patches:
         return (images, *size, *geometry.ksize, geometry.groups, self.channels)
 
     def _lines(self, place: tuple[slice, ...]) -> Any:
-        """The part of the images that the windows of a block meet."""
+        """The part of the images under the windows of a block."""
         if len(place) == 1:
             return self.images[place]
         s, k, d = self.geometry.stride[0], self.geometry.ksize[0], self.geometry.dilate[0]
@@ -311,7 +309,7 @@ class _Patches:
 
 
 def _add_to_channels(xp: Any, y: Any, b: Any) -> None:
-    """Adds a number to each channel of images (N, *size, C), a row at a time: short inner loops are slow."""
+    """Adds a bias to each channel of images (N, *size, C), a row at a time: short inner loops are slow."""
     b = b.astype(y.dtype, copy=False)
     if y.flags.c_contiguous and y.ndim > 2:
         width = y.shape[-2]
@@ -321,7 +319,7 @@ def _add_to_channels(xp: Any, y: Any, b: Any) -> None:
 
 
 def _with_bias(xp: Any, y: Any, b: Any) -> Any:
-    """Images (N, *size, C) as (N, C, *size), with a number added to each channel where ``b`` is not None."""
+    """Images (N, *size, C) as (N, C, *size), with the bias added if ``b`` is not None."""
     if b is not None:
         _add_to_channels(xp, y, b)
     return _channels_second(y)
@@ -336,7 +334,7 @@ def _channels_second(x: Any) -> Any:
 
 
 def _spread_out(xp: Any, x: Any, geometry: Geometry) -> Any:
-    """Images (N, *span, C) with their padding, laid out in memory as their patches need it."""
+    """Images (N, *span, C) with their padding, in the memory layout of their patches."""
     images = _channels_last(x)
     if images.shape[-1] <= _FEW_CHANNELS:
         return fit(xp, images, geometry, 0, first=1)
@@ -370,7 +368,7 @@ def _flipping_pays(geometry: Geometry) -> bool:
 
 
 def _flipped(W: Any, geometry: Geometry) -> Any:
-    """The filters turned around, with the roles of their channels exchanged."""
+    """The filters reversed along each axis, with input and output channels exchanged."""
     groups = geometry.groups
     o, channels, *ksize = W.shape
     turned = W[(slice(None), slice(None)) + (slice(None, None, -1),) * len(ksize)]
@@ -380,7 +378,7 @@ def _flipped(W: Any, geometry: Geometry) -> Any:
 
 # --- the plain forms ---------------------------------------------------------------------------------------------
 def _meetings(geometry: Geometry) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
-    """Every window with every element of it that lies on the array: places of output, filter and input."""
+    """Pairs of each window with each of its elements on the array: indices of output, filter and input."""
     for out in itertools.product(*map(range, geometry.out_size)):
         for tap in itertools.product(*map(range, geometry.ksize)):
             axes = zip(out, geometry.stride, tap, geometry.dilate, geometry.pad, strict=True)
@@ -397,7 +395,7 @@ def _by_group(x: Any, axis: int, groups: int) -> Any:
 
 
 def convolve_reference(x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
-    """:func:`convolve` as its definition says, on NumPy arrays: slow."""
+    """The definition of :func:`convolve` in NumPy: slow."""
     groups = geometry.groups
     y = numpy.zeros((len(x), groups, len(W) // groups, *geometry.out_size), x.dtype)
     x, W = _by_group(x, 1, groups), _by_group(W, 0, groups)
@@ -409,7 +407,7 @@ def convolve_reference(x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
 
 
 def data_gradient_reference(gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
-    """:func:`data_gradient` as its definition says, on NumPy arrays: slow."""
+    """The definition of :func:`data_gradient` in NumPy: slow."""
     groups, channels = geometry.groups, W.shape[1]
     gx = numpy.zeros((len(gy), groups, channels, *geometry.in_size), gy.dtype)
     gy, W = _by_group(gy, 1, groups), _by_group(W, 0, groups)
@@ -421,7 +419,7 @@ def data_gradient_reference(gy: Any, W: Any, b: Any, geometry: Geometry) -> Any:
 
 
 def filter_gradient_reference(x: Any, gy: Any, geometry: Geometry) -> Any:
-    """:func:`filter_gradient` as its definition says, on NumPy arrays: slow."""
+    """The definition of :func:`filter_gradient` in NumPy: slow."""
     groups, channels, o = geometry.groups, x.shape[1], gy.shape[1]
     gW = numpy.zeros((groups, o // groups, channels // groups, *geometry.ksize), x.dtype)
     x, gy = _by_group(x, 1, groups), _by_group(gy, 1, groups)

@@ -1,6 +1,6 @@
 """Cross entropy of softmax with integer labels, and its gradient.
 
-The probabilities are not kept: the gradient computes them again in the array that it returns, with the largest score
+The probabilities are not saved: the gradient recomputes them, in the array that it returns, from the largest score
 and the sum of exponentials of each sample.
 """
 
@@ -13,12 +13,12 @@ from minichainer.kernels.softmax import total
 
 
 class Samples(NamedTuple):
-    """What is known of the samples beside their scores.
+    """What is known about the samples besides their scores.
 
     Args:
         labels: int array (B, ...), 0 for ignored samples.
         weights: float array of that shape, 0 for ignored samples; None where all are 1.
-        scale: factor of the sum over samples; None where each sample keeps its loss.
+        scale: factor of the sum over samples; None for one loss per sample.
     """
 
     labels: Any
@@ -27,14 +27,14 @@ class Samples(NamedTuple):
 
 
 class Residual(NamedTuple):
-    """What the gradient takes from the forward pass: largest score and sum of exponentials, (B, 1, ...) each."""
+    """What the gradient needs from the forward pass: largest score and sum of exponentials, (B, 1, ...) each."""
 
     top: Any
     normalizer: Any
 
 
 def cross_entropy(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
-    """Losses (B, ...) of scores (B, C, ...), or their scaled sum; computed in float32 at least."""
+    """Losses (B, ...) of scores (B, C, ...), or their scaled sum; computed at least in float32."""
     scores = in_float32(x)
     top = scores.max(axis=1, keepdims=True) if x.size else xp.zeros((), scores.dtype)
     scores = scores - top
@@ -50,7 +50,7 @@ def cross_entropy(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
 
 
 def cross_entropy_gradient(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
-    """The gradient of the scores, ``c_n (p - e)`` with ``c_n`` the upstream gradient times weight and scale."""
+    """The gradient ``c_n (p - e)`` of the scores, where ``c_n`` is the upstream gradient times weight and scale."""
     scores = in_float32(x)
     coefficients = coefficients_of(gy.astype(scores.dtype, copy=False), samples)
     place = _place(xp, samples.labels)
@@ -66,7 +66,7 @@ def cross_entropy_gradient(xp: Any, gy: Any, x: Any, samples: Samples, residual:
 
 
 def coefficients_of(gy: Any, samples: Samples) -> Any:
-    """Upstream gradient times weight and scale of each sample; of an array or a Variable."""
+    """Upstream gradient times weight and scale of each sample, for an array or a Variable."""
     scale = 1.0 if samples.scale is None else samples.scale
     if samples.weights is None:
         return gy * scale

@@ -1,7 +1,7 @@
-"""Connectionist temporal classification: the sums over all alignments, in the log domain; arrays in, arrays out.
+"""Connectionist temporal classification: sums over all alignments in the log domain.
 
-An alignment goes through the states of a sequence: its labels with a blank before, between and after them. From one
-time step to the next it stays, goes one state on, or passes a blank between two different labels.
+An alignment is a path through the states of a sequence: its labels, with a blank before, between and after them. At
+each time step it stays in its state, moves to the next one, or skips a blank between two different labels.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-#: In place of minus infinity, from which nothing can be subtracted.
+#: Used in place of minus infinity, because infinities cannot be subtracted.
 _SMALL = -1e30
 
 
 class Alignments(NamedTuple):
-    """What alignments are allowed.
+    """Which alignments are allowed.
 
     Args:
         path: the label of each state, int array (B, S) with S = 2M + 1.
-        may_skip: whether a state is reached from the one before the one before it, bool array (B, S).
+        may_skip: whether a state can be reached from two states before it, bool array (B, S).
         is_last: whether an alignment may end in a state, bool array (B, S).
         lengths: number of time steps of each sequence, int array (B,).
     """
@@ -30,14 +30,14 @@ class Alignments(NamedTuple):
 
 
 def alignments(xp: Any, labels: Any, label_lengths: Any, input_lengths: Any, blank: int) -> Alignments:
-    """The states of sequences of labels, and the ways through them.
+    """The states of label sequences, and the transitions between them.
 
     Args:
         xp: numpy or cupy.
-        labels: int array (B, M); what is beyond a sequence's length counts as blank.
+        labels: int array (B, M); elements beyond a sequence's length are treated as blanks.
         label_lengths: int array (B,).
         input_lengths: int array (B,).
-        blank: the label that stands for none.
+        blank: the label that means none.
     """
     batch, count = labels.shape
     valid = xp.arange(count) < label_lengths[:, None]
@@ -50,13 +50,13 @@ def alignments(xp: Any, labels: Any, label_lengths: Any, input_lengths: Any, bla
 
 
 def log_softmax(xp: Any, x: Any) -> Any:
-    """Logarithm of softmax along the last axis."""
+    """The logarithm of softmax along the last axis."""
     shifted = x - x.max(axis=-1, keepdims=True)
     return shifted - xp.log(xp.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 class _States:
-    """The states of all sequences at one time step, with minus infinity before or after them."""
+    """The states of all sequences at one time step, padded with minus infinity."""
 
     def __init__(self, xp: Any, ways: Alignments, dtype: Any, forth: bool) -> None:
         batch, count = ways.path.shape
@@ -69,14 +69,14 @@ class _States:
         skips = self._bars if forth else self._bars[:, :-2]
         skips[ways.may_skip if forth else ways.may_skip[:, 2:]] = 0
 
-    def came(self) -> Any:
-        """For each state, the logarithm of the sum over those from which it is reached; going back, the other way."""
+    def log_sums(self) -> Any:
+        """For each state, the log of the sum over its predecessors, or over its successors going backward."""
         near = self.xp.logaddexp(self.here, self._near)
         return self.xp.logaddexp(near, self._far + self._bars, out=near)
 
 
 def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
-    """Log-likelihoods, and what all beginnings of alignments sum up to.
+    """Log-likelihoods, and the sums over all prefixes of alignments.
 
     Args:
         xp: numpy or cupy.
@@ -85,8 +85,8 @@ def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
 
     Returns:
         The log-likelihoods (B,), minus infinity where no alignment fits; and, for each time step and state, the
-        logarithm of the sum over beginnings that end there (T, B, S), less that of the largest at the time step:
-        differences are what counts, and they keep their digits in long sequences.
+            logarithm of the sum over prefixes that end there (T, B, S), minus the largest of the time step: only
+            differences matter, and this way they keep their digits in long sequences.
     """
     sums = _emissions(xp, log_p, ways)
     states = _States(xp, ways, log_p.dtype, forth=True)
@@ -95,8 +95,8 @@ def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
     shortest = _shortest(ways)
     for t in range(len(log_p)):
         if t:
-            came = states.came() + sums[t]
-            states.here[...] = came if t < shortest else xp.where((t < ways.lengths)[:, None], came, states.here)
+            totals = states.log_sums() + sums[t]
+            states.here[...] = totals if t < shortest else xp.where((t < ways.lengths)[:, None], totals, states.here)
         top = _largest(xp, states.here)
         offsets += top
         states.here[...] -= top
@@ -122,7 +122,7 @@ def _shortest(ways: Alignments) -> int:
 
 
 def _largest(xp: Any, sums: Any) -> Any:
-    """The largest along the last axis, which it keeps; a finite number where there is nothing but minus infinity."""
+    """The maximum along the last axis, with keepdims; finite where all elements are minus infinity."""
     return xp.maximum(sums.max(axis=-1, keepdims=True), _SMALL)
 
 
@@ -133,14 +133,14 @@ def _emissions(xp: Any, log_p: Any, ways: Alignments) -> Any:
 
 
 def gradient(xp: Any, log_p: Any, ways: Alignments, likelihoods: Any, sums: Any) -> Any:
-    """The gradient of the negative log-likelihoods by the scores that softmax was taken of.
+    """The gradient of the negative log-likelihoods with respect to the inputs of softmax.
 
     Args:
         xp: numpy or cupy.
         log_p: as in :func:`forward`.
         ways: as in :func:`forward`.
-        likelihoods: what :func:`forward` gave.
-        sums: what :func:`forward` gave.
+        likelihoods: returned by :func:`forward`.
+        sums: returned by :func:`forward`.
 
     Returns:
         Array (T, B, V); zeros beyond a sequence's length, and where no alignment fits.
@@ -160,7 +160,7 @@ def gradient(xp: Any, log_p: Any, ways: Alignments, likelihoods: Any, sums: Any)
 
 
 def _endings(xp: Any, log_p: Any, ways: Alignments) -> Any:
-    """For each time step and state, the logarithm of the sum over the rest of the alignments, (T, B, S); as above."""
+    """For each time step and state, the log of the sum over suffixes of alignments, (T, B, S)."""
     emissions = _emissions(xp, log_p, ways)
     sums = xp.empty_like(emissions)
     states = _States(xp, ways, log_p.dtype, forth=False)
@@ -170,6 +170,6 @@ def _endings(xp: Any, log_p: Any, ways: Alignments) -> Any:
     for t in range(len(log_p) - 1, -1, -1):
         sums[t] = xp.where((t == ways.lengths - 1)[:, None], ends, rest) if t in last_steps else rest
         states.here[...] = sums[t] + emissions[t]
-        rest = states.came()
+        rest = states.log_sums()
         rest -= _largest(xp, rest)
     return sums

@@ -1,11 +1,11 @@
-"""Convolution of each channel with filters of its own, for NumPy.
+"""Depthwise convolution for NumPy: each channel has its own filters.
 
-As matrix products these would be many tiny ones. Instead the rows of images, with the channels last, are multiplied
-with the filters repeated along a row and added up in one pass, by ``einsum``: its inner loop is as long as a row of
-the result where the stride along it is 1. The plain forms are those of :mod:`~minichainer.kernels.convolution`.
+Matrix products would be many and tiny here. Instead, rows of images (channels last) are multiplied with filters that
+are repeated along a row, and summed, in one pass of ``einsum``. Its inner loop is as long as a row of the result if
+the stride along the row is 1. The plain forms are those of :mod:`~minichainer.kernels.convolution`.
 
-Images are (N, *size, C) here, contiguous, of a dtype that sums may be computed in. ``W`` is (C * D, 1, *ksize): D
-filters for each channel, whose results stand together.
+Images are contiguous arrays (N, *size, C) of a dtype in which sums may be computed. ``W`` is (C * D, 1, *ksize): D
+filters per channel, whose results are adjacent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.lib.stride_tricks import as_strided
 
 from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
 
-#: Images whose products are added up at a time: sums of fewer numbers are more precise.
+#: The number of images that are summed at a time: sums of fewer numbers are more accurate.
 _IMAGES = 32
 
 
 def applies(geometry: Geometry, channels: int) -> bool:
-    """Whether these kernels are for a convolution of so many channels."""
+    """Whether to use these kernels for a convolution with this many channels."""
     return geometry.groups == channels > 1 and len(geometry.ksize) > 0 and 0 not in geometry.ksize
 
 
@@ -36,7 +36,7 @@ def convolve(images: Any, W: Any, geometry: Geometry) -> Any:
 
 
 def data_gradient(rows: Any, W: Any, geometry: Geometry) -> Any:
-    """The transpose of :func:`convolve` as a map of images: (N, *in_size, C) from (N, *out_size, C * D)."""
+    """The transpose of :func:`convolve` with respect to the images: (N, *in_size, C) from (N, *out_size, C * D)."""
     groups = geometry.groups
     each = geometry._replace(groups=len(W))
     if all(s == 1 for s in geometry.stride) and len(W) > 1:
@@ -50,7 +50,7 @@ def data_gradient(rows: Any, W: Any, geometry: Geometry) -> Any:
 
 
 def filter_gradient(images: Any, rows: Any, geometry: Geometry) -> Any:
-    """The transpose of :func:`convolve` as a map of filters: (C * D, 1, *ksize)."""
+    """The transpose of :func:`convolve` with respect to the filters: (C * D, 1, *ksize)."""
     filters = rows.shape[-1]
     images = fit(numpy, _repeated(images, filters // geometry.groups), geometry, 0, first=1)
     total = numpy.zeros((*geometry.ksize, filters), images.dtype)
@@ -64,9 +64,9 @@ def filter_gradient(images: Any, rows: Any, geometry: Geometry) -> Any:
 
 
 class _Lines:
-    """A view of all windows of images (n, *out, *k, C), and what ``einsum`` calls its axes.
+    """A view of all windows of images (n, *out, *k, C), and the labels of its axes for ``einsum``.
 
-    The last axis of space and the channels are one axis where they lie together in memory.
+    The last spatial axis and the channels are merged where they are contiguous in memory.
     """
 
     def __init__(self, images: Any, geometry: Geometry) -> None:
@@ -90,16 +90,16 @@ class _Lines:
         self.tap_axes = [*taps, *(rest[2] if self.together else rest[2][1:])]
 
     def row(self, y: Any) -> Any:
-        """An array (n, *out, C), contiguous, with the axes of the view."""
+        """A contiguous array (n, *out, C) with the axes of the view."""
         return y.reshape(*y.shape[:-2], y.shape[-2] * y.shape[-1]) if self.together else y
 
     def along_row(self, taps: Any) -> Any:
-        """Filters (*k, C), repeated for each place of a row."""
+        """Filters (*k, C), repeated along a row."""
         return numpy.tile(taps, self.geometry.out_size[-1]) if self.together else taps
 
 
 def _repeated(images: Any, filters: int) -> Any:
-    """Images with each channel as often as it has filters."""
+    """Images with each channel repeated once per filter."""
     return images if filters == 1 else numpy.repeat(images, filters, axis=-1)
 
 
@@ -109,7 +109,7 @@ def _taps(W: Any) -> Any:
 
 
 def _added_up(rows: Any, W: Any, geometry: Geometry) -> Any:
-    """What the windows of a convolution with strides give back to each image, one image at a time."""
+    """The data gradient of a strided convolution, one image at a time."""
     taps = _taps(W).astype(rows.dtype, copy=False)
     span = numpy.zeros((len(rows), *geometry.span, len(W)), rows.dtype)
     for image, row in zip(span, rows, strict=True):

@@ -1,8 +1,8 @@
-r"""The error functions; for float32 NumPy arrays 4 to 10 times as fast as SciPy's, which go element by element.
+r"""The error functions; for float32 NumPy arrays 4 to 10 times as fast as SciPy's, which work element by element.
 
 Each is a rational function, fitted by iteratively reweighted least squares to a relative error below 2.1e-8, a third
-of float32's rounding error, and evaluated in float64: results are off by 0.9 units in the last place
-at most. Anything else is SciPy's.
+of float32's rounding error, and evaluated in float64: results are off by at most 0.9 units in the last place.
+SciPy computes all other cases.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
 from minichainer.kernels.blocks import in_blocks
 
-#: From how many elements on these are faster than SciPy's.
+#: From this many elements on, these are faster than SciPy's.
 _MANY = 8192
 _ROOT_HALF = math.sqrt(0.5)
-#: The error function over x, as a function of x squared for |x| < 3.95: powers from the highest on, the denominator's
-#: first factor is 1.
+#: The error function over x, as a function of x squared for |x| < 3.95: coefficients from the highest power on; the
+#: first one of the denominator is 1.
 _ERF = [0.0535512122, 7.52493613, 100.65422, 1397.61512, 5063.0326, 29825.8957]
 _ERF_BELOW = [30.9440748, 397.933582, 3028.04819, 13297.8159, 26432.5124]
 _ERF_IS_ONE = 3.95
@@ -28,7 +28,7 @@ _ERF_IS_ONE = 3.95
 _ERFCX = [0.564196365, 3.94320954, 12.5855765, 21.3039029, 17.2024799]
 _ERFCX_BELOW = [6.98961108, 22.7999444, 41.324705, 40.7148326, 17.2024798]
 _ERFC_IS_ZERO = 10.1
-#: Where the continued fraction of the tail begins, and its terms.
+#: Where the continued fraction of the tail begins, and its number of terms.
 _TAIL, _TERMS = -2.0, 80
 #: The inverse of the error function over x, as a function of -log(1 - x^2) from 0 to 16.7.
 _ERFINV = [19.0128838, 517.142186, 6241.61441, 47878.5772, 245965.979, 708432.204]
@@ -48,7 +48,7 @@ def _erf_numpy(xp: Any, x: Any) -> Any:
 
 @kernel
 def erfc(xp: Any, x: Any) -> Any:
-    """The complement of the error function."""
+    """The complementary error function."""
     return special(xp).erfc(x)
 
 
@@ -59,7 +59,7 @@ def _erfc_numpy(xp: Any, x: Any) -> Any:
 
 @kernel
 def ndtr(xp: Any, x: Any) -> Any:
-    """The distribution function of the normal distribution."""
+    """The cumulative distribution function of the standard normal distribution."""
     return special(xp).ndtr(x)
 
 
@@ -80,7 +80,7 @@ def _erfinv_numpy(xp: Any, x: Any) -> Any:
 
 
 def _evaluated(function: Any, x: Any) -> Any:
-    """A function in float64, block by block, for many float32."""
+    """Evaluates a function in float64, block by block, for large float32 arrays."""
     if x.size < _MANY or x.dtype.char != 'f':
         return DECLINED
     return in_blocks(function, x).astype('f', copy=False)
@@ -89,8 +89,8 @@ def _evaluated(function: Any, x: Any) -> Any:
 def tail_ratio(xp: Any, x: Any, n: int) -> Any:
     r""":math:`n I_n(x) / I_{n-1}(x)` of the repeated integrals of the normal density, in float64.
 
-    They obey :math:`r_n = n / (r_{n+1} - x)`. Below -2 that is a continued fraction, which converges fast; above, it
-    is solved for the next ratio, starting with :math:`r_0 = \Phi' / \Phi + x - x`.
+    They satisfy :math:`r_n = n / (r_{n+1} - x)`. Below -2 that is a continued fraction, which converges fast; above,
+    it is solved for the next ratio, starting with :math:`r_0 = \Phi' / \Phi + x - x`.
 
     Args:
         xp: numpy or cupy.
@@ -140,7 +140,7 @@ def _ndtr(x: Any) -> Any:
 
 
 def _reflected(y: Any, where: Any, total: float) -> Any:
-    """``y``, or what is missing to the total where the mask is true."""
+    """``y``, or ``total - y`` where the mask is true."""
     y -= where * total
     return numpy.abs(y, out=y)
 
@@ -161,6 +161,7 @@ def _erfinv(x: Any) -> Any:
 
 
 def _ratio(above: list[float], below: list[float], x: Any) -> Any:
+    """A rational function."""
     y = x * above[0]
     for coefficient in above[1:-1]:
         y += coefficient

@@ -1,7 +1,7 @@
 """The polygamma functions; the trigamma function of float32 NumPy arrays 15 times as fast as SciPy's zeta function.
 
-For positive arguments it is stepped up five times, then Stirling's series takes five terms: that is precise to
-2e-11 and is evaluated in float64, so the float32 result is rounded once. Anything else is SciPy's.
+Positive arguments are shifted up five times, then five terms of Stirling's series are summed: the result is accurate
+to 2e-11, evaluated in float64, and rounded to float32 once. SciPy computes all other cases.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minichainer.kernels.blocks import in_blocks
 
 _MANY = 2048
 _STEPS = 5
-#: Coefficients of Stirling's series in odd powers of 1/x, the Bernoulli numbers, from the highest on.
+#: Coefficients of Stirling's series in odd powers of 1/x, from the highest on: the Bernoulli numbers.
 _SERIES = [5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6]
 
 

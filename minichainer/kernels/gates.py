@@ -1,4 +1,4 @@
-"""Gated and limited units, on NumPy arrays with few temporaries: each costs as much as a step of arithmetic."""
+"""Sigmoid, SiLU and Mish on NumPy arrays with few temporaries: each one costs as much as an arithmetic operation."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.precision import in_float32
 from minichainer.kernels.selection import masked
 
-#: From how many elements on the exponential of -x is the faster form, though its overflow has to be silenced.
+#: From this many elements on, the exponential of -x is faster, although its overflow must be silenced.
 _MANY = 4096
 _ones: dict[Any, Any] = {numpy.dtype(char): numpy.ones((), char) for char in 'fd'}
-#: The sigmoid of what is more is 1; its exponential is far from an overflow.
+#: The sigmoid of larger arguments is 1; their exponential is far from overflow.
 _tops: dict[Any, Any] = {numpy.dtype(char): numpy.asarray(40, char) for char in 'fd'}
 
-#: The gate of mish is 1 beyond, and its slope nothing beside it; the exponential's square is far from an overflow.
+#: The gate of mish is 1 beyond this, and its slope negligible; the squared exponential is far from overflow.
 _MISH_TOP = 40
-#: Below minus that the exponential is 0 in every dtype: 0 times infinity would be NaN.
+#: Below minus this the exponential is 0 in every dtype: 0 times infinity would be NaN.
 _MISH_BOTTOM = 1000
 
 
 @kernel
 def sigmoid(xp: Any, x: Any) -> Any:
-    r""":math:`1 / (1 + e^{-x})` of a float array, precise to the last digits where it is tiny too."""
+    r""":math:`1 / (1 + e^{-x})` of a float array, accurate to the last digits also where it is tiny."""
     return (1 / (1 + xp.exp(-in_float32(x)))).astype(x.dtype, copy=False)
 
 
@@ -51,7 +51,7 @@ def _sigmoid_of_many(x: Any) -> Any:
 
 @kernel
 def sigmoid_slope(xp: Any, x: Any) -> Any:
-    r""":math:`\sigma(x) \sigma(-x)`, the derivative of the sigmoid, precise where it is tiny too."""
+    r""":math:`\sigma(x) \sigma(-x)`, the derivative of the sigmoid, accurate also where it is tiny."""
     x = in_float32(x)
     y = xp.asarray(xp.absolute(x))
     xp.negative(y, out=y)
@@ -73,7 +73,7 @@ def silu(xp: Any, x: Any) -> Any:
 
 @kernel
 def silu_gradient(xp: Any, gy: Any, x: Any, y: Any) -> Any:
-    """The upstream gradient times the derivative ``s + y (1 - s)``, in which ``s`` is the sigmoid of ``x``."""
+    """The upstream gradient times the derivative ``s + y (1 - s)``, where ``s`` is the sigmoid of ``x``."""
     gate = xp.asarray(sigmoid(xp, x))
     other = xp.asarray(1 - gate)
     other *= y
@@ -85,7 +85,7 @@ def silu_gradient(xp: Any, gy: Any, x: Any, y: Any) -> Any:
 def _mish_terms(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     r""":math:`e = e^x`, :math:`n = e (e + 2)` and :math:`n + 2`: the gate of mish is :math:`n / (n + 2)`.
 
-    It is the hyperbolic tangent of softplus, by one exponential and without a logarithm.
+    It is tanh of softplus, from one exponential and without a logarithm.
     """
     exponential = xp.asarray(xp.exp(bounds.below(xp, x, xp.asarray(_MISH_TOP, x.dtype))))
     above = xp.asarray(exponential + 2)
@@ -122,7 +122,7 @@ def mish_gradient(xp: Any, gy: Any, x: Any) -> Any:
 
 @kernel
 def scaled_inside(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
-    """``gy * factor`` where ``x`` lies between the limits, else 0, also where ``gy`` is infinite."""
+    """``gy * factor`` where ``x`` lies between the limits, else 0, even where ``gy`` is infinite."""
     return xp.where((x > low) & (x < high), gy * factor, xp.zeros((), gy.dtype))
 
 

@@ -1,4 +1,4 @@
-"""Views of an array at regular steps, and sums at numbered places."""
+"""Strided views of an array, and sums at given indices."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Shape = tuple[int, ...]
 
 @kernel
 def sums_at(xp: Any, y: Any, index: Any, shape: Shape) -> Any:
-    """Zeros of a shape to which elements are added at the places that ``index`` numbers; added up in float64."""
+    """Zeros of a shape to which elements are added at ``index``; accumulated in float64."""
     total = xp.bincount(xp.asarray(index).reshape(-1), weights=y.reshape(-1), minlength=math.prod(shape))
     return total.reshape(shape).astype(y.dtype)
 
 
 @kernel
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
-    """A view with steps in elements, from the element ``offset`` on."""
+    """A view with strides in elements, beginning at element ``offset``."""
     return _view_of_steps(xp, xp.ascontiguousarray(x), shape, strides, offset)
 
 
@@ -34,7 +34,7 @@ def _strided_numpy(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -
 
 @kernel
 def strided_sum(xp: Any, y: Any, strides: Shape, offset: int, shape: Shape) -> Any:
-    """The adjoint of :func:`strided`: zeros of a shape to which ``y`` is added at these steps."""
+    """The adjoint of :func:`strided`: adds ``y`` at these strides to zeros of a shape."""
     if _are_apart(y.shape, strides):
         result = xp.zeros(shape, y.dtype)
         _view_of_steps(xp, result, y.shape, strides, offset)[...] = y
@@ -51,7 +51,7 @@ def _view_of_steps(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -
 
 
 def _are_apart(shape: Shape, strides: Shape) -> bool:
-    """Whether every step is longer than what the shorter ones reach over, so that no place is there twice."""
+    """Whether every stride exceeds the extent of the smaller ones, so that no element appears twice."""
     reach = 0
     for step, size in sorted((abs(stride), size) for size, stride in zip(shape, strides, strict=True) if size > 1):
         if step <= reach:

@@ -1,9 +1,9 @@
 r"""Gaussian error linear unit, on float32 NumPy arrays in blocks that stay in the cache.
 
-There both forms are :math:`x\,\sigma(x\,r(x^2))` with the logistic function :math:`\sigma`: the tanh form by
-definition, with a polynomial r of degree 1; the exact one with a rational r, fitted so that the result is off by less
-than 1.2e-7 (half a unit in the last place of results about 1). That is 20 passes over a block, and 7 times as fast as
-SciPy's error function.
+For these arrays, both forms are :math:`x\,\sigma(x\,r(x^2))` with the logistic function :math:`\sigma`: in the tanh
+form r is a polynomial of degree 1, by definition; in the exact form r is a rational function, fitted so that the
+result is off by less than 1.2e-7 (half a unit in the last place of results about 1). That is 20 passes over a block,
+and 7 times as fast as SciPy's error function.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minichainer.kernels import bounds, gates
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
 
-#: The share of what is less than -40 is 0, and of what is more 1; 0 times infinity would be NaN.
+#: Arguments of the sigmoid are clipped to these limits, where it is 0 or 1; 0 times infinity would be NaN.
 FAR = 40.0
 #: Constants of the tanh form, and the peak of the normal density.
 SLOPE, CUBIC, PEAK = math.sqrt(2 / math.pi), 0.044715, 1 / math.sqrt(2 * math.pi)
@@ -28,8 +28,8 @@ def _constants(values: list[float]) -> list[Any]:
     return [numpy.array(value, 'f') for value in values]
 
 
-# Numerator (highest power first) and monic denominator of -r as a function of x squared: least maximum error of the
-# product x Phi(x) over |x| < 6, found by iteratively reweighted least squares.
+# Numerator (highest power first) and monic denominator of -r as a function of x squared: minimax error of the product
+# x Phi(x) over |x| < 6, found by iteratively reweighted least squares.
 _EXACT = _constants([-3.45093864e-02, -3.31169105e00, -6.10134738e01, -5.04815500e02])
 _EXACT_BELOW = _constants([23.83249108, 316.34500168])
 _SLOPE, _CUBIC = math.sqrt(8 / math.pi), 0.044715
@@ -42,7 +42,7 @@ _TINY = numpy.float32(1e-30)
 
 
 def argument(x: Any) -> Any:
-    """What the tanh form takes the tanh of; of arrays and Variables."""
+    """The argument of tanh in the tanh form, for arrays and Variables."""
     return (x + x * x * x * CUBIC) * SLOPE
 
 
@@ -53,7 +53,7 @@ def slope(x: Any) -> Any:
 
 @kernel(widens=True)
 def gelu(xp: Any, x: Any, approximate: str) -> Any:
-    """The unit of each element; ``approximate`` is ``'none'`` or ``'tanh'``."""
+    """GELU of each element; ``approximate`` is ``'none'`` or ``'tanh'``."""
     near = xp.maximum(x, -FAR)
     return near * (special(xp).ndtr(near) if approximate == 'none' else gates.sigmoid(xp, 2 * argument(near)))
 
@@ -89,7 +89,7 @@ def _gelu_numpy(xp: Any, x: Any, approximate: str) -> Any:
 
 @kernel(widens=True)
 def gelu_gradient(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
-    """The upstream gradient times the derivative; ``y`` is what :func:`gelu` gave."""
+    """The upstream gradient times the derivative; ``y`` is the result of :func:`gelu`."""
     limit = xp.asarray(FAR, x.dtype)
     near = bounds.between(xp, x, -limit, limit)
     if approximate == 'none':
@@ -100,7 +100,7 @@ def gelu_gradient(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
 
 @gelu_gradient.on('numpy', declines=True)
 def _gelu_gradient_numpy(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
-    # The logistic function is taken from y = x sigma.
+    # The logistic function is computed from y = x sigma.
     if x.dtype.char != 'f':
         return DECLINED
     flat = _Flat(x)
@@ -136,7 +136,7 @@ def _exact_term(x: Any, y: Any, share: Any, term: Any, spare: Any) -> None:
 def _tanh_term(x: Any, y: Any, share: Any, term: Any, spare: Any) -> None:
     r"""Fills ``term`` with :math:`y (1 - \sigma)` times the derivative of :math:`\sigma`'s argument."""
     numpy.multiply(x, x, out=spare)
-    spare.clip(_ZERO, _HIGHEST_SQUARE, out=spare)  # beyond, it overflows, though what it multiplies is 0
+    spare.clip(_ZERO, _HIGHEST_SQUARE, out=spare)  # a larger square would overflow, although its factor is 0
     _polynomial(_TANH_DERIVATIVE, spare, term)
     numpy.subtract(_ONE, share, out=spare)
     spare *= y
@@ -160,7 +160,7 @@ def _rational(t: Any, out: Any, other: Any) -> None:
 
 
 class _Flat:
-    """The elements of arrays of one shape in the order in which the first one lies in memory."""
+    """The elements of arrays of one shape in the memory order of the first array."""
 
     def __init__(self, x: Any) -> None:
         axes = range(x.ndim)
@@ -168,10 +168,10 @@ class _Flat:
         self.shape = [x.shape[axis] for axis in self.order]
 
     def rows(self, *arrays: Any) -> list[Any]:
-        """The arrays with one axis: views where their layout is the first one's."""
+        """The arrays with one axis: views if they have the layout of the first one."""
         return [numpy.ascontiguousarray(a.transpose(self.order)).reshape(-1) for a in arrays]
 
     def shaped(self, row: Any) -> Any:
-        """The reverse of :meth:`rows` for one array."""
+        """The inverse of :meth:`rows` for one array."""
         back = sorted(range(len(self.order)), key=self.order.__getitem__)
         return row.reshape(self.shape).transpose(back)

@@ -1,4 +1,4 @@
-"""Interpolation of images along their rows and columns, and the grids of affine transformations."""
+"""Interpolation of images along rows and columns, and sampling grids of affine transformations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy
 
 from minichainer.kernels._dispatch import kernel
 
-#: Index arrays along an axis, each with the weights of what they pick.
+#: Index arrays along an axis, each with the weights of the elements it selects.
 Taps = tuple[tuple[Any, Any], ...]
 
 
 @kernel(widens=True)
 def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
-    """Weighted sums of the rows, and of the columns, of images (B, C, H, W)."""
+    """Weighted sums of the rows and columns of images (B, C, H, W)."""
     x = sum(x[:, :, xp.asarray(i)] * xp.asarray(w[:, None], x.dtype) for i, w in rows)
     return sum(x[:, :, :, xp.asarray(i)] * xp.asarray(w, x.dtype) for i, w in columns)
 
@@ -35,7 +35,7 @@ def _matrix(taps: Taps, size: int) -> Any:
 
 @kernel(widens=True)
 def affine_grid(xp: Any, theta: Any, output_shape: tuple[int, int]) -> Any:
-    """What transformations (B, 2, 3) make of the coordinates of all pixels, (B, 2, H, W)."""
+    """The coordinates of all pixels, transformed by matrices (B, 2, 3): array (B, 2, H, W)."""
     coordinates = _coordinates(xp, output_shape).astype(theta.dtype)
     return xp.matmul(theta, coordinates).reshape(len(theta), 2, *output_shape)
 

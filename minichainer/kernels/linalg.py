@@ -1,6 +1,6 @@
-"""Inverses, factors and determinants of matrices in the last two axes, as in numpy.linalg.
+"""Inverses, factorizations and determinants of matrices in the last two axes, as in numpy.linalg.
 
-LAPACK does not have float16, which is computed in float32.
+LAPACK has no float16; it is computed in float32.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def inverse(xp: Any, a: Any) -> Any:
 
 @kernel(widens=True)
 def solve(xp: Any, a: Any, b: Any) -> Any:
-    """The X of AX = B, all of them matrices; leading axes broadcast."""
-    ndim = max(a.ndim, b.ndim)  # before NumPy 2, matrices with fewer axes than a were taken as vectors
+    """The solution X of AX = B for matrices; leading axes broadcast."""
+    ndim = max(a.ndim, b.ndim)  # NumPy before 2 treats a b with fewer axes than a as vectors
     a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
     return xp.linalg.solve(a, b)
 
@@ -45,7 +45,7 @@ def cholesky(xp: Any, a: Any) -> Any:
 
 @kernel(widens=True)
 def eigh(xp: Any, a: Any, uplo: str) -> tuple[Any, Any]:
-    """Eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
+    """Eigenvalues and eigenvectors of symmetric matrices, from one triangle."""
     w, v = xp.linalg.eigh(a, uplo)
     return w, v
 

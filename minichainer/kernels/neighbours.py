@@ -1,4 +1,4 @@
-"""Local response normalization across neighbouring channels: arrays in, arrays out."""
+"""Local response normalization across neighbouring channels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from minichainer.kernels._dispatch import kernel
 
 
 def sums(x: Any, n: int) -> Any:
-    """Sums over each channel of an array (N, C, ...) and the n // 2 ones on either side of it."""
+    """Sums over each channel of an array (N, C, ...) and n // 2 channels on either side."""
     channels = x.shape[1]
     y = x.copy()
     for distance in range(1, min(n // 2 + 1, channels)):
@@ -19,7 +19,7 @@ def sums(x: Any, n: int) -> Any:
 
 @kernel(widens=True)
 def normalize(xp: Any, x: Any, n: int, k: float, alpha: float, beta: float) -> Any:
-    """Each element over a power of the sum of squares of its neighbours, times alpha, plus k."""
+    """``x / (k + alpha * s) ** beta``, where s is the sum of squares over neighbouring channels."""
     y = sums(x * x, n)
     y *= alpha
     y += k

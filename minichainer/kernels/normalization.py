@@ -1,7 +1,7 @@
-"""Batch normalization: statistics of channels, and what is scaled and shifted by them; arrays in, arrays out.
+"""Batch normalization: statistics of channels, and scaling and shifting by them.
 
-Channels are what batch normalization has statistics of; their elements may lie in memory in any order. The array is
-treated in pieces that fit into a processor's cache, so that several simple passes read it from memory once.
+Channels are the groups of elements that share statistics; they may lie in memory in any order. The array is processed
+in pieces that fit into a processor's cache, so that several simple passes read it from memory once.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ import numpy
 from minichainer.kernels._dispatch import kernel
 from minichainer.kernels.precision import in_float32
 
-#: Elements of a piece, which fits into a processor's cache, and elements that rows of channels are widened to:
-#: NumPy's inner loops cost as much to begin as 100 elements, and sums over fewer rows are more precise.
+#: Elements of a piece, which fits into the cache, and the minimum width of rows of channels: starting one of NumPy's
+#: inner loops costs as much as 100 elements, and sums over fewer rows are more accurate.
 PIECE = 1 << 17
 _WIDTH = 1024
-#: Where the mean of a channel is that many standard deviations from zero, its elements are shifted first: the mean
-#: of squares less the square of the mean loses digits with the square of that number. The variance of float32 rows
-#: (128, 512) errs by 2e-7 where the mean is 0, by 2e-6 at 2 deviations, 6e-6 at 4, 2e-5 at 7, and by 1e-7 shifted;
-#: results err by half of that, torch's by 1e-7 to 6e-7. Shifting takes half as long again as all that goes without.
+#: If the mean of a channel is more than this many standard deviations from zero, its elements are shifted first: the
+#: mean of squares minus the square of the mean loses digits with the square of that number. The error of the variance
+#: of float32 rows (128, 512) is 2e-7 where the mean is 0, 2e-6 at 2 deviations, 6e-6 at 4, 2e-5 at 7, and 1e-7 when
+#: shifted; errors of results are half of that, torch's are 1e-7 to 6e-7. Shifting adds half of the time of the rest.
 FAR = 2.0
 
 
 class Channels(NamedTuple):
-    """How the elements of channels lie in an array, its axes taken in the order of memory.
+    """The memory layout of channels in an array whose axes are in memory order.
 
     >>> import numpy
     >>> channels_of(numpy.zeros((2, 3, 4, 4)), (0, 2, 3))
     Channels(order=(0, 1, 2, 3), shape=(2, 3, 4, 4), outer=2, channels=3, inner=16, fold=1)
     """
 
-    #: The array's axes, and their sizes, as they follow each other in memory.
+    #: The array's axes in memory order, and their sizes.
     order: tuple[int, ...]
     shape: tuple[int, ...]
-    #: Elements of a channel before the channel axis, channels, elements after it.
+    #: Number of elements of a channel before the channel axis, of channels, and of elements after it.
     outer: int
     channels: int
     inner: int
-    #: How many rows of channels are taken together as one wide row, where no elements come after the channel axis.
+    #: How many rows of channels are merged into one wide row, if no axis comes after the channel axis.
     fold: int
 
     @property
@@ -51,7 +51,7 @@ class Channels(NamedTuple):
         return self.outer * self.inner
 
     def lay(self, x: Any) -> Any:
-        """The array as (rows, fold * channels) or (outer, channels, inner); a copy if memory is in another order."""
+        """The array as (rows, fold * channels) or (outer, channels, inner); a copy if its memory order differs."""
         x = x.transpose(self.order)
         if self.inner == 1:
             return x.reshape(self.outer // self.fold, self.fold * self.channels)
@@ -63,13 +63,13 @@ class Channels(NamedTuple):
         return laid.reshape(self.shape).transpose(inverse)
 
     def spread(self, values: Any) -> Any:
-        """One value per channel, to be broadcast against what is laid."""
+        """One value per channel, to broadcast against the result of :meth:`lay`."""
         if self.inner != 1:
             return values[:, None]
         return values if self.fold == 1 else values[None].repeat(self.fold, axis=0).reshape(-1)
 
     def shifted(self, xp: Any, laid: Any, shift: Any) -> Iterator[tuple[slice, Any]]:
-        """The pieces, and the array less ``shift`` (one number per channel, or None) there, until the next one."""
+        """The pieces, each minus ``shift`` (one number per channel, or None); valid until the next one."""
         if shift is None:
             yield from ((piece, laid[piece]) for piece in pieces(xp, laid))
             return
@@ -98,19 +98,19 @@ class Channels(NamedTuple):
 
 @kernel
 def rows_at_a_time(xp: Any, x: Any) -> int:
-    """Along its first axis, how much of an array is treated at a time: all of it."""
+    """How many elements along the first axis are processed at a time: all."""
     return max(len(x), 1)
 
 
 @rows_at_a_time.on('numpy')
 def _rows_that_fit(xp: Any, x: Any) -> int:
-    """As much as fits into the cache."""
+    """As many as fit into the cache."""
     size: int = x.size
     return max(1, PIECE * max(len(x), 1) // max(size, 1))
 
 
 def pieces(xp: Any, x: Any) -> Iterator[slice]:
-    """Slices along the first axis of what is treated at a time."""
+    """Slices of the pieces along the first axis."""
     rows, step = len(x), rows_at_a_time(xp, x)
     return (slice(begin, min(begin + step, rows)) for begin in range(0, rows, step))
 
@@ -118,7 +118,7 @@ def pieces(xp: Any, x: Any) -> Iterator[slice]:
 class Moments(NamedTuple):
     """Statistics of channels, float64 arrays (channels,).
 
-    ``mean`` is that of the elements less ``shift``, which is None where they need no shift.
+    ``mean`` is the mean of the elements minus ``shift``, which is None where no shift is needed.
     """
 
     shift: Any
@@ -132,11 +132,11 @@ class Moments(NamedTuple):
 
 
 def channels_of(x: Any, axis: tuple[int, ...]) -> Channels:
-    """How the channels of an array lie.
+    """The layout of the channels of an array.
 
     Args:
         x: the array.
-        axis: axes over which there are statistics, in ascending order; the others tell channels apart.
+        axis: axes that the statistics reduce, in ascending order; the others index the channels.
     """
     order = tuple(sorted(range(x.ndim), key=lambda i: (-abs(x.strides[i]), i)))
     return _channels(x.shape, order, axis)
@@ -144,11 +144,12 @@ def channels_of(x: Any, axis: tuple[int, ...]) -> Channels:
 
 @functools.lru_cache(maxsize=256)
 def _channels(shape: tuple[int, ...], order: tuple[int, ...], axis: tuple[int, ...]) -> Channels:
+    """The layout of channels for a shape, its memory order and the reduced axes; cached."""
     key = [i for i in order if i not in axis and shape[i] != 1]
     places = [order.index(i) for i in key]
     between = order[places[0] : places[-1]] if key else ()
     if key != sorted(key) or any(i in axis and shape[i] != 1 for i in between):
-        order = (*axis, *[i for i in range(len(shape)) if i not in axis])  # channels are scattered: taken together
+        order = (*axis, *[i for i in range(len(shape)) if i not in axis])  # channels are scattered: merge them
     first, last = _channel_places(order, axis, shape)
     sizes = tuple([shape[i] for i in order])
     outer, count, inner = (math.prod(sizes[part]) for part in (slice(first), slice(first, last), slice(last, None)))
@@ -157,12 +158,12 @@ def _channels(shape: tuple[int, ...], order: tuple[int, ...], axis: tuple[int, .
 
 @functools.lru_cache(maxsize=256)
 def fold_of(rows: int, width: int) -> int:
-    """How many rows are taken together, so that all are and the result is wide enough."""
+    """The number of rows to merge: a divisor of all rows that makes the result wide enough."""
     return max(f for f in range(1, max(2, _WIDTH // max(width, 1) + 1)) if rows % f == 0)
 
 
 def _channel_places(order: tuple[int, ...], axis: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, int]:
-    """Where in an order the channel axes begin and end."""
+    """Where the channel axes begin and end in an order of axes."""
     places = [place for place, i in enumerate(order) if i not in axis and shape[i] != 1]
     return (places[0], places[-1] + 1) if places else (len(order), len(order))
 
@@ -173,7 +174,7 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
     Args:
         xp: numpy or cupy.
         laid: float32 or float64 array, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
 
     Returns:
         Moments; zeros where a channel has no elements.
@@ -188,6 +189,7 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
 
 
 def _plain_moments(xp: Any, laid: Any, channels: Channels, shift: Any) -> tuple[Any, Any]:
+    """Mean and variance of each channel, after subtracting ``shift``."""
     total, squares = xp.zeros(channels.channels), xp.zeros(channels.channels)
     for _, x in channels.shifted(xp, laid, shift):
         total += channels.sums(xp, x)
@@ -198,14 +200,14 @@ def _plain_moments(xp: Any, laid: Any, channels: Channels, shift: Any) -> tuple[
 
 
 class Statistics(NamedTuple):
-    """What batch normalization knows of an array."""
+    """The statistics of an array that batch normalization needs."""
 
     channels: Channels
     moments: Moments
 
 
 def statistics(xp: Any, x: Any, axes: tuple[int, ...]) -> Statistics:
-    """Mean and variance of each channel, computed in float32 at least; ``axes`` as in :func:`channels_of`."""
+    """Mean and variance of each channel, computed at least in float32; ``axes`` as in :func:`channels_of`."""
     channels = channels_of(x, axes)
     return Statistics(channels, moments(xp, in_float32(channels.lay(x)), channels))
 
@@ -217,8 +219,8 @@ def normalize(xp: Any, x: Any, gamma: Any, beta: Any, known: Statistics, eps: fl
         xp: numpy or cupy.
         x: float array.
         gamma: one number for each channel.
-        beta: likewise.
-        known: what :func:`statistics` gives.
+        beta: one number for each channel.
+        known: the result of :func:`statistics`.
         eps: added to the variance.
 
     Returns:
@@ -234,7 +236,7 @@ def normalize(xp: Any, x: Any, gamma: Any, beta: Any, known: Statistics, eps: fl
 def normalize_gradients(
     xp: Any, gy: Any, x: Any, gamma: Any, known: Statistics, eps: float, of_x: bool
 ) -> tuple[Any, Any, Any]:
-    """Gradients of :func:`normalize`: those of x (None if not wanted), gamma and beta.
+    """Gradients of :func:`normalize` with respect to x (None if not wanted), gamma and beta.
 
     Args:
         xp: numpy or cupy.
@@ -267,9 +269,9 @@ def normalize_by(
         xp: numpy or cupy.
         x: float array.
         gamma: one number for each channel.
-        beta: likewise.
-        mean: likewise.
-        var: likewise.
+        beta: one number for each channel.
+        mean: one number for each channel.
+        var: one number for each channel.
         axes: as in :func:`channels_of`.
         eps: added to the variance.
 
@@ -287,7 +289,7 @@ def normalize_by(
 def normalize_by_gradients(
     xp: Any, gy: Any, x: Any, gamma: Any, mean: Any, var: Any, axes: tuple[int, ...], eps: float, wanted: Any
 ) -> list[Any]:
-    """Gradients of :func:`normalize_by`: those of x, gamma, beta, mean and variance, None for what is not wanted.
+    """Gradients of :func:`normalize_by`: for x, gamma, beta, mean and variance; None where not wanted.
 
     Args:
         xp: numpy or cupy.
@@ -298,7 +300,7 @@ def normalize_by_gradients(
         var: as in :func:`normalize_by`.
         axes: as in :func:`normalize_by`.
         eps: as in :func:`normalize_by`.
-        wanted: whether the gradient of x is wanted, and those of the others.
+        wanted: whether the gradient of x is wanted, and whether the others are.
     """
     channels, shape = channels_of(x, axes), gamma.shape
     gamma, mean, var = (v.reshape(-1).astype('d') for v in (gamma, mean, var))
@@ -333,7 +335,7 @@ def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: An
     Args:
         xp: numpy or cupy.
         laid: array, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         shift: array (channels,) or None.
         scale: array (channels,).
         bias: array (channels,).
@@ -359,7 +361,7 @@ def sums_with(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> tup
         xp: numpy or cupy.
         g: array, laid by ``channels``.
         laid: x, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         shift: array (channels,) or None.
     """
     total, product = xp.zeros(channels.channels), xp.zeros(channels.channels)
@@ -376,7 +378,7 @@ def combine_channels(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any,
         xp: numpy or cupy.
         g: array, laid by ``channels``.
         laid: x, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         shift: array (channels,) or None.
         a: array (channels,).
         b: array (channels,).
@@ -407,7 +409,7 @@ def batch_norm_gradient(
         xp: numpy or cupy.
         g: gradient of the result, laid by ``channels``.
         laid: x, laid by ``channels``.
-        channels: how they lie.
+        channels: their layout.
         moments: those of x.
         inv_std: array (channels,), one over the standard deviation.
         gamma: array (channels,).
@@ -426,14 +428,14 @@ def batch_norm_gradient(
 
 # --- the plain forms -----------------------------------------------------------------------------------------------
 def moments_reference(x: Any, axis: tuple[int, ...]) -> tuple[Any, Any]:
-    """:func:`moments` as the definition says: mean and variance of an array over axes, float64."""
+    """The definition of :func:`moments`: mean and variance of an array over axes, float64."""
     return x.mean(axis, dtype='d').reshape(-1), x.astype('d').var(axis).reshape(-1)
 
 
 def batch_norm_gradient_reference(
     g: Any, x: Any, axis: tuple[int, ...], gamma: Any, eps: float
 ) -> tuple[Any, Any, Any]:
-    """:func:`batch_norm_gradient` as the formula says, of arrays not laid; ``gamma`` broadcasts against x."""
+    """The formula of :func:`batch_norm_gradient` for an array in its own shape; ``gamma`` broadcasts against x."""
     g, x = g.astype('d'), x.astype('d')
     inv_std = 1 / numpy.sqrt(x.var(axis, keepdims=True) + eps)
     z = (x - x.mean(axis, keepdims=True)) * inv_std

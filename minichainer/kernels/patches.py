@@ -1,4 +1,4 @@
-"""Patches of images: cutting images to what windows meet, and convolution with filters of each window's own.
+"""Patches of images under sliding windows, and convolution with separate filters for each window.
 
 Images are (N, C, *in_size), patches (N, C, *ksize, *out_size). ``local_convolve``, ``local_data_gradient`` and
 ``local_filter_gradient`` are each other's gradients, like the kernels of convolution. float16 is computed in float32.
@@ -18,7 +18,7 @@ _EVERY: Any = (slice(None), slice(None))
 
 
 def patches(xp: Any, x: Any, geometry: Geometry) -> Any:
-    """What each window meets, zeros in the padding.
+    """The elements under each window, with zeros in the padding.
 
     Args:
         xp: numpy or cupy.
@@ -37,7 +37,7 @@ def patches(xp: Any, x: Any, geometry: Geometry) -> Any:
 
 @kernel(widens=True)
 def add_patches(xp: Any, patches: Any, geometry: Geometry) -> Any:
-    """Adds patches up to images; the transpose of :func:`patches`.
+    """Sums patches to images; the transpose of :func:`patches`.
 
     Args:
         xp: numpy or cupy.
@@ -55,7 +55,7 @@ def add_patches(xp: Any, patches: Any, geometry: Geometry) -> Any:
 
 @kernel(widens=True)
 def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
-    """Convolution with filters of each place's own.
+    """Convolution with separate filters for each window.
 
     Args:
         xp: numpy or cupy.
@@ -73,7 +73,7 @@ def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
 
 @kernel(widens=True)
 def local_data_gradient(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
-    """The transpose of :func:`local_convolve` as a map of images: (N, C, *in_size) from (N, O, *out_size)."""
+    """The transpose of :func:`local_convolve` for images: (N, C, *in_size) from (N, O, *out_size)."""
     columns = xp.matmul(_places(gy), _filters(W, geometry))
     n = len(geometry.ksize)
     parted = columns.reshape(*geometry.out_size, len(gy), W.shape[n + 1], *geometry.ksize)
@@ -83,7 +83,7 @@ def local_data_gradient(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
 
 @kernel(widens=True)
 def local_filter_gradient(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
-    """The transpose of :func:`local_convolve` as a map of filters: (O, *out_size, C, *ksize), C-contiguous."""
+    """The transpose of :func:`local_convolve` for filters: (O, *out_size, C, *ksize), C-contiguous."""
     rows = _places(gy).transpose(0, 2, 1)
     gW = xp.matmul(rows, _columns(xp, x, geometry)).transpose(1, 0, 2)
     gW = gW.reshape(gy.shape[1], *geometry.out_size, x.shape[1], *geometry.ksize)
@@ -117,7 +117,7 @@ def _images(y: Any, size: tuple[int, ...]) -> Any:
 
 # --- the plain form ----------------------------------------------------------------------------------------------
 def local_convolve_reference(x: Any, W: Any, geometry: Geometry) -> Any:
-    """:func:`local_convolve` of planar images without padding as its definition says, on NumPy arrays: slow."""
+    """The definition of :func:`local_convolve` for 2-d images without padding, in NumPy: slow."""
     y = numpy.zeros((len(x), len(W), *geometry.out_size), x.dtype)
     (kh, kw), (sy, sx) = geometry.ksize, geometry.stride
     for i, j in numpy.ndindex(*geometry.out_size):

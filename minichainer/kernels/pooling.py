@@ -1,8 +1,8 @@
-"""Maxima and means of windows, over any number of axes: arrays in, arrays out.
+"""Maxima and means of windows, over any number of axes.
 
-Each kernel goes through the elements of a window and treats all windows at once, by slices: as many passes over the
-result as a window has elements, and no copy of the windows. Maxima of large windows are taken along one axis after
-the other, which takes fewer passes. Results lie in memory as their input does.
+Each kernel loops over the elements of a window and processes all windows at once, by slices: as many passes over the
+result as a window has elements, without a copy of the windows. Maxima of large windows are taken along one axis after
+another, which needs fewer passes. Results have the memory layout of their input.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from minichainer.kernels._dispatch import kernel
 from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
 
 _EVERY: Any = (slice(None), slice(None))
-#: Up to how many elements of a window its maximum is taken at once: for 2x2 there are as many passes either way.
+#: Up to this many elements, the maximum of a window is taken at once: for 2x2 the number of passes is the same.
 _FEW_TAPS = 4
 
 
 def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
-    """The largest element of each window; NaN where there is one, minus infinity where there is only padding.
+    """The largest element of each window; NaN if it contains NaN, minus infinity if there is only padding.
 
     Args:
         xp: numpy or cupy.
@@ -45,7 +45,7 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
 
 
 def _largest(xp: Any, taps: list[Any]) -> Any:
-    """The elementwise maximum of arrays, a new array."""
+    """The elementwise maximum of arrays, as a new array."""
     if len(taps) == 1:
         return taps[0].copy()
     y = xp.maximum(taps[0], taps[1])
@@ -55,9 +55,9 @@ def _largest(xp: Any, taps: list[Any]) -> Any:
 
 
 def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
-    """Which element of its window each maximum is: the first one, counted along the window in C order.
+    """The index of each maximum in its window: the first one in C order.
 
-    It is never one of the padding, also where all elements are minus infinity; 0 where there is only padding.
+    It is never in the padding, even if all elements are minus infinity; 0 if there is only padding.
 
     Args:
         xp: numpy or cupy.
@@ -72,7 +72,7 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     small = math.prod(geometry.ksize) < 256
     places = empty_like_layout(xp, y, y.shape, 'B' if small else 'I')
     places[...] = 0
-    before = xp.ones_like(places, dtype='?')  # the maximum has not come yet
+    before = xp.ones_like(places, dtype='?')  # before the maximum
     least = float(y.min()) if y.size else 0.0
     has_nan = math.isnan(least)
     for _, slices in itertools.islice(geometry.taps(), math.prod(geometry.ksize) - 1):
@@ -81,13 +81,13 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
         if has_nan:
             before &= tap == tap
         places += before.view('B')
-    if not (fits(geometry) or math.isfinite(least)):  # where a maximum is -inf the whole window is, like the padding
+    if not (fits(geometry) or math.isfinite(least)):  # a maximum of -inf could be in the padding
         xp.copyto(places, xp.asarray(_first_inside(geometry), places.dtype), where=y == -math.inf)
     return places
 
 
 def _first_inside(geometry: Geometry) -> Any:
-    """Which element of each window is the first on the array, NumPy array (*out_size); 0 where there is none."""
+    """The index of the first element of each window on the array, NumPy array (*out_size); 0 if there is none."""
     places, some = numpy.zeros((), int), numpy.ones((), bool)
     for k, inside in zip(geometry.ksize, _inside(geometry), strict=True):
         places = places[..., None] * k + inside.argmax(axis=1)
@@ -104,12 +104,12 @@ def _inside(geometry: Geometry) -> Iterator[Any]:
 
 @kernel(widens=True)
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
-    """Adds the value of each window to the element at the window's place; zeros elsewhere.
+    """Adds the value of each window to one of its elements, given by index; zeros elsewhere.
 
     Args:
         xp: numpy or cupy.
         gy: array (N, C, *out_size).
-        places: what :func:`places_of_maxima` gives.
+        places: the result of :func:`places_of_maxima`.
         geometry: the windows.
 
     Returns:
@@ -123,7 +123,7 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
         span[...] = 0
     bits, of_span = _bits(gy), _bits(span)
     for place, (_, slices) in enumerate(geometry.taps()):
-        if apart:  # each element is in one window: nothing to add up
+        if apart:  # no element is in two windows
             xp.multiply(bits, places == place, out=of_span[_EVERY + slices])
         else:
             span[_EVERY + slices] += xp.multiply(bits, places == place).view(gy.dtype)
@@ -131,10 +131,10 @@ def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
 
 
 def _laid_out_like(xp: Any, x: Any, other: Any) -> Any:
-    """The array, or its copy whose axes follow each other in memory as those of ``other`` of its shape do.
+    """The array, or a copy with the axis order in memory of ``other``, which has its shape.
 
-    Arrays laid out in different ways cost several times as much to combine, and the gradient would go on in the one
-    that the layers below do not have.
+    Arrays with different layouts cost several times as much to combine, and the gradient would keep a layout that the
+    previous layers do not have.
     """
     if [step * other.itemsize for step in x.strides] == [step * x.itemsize for step in other.strides]:
         return x
@@ -144,17 +144,17 @@ def _laid_out_like(xp: Any, x: Any, other: Any) -> Any:
 
 
 def _bits(x: Any) -> Any:
-    """Floats as the ints in their place: times a mask these are 0 where the mask is false, for infinities too."""
+    """Floats viewed as ints: times a mask these are 0 where the mask is false, even for infinities."""
     return x.view(f'i{x.dtype.itemsize}')
 
 
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
-    """The element at each window's place, 0 in the padding; the transpose of :func:`spread`.
+    """The element of each window with the given index, 0 in the padding; the transpose of :func:`spread`.
 
     Args:
         xp: numpy or cupy.
         x: array (N, C, *in_size).
-        places: what :func:`places_of_maxima` gives.
+        places: the result of :func:`places_of_maxima`.
         geometry: the windows.
 
     Returns:
@@ -176,7 +176,7 @@ def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
         xp: numpy or cupy.
         x: float array (N, C, *in_size).
         geometry: the windows.
-        count_padding: padding is zeros, rather than no elements; a window of padding alone has the mean 0 then too.
+        count_padding: padding counts as zeros; then a window with only padding has the mean 0 too.
 
     Returns:
         Array (N, C, *out_size).
@@ -188,7 +188,7 @@ def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
 
 @kernel(widens=True)
 def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> Any:
-    """Adds the value of each window, divided by their number, to its elements; the transpose of :func:`means`.
+    """Adds the value of each window, divided by its number of elements, to them; the transpose of :func:`means`.
 
     Args:
         xp: numpy or cupy.
@@ -261,17 +261,17 @@ def windows_reference(x: Any, geometry: Geometry, value: float) -> Any:
             axes = zip(out, geometry.stride, tap, geometry.dilate, geometry.pad, strict=True)
             at = tuple([o * s + t * d - p for o, s, t, d, p in axes])
             if all(0 <= i < size for i, size in zip(at, geometry.in_size, strict=True)):
-                windows[_EVERY + (*out, place)] = x[_EVERY + at]
+                windows[_EVERY + out + (place,)] = x[_EVERY + at]
     return windows
 
 
 def maxima_reference(x: Any, geometry: Geometry) -> Any:
-    """:func:`maxima` as its definition says."""
+    """The definition of :func:`maxima`."""
     return windows_reference(x, geometry, -math.inf).max(axis=-1)
 
 
 def places_of_maxima_reference(x: Any, geometry: Geometry) -> Any:
-    """:func:`places_of_maxima` as its definition says."""
+    """The definition of :func:`places_of_maxima`."""
     windows = windows_reference(x, geometry, -math.inf)
     inside = windows_reference(numpy.ones_like(x), geometry, 0) == 1
     largest = (windows == windows.max(axis=-1, keepdims=True)) | numpy.isnan(windows)
@@ -279,13 +279,13 @@ def places_of_maxima_reference(x: Any, geometry: Geometry) -> Any:
 
 
 def pick_reference(x: Any, places: Any, geometry: Geometry) -> Any:
-    """:func:`pick` as its definition says."""
+    """The definition of :func:`pick`."""
     windows = windows_reference(x, geometry, 0)
     return numpy.take_along_axis(windows, places[..., None].astype('l'), axis=-1)[..., 0]
 
 
 def means_reference(x: Any, geometry: Geometry, count_padding: bool) -> Any:
-    """:func:`means` as its definition says."""
+    """The definition of :func:`means`."""
     total = windows_reference(x, geometry, 0).sum(axis=-1)
     inside = windows_reference(numpy.ones_like(x), geometry, 0).sum(axis=-1)
     return total / (math.prod(geometry.ksize) if count_padding else numpy.maximum(inside, 1))

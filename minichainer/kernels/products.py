@@ -10,7 +10,7 @@ from minichainer.kernels._dispatch import kernel
 
 @kernel(widens=True)
 def einsum(xp: Any, *xs: Any, sources: Sequence[Any], target: Any) -> Any:
-    """Einstein summation; labels of axes are ints, those of the result differ."""
+    """Einstein summation; axis labels are ints, and those of the result are distinct."""
     arguments: list[Any] = []
     for x, labels in zip(xs, sources, strict=True):
         arguments += [x, list(labels)]
@@ -20,7 +20,7 @@ def einsum(xp: Any, *xs: Any, sources: Sequence[Any], target: Any) -> Any:
 
 @kernel(widens=True)
 def tensordot(xp: Any, a: Any, b: Any, axes: Any) -> Any:
-    """Sums of products over a pair of tuples of axes."""
+    """Sums of products over the axes in a pair of tuples."""
     return xp.tensordot(a, b, axes=axes)
 
 

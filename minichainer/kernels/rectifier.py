@@ -1,8 +1,8 @@
-"""The rectified linear unit and its kin.
+"""The rectified linear unit and its variants.
 
-On NumPy arrays: ``maximum`` against a 0-d array is not vectorised, ``clip`` is: two to three times faster from some
-thousand elements on. Multiplying by a mask of bools takes a slow way on small arrays; there two calls that make a
-factor of floats are quicker.
+On NumPy arrays, ``maximum`` with a 0-d array is not vectorized, but ``clip`` is: two to three times faster from some
+thousand elements on. Multiplying by a bool mask is slow on small arrays; there, two calls that make a float factor
+are faster.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _relu_numpy(xp: Any, x: Any) -> Any:
 
 @kernel
 def step(xp: Any, x: Any) -> Any:
-    """A factor that is 1 where ``x`` is positive, else 0, also where it is NaN."""
+    """1 where ``x`` is positive, else 0, even where it is NaN."""
     return x > 0
 
 

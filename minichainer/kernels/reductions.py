@@ -1,6 +1,6 @@
 """Sums, extrema and norms over axes.
 
-NumPy sets out anew for each group of a short last axis: the maxima of a million float32 in groups of four take 9 ms.
+NumPy starts anew for each group of a short last axis: the maxima of a million float32 in groups of four take 9 ms.
 Comparing whole slices takes 0.4.
 """
 
@@ -28,7 +28,7 @@ def _maximum_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 @kernel
 def minimum(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    """The minimum, likewise."""
+    """The minimum, with the arguments of :func:`maximum`."""
     return x.min(axis=axis, keepdims=keepdims)
 
 
@@ -39,7 +39,7 @@ def _minimum_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 @kernel(widens=True)
 def total(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    """The sum, likewise; for a long last axis there is :func:`minichainer.kernels.softmax.total`."""
+    """The sum, with the arguments of :func:`maximum`; for a long last axis use :func:`.softmax.total`."""
     return x.sum(axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
@@ -49,6 +49,7 @@ def _total_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _by_slices(ufunc: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """Reduces a short last axis by comparing or adding whole slices."""
     if axis != (x.ndim - 1,) or x.size < _MANY or not 2 <= x.shape[-1] <= _SHORT:
         return DECLINED
     y = ufunc(x[..., 0], x[..., 1])
@@ -64,7 +65,7 @@ def log_sum_exp(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     if xp.isfinite(top).all():
         y = _log_of_sum(xp, x, top, axis)
     else:
-        with numpy.errstate(divide='ignore'):  # the logarithm of 0 is what is wanted
+        with numpy.errstate(divide='ignore'):  # the logarithm of 0 is intended
             y = _log_of_sum(xp, x, xp.where(xp.isfinite(top), top, xp.zeros((), x.dtype)), axis)
     return y if keepdims else y.squeeze(axis)
 

@@ -1,12 +1,12 @@
-"""Recurrent layers and gated cells on raw arrays: the loops over steps, forward and backward.
+"""Recurrent layers and gated cells on arrays: the loops over steps, forward and backward.
 
-A batch of sequences is packed: the rows of step 0, then those of step 1, ...; those of a step belong to the first
-sequences of the batch. So a layer's product with the inputs is one gemm over all steps, and each gradient of a weight
-is one too; the loop over steps is left with the product with the state and the cell's elementwise part. Whatever of
-the gradient does not depend on later steps is computed for all steps at once, before the loop.
+A batch of sequences is packed: the rows of step 0, then those of step 1, ...; the rows of a step belong to the first
+sequences of the batch. So a layer multiplies the inputs of all steps in one gemm, and computes each weight gradient
+in one too. The loop over steps contains only the product with the state and the elementwise part of the cell. The
+part of the gradient that does not depend on later steps is computed for all steps at once, before the loop.
 
-Logistic sigmoids are :math:`1 / (1 + e^{-z})`, which keeps its digits where it is tiny; ``(1 + tanh(z / 2)) / 2`` is
-exactly 0 below 3e-8. Inside, arrays are float32 or float64.
+Logistic sigmoids are :math:`1 / (1 + e^{-z})`, which is accurate where it is tiny; ``(1 + tanh(z / 2)) / 2`` is
+exactly 0 below 3e-8. Internally, arrays are float32 or float64.
 """
 
 from __future__ import annotations
@@ -19,59 +19,59 @@ import numpy
 from minichainer.kernels._dispatch import kernel
 from minichainer.kernels.precision import in_float32
 
-#: First and last row of each step, in the order in which the steps are computed.
+#: First and last row of each step, in the order of computation.
 Spans = Sequence[tuple[int, int]]
 
 
 class Weights(NamedTuple):
-    """The parameters of one layer in one direction, gate under gate in the cell's order."""
+    """The parameters of one layer in one direction, with the gates stacked in the cell's order."""
 
     #: Weights of the input ``(gates * units, inputs)`` and of the state ``(gates * units, units)``.
     x: Any
     h: Any
-    #: Biases ``(gates * units,)`` of both.
+    #: Both biases ``(gates * units,)``.
     bx: Any
     bh: Any
 
 
 class Cell:
-    """What a step computes. Gates stand in the kernel's own order, those with a sigmoid first."""
+    """The computation of a step. Gates are in the kernel's own order, those with a sigmoid first."""
 
-    #: Number of arrays that make the state.
+    #: Number of arrays in the state.
     states = 1
-    #: The place of each gate among the parameters.
+    #: The index of each gate among the parameters.
     order: tuple[int, ...]
 
     def forward(self, xp: Any, z: Any, w: Weights, states: list[Any], y: Any, spans: Spans) -> tuple[Any, ...]:
-        """Goes through the steps; writes the outputs to ``y`` and the last states into ``states``.
+        """Computes all steps; writes the outputs to ``y`` and the last states to ``states``.
 
         Args:
             xp: numpy or cupy.
-            z: the input's part of the gates without bias, ``(rows, gates * units)``; may be overwritten.
+            z: the input's part of the gates, without bias, ``(rows, gates * units)``; may be overwritten.
             w: the parameters.
             states: arrays ``(batch, units)`` before the first step.
             y: array ``(rows, units)`` for the outputs.
             spans: rows of each step.
 
         Returns:
-            What :meth:`backward` needs; first the state before each step, ``(rows, units)``.
+            What :meth:`backward` needs; its first element is the state before each step, ``(rows, units)``.
         """
         raise NotImplementedError
 
     def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
-        """Goes back through the steps; turns ``gstates`` from gradients of the last states into those of the first.
+        """Computes the gradients of all steps; overwrites ``gstates`` with the gradients of the first states.
 
         Args:
             xp: numpy or cupy.
-            saved: what :meth:`forward` has returned; not changed.
+            saved: returned by :meth:`forward`; not changed.
             Wh: the state's weights ``(gates * units, units)``.
             gy: gradients of the outputs ``(rows, units)``.
             gstates: gradients of the last states; overwritten.
             spans: as in :meth:`forward`.
 
         Returns:
-            Gradients of the input's and of the state's part of the gates, ``(rows, gates * units)`` each; one array
-            twice where they are equal.
+            Gradients of the input's and the state's part of the gates, ``(rows, gates * units)`` each; the same array
+                twice where they are equal.
         """
         raise NotImplementedError
 
@@ -88,7 +88,7 @@ class LSTM(Cell):
         before_h, before_c, squashed = (xp.empty((len(z), n), z.dtype) for _ in range(3))
         gates, product, new = xp.empty(z.size, z.dtype), xp.empty((len(h), 4 * n), z.dtype), xp.empty_like(h)
         Wh, b = _transposed(w.h), (w.bx + w.bh).reshape(4, 1, n)
-        with numpy.errstate(over='ignore'):  # of exponentials of gates
+        with numpy.errstate(over='ignore'):  # in the exponentials of the gates
             for begin, end in spans:
                 size = end - begin
                 state, cell, tanh_c = h[:size], c[:size], squashed[begin:end]
@@ -151,7 +151,7 @@ class GRU(Cell):
         before, from_state = (xp.empty((len(z), n), z.dtype) for _ in range(2))
         gates, work, product = (xp.empty(size, z.dtype) for size in (z.size, 3 * h.size, (len(h), 3 * n)))
         Wh, bx, bh = _transposed(w.h), w.bx.reshape(3, 1, n), w.bh.reshape(3, 1, n)
-        with numpy.errstate(over='ignore'):  # of exponentials of gates
+        with numpy.errstate(over='ignore'):  # in the exponentials of the gates
             for begin, end in spans:
                 size = end - begin
                 state = h[:size]
@@ -243,9 +243,9 @@ class Elman(Cell):
 
 
 def _gates_of_step(flat: Any, begin: int, end: int, gates: int, n: int) -> Any:
-    """A step's part of an array that holds, for each step, one gate after the other: ``(gates, rows, n)``.
+    """One step of an array that stores, for each step, one gate after another: ``(gates, rows, n)``.
 
-    In this order each gate is contiguous, and the elementwise part four times as fast as on columns of a matrix.
+    In this order each gate is contiguous, and the elementwise part is four times as fast as on columns of a matrix.
     """
     width = gates * n
     return flat[begin * width : end * width].reshape(gates, end - begin, n)
@@ -257,7 +257,7 @@ def _by_gate(rows: Any, gates: int) -> Any:
 
 
 def _transposed(weights: Any) -> Any:
-    """The transposed matrix, C-contiguous: the small product of each step is then twice as fast."""
+    """The transposed matrix, C-contiguous: that makes the small product of each step twice as fast."""
     return weights.T.copy(order='C')
 
 
@@ -285,7 +285,7 @@ def _slope_of_tanh(xp: Any, values: Any, one: Any, out: Any) -> None:
 
 
 def spans_of(sizes: Sequence[int], backward: bool = False) -> Spans:
-    """The rows of each step from the numbers of rows; in the order of a layer that begins with the last step."""
+    """The rows of each step, from the numbers of rows; in reverse order for a backward layer."""
     spans, end = [], 0
     for size in sizes:
         spans.append((end, end + size))
@@ -298,7 +298,7 @@ def layer_forward(xp: Any, cell: Cell, w: Weights, x: Any, states: list[Any], y:
 
     Args:
         xp: numpy or cupy.
-        cell: what a step computes.
+        cell: the computation of a step.
         w: the parameters.
         x: packed inputs ``(rows, inputs)``.
         states: arrays ``(batch, units)``, C-contiguous; overwritten with the states after the last step.
@@ -317,7 +317,7 @@ def layer_backward(
     """Gradients of :func:`layer_forward`.
 
     Args:
-        xp: numpy or cupy.
+        cell: the computation of a step.
         cell: what a step computes.
         w: the parameters.
         x: packed inputs.
@@ -328,7 +328,7 @@ def layer_backward(
         wanted: whether the gradients of the inputs, and those of the parameters, are wanted.
 
     Returns:
-        Gradients of ``x`` and of the parameters; None where they are not wanted.
+        Gradients of ``x`` and of the parameters; None where not wanted.
     """
     gz, ga = cell.backward(xp, saved, w.h, gy, gstates, spans)
     gx = gz.dot(w.x) if wanted[0] else None
@@ -341,7 +341,7 @@ def layer_backward(
 
 
 class Layers(NamedTuple):
-    """What :func:`layers_backward` needs: of each layer and direction its weights, input, and what its cell saves."""
+    """What :func:`layers_backward` needs: weights, input and saved arrays of each layer and direction."""
 
     weights: Sequence[Weights]
     inputs: Sequence[Any]
@@ -353,13 +353,13 @@ class Layers(NamedTuple):
 def layers_forward(
     xp: Any, cell: Cell, weights: Sequence[Weights], masks: Any, states: Any, steps: Sequence[Any], directions: int
 ) -> tuple[list[Any], Any, Layers]:
-    """Layers above each other, each in one or both directions.
+    """Stacked layers, each in one or both directions.
 
     Args:
         xp: numpy or cupy.
-        cell: what a step computes.
+        cell: the computation of a step.
         weights: the parameters of each layer and direction.
-        masks: for each of them the factors of its packed inputs, or None.
+        masks: for each of them, factors of its packed inputs, or None.
         states: arrays ``(layers * directions, batch, units)``.
         steps: the inputs ``(size, inputs)`` of each step.
         directions: 1 or 2.
@@ -391,11 +391,11 @@ def layers_backward(
 
     Args:
         xp: numpy or cupy.
-        cell: what a step computes.
-        layers: what :func:`layers_forward` gives.
+        cell: the computation of a step.
+        layers: returned by :func:`layers_forward`.
         masks: as in :func:`layers_forward`.
         gstates: gradients of the last states.
-        gsteps: those of the outputs at each step.
+        gsteps: gradients of the outputs at each step.
         wanted: whether the gradients of the inputs, and those of the parameters, are wanted.
 
     Returns:
@@ -429,7 +429,7 @@ def layers_backward(
     return gstates, gradients, gy
 
 
-# --- cells on their own ---------------------------------------------------------------------------------------------
+# --- single cells ------------------------------------------------------------------------------------------------
 def gated_sum(xp: Any, gates: Sequence[Any], cells: Sequence[Any], inputs: int) -> tuple[Any, Any, tuple[Any, ...]]:
     r"""The cell :math:`c = \sum_k \sigma(z_k) u_k,\; h = \sigma(z_o) \tanh c`.
 
@@ -442,7 +442,7 @@ def gated_sum(xp: Any, gates: Sequence[Any], cells: Sequence[Any], inputs: int) 
         inputs: number of new inputs.
 
     Returns:
-        c, h, and what :func:`gated_sum_backward` needs; computed in float32 at least.
+        c, h, and what :func:`gated_sum_backward` needs; computed at least in float32.
     """
     last, cells = inputs + len(cells), [in_float32(c) for c in cells]
     z = xp.empty((len(gates), *gates[0].shape), cells[0].dtype)
@@ -463,7 +463,7 @@ def gated_sum(xp: Any, gates: Sequence[Any], cells: Sequence[Any], inputs: int) 
 
 @kernel(widens=True)
 def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tuple[Any, list[Any]]:
-    """Gradients of :func:`gated_sum` for the gates, stacked, and for each cell; ``saved`` is not changed."""
+    """Gradients of :func:`gated_sum` for the gates, stacked, and for each cell; does not change ``saved``."""
     z, terms, squashed = saved
     last = len(terms)
     gz = xp.empty_like(z)

@@ -1,9 +1,9 @@
-"""Summaries of regions of images: means as products with two matrices, maxima as picked places.
+"""Pooling of regions of images: means as products with two matrices, maxima as weighted picked elements.
 
-A region's mean over bins is separable: ``rows`` (R, height of the result, H) and ``columns`` (R, width of the result,
-W) say how much each row and column of the image counts in each bin of each region. A maximum is a weighted sum of few
-elements at constant places, whose weights are constants too. Both are linear maps of the images, and so are their
-transposes. All regions are treated at once.
+The mean over bins of a region is separable: ``rows`` (R, output height, H) and ``columns`` (R, output width, W)
+contain the weight of each row and column of the image in each bin of each region. A maximum is a weighted sum of few
+elements at constant indices, with constant weights. Both are linear maps of the images, and so are their transposes.
+All regions are processed at once.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _BLOCK_ELEMENTS = 1 << 22
 
 
 class Bins(NamedTuple):
-    """Where the bins of each region begin and end along one axis, int arrays (R, bins); the end is not in it."""
+    """Where the bins of each region begin and end (exclusive) along one axis, int arrays (R, bins)."""
 
     begin: Any
     end: Any
 
 
 class Picked(NamedTuple):
-    """Elements of images with their weights: arrays (k, R, C, height, width); places count in the flat images."""
+    """Elements of images with weights: arrays (k, R, C, height, width); indices into the flattened images."""
 
     places: Any
     weights: Any
@@ -72,7 +72,7 @@ def back_project(xp: Any, gy: Any, rows: Any, columns: Any, images: Any, count: 
 
 
 def _by_image(xp: Any, images: Any, elements: int) -> Iterator[tuple[int, Any]]:
-    """Images with the regions that lie on them, as many at a time as give about a block of elements."""
+    """Images with their regions, as many at a time as fill about a block of elements."""
     step = max(1, _BLOCK_ELEMENTS // max(1, elements))
     for image in numpy.unique(images):
         regions = numpy.flatnonzero(images == image)
@@ -81,12 +81,12 @@ def _by_image(xp: Any, images: Any, elements: int) -> Iterator[tuple[int, Any]]:
 
 
 def pick(xp: Any, x: Any, picked: Picked) -> Any:
-    """Weighted sums of few elements of images; an element of weight 0 is as if it were not there.
+    """Weighted sums of few elements of images; elements of weight 0 are ignored, even if they are infinite.
 
     Args:
         xp: numpy or cupy.
         x: images (N, C, H, W).
-        picked: which elements, with their weights.
+        picked: the elements and their weights.
 
     Returns:
         Array (R, C, h, w).
@@ -98,13 +98,13 @@ def pick(xp: Any, x: Any, picked: Picked) -> Any:
 
 
 def put(xp: Any, gy: Any, picked: Picked, shape: tuple[int, ...]) -> Any:
-    """Adds values to the elements that they were made of; the transpose of :func:`pick`.
+    """Adds values to the elements from which they were computed; the transpose of :func:`pick`.
 
     Args:
         xp: numpy or cupy.
         gy: array (R, C, h, w).
-        picked: which elements, with their weights.
-        shape: of the images.
+        picked: the elements and their weights.
+        shape: shape of the images.
 
     Returns:
         Array of that shape.
@@ -117,13 +117,13 @@ def put(xp: Any, gy: Any, picked: Picked, shape: tuple[int, ...]) -> Any:
 
 # --- bins of whole pixels -----------------------------------------------------------------------------------------
 def pixel_bins(begin: Any, length: Any, bins: int, size: int) -> Bins:
-    """Cuts regions into bins of whole pixels, which may share pixels at their borders.
+    """Divides regions into bins of whole pixels, which may overlap by one pixel.
 
     Args:
         begin: where each region begins, int array (R,).
-        length: of each region, int array (R,).
-        bins: their number.
-        size: of the image; bins are cut at its borders.
+        length: length of each region, int array (R,).
+        bins: number of bins.
+        size: size of the image; bins are clipped to it.
     """
     number, stride = numpy.arange(bins), numpy.asarray(length)[:, None] / bins
     first, last = numpy.floor(number * stride), numpy.ceil((number + 1) * stride)
@@ -132,14 +132,14 @@ def pixel_bins(begin: Any, length: Any, bins: int, size: int) -> Bins:
 
 
 def bin_means(bins: Bins, size: int) -> Any:
-    """Matrices (R, bins, size) that give the mean of each bin, 0 where it is empty."""
+    """Matrices (R, bins, size) that compute the mean of each bin, 0 if it is empty."""
     pixel = numpy.arange(size)
     inside = (pixel >= bins.begin[..., None]) & (pixel < bins.end[..., None])
     return inside / numpy.maximum(inside.sum(axis=2, keepdims=True), 1)
 
 
 def places_of_bin_maxima(xp: Any, x: Any, rows: Bins, columns: Bins, images: Any) -> Picked:
-    """The largest pixel of each bin: the first of several, weight 0 where the bin is empty.
+    """The largest pixel of each bin: the first if there are several, weight 0 if the bin is empty.
 
     Args:
         xp: numpy or cupy.
@@ -164,9 +164,9 @@ def _longest(bins: Bins) -> int:
 
 
 class Sample(NamedTuple):
-    """One candidate in each bin, arrays (R, h, w): whether it counts, and its pixels with their weights.
+    """One candidate for each bin, arrays (R, h, w): whether it counts, and its pixels with their weights.
 
-    Pixels are numbers in a flat channel, of some pixel where the candidate does not count.
+    Pixels are indices into a flat channel, arbitrary where the candidate does not count.
     """
 
     inside: Any
@@ -175,7 +175,7 @@ class Sample(NamedTuple):
 
 
 def _best_samples(xp: Any, x: Any, samples: list[Sample], images: Any, size: tuple[int, int]) -> Picked:
-    """The largest sample in each bin, the first of several; channels come last on the way, as they are long."""
+    """The largest sample of each bin, the first if there are several; channels come last internally."""
     channels, dtype = x.shape[1], numpy.promote_types(x.dtype, 'f')
     if not x.size or not samples:
         shape = 1, len(images), channels, *size
@@ -191,7 +191,7 @@ def _best_samples(xp: Any, x: Any, samples: list[Sample], images: Any, size: tup
         better = value > best
         if not finite:
             better |= xp.isnan(value) & ~xp.isnan(best)
-            better |= (sample.inside & ~counted)[..., None]  # the first that counts, also if it is minus infinity
+            better |= (sample.inside & ~counted)[..., None]  # the first that counts, even if it is minus infinity
             counted |= sample.inside
         xp.maximum(best, value, out=best)
         xp.copyto(number, index, where=better)
@@ -199,6 +199,7 @@ def _best_samples(xp: Any, x: Any, samples: list[Sample], images: Any, size: tup
 
 
 def _value(xp: Any, pixels: Any, first: Any, sample: Sample, finite: bool) -> Any:
+    """The interpolated values of samples; ``finite`` tells that no pixel is infinite or NaN."""
     if len(sample.places) == 1:
         return pixels[first + sample.places[0]]
     value: Any = 0
@@ -210,7 +211,7 @@ def _value(xp: Any, pixels: Any, first: Any, sample: Sample, finite: bool) -> An
 
 
 def _picked(xp: Any, x: Any, samples: list[Sample], images: Any, number: Any) -> Picked:
-    """The places and weights of the samples with these numbers (R, h, w, C); weight 0 where no sample counts."""
+    """Indices and weights of the samples with these numbers (R, h, w, C); weight 0 where no sample counts."""
     count, height, width, channels = number.shape
     chosen = (
         number,
@@ -235,9 +236,9 @@ class Points(NamedTuple):
     """Sampled points of each bin of each region along one axis, arrays (R, bins, points).
 
     Attributes:
-        place: where the point is, in pixels, moved to the border where it is outside of the image.
+        place: position of the point in pixels, clipped to the image.
         counts: false where the bin has fewer points than the array, or the point is far outside.
-        number: points of each bin, array (R, 1, 1).
+        number: number of points of each bin, array (R, 1, 1).
     """
 
     place: Any
@@ -246,14 +247,14 @@ class Points(NamedTuple):
 
 
 def sampled_points(begin: Any, length: Any, bins: int, size: int, ratio: int | None) -> Points:
-    """The points that are sampled in each bin, at equal distances.
+    """The equidistant sampling points of each bin.
 
     Args:
         begin: where each region begins, float array (R,).
-        length: of each region, float array (R,).
-        bins: their number.
-        size: of the image.
-        ratio: points of each bin; as many as the bin has pixels where it is None.
+        length: length of each region, float array (R,).
+        bins: number of bins.
+        size: size of the image.
+        ratio: number of points of each bin; if None, the bin's size in pixels.
     """
     width = (numpy.asarray(length) / bins)[:, None, None]
     number = numpy.ceil(width) if ratio is None else numpy.full_like(width, ratio)
@@ -266,7 +267,7 @@ def sampled_points(begin: Any, length: Any, bins: int, size: int, ratio: int | N
 
 
 def point_means(points: Points, size: int) -> Any:
-    """Matrices (R, bins, size) that give the mean of the points of each bin, interpolated; 0 outside of the image."""
+    """Matrices (R, bins, size) that compute the mean of interpolated points of each bin; 0 outside of the image."""
     distance = abs(points.place[..., None] - numpy.arange(size))
     weights = numpy.maximum(1 - distance, 0) * points.counts[..., None]
     return weights.sum(axis=2) / points.number
@@ -300,7 +301,7 @@ def _range(points: Points) -> range:
 
 
 def _neighbours(xp: Any, points: Points, index: int, size: int, axes: Any) -> tuple[Any, list[tuple[Any, Any]]]:
-    """Whether one point of each bin counts, and the pixels beside it with their weights."""
+    """Whether one point of each bin counts, and its neighbouring pixels with their weights."""
     place = points.place[..., index]
     lower = numpy.floor(place).astype(int)
     upper, fraction = numpy.minimum(lower + 1, size - 1), place - lower
@@ -311,14 +312,14 @@ def _neighbours(xp: Any, points: Points, index: int, size: int, axes: Any) -> tu
 
 # --- the plain forms ---------------------------------------------------------------------------------------------
 def pooled_reference(x: Any, corners: Any, images: Any, size: tuple[int, int], summary: Any) -> Any:
-    """A summary of the pixels of each bin as its definition says, on NumPy arrays: slow.
+    """A summary of the pixels of each bin, by definition, on NumPy arrays: slow.
 
     Args:
         x: images (N, C, H, W).
-        corners: int regions (R, 4), top, left, and bottom and right that are not in them.
+        corners: int regions (R, 4): top, left, and bottom and right, which are exclusive.
         images: the image of each region.
         size: bins along both axes.
-        summary: makes an array (C,) of one (C, pixels).
+        summary: maps an array (C, pixels) to an array (C,).
     """
     y = numpy.empty((len(corners), x.shape[1], *size))
     for region, (corner, image) in enumerate(zip(corners, images, strict=True)):
@@ -338,15 +339,15 @@ def _bins_reference(begin: int, end: int, bins: int, size: int) -> list[range]:
 def aligned_reference(
     x: Any, corners: Any, images: Any, size: tuple[int, int], ratio: tuple[int | None, int | None], summary: Any
 ) -> Any:
-    """A summary of the points of each bin as its definition says, on NumPy arrays: slow.
+    """A summary of the points of each bin, by definition, on NumPy arrays: slow.
 
     Args:
         x: images (N, C, H, W).
         corners: float regions (R, 4), top, left, bottom, right.
         images: the image of each region.
         size: bins along both axes.
-        ratio: points of a bin along both axes.
-        summary: makes an array (C,) of a list of such, None for points that are outside.
+        ratio: number of points of a bin along both axes.
+        summary: maps a list of arrays (C,), None for points outside, to an array (C,).
     """
     y = numpy.empty((len(corners), x.shape[1], *size))
     for region, (corner, image) in enumerate(zip(corners, images, strict=True)):
@@ -362,7 +363,7 @@ def aligned_reference(
 
 
 def _point_reference(image: Any, y: float, x: float) -> Any:
-    """The value of an image (C, H, W) at a point; None where it is more than a pixel outside."""
+    """The value of an image (C, H, W) at a point; None if it is more than a pixel outside."""
     (height, width), value = image.shape[1:], 0
     if not (-1 <= y <= height and -1 <= x <= width):
         return None

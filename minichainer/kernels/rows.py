@@ -1,4 +1,4 @@
-"""Rows of a matrix by number: arrays in, arrays out."""
+"""Row numbers of a matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from minichainer.kernels._dispatch import kernel
 
 @kernel
 def range_of(xp: Any, ids: Any) -> tuple[int, int]:
-    """The least and the largest number; 0 on a GPU, which would have to be waited for, and where there is none."""
+    """The smallest and largest number; 0 if there is none, and on a GPU, to avoid a synchronization."""
     return 0, 0
 
 

@@ -1,26 +1,27 @@
-"""Running sums and products along an axis, forwards or, where ``flip``, from the end on; linear recurrences.
+"""Cumulative sums and products along an axis, from the end if ``flip``; linear recurrences.
 
-NumPy goes along each line of numbers, one addition waiting for the one before: 3.3 ms for a thousand lines of a
+NumPy processes each line by itself, and each addition waits for the previous one: 3.3 ms for a thousand lines of a
 thousand float32, 4.3 backwards. Here the axis comes first in memory, and whole rows are added to each other, 1.3 ms.
-The sums are the same to the last digit.
+The sums are identical.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy
 
 from minichainer.kernels._dispatch import DECLINED, kernel
 
-#: From how many elements per row, and in all, whole rows pay.
+#: From how many elements per row, and in total, whole rows are faster.
 _ROW = 256
 _MANY = 1 << 14
 
 
 @kernel(widens=True)
 def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
-    """Sums of the elements up to each one."""
+    """The cumulative sum."""
     return _flipped(xp.cumsum(_flipped(x, axis, flip), axis=axis), axis, flip)
 
 
@@ -31,7 +32,7 @@ def _running_sum_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
 
 @kernel(widens=True)
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
-    """Products of the elements up to each one."""
+    """The cumulative product."""
     return _flipped(xp.cumprod(_flipped(x, axis, flip), axis=axis), axis, flip)
 
 
@@ -44,7 +45,7 @@ def _running_product_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
 def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
     r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`.
 
-    Spans of 1, 2, 4, ... elements are joined: log n steps on whole arrays.
+    Joins spans of 1, 2, 4, ... elements: log n steps on whole arrays.
     """
     s, factor = (_flipped(x, axis, flip).copy() for x in (g, a))
     step = 1
@@ -72,7 +73,7 @@ def _recurrence_numpy(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
 
 @kernel
 def quotient_is_precise(xp: Any, x: Any, y: Any) -> bool:
-    """Whether the product ``y`` of elements of ``x`` may be divided by each: not known without waiting for a GPU."""
+    """Whether the product ``y`` of elements of ``x`` may be divided by each. False on a GPU: no synchronization."""
     return False
 
 
@@ -85,7 +86,7 @@ def _quotient_is_precise_numpy(xp: Any, x: Any, y: Any) -> bool:
 
 
 def along(axis: int, part: slice) -> tuple[Any, ...]:
-    """The index of a part of an axis."""
+    """The index that selects a part of an axis."""
     return (*[slice(None)] * axis, part)
 
 
@@ -94,20 +95,21 @@ def _flipped(x: Any, axis: int, flip: bool) -> Any:
 
 
 def has_long_rows(x: Any, axis: int) -> bool:
-    """Whether whole rows are faster for an array."""
+    """Whether processing whole rows is faster for an array."""
     return bool(x.size >= _MANY and x.size >= _ROW * x.shape[axis])
 
 
 def _by_rows(ufunc: Any, x: Any, axis: int, flip: bool) -> Any:
+    """Accumulates whole rows, with the axis first in memory."""
     if not has_long_rows(x, axis):
         return DECLINED
     rows = _rows(x, axis)
     order = rows[::-1] if flip else rows
-    for before, row in zip(order[:-1], order[1:], strict=True):
+    for before, row in pairwise(order):
         ufunc(before, row, out=row)
     return numpy.moveaxis(rows, 0, axis)
 
 
 def _rows(x: Any, axis: int) -> Any:
-    """A copy whose memory has the axis first."""
+    """A copy with the axis first in memory."""
     return numpy.array(numpy.moveaxis(x, axis, 0), order='C')

@@ -1,7 +1,7 @@
-"""Normalization of each sample for itself: of the rows of a matrix, of groups of channels, and of vectors.
+"""Normalization of each sample by itself: rows of a matrix, groups of channels, and vectors.
 
-As in :mod:`~minichainer.kernels.normalization`, arrays are treated in pieces that fit into a cache. Parameters may
-have another float dtype than the array.
+As in :mod:`~minichainer.kernels.normalization`, arrays are processed in pieces that fit into a cache. Parameters may
+have a different float dtype than the array.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from minichainer.kernels._dispatch import kernel
 from minichainer.kernels.normalization import pieces
 from minichainer.kernels.precision import in_float32
 
-#: Where what is left of the mean of a row after its subtraction, by rounding, is that part of the variance, squared,
-#: it is subtracted too.
+#: If rounding leaves a mean in a centered row whose square exceeds this part of the variance, it is subtracted too.
 _TINY = 1e-12
 
 
 class RowMoments(NamedTuple):
     """Statistics of rows, arrays (rows,) of x's dtype.
 
-    The mean is ``mean + rest``: rounding of the first is what the second makes up for; each may be None.
+    The mean is ``mean + rest``: the second compensates for the rounding of the first; each may be None.
     """
 
     mean: Any
@@ -33,13 +32,13 @@ class RowMoments(NamedTuple):
 
 
 def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[Any, RowMoments]:
-    r"""Each row less its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
+    r"""Each row minus its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
 
     Args:
         xp: numpy or cupy.
         x: float array (N, D).
         gamma: float array (D,).
-        beta: float array (D,); None: nothing is added, and no mean subtracted, so that the variance is the
+        beta: float array (D,); if None, nothing is added and no mean is subtracted, so that the variance is the
             mean of squares.
         eps: added to the variance.
 
@@ -80,7 +79,7 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
         g: gradient of the result (N, D).
         x: as in :func:`normalize_rows`.
         gamma: as in :func:`normalize_rows`.
-        moments: what :func:`normalize_rows` gives.
+        moments: returned by :func:`normalize_rows`.
 
     Returns:
         Gradients of x, gamma and beta.
@@ -97,7 +96,7 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
         inv = inv_std[piece]
         out = xp.multiply(g[piece], centre, out=gx[piece])
         ggamma += inv @ out
-        centre *= ((out @ over) * inv * inv * inv)[:, None]  # in this order nothing overflows where eps is tiny
+        centre *= ((out @ over) * inv * inv * inv)[:, None]  # this order avoids overflow if eps is tiny
         if mean is not None:
             centre += (inv * (g[piece] @ over))[:, None]
         xp.multiply(g[piece], _outer(inv, gamma), out=out)
@@ -106,27 +105,27 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
 
 
 def _products_of_rows(xp: Any, x: Any) -> Any:
-    """``(x * x).sum(axis=1)``, as products of rows with themselves."""
+    """``(x * x).sum(axis=1)`` as products of rows with themselves."""
     return xp.matmul(x[:, None, :], x[:, :, None])[:, 0, 0]
 
 
 def _outer(a: Any, b: Any) -> Any:
-    """``a[:, None] * b``, as a product of matrices: that and one pass are faster than two with short inner loops."""
+    """``a[:, None] * b`` as a matrix product: with one more pass it is faster than two with short inner loops."""
     return a[:, None].dot(b[None, :])
 
 
 class Groups(NamedTuple):
-    """How the groups of channels of samples lie in an array (N, C, S), or (N, S, C) where channels are last."""
+    """The layout of groups of channels in an array (N, C, S), or (N, S, C) if channels are last."""
 
     groups: int
     last: bool
 
     def spread(self, values: Any) -> Any:
-        """Values (N, C), to be broadcast against the array."""
+        """Values (N, C), to broadcast against the array."""
         return values[:, None, :] if self.last else values[:, :, None]
 
     def to_channels(self, xp: Any, values: Any, channels: int) -> Any:
-        """Values of groups (N, groups) as values of channels (N, C)."""
+        """Expands values of groups (N, groups) to channels (N, C)."""
         return xp.repeat(values, channels // self.groups, axis=1)
 
     def total(self, values: Any) -> Any:
@@ -150,14 +149,14 @@ class Groups(NamedTuple):
 
     @staticmethod
     def _widened(x: Any) -> Any:
-        """(N, S, C) with as many rows taken together as in :class:`~minichainer.kernels.normalization.Channels`."""
+        """(N, S, C) with rows merged as in :class:`~minichainer.kernels.normalization.Channels`."""
         n, size, channels = x.shape
         fold = normalization.fold_of(size, channels)
         return x.reshape(n, size // fold, fold * channels)
 
     @staticmethod
     def _narrowed(sums: Any, x: Any) -> Any:
-        """Sums over widened rows (N, fold * C) as sums over all of them, float64 (N, C)."""
+        """Sums over merged rows (N, fold * C) as sums over all rows, float64 (N, C)."""
         n, _, channels = x.shape
         return sums.reshape(n, sums.shape[1] // max(channels, 1), channels).sum(axis=1, dtype='d')
 
@@ -165,7 +164,7 @@ class Groups(NamedTuple):
 class GroupMoments(NamedTuple):
     """Statistics of groups, arrays (N, groups).
 
-    ``mean`` is that of the elements less ``shift``, which is zero, or is near the mean where that is far from zero.
+    ``mean`` is the mean of the elements minus ``shift``, which is zero, or near the mean if that is far from zero.
     """
 
     shift: Any
@@ -174,12 +173,12 @@ class GroupMoments(NamedTuple):
 
 
 def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float) -> tuple[Any, GroupMoments]:
-    r"""Each group less its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
+    r"""Each group minus its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
 
     Args:
         xp: numpy or cupy.
         x: float32 or float64 array (N, C, S) or (N, S, C), C-contiguous.
-        groups: how groups lie.
+        groups: the layout of the groups.
         gamma: float64 array (C,).
         beta: float64 array (C,).
         eps: added to the variance.
@@ -223,7 +222,7 @@ def groups_gradient(
         x: as in :func:`normalize_groups`.
         groups: as in :func:`normalize_groups`.
         gamma: as in :func:`normalize_groups`.
-        moments: what :func:`normalize_groups` gives.
+        moments: returned by :func:`normalize_groups`.
 
     Returns:
         Gradients of x, of x's dtype, and of gamma and beta, float64 arrays (C,).
@@ -258,7 +257,7 @@ def normalize_images(xp: Any, x: Any, gamma: Any, beta: Any, groups: int, eps: f
         x: float array (N, C, ...).
         gamma: float array (C,).
         beta: float array (C,).
-        groups: their number.
+        groups: number of groups.
         eps: added to the variance.
 
     Returns:
@@ -279,7 +278,7 @@ def images_gradient(xp: Any, g: Any, x: Any, gamma: Any, groups: int, moments: G
         x: as in :func:`normalize_images`.
         gamma: as in :func:`normalize_images`.
         groups: as in :func:`normalize_images`.
-        moments: what :func:`normalize_images` gives.
+        moments: returned by :func:`normalize_images`.
     """
     last = _channels_are_last(x)
     laid, g = _lay(in_float32(x), last), _lay(in_float32(g), last)
@@ -292,14 +291,14 @@ def _contiguous(x: Any) -> Any:
 
 
 def _channels_are_last(x: Any) -> bool:
-    """Whether channels are to be treated as the last axis in memory; so are those of (N, C)."""
+    """Whether channels should be the last axis in memory; true for (N, C)."""
     if x.ndim == 2:
         return True
     return not x.flags.c_contiguous and x.transpose(0, *range(2, x.ndim), 1).flags.c_contiguous
 
 
 def _lay(x: Any, last: bool) -> Any:
-    """An array (N, C, ...) as (N, C, S), or (N, S, C) where channels are last; C-contiguous."""
+    """An array (N, C, ...) as (N, C, S), or as (N, S, C) if channels are last; C-contiguous."""
     n, c = x.shape[:2]
     size = math.prod(x.shape[2:])
     if last:
@@ -316,7 +315,7 @@ def _unlay(y: Any, shape: tuple[int, ...], last: bool) -> Any:
 
 # --- vectors --------------------------------------------------------------------------------------------------------
 def lengths(xp: Any, x: Any, axis: tuple[int, ...]) -> Any:
-    """Euclidean lengths along axes, which stay; scaled so that squares do not overflow."""
+    """Euclidean norms along axes, which are kept; scaled so that squares do not overflow."""
     if not x.size:
         return xp.zeros([1 if i in axis else size for i, size in enumerate(x.shape)], x.dtype)
     top = abs(x).max(axis=axis, keepdims=True)
@@ -327,13 +326,13 @@ def lengths(xp: Any, x: Any, axis: tuple[int, ...]) -> Any:
 
 @kernel(widens=True)
 def unit_vectors(xp: Any, x: Any, eps: float, axis: tuple[int, ...]) -> Any:
-    """Vectors along axes over their lengths plus eps."""
+    """Vectors along axes, divided by their lengths plus eps."""
     return x / (lengths(xp, x, axis) + eps)
 
 
 # --- the plain form ------------------------------------------------------------------------------------------------
 def normalize_reference(x: Any, groups: int, eps: float, centered: bool = True) -> Any:
-    """An array (N, C, S) normalized as the formula says, before scaling and shifting; float64."""
+    """An array (N, C, S) normalized by the formula, before scaling and shifting; float64."""
     rows = x.astype('d').reshape(len(x) * groups, x.shape[1] // groups * x.shape[2])
     if centered:
         rows = rows - rows.mean(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Sums of rows by number, the gradient of picking rows.
+"""Sums of rows by index, the gradient of selecting rows.
 
-NumPy's ``add.at`` goes element by element: 15 ms for a thousand rows of a thousand float32. A sparse matrix of ones,
-one per row of the gradient, adds whole rows, which takes 0.5 ms.
+NumPy's ``add.at`` works element by element: 15 ms for a thousand rows of a thousand float32. A sparse matrix with a
+one per row of the gradient adds whole rows, which takes 0.5 ms.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy
 
 from minichainer.kernels._dispatch import DECLINED, kernel
 
-#: From how many elements on a sparse matrix, 25 microseconds to make, pays.
+#: From this many elements on, it pays to make a sparse matrix, which takes 25 microseconds.
 _MANY = 1 << 10
 
 
 @kernel
 def scattered(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """Zeros of a shape to which ``x`` is added at ``slices``; what is named several times gets the sum.
+    """Adds ``x`` to zeros of a shape at ``slices``; repeated indices accumulate.
 
     Args:
         xp: numpy or cupy.
@@ -42,13 +42,13 @@ def _scattered_numpy(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int,
     rows = numpy.moveaxis(x.reshape(math.prod(lead), numbers.size, math.prod(tail)), 1, 0)
     total = sums_of_rows(xp, rows.reshape(numbers.size, -1), numbers.reshape(-1), shape[axis])
     if total.shape == shape:
-        return total  # no view: a gradient would be copied
+        return total  # not a view, because a gradient would be copied
     return numpy.moveaxis(total.reshape(shape[axis], *lead, *tail), 0, axis)
 
 
 @kernel
 def added_at(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
-    """A copy of ``a`` to which ``b`` is added at ``slices``."""
+    """A copy of ``a`` with ``b`` added at ``slices``."""
     result = a.copy()
     xp.add.at(result, slices, b)
     return result
@@ -60,7 +60,7 @@ def _added_at_numpy(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
 
 
 def _axis_of_numbers(slices: tuple[Any, ...]) -> int | None:
-    """The axis that an array of ints picks from, where everything else is ``:`` in front of it; else None."""
+    """The axis that an int array indexes, if everything before it is ``:`` and nothing follows; else None."""
     if not slices or any(not isinstance(s, slice) or s != slice(None) for s in slices[:-1]):
         return None
     last = slices[-1]
@@ -71,7 +71,7 @@ def _axis_of_numbers(slices: tuple[Any, ...]) -> int | None:
 
 @kernel(widens=True)
 def sums_of_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
-    """For each number from 0 to ``count - 1``, the sum of the rows that have it.
+    """For each number from 0 to ``count - 1``, the sum of the rows with that number.
 
     Args:
         xp: numpy or cupy.

@@ -1,7 +1,7 @@
 """Softmax, its logarithm, and their gradients.
 
 On NumPy arrays with few temporaries: sums along the last axis are products with ones, three times as fast as NumPy's,
-and the sum is inverted before it is multiplied by, since a division of every element takes twice as long.
+and the rows are multiplied by the inverse of the sum, because dividing every element takes twice as long.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy
 
 from minichainer.kernels._dispatch import kernel
 
-#: From how many elements on products with ones are faster, and how long a row may be: they add up in float32.
+#: From how many elements on products with ones are faster, and the longest row: they accumulate in float32.
 _MANY = 4096
 _LONG = 1 << 16
 
@@ -41,7 +41,7 @@ def _softmax_numpy(xp: Any, x: Any, axis: int) -> Any:
 
 @kernel(widens=True)
 def log_softmax(xp: Any, x: Any, axis: int) -> Any:
-    """Its logarithm."""
+    """The logarithm of :func:`softmax`."""
     if not x.size:
         return x.copy()
     y = x - x.max(axis=axis, keepdims=True)

@@ -1,7 +1,7 @@
 """Products of sparse and dense matrices; float16 is accumulated in float32.
 
 A sparse matrix, or each of a batch, is given by its entries: ``S[row[e], col[e]] = data[e]``. Entries with a negative
-row or column are not there.
+row or column are ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from minichainer.kernels._dispatch import kernel
 
 @kernel(widens=True)
 def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int) -> Any:
-    """``S @ dense``, of one matrix or of a batch; ``rows`` is the number of rows of S."""
+    """``S @ dense`` for one matrix or a batch; ``rows`` is the number of rows of S."""
     batch, (inner, columns) = dense.shape[:-2], dense.shape[-2:]
     count = len(dense) if batch else 1
     there = (row >= 0) & (col >= 0)
@@ -40,7 +40,7 @@ def _product_numpy(xp: Any, values: Any, i: Any, j: Any, dense: Any, rows: int) 
 
 @kernel(widens=True)
 def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
-    """``(left @ right.T)[row[e], col[e]]`` for each entry e, 0 for those that are not there."""
+    """``(left @ right.T)[row[e], col[e]]`` for each entry e, 0 for ignored entries."""
     there = (row >= 0) & (col >= 0)
     lead = (xp.arange(len(left))[:, None],) if left.ndim == 3 else ()
     at_row, at_column = (*lead, xp.where(there, row, 0)), (*lead, xp.where(there, col, 0))

@@ -1,14 +1,14 @@
-"""Convolution of NumPy images with 3 x 3 filters by Winograd's minimal filtering: 16 products where there were 36.
+"""Convolution of NumPy images with 3 x 3 filters by Winograd's minimal filtering: 16 products instead of 36.
 
 Tiles of 2 x 2 results are computed from 4 x 4 inputs: inputs and filters are transformed, multiplied element by
-element over the tile (for each of its 16 places a matrix product over the channels), and transformed back. The
-filters' gradient is the transpose of these maps. Part of an image is treated at a time, so that all stays in the
-cache; the whole takes 0.65 to 0.7 of the time of products of patches.
+element over the tile (a matrix product over the channels for each of its 16 elements), and transformed back. The
+filter gradient is the transpose of these maps. Part of an image is processed at a time, so that all of it stays in
+the cache; in total this takes 0.65 to 0.7 of the time of products of patches.
 
-Rounding errors are those of the direct way (4e-7 of the largest result in float32). An infinity or NaN makes NaN of
-all results of the tiles that it belongs to, one pixel further than in the direct way.
+Rounding errors are those of the direct method (4e-7 of the largest result in float32). An infinity or NaN makes all
+results of its tiles NaN, one pixel further than with the direct method.
 
-Source: A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, arXiv:1509.09308. ``_reference`` is
+Source: A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, arXiv:1509.09308. The plain form is
 ``kernels.convolution.convolve_reference``.
 """
 
@@ -24,12 +24,12 @@ from minichainer.kernels._windows import Geometry
 
 _BLOCK_BYTES = 1 << 19
 _LEAST_CHANNELS = 32
-_LEAST_ELEMENTS = 1 << 15  # of an image; below, the calls for each image take longer than what they save
+_LEAST_ELEMENTS = 1 << 15  # per image; below, the calls per image cost more than they save
 _FILTER = numpy.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 
 
 def applies(geometry: Geometry, channels: int, outputs: int) -> bool:
-    """Whether this way is the faster one: 3 x 3 filters with step 1, many channels, large images."""
+    """Whether this method is faster: 3 x 3 filters with stride 1, many channels, large images."""
     if (geometry.ksize, geometry.stride, geometry.dilate) != ((3, 3), (1, 1), (1, 1)):
         return False
     fewer = min(channels, outputs)
@@ -38,9 +38,9 @@ def applies(geometry: Geometry, channels: int, outputs: int) -> bool:
 
 
 class _Tiles:
-    """The tiles of a part of an image: room for what the transforms need, used again for each part.
+    """The tiles of a part of an image, with buffers for the transforms, which all parts share.
 
-    Even and odd columns lie apart in memory, so that all sums run over long contiguous rows.
+    Even and odd columns are separate in memory, so that all sums run over long contiguous rows.
     """
 
     def __init__(self, lines: int, columns: int, channels: int, outputs: int, dtype: Any) -> None:
@@ -54,7 +54,7 @@ class _Tiles:
         self.spare = numpy.empty((lines, columns, outputs), dtype)
 
     def transformed(self, image: Any, top: int, left: int) -> Any:
-        """The tiles of (h, w, C), which begin ``top`` and ``left`` before it, transformed: (16, tiles, C)."""
+        """The transformed tiles (16, tiles, C) of (h, w, C), which begin ``top`` and ``left`` before it."""
         padded, n, width = self.padded, len(self.padded), 2 * self.columns + 2
         first, last = _meeting(top, len(image), n)
         begin, end = _meeting(left, image.shape[1], width)
@@ -71,7 +71,7 @@ class _Tiles:
         return self.inputs.reshape(16, -1, self.inputs.shape[-1])
 
     def folded_into(self, y: Any) -> None:
-        """Transforms the products back: writes (h, w, O)."""
+        """Transforms the products back and writes (h, w, O)."""
         m, s, t = self.products, self.folded, self.spare
         numpy.add(m[1], m[2], out=s[0])
         s[0] += m[0]
@@ -107,9 +107,9 @@ class _Tiles:
 
 
 def _meeting(offset: int, size: int, room: int) -> tuple[int, int]:
-    """Where in a room of some places a line of ``size`` lies that begins at ``offset``; empty where they do not meet.
+    """The overlap of a buffer of ``room`` places with a line of ``size`` that begins at ``offset``; may be empty.
 
-    Both ends are places of the room, and of the line when ``offset`` is subtracted.
+    Both ends index the buffer, and the line after subtracting ``offset``.
     """
     first = min(max(0, offset), room)
     return first, max(first, min(room, offset + size))
@@ -176,7 +176,7 @@ def _tiles(geometry: Geometry, channels: int, outputs: int, dtype: Any) -> Itera
 
 
 def filter_gradient(images: Any, rows: Any, geometry: Geometry) -> Any:
-    """The transpose of :func:`convolve` as a map of filters.
+    """The transpose of :func:`convolve` with respect to the filters.
 
     Args:
         images: as in :func:`convolve`.

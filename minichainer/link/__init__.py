@@ -1,4 +1,4 @@
-"""What models are built of: a Link has parameters, a Chain and a ChainList have links."""
+"""The building blocks of models: a Link has parameters, a Chain and a ChainList contain links."""
 
 import typing
 

@@ -1,6 +1,6 @@
-"""Models are built of links: a Link is called, a Chain, a ChainList and a Sequential have links below them.
+"""Links: a Link can be called; a Chain, a ChainList and a Sequential contain other links.
 
-They are one module because each knows the others: :meth:`Link.repeat` makes a :class:`Sequential`, which is a Link.
+They share a module because each uses the others: :meth:`Link.repeat` makes a :class:`Sequential`, which is a Link.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ R = TypeVar('R', covariant=True)
 
 
 class _Called(Protocol[P, R]):
-    """A link as its call sees it: so ``link(x)`` has the parameters and the result of ``forward``."""
+    """The type of ``self`` in a link's call, so that ``link(x)`` has the parameters and result of ``forward``."""
 
     _local_link_hooks: dict[str, LinkHook] | None
 
@@ -32,9 +32,8 @@ class _Called(Protocol[P, R]):
 class Link(ParameterTree):
     """Building block of a model: parameters, and a ``forward`` method that computes with them.
 
-    Parameters are attributes set inside :meth:`init_scope`. Values that are not trained but belong to the
-    model, such as running means, are persistents: :meth:`add_persistent`. Both are saved and moved between
-    devices.
+    Parameters are attributes set inside :meth:`init_scope`. Values that belong to the model but are not trained, such
+    as running means, are persistent values: :meth:`add_persistent`. Both are saved, and moved between devices.
 
     Args:
         params: shapes of parameters by name, or pairs of shape and dtype; all NaN. The style of Chainer v1.
@@ -99,7 +98,7 @@ class Link(ParameterTree):
 
     @classmethod
     def from_params(cls, *args: Any, **kwargs: Any) -> Link:
-        """Makes a link of the class from parameters that exist; defined by some subclasses."""
+        """Makes a link from existing parameters; some subclasses define it."""
         raise NotImplementedError(f'{cls.__name__} does not implement `from_params`.')
 
     def _copied_sharing(self) -> Self:
@@ -110,13 +109,13 @@ class Link(ParameterTree):
     # --- hooks ---
     @property
     def local_link_hooks(self) -> Mapping[str, LinkHook]:
-        """The hooks on this link alone, by name."""
+        """The hooks of this link alone, by name."""
         if self._local_link_hooks is None:
             self._local_link_hooks = {}
         return self._local_link_hooks
 
     def add_hook(self, hook: LinkHook, name: str | None = None) -> Link:
-        """Puts a hook on this link alone.
+        """Adds a hook to this link alone.
 
         Args:
             hook: the hook.
@@ -155,7 +154,7 @@ class Link(ParameterTree):
 
 
 class Chain(Link):
-    """A link with named links below it: the usual base of a model.
+    """A link with named child links: the usual base of a model.
 
     Args:
         links: links by name; setting attributes inside :meth:`~Link.init_scope` does the same.
@@ -183,7 +182,7 @@ class Chain(Link):
             self.add_link(name, link)
 
     def __getitem__(self, name: str) -> Any:
-        """The child of that name: the same as the attribute."""
+        """The child with that name: the same as the attribute."""
         return getattr(self, name)
 
     def _adopt(self, name: str, value: Any) -> None:
@@ -218,6 +217,7 @@ class Chain(Link):
         return _listed(self, [(name, str(child)) for name, child in self._named_children()])
 
     def _copied_sharing(self) -> Self:
+        """A copy that shares arrays, with copies of the children."""
         clone = super()._copied_sharing()
         clone._children = set(self._children)
         for name in clone._children:
@@ -235,7 +235,7 @@ class Chain(Link):
 
 
 class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg]
-    """A link with a list of links below it, named by their positions.
+    """A link with a list of child links, named by their positions.
 
     Args:
         links: the links.
@@ -258,11 +258,12 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
             self.add_link(link)
 
     def _adopt(self, name: str, value: Any) -> None:
+        """Registers parameters only: links are added by position."""
         super()._adopt(name, value)
         if isinstance(value, Link):
             raise TypeError(
                 f'cannot register a new link within a "with chainlist.init_scope():" block: {name}; '
-                f'{type(self).__name__} has its links by position, so use append'
+                f'{type(self).__name__} contains its links by position, so use append'
             )
 
     def __getitem__(self, index: Any) -> Any:
@@ -341,12 +342,11 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
 
 
 class Sequential(ChainList):
-    """A list of layers, each called with the result of the one before.
+    """A list of layers, each called with the result of the previous one.
 
-    Layers are links or any callables. A layer that returns a tuple passes it on as several arguments. Only the
-    links are children. They are numbered as in Chainer, whose snapshots have these names: a link that is
-    appended comes right after the first one, so three of them are, in the order in which they are called,
-    ``'/0'``, ``'/2'``, ``'/1'``.
+    Layers are links or any callables. A tuple returned by a layer is passed on as several arguments. Only the links
+    are children. They are numbered as in Chainer, whose snapshots contain these names: an appended link is numbered
+    right after the first one, so three links are called in the order ``'/0'``, ``'/2'``, ``'/1'``.
 
     Args:
         layers: the layers.
@@ -474,7 +474,7 @@ class Sequential(ChainList):
             layer: a link or another callable.
 
         Raises:
-            IndexError: there is no such position.
+            IndexError: the position is out of range.
             ValueError: the layer cannot be called.
         """
         if not -len(self) <= i <= len(self):
@@ -485,7 +485,7 @@ class Sequential(ChainList):
         self._name_children()
 
     def _number_at(self, i: int) -> int:
-        """Number of a link that is inserted at a position: Chainer's, which counts the functions before the first."""
+        """Chainer's number for a link inserted at a position; it counts the functions before the first link."""
         if i in (0, -len(self)):
             return 0
         before = (position for position, layer in enumerate(self._layers[:i]) if isinstance(layer, Link))
@@ -511,7 +511,7 @@ class Sequential(ChainList):
         return layer
 
     def remove(self, layer: Any) -> None:
-        """Removes the first layer that is the given one.
+        """Removes the first layer equal to the given one.
 
         Args:
             layer: the layer.
@@ -524,7 +524,7 @@ class Sequential(ChainList):
         del self[self.index(layer)]
 
     def remove_by_layer_type(self, type_name: str) -> None:
-        """Removes all layers of a class, or all functions of a name; not those inside other layers.
+        """Removes all layers of a class, or all functions with a name; not inside nested layers.
 
         Args:
             type_name: name of the class or function, such as ``'Linear'`` or ``'relu'``.
@@ -534,7 +534,7 @@ class Sequential(ChainList):
                 del self[i]
 
     def count_by_layer_type(self, type_name: str) -> int:
-        """How many layers are of a class, or are functions of a name.
+        """The number of layers of a class, or functions with a name.
 
         Args:
             type_name: name of the class or function.
@@ -546,7 +546,7 @@ class Sequential(ChainList):
         return sum(_type_name(layer) == type_name for layer in self._layers)
 
     def count(self, layer: Any) -> int:
-        """How many times a layer is there.
+        """How many times a layer occurs.
 
         Args:
             layer: the layer.
@@ -574,7 +574,7 @@ class Sequential(ChainList):
         del self[:]
 
     def flatten(self) -> Sequential:
-        """A Sequential with the layers of the Sequentials inside put in their places.
+        """A Sequential in which nested Sequentials are replaced by their layers.
 
         >>> import minichainer as chainer, minichainer.functions as F, minichainer.links as L
         >>> block = chainer.Sequential(L.Linear(2, 2), F.relu)
@@ -620,7 +620,7 @@ class Sequential(ChainList):
 
 
 def _listed(link: Link, entries: Iterable[tuple[Any, str]]) -> str:
-    """The links or layers below a link, one after the other, with their names."""
+    """The children or layers of a link with their names, one per line."""
     lines = [f'  ({name}): ' + text.replace('\n', '\n  ') + ',\n' for name, text in entries]
     return f'{type(link).__name__}(' + ('\n' + ''.join(lines) if lines else '') + ')'
 
@@ -642,13 +642,13 @@ def _is_lambda(layer: Any) -> bool:
 
 
 def _type_name(layer: Any) -> str:
-    """Class of a link, name of a function."""
+    """The class of a link or the name of a function."""
     name = type(layer).__name__
     return name if isinstance(layer, Link) else getattr(layer, '__name__', name)
 
 
 def _described(layer: Any) -> str:
-    """The layer in words; the source line of a lambda, whose name says nothing."""
+    """The layer as text: for a lambda its source line, because its name says nothing."""
     if not _is_lambda(layer):
         return str(layer)
     import inspect

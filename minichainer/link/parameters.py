@@ -1,4 +1,4 @@
-"""What a link holds: named parameters and persistent values, its own and those of the links below it."""
+"""The contents of a link: named parameters and persistent values, its own and those of its descendants."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class SetByInit:
-    """Stands in the class for state that ``__init__`` sets, so that forgetting to call it has its words.
+    """A class attribute in place of state that ``__init__`` sets; raises if ``__init__`` was not called.
 
-    It has no ``__set__``: what the instance holds comes first, at no cost.
+    It has no ``__set__``, so the attribute of the instance takes precedence at no cost.
     """
 
     def __get__(self, link: Any, owner: type) -> Any:
@@ -34,14 +34,14 @@ class SetByInit:
 
 
 def not_initialised(cls: type) -> str:
-    """The error text for a link whose class does not call ``super().__init__()``."""
+    """The error message for a link whose class does not call ``super().__init__()``."""
     return f'Link.__init__() has not been called: call super().__init__() first in {cls.__name__}.__init__'
 
 
 class ParameterTree(DeviceResident):
-    """Named parameters and persistent values, and a tree of objects that have such: what is saved, copied and moved.
+    """Named parameters and persistent values in a tree of objects, which is saved, copied and moved as a whole.
 
-    The base of :class:`minichainer.Link`, which adds that it can be called.
+    The base of :class:`minichainer.Link`, which can also be called.
     """
 
     name: str | None
@@ -81,7 +81,7 @@ class ParameterTree(DeviceResident):
         ['/w']
         """
         before = self._within_init_scope
-        _ = self._params  # raises where __init__ of Link was not called
+        _ = self._params  # raises if __init__ of Link was not called
         self._within_init_scope = True
         try:
             yield
@@ -89,7 +89,7 @@ class ParameterTree(DeviceResident):
             self._within_init_scope = before
 
     def _adopt(self, name: str, value: Any) -> None:
-        """Makes what is set inside :meth:`init_scope` a part of the link, if it is of a kind that can be."""
+        """Registers a value set inside :meth:`init_scope`, if its type can be part of a link."""
         if not isinstance(value, Parameter):
             return
         value.name = name
@@ -99,6 +99,7 @@ class ParameterTree(DeviceResident):
         self._persistent.discard(name)
 
     def _check_new_name(self, what: str, name: str) -> None:
+        """Raises an error if a name is not a string, or is already an attribute."""
         if not isinstance(name, str):
             raise TypeError(f'{type(self).__name__}: the name of a {what} must be a string, got {name!r}')
         if name in self.__dict__:
@@ -113,7 +114,7 @@ class ParameterTree(DeviceResident):
         Args:
             name: name of the attribute.
             shape: an integer, a tuple, or None to leave it open.
-            dtype: dtype of the NaN that fill it where there is no initializer.
+            dtype: dtype of the NaN that fill it if there is no initializer.
             initializer: an initializer, a number or an array.
 
         Raises:
@@ -142,7 +143,7 @@ class ParameterTree(DeviceResident):
         self.__dict__[name] = value
 
     def register_persistent(self, name: str) -> None:
-        """Makes an attribute that exists a persistent value.
+        """Makes an existing attribute a persistent value.
 
         Args:
             name: name of the attribute.
@@ -158,17 +159,17 @@ class ParameterTree(DeviceResident):
         self._persistent.add(name)
         self._params.discard(name)
 
-    # --- walking ---
+    # --- traversal ---
     def _named_children(self) -> Iterable[tuple[str, Any]]:
-        """Pairs of name and child, in the order in which they are walked."""
+        """Pairs of name and child, in traversal order."""
         return ()
 
     def _child_of(self, link: Any, name: str) -> Any:
-        """What another link has in the place of the child of that name; None where it has nothing."""
+        """The corresponding child of another link; None if it has none."""
         raise NotImplementedError(f'{type(self).__name__} has children and must define _child_of')
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
-        """The parameters of the link and of the links below it.
+        """The parameters of the link and of its descendants.
 
         Args:
             include_uninit: also those whose shape is not known yet.
@@ -199,7 +200,7 @@ class ParameterTree(DeviceResident):
                 yield prefix + path, param
 
     def links(self, skipself: bool = False) -> Iterator[Any]:
-        """The link and all links below it.
+        """The link and all its descendants.
 
         Args:
             skipself: without the link itself.
@@ -224,12 +225,12 @@ class ParameterTree(DeviceResident):
                 yield prefix + path, link
 
     def children(self) -> Iterator[Any]:
-        """The links directly below."""
+        """The direct children."""
         for _, child in self._named_children():
             yield child
 
     def count_params(self) -> int:
-        """How many numbers the parameters have; warns of those whose shape is not known.
+        """The number of elements of the parameters; warns of parameters whose shape is not known.
 
         >>> import minichainer as chainer
         >>> chainer.links.Linear(3, 2).count_params()
@@ -254,7 +255,7 @@ class ParameterTree(DeviceResident):
             for param in self.params():
                 param.cleargrad()
             return
-        attributes = self.__dict__  # much quicker than a generator within a generator for each level of links
+        attributes = self.__dict__  # much faster than nested generators for each level of links
         for name in self._params:
             attributes[name].cleargrad()
         for _, child in self._named_children():
@@ -282,7 +283,7 @@ class ParameterTree(DeviceResident):
 
     @property
     def update_enabled(self) -> bool:
-        """True if any parameter is updated by an optimizer."""
+        """True if optimizers update at least one parameter."""
         return any(param.update_rule is not None and param.update_rule.enabled for param in self.params())
 
     def enable_update(self) -> None:
@@ -300,10 +301,10 @@ class ParameterTree(DeviceResident):
 
     # --- copies ---
     def copy(self, mode: str = 'share') -> Self:
-        """A copy of the link and of the links below it.
+        """A copy of the link and its descendants.
 
         Args:
-            mode: ``'share'``: the copies of the parameters have the same arrays, but a gradient of their own;
+            mode: ``'share'``: the copies of the parameters share the arrays, but not the gradients;
                 ``'copy'``: arrays are copied too; ``'init'``: parameters get new initial values.
 
         Raises:
@@ -328,14 +329,15 @@ class ParameterTree(DeviceResident):
         return clone
 
     def _number_copied_children(self) -> None:
-        """Number the children as those of a new link; only in Sequential this depends on what was done to it."""
+        """Numbers the children like those of a new link; only in Sequential this depends on earlier changes."""
 
     def _copied_sharing(self) -> Self:
+        """A copy whose parameters share arrays, but not gradients."""
         clone = copy.copy(self)
         clone._params, clone._persistent = set(self._params), set(self._persistent)
         for name in clone._params:
             param = copy.copy(clone.__dict__[name])
-            param.grad_var = None  # the gradient array would be shared as well
+            param.grad_var = None  # or else the gradient array would be shared too
             clone.__dict__[name] = param
         return clone
 
@@ -343,7 +345,7 @@ class ParameterTree(DeviceResident):
         """Copies the values of another link's parameters into its own arrays.
 
         Args:
-            link: a link with the same parameters; it may have others beside.
+            link: a link with the same parameters, and possibly others.
             copy_persistent: persistent values as well.
 
         Raises:
@@ -354,6 +356,7 @@ class ParameterTree(DeviceResident):
         self._copy_values(link, copy_persistent)
 
     def _copy_values(self, link: ParameterTree, copy_persistent: bool) -> None:
+        """Copies parameters and persistent values from a link that fits."""
         mine, theirs = self.__dict__, link.__dict__
         for name in self._params:
             mine[name].copydata(theirs[name])
@@ -366,7 +369,7 @@ class ParameterTree(DeviceResident):
                 child.copyparams(source, copy_persistent)
 
     def _param_pairs(self, link: Any) -> Iterator[tuple[str, Parameter, Any]]:
-        """Path, parameter, and what another link has in its place (None where it has nothing)."""
+        """Path, parameter, and the corresponding parameter of another link (None if it has none)."""
         theirs = getattr(link, '__dict__', {})
         for name in sorted(self._params):
             yield '/' + name, self.__dict__[name], theirs.get(name)
@@ -375,6 +378,7 @@ class ParameterTree(DeviceResident):
                 yield f'/{name}{path}', param, other
 
     def _matching_params(self, link: ParameterTree, method: str) -> list[tuple[Parameter, Parameter]]:
+        """Pairs of corresponding parameters; ValueError if some do not fit."""
         pairs = list(self._param_pairs(link))
         problems = [text for text in (difference(*entry) for entry in pairs) if text]
         if problems:
@@ -386,7 +390,7 @@ class ParameterTree(DeviceResident):
 
     # --- devices and snapshots ---
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        """Shows the visitor the link, its parameters and its persistent arrays."""
+        """Passes the link, its parameters and its persistent arrays to the visitor."""
         super().device_resident_accept(visitor)
         attributes = self.__dict__
         for name in sorted(self._params):
@@ -399,9 +403,9 @@ class ParameterTree(DeviceResident):
             child.device_resident_accept(visitor)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or loads parameters and persistent values, by their names.
+        """Saves or loads parameters and persistent values by name.
 
-        A parameter of unknown shape gets its shape from what is loaded.
+        A parameter of unknown shape gets the shape of the loaded array.
 
         Args:
             serializer: what saves or loads.
@@ -418,7 +422,7 @@ class ParameterTree(DeviceResident):
 
 
 def check_copy_mode(mode: str) -> None:
-    """Raises ValueError for a mode that :meth:`minichainer.Link.copy` does not have."""
+    """Raises ValueError for a mode that :meth:`minichainer.Link.copy` does not support."""
     if mode not in ('share', 'copy', 'init'):
         raise ValueError(f"The 'mode' argument should be either 'init', 'copy', or 'share'. But {mode} was given.")
 
@@ -431,7 +435,7 @@ def shape_and_dtype(value: Any) -> tuple[Any, Any]:
 
 
 def initialize_again(param: Parameter) -> None:
-    """New initial values; a parameter made of an array has no others than that array's."""
+    """Draws new initial values; a parameter made from an array gets that array's values."""
     initial: Any = param.initializer
     param.grad_var = None
     if isinstance(initial, backend.get_array_types()):
@@ -441,7 +445,7 @@ def initialize_again(param: Parameter) -> None:
 
 
 def difference(path: str, mine: Parameter, theirs: Any) -> str:
-    """Why one parameter cannot be combined with another, or nothing."""
+    """Why one parameter cannot be combined with another; empty if it can."""
     if not isinstance(theirs, Parameter):
         return f'{path}: missing'
     if mine.array is not None and theirs.array is not None and mine.shape != theirs.shape:
@@ -450,12 +454,12 @@ def difference(path: str, mine: Parameter, theirs: Any) -> str:
 
 
 def copied_persistent(mine: Any, theirs: Any, device: backend.Device) -> Any:
-    """The value to keep after copying ``theirs``; an array is written in place where the shape allows it.
+    """The value after copying ``theirs``; an array is written in place if the shape allows it.
 
     Args:
         mine: the value so far.
         theirs: the value to copy.
-        device: where a new array is to lie.
+        device: device of a new array.
     """
     array_types: Any = backend.get_array_types()
     if isinstance(mine, array_types) and isinstance(theirs, array_types) and mine.shape == theirs.shape:

@@ -1,4 +1,4 @@
-"""Links: functions with parameters, ready to be the layers of a model."""
+"""Links: functions with parameters, which are the layers of a model."""
 
 import typing
 

@@ -1,7 +1,7 @@
-"""What all optimizers have in common: target, update rules, hyperparameters, hooks, loss scaling, snapshots.
+"""Shared code of all optimizers: target, update rules, hyperparameters, hooks, loss scaling, snapshots.
 
-An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each of its parameters an
-:class:`UpdateRule` and, on every update, has the rules applied. The algorithms are in ``optimizers``.
+An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each parameter of the link an
+:class:`UpdateRule`, and applies the rules on every update. The algorithms are in ``optimizers``.
 """
 
 import typing

@@ -1,7 +1,7 @@
-"""What all optimizers have in common: the target link, hooks, loss scaling, saving and loading.
+"""The base classes of optimizers: target link, hooks, loss scaling, saving and loading.
 
-An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each of its parameters an
-:class:`UpdateRule` and, on every update, has the rules applied. The algorithms are in ``optimizers``.
+An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each parameter of the link an
+:class:`UpdateRule`, and applies the rules on every update. The algorithms are in ``optimizers``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from minichainer.serializer import Deserializer, SnapshotError
 
 
 class Optimizer(LossScaling):
-    """Base class of everything that updates the parameters of a link.
+    """Base class of all optimizers.
 
-    :meth:`setup` gives it its target; :meth:`update`, which a subclass defines, makes one step.
+    :meth:`setup` sets the target; :meth:`update`, which a subclass defines, makes one step.
 
     Attributes:
         target: the link whose parameters are updated; None before :meth:`setup`.
@@ -37,7 +37,7 @@ class Optimizer(LossScaling):
     _hooks: HookSet | None = None
 
     def setup(self, link: Link) -> Optimizer:
-        """Set the link whose parameters are updated, with counts of zero and no hooks.
+        """Sets the link whose parameters are updated, with counts of zero and no hooks.
 
         Args:
             link: the model.
@@ -57,7 +57,7 @@ class Optimizer(LossScaling):
         return self
 
     def update(self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any) -> None:
-        """Update the parameters once; defined by subclasses.
+        """Updates the parameters once; defined by subclasses.
 
         Args:
             lossfun: called with the other arguments, returns the loss as a Variable; without it the gradients
@@ -68,7 +68,7 @@ class Optimizer(LossScaling):
         raise NotImplementedError(f'{type(self).__name__} does not define update')
 
     def new_epoch(self, auto: bool = False) -> None:
-        """Count a new epoch.
+        """Counts a new epoch.
 
         Args:
             auto: whether an updater calls; :attr:`use_auto_new_epoch` must be true if it does, false otherwise.
@@ -78,26 +78,24 @@ class Optimizer(LossScaling):
         """
         if auto and not self.use_auto_new_epoch:
             raise RuntimeError(
-                'new_epoch(auto=True) from an updater that has not announced itself: an updater that counts '
+                'new_epoch(auto=True) from an unregistered updater: an updater that counts '
                 'epochs must first set '
                 'optimizer.use_auto_new_epoch = True'
             )
         if self.use_auto_new_epoch and not auto:
             raise RuntimeError(
-                'epochs are counted by the updater already: create the updater with auto_new_epoch=False, or do '
+                'the updater already counts epochs: create the updater with auto_new_epoch=False, or do '
                 'not call new_epoch yourself'
             )
         self.epoch += 1
 
     def _set_up_hooks(self) -> HookSet:
         if self._hooks is None:
-            raise NotSetUpError(
-                f'{type(self).__name__} is used before it knows what to update: call its setup(model) once, first'
-            )
+            raise NotSetUpError(f'{type(self).__name__} is used before setup: call its setup(model) first')
         return self._hooks
 
     def add_hook(self, hook: Callable[..., None], name: str | None = None, timing: str = 'auto') -> None:
-        """Call a hook on every update.
+        """Calls a hook on every update.
 
         Args:
             hook: called with the optimizer; if it has a true ``call_for_each_param``, with the update rule and
@@ -115,18 +113,18 @@ class Optimizer(LossScaling):
         self._set_up_hooks().add(hook, name, timing)
 
     def remove_hook(self, name: str) -> None:
-        """Remove the hook that was added under this name (KeyError if there is none)."""
+        """Removes the hook that was added under this name (KeyError if there is none)."""
         self._set_up_hooks().remove(name)
 
     def call_hooks(self, timing: str = 'pre') -> None:
-        """Call the hooks of one timing, 'pre' or 'post', in the order they were added."""
+        """Calls the hooks of one timing, 'pre' or 'post', in the order they were added."""
         hooks = self._set_up_hooks().of(timing)
         if hooks:
             for hook in list(hooks.values()):
                 self.call_hook(hook)
 
     def call_hook(self, hook: Callable[..., None]) -> None:
-        """Call one hook: for each parameter, or once for the optimizer."""
+        """Calls one hook: for each parameter, or once for the optimizer."""
         if getattr(hook, 'call_for_each_param', False):
             for param in self.target.params():
                 hook(param.update_rule, param)
@@ -134,10 +132,10 @@ class Optimizer(LossScaling):
             hook(self)
 
     def serialize(self, serializer: Any) -> None:
-        """Save or load the counts :attr:`t` and :attr:`epoch` and the states of the update rules.
+        """Saves or load the counts :attr:`t` and :attr:`epoch` and the states of the update rules.
 
-        The parameters themselves are the link's to save. When an entry is missing, every missing one is named
-        and nothing has changed.
+        The link saves the parameters itself. If entries are missing, the error names all of them, and nothing is
+        changed.
 
         Args:
             serializer: the serializer that is written to or read from.
@@ -161,6 +159,7 @@ class Optimizer(LossScaling):
         return [(name, param, rule) for name, param, rule in named if rule is not None]
 
     def _load(self, serializer: Deserializer) -> None:
+        """Loads counts and states; restores all of them if anything does not fit."""
         rules = self._rules()
         counts = (self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever)
         before = [(rule, rule.t, rule.state, _copies(rule.state)) for _, _, rule in rules]
@@ -177,12 +176,12 @@ class Optimizer(LossScaling):
                     rule.t, rule._state = t, _restored(state, values)
         if problems:
             raise SnapshotError(
-                f'the snapshot does not fit the {type(self).__name__} and its target, which stay as they were:\n  '
+                f'the snapshot does not fit the {type(self).__name__} and its target, which are unchanged:\n  '
                 + '\n  '.join(problems)
             )
 
     def _try_load(self, serializer: Deserializer, rules: list[Any], problems: list[str]) -> None:
-        """Load as much as there is, and note what is missing or does not fit."""
+        """Loads all entries that exist, and records those that are missing or do not fit."""
         for _, param, rule in rules:
             expect_like(serializer, param, len(rule._state_names()))
         loads: list[tuple[str, Any, Callable[[Any], None]]] = [('', None, self._load_counts)]
@@ -206,7 +205,7 @@ def _copies(state: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _restored(state: dict[str, Any] | None, values: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Give a state the values it had, in the arrays it had."""
+    """Restores the values of a state in its existing arrays."""
     if state is not None and values is not None:
         for name, value in values.items():
             if getattr(value, 'shape', None) is None:
@@ -217,7 +216,7 @@ def _restored(state: dict[str, Any] | None, values: dict[str, Any] | None) -> di
 
 
 def _misshapen(name: str, param: Any) -> list[str]:
-    """Name the states that cannot be those of the parameter."""
+    """Names the states whose shape does not fit the parameter."""
     rule = param.update_rule
     if param.array is None or not rule.is_elementwise:
         return []

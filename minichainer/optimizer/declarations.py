@@ -1,7 +1,7 @@
-"""Hyperparameters and states that the class of an update rule declares, each in one line.
+"""Declarations of hyperparameters and states in the class of an update rule, one line each.
 
-Everything else about them follows: the arguments of the rule and of its optimizer with their defaults,
-``inspect.signature`` and ``help``, the attributes ``optimizer.lr`` and ``rule.m``, the arrays of the state and the
+Everything else follows from them: the arguments of the rule and of its optimizer with defaults,
+``inspect.signature`` and ``help``, the attributes ``optimizer.lr`` and ``rule.m``, the arrays of the state, and the
 entries of a snapshot.
 """
 
@@ -21,14 +21,14 @@ Declared = TypeVar('Declared')
 
 
 def hyperparameter(default: Any, doc: str) -> Any:
-    r"""Declare a hyperparameter of an update rule, as an attribute of its class.
+    r"""Declares a hyperparameter of an update rule, as an attribute of its class.
 
-    The rule takes it as an argument after ``parent_hyperparam``, and so does the optimizer that is defined by
-    ``class Name(GradientMethod, rule=NameRule)``; both in the order of the declarations.
+    It becomes an argument of the rule after ``parent_hyperparam``, and of the optimizer defined by ``class
+    Name(GradientMethod, rule=NameRule)``, in the order of the declarations.
 
     Args:
         default: the value where none is given.
-        doc: what it is, for the ``Args`` of both docstrings: begins in lower case, without a full stop.
+        doc: a description for the ``Args`` of both docstrings: begins in lower case, without a full stop.
 
     Returns:
         Descriptor: ``rule.lr`` is ``rule.hyperparam.lr``, and ``optimizer.lr`` is ``optimizer.hyperparam.lr``.
@@ -71,7 +71,7 @@ def hyperparameter(default: Any, doc: str) -> Any:
 
 
 class DeclaredHyperparameter(HyperparameterProxy):
-    """What :func:`hyperparameter` puts into the class of a rule, and the rule into that of its optimizer."""
+    """The descriptor made by :func:`hyperparameter`, in the class of a rule and of its optimizer."""
 
     def __init__(self, default: Any, doc: str) -> None:
         super().__init__('')
@@ -84,10 +84,10 @@ class DeclaredHyperparameter(HyperparameterProxy):
 
 
 def state(initial: float = 0, *, when: str | None = None) -> Any:
-    """Declare an array that an update rule keeps from one update to the next, as an attribute of its class.
+    """Declares an array that an update rule keeps between updates, as an attribute of its class.
 
-    It has the shape, dtype and device of the parameter, and is saved and loaded with the optimizer under the name
-    of the attribute. See :func:`hyperparameter` for an example.
+    It has the shape, dtype and device of the parameter, and is saved and loaded with the optimizer under the name of
+    the attribute. See :func:`hyperparameter` for an example.
 
     Args:
         initial: its elements before the first update.
@@ -100,7 +100,7 @@ def state(initial: float = 0, *, when: str | None = None) -> Any:
 
 
 class DeclaredState:
-    """What :func:`state` puts into the class of a rule."""
+    """The descriptor made by :func:`state`."""
 
     name = ''
 
@@ -116,19 +116,19 @@ class DeclaredState:
         if rule is None:
             return self
         if self.name not in (rule.state or ()):
-            raise AttributeError(f"{type(rule).__name__}: state '{self.name}' begins with the first update")
+            raise AttributeError(f"{type(rule).__name__}: state '{self.name}' is made at the first update")
         return rule.state[self.name]
 
     def __set__(self, rule: Any, value: Any) -> None:
         rule.state[self.name] = value
 
     def array_for(self, array: Any) -> Any:
-        """Return the state of a parameter that has not been updated yet."""
+        """Returns the initial state of a parameter."""
         return get_array_module(array).full(array.shape, self.initial, array.dtype)
 
 
 def declared(cls: type, kind: type[Declared]) -> dict[str, Declared]:
-    """Return the declarations of one kind in a class and its bases, in the order in which they were made."""
+    """Returns the declarations of one kind in a class and its bases, in order."""
     found: dict[str, Declared] = {}
     for base in reversed(cls.__mro__):
         found.update((name, value) for name, value in vars(base).items() if isinstance(value, kind))
@@ -136,7 +136,7 @@ def declared(cls: type, kind: type[Declared]) -> dict[str, Declared]:
 
 
 def check_names(cls: type) -> None:
-    """Raise TypeError if a class declares what would hide another attribute of its bases."""
+    """Raises TypeError if a declaration of a class would hide another attribute of its bases."""
     kinds = (DeclaredHyperparameter, DeclaredState)
     for name in [name for name, value in vars(cls).items() if isinstance(value, kinds)]:
         for base in cls.__mro__[1:]:
@@ -148,7 +148,7 @@ def check_names(cls: type) -> None:
 def bound(
     cls: type, arguments: Mapping[str, Any], values: tuple[Any, ...], named: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the declared arguments by name, the defaults of those that are not given."""
+    """Returns the declared arguments by name, with defaults for those not given."""
     if not values and not named:
         return dict(arguments)
     try:
@@ -159,12 +159,12 @@ def bound(
 
 
 def signature_of(arguments: Mapping[str, Any]) -> inspect.Signature:
-    """Return the signature of a callable that takes the arguments with these defaults."""
+    """Returns the signature of a callable with these arguments and defaults."""
     return inspect.Signature([inspect.Parameter(name, KEYWORD, default=value) for name, value in arguments.items()])
 
 
 class DeclaredSignature:
-    """The ``__signature__`` of classes whose ``__init__`` takes declared hyperparameters by ``*values, **named``."""
+    """The ``__signature__`` of classes whose ``__init__`` takes declared hyperparameters as ``*values, **named``."""
 
     def __get__(self, instance: object, cls: Any) -> inspect.Signature:
         _, *parameters = inspect.signature(cls.__init__).parameters.values()
@@ -177,7 +177,7 @@ class DeclaredSignature:
 
 
 def add_args(cls: type, lines: Mapping[str, str]) -> None:
-    """Put a section ``Args`` into the docstring of a class, before its example."""
+    """Inserts a section ``Args`` into the docstring of a class, before its example."""
     if cls.__doc__ is None or 'Args:' in cls.__doc__:
         return
     text, mark, example = inspect.cleandoc(cls.__doc__).partition('\n\n>>> ')

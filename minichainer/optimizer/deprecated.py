@@ -1,4 +1,4 @@
-"""Hooks under the names that they had in Chainer v3."""
+"""Hooks under their names from Chainer v3."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from minichainer import optimizer_hooks
 
 
 def make_deprecation_message(module_name: str) -> str:
-    """Return the warning of a hook that is used under its name of Chainer v3."""
+    """Returns the warning for a hook used under its name from Chainer v3."""
     return (
         f'chainer.optimizer.{module_name} is deprecated from v4. Use chainer.optimizer_hooks.{module_name} instead.'
     )

@@ -14,19 +14,19 @@ from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.optimizer.rule import UpdateRule
 from minichainer.variable import Parameter
 
-# Bytes per operand and block. A formula passes over its operands about ten times; at this size they stay in
-# L2, and the fixed cost of the calls is a few per cent (benchmarks/optimizers.py).
+# Bytes per operand and block. A formula reads its operands about ten times; blocks of this size stay in L2, and the
+# fixed cost of the calls is a few per cent (benchmarks/optimizers.py).
 BLOCK_BYTES = 1 << 17
 
-# The methods through which an update reaches the formula. A class that overrides one has its parameters updated
-# one at a time.
+# The methods through which an update reaches the formula. If a class overrides one, its parameters are updated one at
+# a time.
 STEPS = ('update', '_update', 'update_core', 'update_core_cpu')
 
 _FLOAT32 = np.dtype(np.float32)
 
 
 class _Scratch(threading.local):
-    """Scratch blocks by dtype, of each thread its own."""
+    """Scratch blocks by dtype, separate for each thread."""
 
     def __init__(self) -> None:
         self.blocks: dict[np.dtype[Any], list[np.ndarray]] = {}
@@ -36,12 +36,12 @@ _local = _Scratch()
 
 
 class FormulaRule(UpdateRule):
-    """An update rule that is stated once, as a formula on the elements of a parameter, its gradient and its states.
+    """An update rule defined by one formula on the elements of a parameter, its gradient and its states.
 
-    A subclass declares hyperparameters and states, and gives :meth:`formula`, where needed also
-    :meth:`coefficients` and :attr:`temporaries`. The formula is evaluated on the arrays of one parameter, block by
-    block, or on many small parameters gathered into one block: with the same result, bit for bit. float16 is
-    computed in float32 and rounded when it is stored.
+    A subclass declares hyperparameters and states, and defines :meth:`formula`, and if necessary :meth:`coefficients`
+    and :attr:`temporaries`. The formula is evaluated on the arrays of one parameter, block by block, or on many small
+    parameters gathered into one block; the results are identical. float16 is computed in float32 and rounded when it
+    is stored.
 
     Args:
         parent_hyperparam: the set in which values that are not given are looked up.
@@ -66,12 +66,12 @@ class FormulaRule(UpdateRule):
     """
 
     is_elementwise = True
-    #: Whether each element is updated by itself. If not (the formula takes a norm, say), the formula gets whole
-    #: parameters.
+    #: Whether each element is updated independently. If not, for example if the formula takes a norm, the formula
+    #: gets whole parameters.
     elementwise = True
-    #: Number of scratch arrays that the formula needs.
+    #: Number of scratch arrays for the formula.
     temporaries = 1
-    #: What else, beside hyperparameters and ``t``, the coefficients of a rule depend on; hashable.
+    #: What the coefficients depend on besides hyperparameters and ``t``; hashable.
     group_token: Any = None
     #: Whether parameters of this class of rules may be gathered.
     groupable: ClassVar[bool] = False
@@ -82,7 +82,8 @@ class FormulaRule(UpdateRule):
         cls.groupable = cls.elementwise and own
 
     def coefficients(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[float | None, ...]:
-        """Return the numbers of the formula for update number :attr:`t`; ``dtype`` is what it computes in.
+        """Returns the coefficients of the formula for update number :attr:`t`; ``dtype`` is the dtype of the
+        computation.
 
         By default these are the declared hyperparameters. They may depend on ``hyperparam``, :attr:`t` and
         :attr:`group_token`.
@@ -94,11 +95,11 @@ class FormulaRule(UpdateRule):
     def formula(
         xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any, **none: Any
     ) -> None:
-        """Change ``param`` and ``states`` in place, never ``grad``; ``temporaries`` are free to use."""
+        """Changes ``param`` and ``states`` in place, but not ``grad``; ``temporaries`` are scratch arrays."""
         raise NotImplementedError('a FormulaRule must define formula')
 
     def operands(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[np.ndarray | None, ...]:
-        """Return the coefficients as 0-d arrays, which NumPy combines faster with arrays than Python numbers."""
+        """Returns the coefficients as 0-d arrays, which NumPy combines with arrays faster than Python numbers."""
         values = self.coefficients(hyperparam, dtype)
         try:
             return tuple(map(_operand, values, repeat(dtype)))
@@ -106,13 +107,13 @@ class FormulaRule(UpdateRule):
             return tuple([_checked_operand(self, value, dtype) for value in values])
 
     def update_core_cpu(self, param: Parameter) -> None:
-        """Apply the formula to ``param.array`` in place; nothing happens without a gradient."""
+        """Applies the formula to ``param.array`` in place; does nothing without a gradient."""
         if param.grad is not None:
             dtype = computing_dtype(type(self).__name__, param.array.dtype)
             self.apply(param, self.operands(self.hyperparam, dtype), dtype)
 
     def apply(self, param: Parameter, operands: Any, dtype: np.dtype[Any]) -> None:
-        """Apply the formula with given operands to the NumPy arrays of a parameter."""
+        """Applies the formula to the NumPy arrays of a parameter."""
         arrays = [param.array, param.grad, *self.states_for(param)]
         if not param.array.flags.writeable:
             raise ValueError(
@@ -122,7 +123,7 @@ class FormulaRule(UpdateRule):
         apply_in_blocks(self, operands, dtype, arrays)
 
     def update_core_gpu(self, param: Parameter) -> None:
-        """Apply the formula to whole CuPy arrays; nothing happens without a gradient."""
+        """Applies the formula to whole CuPy arrays; does nothing without a gradient."""
         if param.grad is None:
             return
         xp = get_array_module(param.array)
@@ -139,7 +140,7 @@ class FormulaRule(UpdateRule):
                 array[...] = result
 
     def states_for(self, param: Parameter) -> list[Any]:
-        """Return the states in the order of their declarations; one that is missing begins as declared.
+        """Returns the states in the order of their declarations; missing ones get their initial values.
 
         Raises:
             ValueError: a state or the gradient has another shape than the parameter.
@@ -157,7 +158,7 @@ class FormulaRule(UpdateRule):
                 what = 'the gradient' if name == 'grad' else f"state '{name}'"
                 raise ValueError(
                     f'{type(self).__name__}: {_called(param)} has shape {array.shape}, {what} has shape '
-                    f'{other.shape}; after a parameter changed its shape, call optimizer.setup(model) again, '
+                    f'{other.shape}; after changing the shape of a parameter, call optimizer.setup(model) again, '
                     'and load only snapshots of the same model'
                 )
         return states
@@ -165,7 +166,7 @@ class FormulaRule(UpdateRule):
 
 @functools.lru_cache(maxsize=256)
 def computing_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which a rule updates a parameter: its own in native byte order, float32 for float16."""
+    """Returns the dtype of the computation for a parameter: its own in native byte order, float32 for float16."""
     if dtype.kind not in 'fc':
         raise TypeError(f'{name}: only floating point parameters can be updated, got {dtype}')
     if dtype.char == 'e':
@@ -174,12 +175,12 @@ def computing_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def block_size(dtype: np.dtype[Any]) -> int:
-    """Return the number of elements in a block."""
+    """Returns the number of elements in a block."""
     return BLOCK_BYTES // dtype.itemsize
 
 
 def _scratch(rule: FormulaRule, dtype: np.dtype[Any], count: int, size: int) -> list[np.ndarray]:
-    """Return ``count`` arrays of ``size`` elements to compute in; those of blocks are kept, for each thread."""
+    """Returns ``count`` scratch arrays of ``size`` elements; blocks are cached for each thread."""
     if not rule.elementwise:
         return [np.empty(size, dtype) for _ in range(count)]
     held = _local.blocks.setdefault(dtype, [])
@@ -189,7 +190,7 @@ def _scratch(rule: FormulaRule, dtype: np.dtype[Any], count: int, size: int) -> 
 
 
 def apply_in_blocks(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], arrays: list[np.ndarray]) -> None:
-    """Apply the rule's formula to a parameter, its gradient and states, all but the gradient in place."""
+    """Applies the rule's formula to a parameter, its gradient and states, block by block."""
     flat = [array.reshape(-1) for array in arrays]
     if all(array.dtype == dtype for array in flat):
         apply_in_place(rule, operands, dtype, flat)
@@ -201,7 +202,7 @@ def apply_in_blocks(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], arra
 
 
 def apply_in_place(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], flat: list[np.ndarray]) -> None:
-    """Apply the rule's formula to one-dimensional arrays of the dtype it computes in, block by block."""
+    """Applies the rule's formula in place to 1-d arrays of the dtype of the computation, block by block."""
     total, size = flat[0].size, block_size(dtype)
     if total <= size or not rule.elementwise:
         rule.formula(np, operands, _scratch(rule, dtype, rule.temporaries, total), *flat)
@@ -214,7 +215,7 @@ def apply_in_place(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], flat:
 
 
 def _converted(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], flat: list[np.ndarray]) -> None:
-    """Apply the rule's formula to one-dimensional arrays of other dtypes, through copies of blocks."""
+    """Applies the rule's formula to 1-d arrays of other dtypes, through copies of blocks."""
     total = flat[0].size
     size = min(block_size(dtype), total) if rule.elementwise else total
     for start in range(0, total, size or 1):
@@ -231,7 +232,7 @@ def _converted(rule: FormulaRule, operands: Any, dtype: np.dtype[Any], flat: lis
 
 @functools.lru_cache(maxsize=256)
 def check_eps(name: str, eps: float, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError if ``eps``, which guards a division, becomes zero in the dtype of the computation."""
+    """Raises ValueError if ``eps``, which avoids division by zero, becomes zero in the dtype of the computation."""
     if eps and not dtype.type(eps):
         raise ValueError(
             f'eps of {name.removesuffix("Rule")} optimizer is too small for {dtype.name} ({eps}); the '
@@ -249,11 +250,11 @@ def _operand(value: float | None, dtype: np.dtype[Any]) -> np.ndarray | None:
 
 
 def _checked_operand(rule: UpdateRule, value: Any, dtype: np.dtype[Any]) -> np.ndarray | None:
-    """Convert what cannot be a key of the cache: a 0-d array, or an error."""
+    """Converts a value that cannot be a key of the cache: a 0-d array; raises an error for anything else."""
     if np.ndim(value):
         raise TypeError(
             f'{type(rule).__name__}: hyperparameters must be numbers, got an array of shape {np.shape(value)}'
-            '; for another value per parameter set param.update_rule.hyperparam'
+            '; for a separate value per parameter set param.update_rule.hyperparam'
         )
     return None if value is None else np.array(value, dtype)
 

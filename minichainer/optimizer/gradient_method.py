@@ -1,4 +1,4 @@
-"""Optimizers that update each parameter by its gradient."""
+"""Optimizers that update each parameter with its gradient."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-# What comes around the updates of the parameters; without hooks and loss scaling there is nothing to be done in them.
-# A class or an optimizer that replaces one has them all called.
+# Methods called around the updates of the parameters. Without hooks and loss scaling they do nothing, and are skipped
+# unless a class or an optimizer replaces one of them.
 STEPS = frozenset(
     ('reallocate_cleared_grads', 'check_nan_in_grads', 'call_hooks', 'is_safe_to_update', 'update_loss_scale')
 )
@@ -35,11 +35,11 @@ _gradient = attrgetter('_node.grad_value')
 
 
 class GradientMethod(Optimizer):
-    """Base class of optimizers that update each parameter by its gradient, through an :class:`UpdateRule`.
+    """Base class of optimizers that update each parameter with its gradient, through an :class:`UpdateRule`.
 
-    ``class Name(GradientMethod, rule=NameRule)`` defines an optimizer by a rule that declares its hyperparameters:
-    see :func:`~minichainer.optimizer.hyperparameter`. In Chainer's style, a subclass defines
-    :meth:`create_update_rule` and sets its default values on :attr:`hyperparam`.
+    ``class Name(GradientMethod, rule=NameRule)`` defines an optimizer from a rule with declared hyperparameters: see
+    :func:`~minichainer.optimizer.hyperparameter`. In Chainer's style, a subclass instead defines
+    :meth:`create_update_rule` and sets default values on :attr:`hyperparam`.
 
     Hyperparameters are attributes of the optimizer; type checkers know those that its class annotates, as in
     ``lr: float``.
@@ -72,7 +72,7 @@ class GradientMethod(Optimizer):
     # The hyperparameters with their defaults, and the names of those that are arguments.
     _declared_values: ClassVar[dict[str, Any]] = {}
     _arguments: ClassVar[dict[str, Any]] = {}
-    # Whether a class has the steps of an update as they are here.
+    # Whether a class uses the update methods defined here.
     _standard_steps = True
 
     def __init_subclass__(
@@ -93,6 +93,7 @@ class GradientMethod(Optimizer):
 
     @classmethod
     def _take_declarations(cls, rule: type[UpdateRule]) -> None:
+        """Adds the hyperparameters that a rule declares to the optimizer class."""
         hyperparameters = declared(rule, DeclaredHyperparameter)
         cls._rule_class = rule
         cls._declared_values = {name: declaration.default for name, declaration in hyperparameters.items()}
@@ -109,7 +110,7 @@ class GradientMethod(Optimizer):
             setattr(self.hyperparam, name, value)
 
     def setup(self, link: Link) -> Self:
-        """Set the link whose parameters are updated, and give each of them a new update rule.
+        """Sets the link whose parameters are updated, and gives each of them a new update rule.
 
         Args:
             link: the model.
@@ -128,20 +129,20 @@ class GradientMethod(Optimizer):
         return self
 
     def reallocate_cleared_grads(self) -> None:
-        """Replace gradients that are None by zeros; called before the update and after every hook."""
+        """Replaces gradients that are None with zeros; called before the update and after every hook."""
         for param in self.target.params(False):
             if param.grad is None:
                 param.grad = param.xp.zeros_like(param.array)
 
     def call_hook(self, hook: Callable[..., None]) -> None:
-        """Call one hook: for each parameter, or once for the optimizer."""
+        """Calls one hook: for each parameter, or once for the optimizer."""
         super().call_hook(hook)
         self.reallocate_cleared_grads()
 
     def update(self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any) -> None:
-        """Update all parameters once, by the gradients of a loss or by those that are there.
+        """Updates all parameters once, with the gradients of a loss or with the existing gradients.
 
-        Parameters are changed in place: ``param.array`` stays the same object, as do the states of the rules.
+        Parameters are changed in place: ``param.array`` and the states of the rules stay the same objects.
 
         Args:
             lossfun: called with the other arguments, returns the loss as a scalar Variable, of which the
@@ -170,7 +171,7 @@ class GradientMethod(Optimizer):
         if not in_steps or self.is_safe_to_update():
             self._grouped = self._grouped or GroupedUpdate()
             foreign = self._grouped.update(params)
-            # Our own formulas leave gradients as they are; anything else may have cleared some.
+            # Our own formulas do not change gradients; anything else may have cleared some.
             if foreign or not ours:
                 self.reallocate_cleared_grads()
         if in_steps:
@@ -187,20 +188,20 @@ class GradientMethod(Optimizer):
     def use_cleargrads(self, use: bool = True) -> None:
         """Deprecated: choose ``cleargrads`` (the default) or ``zerograds`` before a backward pass."""
         warnings.warn(
-            'use_cleargrads is deprecated: cleargrads is always used unless zerograds is asked for',
+            'use_cleargrads is deprecated: cleargrads is used unless zerograds is requested',
             DeprecationWarning,
             stacklevel=2,
         )
         self._use_cleargrads = use
 
     def create_update_rule(self) -> UpdateRule:
-        """Return a new update rule, with :attr:`hyperparam` as its parent."""
+        """Returns a new update rule, with :attr:`hyperparam` as its parent."""
         if self._rule_class is None:
             raise NotImplementedError(f'{type(self).__name__} does not define create_update_rule')
         return self._rule_class(self.hyperparam)
 
     def use_fp32_update(self, flag: bool = True) -> None:
-        """Update float16 parameters through float32 copies of them (mixed precision), or stop doing so.
+        """Updates float16 parameters through float32 copies (mixed precision), or stops doing so.
 
         Args:
             flag: whether to.

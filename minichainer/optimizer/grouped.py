@@ -1,8 +1,9 @@
-"""Updating the parameters of a model together: as one parameter at a time, with fewer and cheaper calls."""
+"""Updates the parameters of a model together: the same result as one at a time, with fewer and cheaper calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from operator import is_
 from typing import Any
 
@@ -12,31 +13,30 @@ from minichainer.optimizer.formula import BLOCK_BYTES, FormulaRule, apply_in_pla
 from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.variable import Parameter
 
-# Parameters of at most this many elements are gathered: for larger ones copying costs more than the calls it
-# saves.
+# Parameters of at most this many elements are gathered: for larger ones, copying costs more than the saved calls.
 SMALL = 8192
 
-# What a rule of a groupable class consists of. One that has more attributes, a method replaced on this very rule
-# or data of its own, is updated alone.
+# The attributes of a rule of a groupable class. A rule with other attributes, such as a replaced method or additional
+# data, is updated alone.
 ATTRIBUTES = frozenset(vars(FormulaRule())) | {'group_token'}
 
 
 class GroupedUpdate:
-    """Does ``param.update()`` for each parameter in turn, for those with equal rules and values together.
+    """Does ``param.update()`` for each parameter in order, for parameters with equal rules and values together.
 
-    Small parameters of a group are gathered into one block, updated by one evaluation of the formula and
-    scattered back; larger ones are updated in place. What does not fit (another rule class, hooks, float32
-    updates, arrays that overlap or are not contiguous, another device) is updated alone. Holds scratch memory
-    and views only: a copy or a pickle of it is empty.
+    Small parameters of a group are gathered into one block, updated by one evaluation of the formula, and scattered
+    back; larger ones are updated in place. Parameters that cannot be grouped (another rule class, hooks, float32
+    updates, arrays that overlap or are not contiguous, another device) are updated alone. Contains only scratch
+    memory and views: a copy or a pickle of it is empty.
     """
 
     def __init__(self) -> None:
-        # Groups to be updated, in order; those that take more parameters also by what these must have in common.
+        # Groups to be updated, in order; those that accept more parameters also by their common properties.
         self._groups: list[_Group] = []
         self._open: dict[Any, _Group] = {}
         # Rules of the parameters in the groups.
         self._waiting: set[int] = set()
-        # In the order they were used last time, which is the order in which they will be used next time.
+        # In the order of the last update, which will be the order of the next one.
         self._blocks: list[_Block] = []
         self._used = 0
 
@@ -44,7 +44,7 @@ class GroupedUpdate:
         return (GroupedUpdate, ())
 
     def update(self, params: Iterable[Parameter]) -> bool:
-        """Update every parameter once per time it appears; return whether other code than ours was called."""
+        """Updates every parameter as often as it appears; returns whether code of others was called."""
         self._used = 0
         foreign = False
         try:
@@ -53,13 +53,13 @@ class GroupedUpdate:
                     foreign = True
                     self._run()
                     param.update()
-        finally:  # after an error, too: the rules of those that wait have counted the update
+        finally:  # also after an error, because the rules of waiting parameters have counted the update
             self._run()
         del self._blocks[self._used :]
         return foreign
 
     def _add(self, param: Parameter) -> bool:
-        """Put a parameter into a group, unless its update is more than applying a formula; say whether that is so."""
+        """Puts a parameter into a group; returns False if its update is more than a formula."""
         rule = param.update_rule
         if type(param) is not Parameter or 'update' in param.__dict__:
             return False
@@ -85,14 +85,14 @@ class GroupedUpdate:
         return True
 
     def _place(self, param: Parameter, rule: FormulaRule, array: np.ndarray, grad: np.ndarray) -> None:
-        """Put a parameter into the group of its rule's class, values and count, in order."""
+        """Puts a parameter into the group for the class, values and update count of its rule, in order."""
         if id(rule) in self._waiting:  # shared by several links: its second update must follow its first
             self._run()
         self._waiting.add(id(rule))
         rule.t += 1
         values = rule.hyperparam
         if type(values) is Hyperparameter and not values.__dict__ and values._parent is not None:
-            values = values._parent  # usually the optimizer's, the same for all of its rules
+            values = values._parent  # usually the optimizer's, shared by all of its rules
         size = array.size
         key = (type(rule), id(values), rule.t, array.dtype, rule.group_token)
         group = self._open.get(key)
@@ -115,7 +115,7 @@ class GroupedUpdate:
             group.arrays.append(state.get(name))
 
     def _run(self) -> None:
-        """Update the parameters that wait, group by group; if some groups fail, raise the first error at the end."""
+        """Updates the waiting parameters, group by group; if some groups fail, raises the first error at the end."""
         self._waiting.clear()
         self._open.clear()
         errors: list[Exception] = []
@@ -135,7 +135,7 @@ class GroupedUpdate:
 
 
 class _Group:
-    """Parameters of one rule class, hyperparameters, update count and dtype, and the values they have in common."""
+    """Parameters with the same rule class, hyperparameters, update count and dtype, and their common values."""
 
     __slots__ = ('arrays', 'capacity', 'dtype', 'fresh', 'grads', 'operands', 'params', 'rule', 'states', 'total')
 
@@ -150,18 +150,18 @@ class _Group:
         self.grads: list[np.ndarray] = []
         # The arrays of each parameter followed by its states.
         self.arrays: list[Any] = []
-        # Whether nobody has seen the states yet.
+        # Whether the states have not been accessed yet.
         self.fresh = True
 
 
 class _Block:
-    """Where a group is updated: memory to gather it in and the way back, or views of the arrays of one parameter."""
+    """The memory of a group: a block to gather it in, with the parts of each parameter, or views of one parameter."""
 
     def __init__(self, group: _Group) -> None:
-        #: The arrays that it was made for.
+        #: The arrays for which it was made.
         self.held = list(group.arrays)
         self._width = 1 + len(group.states)
-        # The parameter and its states as the formula gets them; None if they must be updated one by one.
+        # The parameter and its states as passed to the formula; None if they must be updated one by one.
         self._arrays: list[np.ndarray] | None = None
         self._gathered: list[tuple[np.ndarray, list[np.ndarray]]] = []
         self._back: list[tuple[np.ndarray, np.ndarray]] = []
@@ -176,10 +176,11 @@ class _Block:
                 self._temporaries = list(np.empty((group.rule.temporaries, group.total), group.dtype))
 
     def _gather(self, group: _Group) -> None:
+        """Allocates a block for the group, and plans the copies to it and back."""
         blocks = np.empty((1 + self._width + group.rule.temporaries, group.total), group.dtype)
         self._grad, *self._arrays = blocks[: 1 + self._width]
         self._temporaries = list(blocks[1 + self._width :])
-        # States that nobody has seen yet may live in the block, and need no copying.
+        # States that have not been accessed yet may live in the block, which avoids copies.
         adopt = group.fresh and self.held[0].dtype == group.dtype
         for index, block in enumerate(self._arrays):
             arrays = self.held[index :: self._width]
@@ -190,6 +191,7 @@ class _Block:
                 self._back += _parts(block, arrays)
 
     def _adopt(self, group: _Group, index: int, block: np.ndarray, states: list[np.ndarray]) -> None:
+        """Makes states views of the block, so that they need no copies."""
         np.concatenate(states, axis=None, out=block)
         parts = [part for _, part in _parts(block, states)]
         self.held[index :: self._width] = parts
@@ -197,7 +199,7 @@ class _Block:
             param.update_rule._state[group.states[index - 1]] = part
 
     def run(self, group: _Group) -> None:
-        """Update the parameters."""
+        """Updates the parameters."""
         if self._arrays is None:
             _one_by_one(group)
             return
@@ -217,7 +219,7 @@ class _Block:
 
 
 def _one_by_one(group: _Group) -> None:
-    """Update the parameters of a group one after the other; if some fail, raise the first error at the end."""
+    """Updates the parameters of a group one by one; if some fail, raises the first error at the end."""
     errors: list[Exception] = []
     for param in group.params:
         rule = param.update_rule
@@ -231,7 +233,7 @@ def _one_by_one(group: _Group) -> None:
 
 
 def _fit(arrays: list[Any], width: int) -> bool:
-    """Whether arrays and their states are contiguous and writeable, the states like their parameters."""
+    """Whether arrays and their states are contiguous and writeable, and states have the layout of parameters."""
     return all(
         type(array) is np.ndarray
         and array.flags.c_contiguous
@@ -243,13 +245,13 @@ def _fit(arrays: list[Any], width: int) -> bool:
 
 
 def _overlap(arrays: list[np.ndarray]) -> bool:
-    """Whether two contiguous arrays share memory, so that the second update must see the first."""
+    """Whether two contiguous arrays share memory, so that the second update must see the result of the first."""
     spans = sorted((a.__array_interface__['data'][0], a.nbytes) for a in arrays if a.size)
-    return any(start + size > after for (start, size), (after, _) in zip(spans, spans[1:], strict=False))
+    return any(start + size > after for (start, size), (after, _) in pairwise(spans))
 
 
 def _parts(block: np.ndarray, arrays: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Pair each array with its part of the block, in its shape."""
+    """Pairs each array with its part of the block, in its shape."""
     pairs, start = [], 0
     for array in arrays:
         pairs.append((array, block[start : start + array.size].reshape(array.shape)))

@@ -1,4 +1,4 @@
-"""Functions that users put around updates."""
+"""Hooks that users add around updates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class HookSet:
-    """Hooks by name, in the order of registration, those before the update apart from those after it."""
+    """Hooks by name in the order of registration; hooks before and after the update are separate."""
 
     def __init__(self) -> None:
         self.pre: dict[str, Callable[..., None]] = {}
@@ -22,7 +22,7 @@ class HookSet:
         when = _timing_of(hook) if timing == 'auto' else timing
         name = _hook_name(hook) if name is None else name
         if name in self.pre or name in self.post:
-            raise KeyError(f'hook "{name}" already exists; give another name or remove the first')
+            raise KeyError(f'hook "{name}" already exists; use another name or remove it first')
         self.of(when)[name] = hook
 
     def remove(self, name: str) -> None:
@@ -47,6 +47,7 @@ def _timing_of(hook: Any) -> str:
 
 
 def _hook_name(hook: Any) -> str:
+    """The default name of a hook."""
     name: str | None = getattr(hook, 'name', None) or getattr(hook, '__name__', None)
     if name is None:
         raise ValueError(

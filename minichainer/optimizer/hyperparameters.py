@@ -1,4 +1,4 @@
-"""Named values of optimizers and update rules, and how a rule falls back on its optimizer's."""
+"""Named values of optimizers and update rules; a rule falls back on the values of its optimizer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 class Hyperparameter:
     """A set of named values (learning rate, momentum, ...) that falls back on a parent set.
 
-    An optimizer owns one set; the set of each update rule has it as parent. So ``optimizer.lr = 0.1`` reaches
+    An optimizer owns one set, which is the parent of the set of each update rule. So ``optimizer.lr = 0.1`` changes
     every parameter, and ``param.update_rule.hyperparam.lr = 0.01`` overrides it for one.
 
     Args:
@@ -28,7 +28,7 @@ class Hyperparameter:
     (0.5, 0.1)
     """
 
-    # The parent has a slot, so that `__dict__` holds the set's own values and nothing else.
+    # The parent is in a slot, so that `__dict__` contains only the set's own values.
     __slots__ = ('__dict__', '__weakref__', '_parent')
 
     _parent: Hyperparameter | None
@@ -37,7 +37,7 @@ class Hyperparameter:
         self._parent = parent
 
     def __getattr__(self, name: str) -> Any:
-        # Copying and pickling probe for dunder names before the parent is set; those are never hyperparameters.
+        # Copying and pickling look up dunder names before the parent is set; those are never hyperparameters.
         if name.startswith('__') or name == '_parent':
             raise AttributeError(name)
         if self._parent is not None:
@@ -62,11 +62,11 @@ class Hyperparameter:
 
     @property
     def parent(self) -> Hyperparameter | None:
-        """The set in which names that are not set here are looked up."""
+        """The set that is used for names that are not set here."""
         return self._parent
 
     def get_dict(self) -> dict[str, Any]:
-        """Return every value that can be read here, own values before those of the parents."""
+        """Returns all values that can be read here; own values override those of the parents."""
         inherited = {} if self._parent is None else self._parent.get_dict()
         return {**inherited, **self.__dict__}
 

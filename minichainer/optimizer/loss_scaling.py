@@ -1,4 +1,4 @@
-"""A factor on the loss that keeps small float16 gradients from underflow."""
+"""A factor on the loss that prevents underflow of small float16 gradients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class LossScaling:
-    """What an optimizer needs to scale its loss, by a constant or by a factor that adapts.
+    """Loss scaling for an optimizer, with a constant or an adaptive factor.
 
     From Micikevicius et al., *Mixed precision training*, ICLR 2018, https://arxiv.org/abs/1710.03740
     """
@@ -25,7 +25,7 @@ class LossScaling:
     _loss_scaling_isnan_ever = False
 
     def loss_scaling(self, interval: int = 1000, scale: float | None = None) -> None:
-        """Scale the loss in ``update(lossfun)``, and the gradients back, against underflow.
+        """Scales the loss in ``update(lossfun)``, and divides the gradients by the scale, to prevent underflow.
 
         Args:
             interval: without ``scale`` the factor adapts: it doubles on each update until a gradient is not
@@ -50,11 +50,11 @@ class LossScaling:
         self._loss_scale = 1.0
 
     def set_loss_scale(self, loss_scale: float) -> None:
-        """Set a constant factor of the loss; see :meth:`loss_scaling`."""
+        """Sets a constant factor of the loss; see :meth:`loss_scaling`."""
         self.loss_scaling(scale=loss_scale)
 
     def _serialize_loss_scale(self, serializer: Any) -> None:
-        """Save or load the adaptive loss scale; Chainer's snapshots lack it, and then it stays as it is."""
+        """Saves or load the adaptive loss scale; it is not in Chainer's snapshots, and then stays unchanged."""
         if self._loss_scaling_is_dynamic:
             with contextlib.suppress(KeyError):
                 ever = serializer('loss_scaling_isnan_ever', self._loss_scaling_isnan_ever)
@@ -62,7 +62,7 @@ class LossScaling:
                 self._loss_scaling_isnan_ever, self._loss_scale = bool(ever), float(scale)
 
     def check_nan_in_grads(self) -> None:
-        """With an adaptive loss scale, note whether a gradient is not finite, and warn of it by name."""
+        """With an adaptive loss scale, records whether a gradient is not finite, and warns with its name."""
         self._loss_scaling_isnan = False
         if not self._loss_scaling_is_dynamic:
             return
@@ -77,11 +77,11 @@ class LossScaling:
             )
 
     def is_safe_to_update(self) -> bool:
-        """Return whether :meth:`check_nan_in_grads` found all gradients finite; else no update is made."""
+        """Returns whether :meth:`check_nan_in_grads` found only finite gradients; else the update is skipped."""
         return not self._loss_scaling_isnan
 
     def update_loss_scale(self) -> None:
-        """Adapt the loss scale after an update; see :meth:`loss_scaling`."""
+        """Adapts the loss scale after an update; see :meth:`loss_scaling`."""
         if not self._loss_scaling_is_dynamic:
             return
         if self._loss_scaling_isnan:

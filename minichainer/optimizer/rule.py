@@ -27,13 +27,12 @@ from minichainer.variable import Parameter
 
 
 class UpdateRule:
-    """How one parameter is updated from its gradient, with the state (such as a momentum) this takes.
+    """How one parameter is updated from its gradient, with the state (such as a momentum) that this needs.
 
     A subclass defines :meth:`update_core`, or :meth:`update_core_cpu` and :meth:`update_core_gpu`, which change
     ``param.array`` in place. It declares its hyperparameters and states (see
-    :func:`~minichainer.optimizer.hyperparameter`), or, as in Chainer, sets :attr:`hyperparam` in its ``__init__``
-    and defines :meth:`init_state`. A rule that is one formula is better a
-    :class:`~minichainer.optimizer.FormulaRule`.
+    :func:`~minichainer.optimizer.hyperparameter`), or, as in Chainer, sets :attr:`hyperparam` in its ``__init__`` and
+    defines :meth:`init_state`. A rule that is one formula should be a :class:`~minichainer.optimizer.FormulaRule`.
 
     Args:
         parent_hyperparam: the set in which values that are not given are looked up, usually the optimizer's; by
@@ -76,12 +75,12 @@ class UpdateRule:
         cls._declared_states = declared(cls, DeclaredState)
         hyperparameters = declared(cls, DeclaredHyperparameter)
         if hyperparameters.keys() == cls._arguments.keys() and not hyperparameters.keys() & vars(cls).keys():
-            return  # nothing new: the base's, with its docstring
+            return  # no new declarations: keep the base's signature and docstring
         cls._arguments = dict.fromkeys(hyperparameters)
         cls._defaults = Hyperparameter()
         for name, declaration in hyperparameters.items():
             setattr(cls._defaults, name, declaration.default)
-        parent = {'parent_hyperparam': 'the set in which values that are not given are looked up'}
+        parent = {'parent_hyperparam': 'the set that is used for values that are not given'}
         add_args(cls, parent | {name: declaration.text for name, declaration in hyperparameters.items()})
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None, *values: Any, **named: Any) -> None:
@@ -99,12 +98,12 @@ class UpdateRule:
 
     @property
     def state(self) -> dict[str, Any] | None:
-        """Arrays kept from one update to the next, by name; None before the first update."""
+        """Arrays kept between updates, by name; None before the first update."""
         state: dict[str, Any] | None = self._state
         return state
 
     def add_hook(self, hook: Callable[..., None], name: str | None = None, timing: str = 'auto') -> None:
-        """Call ``hook(rule, param)`` around each update of this parameter.
+        """Calls ``hook(rule, param)`` around each update of this parameter.
 
         Args:
             hook: takes this rule and the parameter; it may change ``param.grad`` and ``param.array``.
@@ -121,11 +120,11 @@ class UpdateRule:
         self._hooks.add(hook, name, timing)
 
     def remove_hook(self, name: str) -> None:
-        """Remove the hook that was added under this name (KeyError if there is none)."""
+        """Removes the hook that was added under this name (KeyError if there is none)."""
         (self._hooks or HookSet()).remove(name)
 
     def update(self, param: Parameter) -> None:
-        """Update the parameter by its gradient, unless the rule is disabled.
+        """Updates the parameter with its gradient, unless the rule is disabled.
 
         Args:
             param: the parameter, changed in place; its ``array`` stays the same object.
@@ -140,6 +139,7 @@ class UpdateRule:
                 self._update(param)
 
     def _update(self, param: Parameter) -> None:
+        """Updates the parameter, with hooks, loss scale and float32 copy."""
         target = param
         if self._use_fp32_update and param.array is not None and param.dtype == np.float16:
             target = self._single_precision_copy(param)
@@ -157,14 +157,15 @@ class UpdateRule:
             target.grad = None
 
     def _single_precision_copy(self, param: Parameter) -> Parameter:
-        """Return the float32 copy that float16 parameters are updated through, brought up to date."""
+        """Returns the float32 copy through which a float16 parameter is updated, synchronized with the parameter."""
         single = self._fp32_param
         if single is not None:
             single.to_device(param.device)
         if single is None or single.shape != param.shape:
             single = self._fp32_param = Parameter(param.array.astype(np.float32), name=param.name)
         elif not (single.array.astype(np.float16) == param.array).all():
-            # The parameter was written to since, by loading a snapshot for example, and takes precedence.
+            # The parameter was written to since the last update, for example by loading a snapshot, and takes
+            # precedence.
             single.array[...] = param.array
         single.grad = None if param.grad is None else param.grad.astype(np.float32)
         return single
@@ -175,49 +176,49 @@ class UpdateRule:
                 hook(self, param)
 
     def update_core(self, param: Parameter) -> None:
-        """Change ``param.array`` in place; by default through the method for the device it is on."""
+        """Changes ``param.array`` in place; by default through the method for its device."""
         if param.array is None or isinstance(param.array, np.ndarray):
             self.update_core_cpu(param)
         else:
             self.update_core_gpu(param)
 
     def update_core_cpu(self, param: Parameter) -> None:
-        """Change ``param.array``, a NumPy array, in place."""
+        """Changes ``param.array``, a NumPy array, in place."""
         raise NotImplementedError(f'{type(self).__name__} defines neither update_core nor update_core_cpu')
 
     def update_core_gpu(self, param: Parameter) -> None:
-        """Change ``param.array``, a CuPy array, in place."""
+        """Changes ``param.array``, a CuPy array, in place."""
         raise NotImplementedError(f'{type(self).__name__} defines neither update_core nor update_core_gpu')
 
     def init_state(self, param: Parameter) -> None:
-        """Fill :attr:`state` with the declared arrays; called before the first update."""
+        """Fills :attr:`state` with the declared arrays; called before the first update."""
         for name in self._kept_states(self.hyperparam):
             self._state[name] = self._declared_states[name].array_for(param.array)
 
     def _kept_states(self, hyperparam: Hyperparameter) -> list[str]:
-        """Return the names of the declared states that these hyperparameters ask for."""
-        names = []  # no comprehension: before Python 3.12 that is one more call per update
+        """Returns the names of the declared states that these hyperparameters require."""
+        names = []  # not a comprehension, which is one more call per update before Python 3.12
         for name, state in self._declared_states.items():
             if state.when is None or getattr(hyperparam, state.when):
                 names.append(name)
         return names
 
     def _init_states(self, param: Parameter) -> None:
+        """Makes missing states, and moves existing ones to the parameter's device."""
         if self._state is None:
             self._state = {}
             self.init_state(param)
         on_cpu = isinstance(param.array, np.ndarray)
         for name, value in self._state.items():
-            # The parameter may have moved, or the state may come from a file.
+            # The parameter may have been moved, or the state may come from a file.
             if hasattr(value, '__cuda_array_interface__') or (isinstance(value, np.ndarray) and not on_cpu):
                 self._state[name] = get_device_from_array(param.array).send(value)
 
     def serialize(self, serializer: Any) -> None:
-        """Save or load the update count and the state.
+        """Saves or load the update count and the state.
 
-        When loading, arrays of the state that exist already are filled in place; nothing changes if an entry
-        is missing. What a lenient deserializer passes over stays as it is, or is made anew by the next
-        update.
+        When loading, existing arrays of the state are filled in place; nothing changes if an entry is missing.
+        Entries skipped by a lenient deserializer stay unchanged, or are made at the next update.
 
         Args:
             serializer: the serializer that is written to or read from.
@@ -230,25 +231,27 @@ class UpdateRule:
             self._state[name] = serializer(name, self._state[name])
 
     def _load(self, serializer: Deserializer) -> None:
+        """Loads the update count and the states, into existing arrays if possible."""
         t = serializer('t', self.t)
         loaded = {name: serializer(name, None) for name in self._state_names()}
         self.t = int(t)
         current = self._state or {}
         for name, value in loaded.items():
             held = current.get(name)
-            if value is None:  # passed over by a lenient deserializer
+            if value is None:  # skipped by a lenient deserializer
                 loaded[name] = held
             elif isinstance(held, np.ndarray) and held.shape == np.shape(value):
                 held[...] = value
                 loaded[name] = held
             else:
-                loaded[name] = value.copy()  # a dict that is loaded from may hold another optimizer's state
+                loaded[name] = value.copy()  # the source may be a dict with another optimizer's arrays
         self._state = None if any(value is None for value in loaded.values()) else loaded
 
     def _state_names(self) -> tuple[str, ...]:
+        """The names of the states, even before they exist."""
         if self._state:
             return tuple(self._state)
-        # The names are those that init_state makes, tried on a copy and a stand-in: the parameter may have no array.
+        # The names made by init_state, called with a copy and a stand-in, because the parameter may have no array.
         probe = copy.copy(self)
         probe._state = {}
         stand_in = Parameter(np.zeros(1, np.float32))
@@ -257,21 +260,21 @@ class UpdateRule:
         return tuple(probe._state)
 
     def use_fp32_update(self, flag: bool = True) -> None:
-        """Update a float16 parameter through a float32 copy of it (mixed precision), or stop doing so."""
+        """Updates a float16 parameter through a float32 copy (mixed precision), or stops doing so."""
         self._use_fp32_update = flag
 
 
 def expect_like(serializer: Any, param: Any, count: int) -> None:
-    """Tell a deserializer of files to expect arrays as large as a parameter, however well compressed."""
+    """Lets a deserializer of files expect arrays as large as a parameter, whatever their compressed size."""
     if isinstance(serializer, EntryDeserializer) and param.array is not None:
         serializer.expect(count * param.array.size * max(param.dtype.itemsize, 4))
 
 
 def serialize_single_precision(serializer: Any, link: Any) -> None:
-    """Save or load the float32 copies that float16 parameters of a link are updated through.
+    """Saves or load the float32 copies through which float16 parameters of a link are updated.
 
-    They are not part of an optimizer's snapshot, which has Chainer's entries. Where a snapshot lacks one, or has
-    one that does not round to the parameter, it is made from the parameter.
+    They are not in an optimizer's snapshot, which has Chainer's entries. If a snapshot lacks a copy, or its copy does
+    not round to the parameter, a new copy is made from the parameter.
     """
     for path, param in link.namedparams():
         rule = param.update_rule

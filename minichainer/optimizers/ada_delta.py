@@ -13,7 +13,7 @@ class AdaDeltaRule(FormulaRule):
     """Update rule of :class:`AdaDelta`."""
 
     rho = hyperparameter(0.95, 'how much of the averages remains from one update to the next')
-    eps = hyperparameter(1e-6, 'keeps the divisor from being zero')
+    eps = hyperparameter(1e-6, 'avoids division by zero')
     msg = state()
     msdx = state()
     temporaries = 2

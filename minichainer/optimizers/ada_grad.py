@@ -1,4 +1,4 @@
-"""AdaGrad: a learning rate for each element, by all its gradients so far."""
+"""AdaGrad: a learning rate for each element, from all its previous gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class AdaGradRule(FormulaRule):
     """Update rule of :class:`AdaGrad`."""
 
     lr = hyperparameter(0.001, r'learning rate :math:`\eta`')
-    eps = hyperparameter(1e-8, 'keeps the divisor from being zero')
+    eps = hyperparameter(1e-8, 'avoids division by zero')
     h = state()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Adam and its variants AdamW, AMSGrad, AdaBound, AMSBound: one formula with other hyperparameters."""
+"""Adam and its variants AdamW, AMSGrad, AdaBound, AMSBound: one formula with different hyperparameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minichainer.optimizers._moments import MomentsRule
 
 
 def _learning_rate(hyperparam: Hyperparameter, t: int) -> float:
-    """Return ``alpha`` with the correction for running means that began at zero, at update number ``t``."""
+    """Returns ``alpha`` with bias correction for the running means, at update number ``t``."""
     if t == 0:
         raise RuntimeError(
             "Can't determine the learning rate of Adam optimizer because the update steps have not been "
@@ -28,11 +28,11 @@ class AdamRule(MomentsRule):
     """Update rule of :class:`Adam`, and of those derived from it."""
 
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
-    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights, separate from the gradient')
     amsgrad = hyperparameter(False, 'whether to divide by the largest mean square so far')
     adabound = hyperparameter(False, 'whether to bound the learning rate of each element')
-    final_lr = hyperparameter(0.1, "where AdaBound's bounds meet; it scales with changes of ``alpha``")
-    gamma = hyperparameter(1e-3, "how fast AdaBound's bounds close in, per update")
+    final_lr = hyperparameter(0.1, "the limit of AdaBound's bounds; it scales with changes of ``alpha``")
+    gamma = hyperparameter(1e-3, "how fast AdaBound's bounds converge, per update")
     vhat = state(when='amsgrad')
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None, *values: Any, **named: Any) -> None:
@@ -42,12 +42,12 @@ class AdamRule(MomentsRule):
 
     @property
     def initial_alpha(self) -> Any:
-        """The ``alpha`` that the rule began with, to which AdaBound's ``final_lr`` belongs."""
+        """The initial ``alpha`` of the rule, to which AdaBound's ``final_lr`` refers."""
         return self.hyperparam.alpha if self.group_token is None else self.group_token
 
     @property
     def alpha_t(self) -> float:
-        """Step size at this update, with the correction for running means that began at zero."""
+        """Step size at this update, with bias correction for the running means."""
         return _learning_rate(self.hyperparam, self.t)
 
     @property
@@ -72,7 +72,7 @@ class AdamRule(MomentsRule):
         rate = _learning_rate(hyperparam, self.t)
         lower, upper = self._bounds(hyperparam) if hyperparam.adabound else (None, None)
         decay = eta * hyperparam.weight_decay_rate or None
-        # With bounds the step size is divided and clipped before it is multiplied by eta.
+        # With bounds, the step size is divided and clipped before it is multiplied by eta.
         scale = rate if hyperparam.adabound else eta * rate
         return 1 - hyperparam.beta1, 1 - hyperparam.beta2, hyperparam.eps, scale, decay, lower, upper, eta
 
@@ -119,10 +119,9 @@ class Adam(GradientMethod, rule=AdamRule):
         \alpha_t = \alpha \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t}, \quad
         w \leftarrow w - \eta \left( \alpha_t \frac{m}{\sqrt{v} + \epsilon} + \lambda w \right)
 
-    With ``amsgrad`` the largest :math:`v` so far takes the place of :math:`v` in the step; with ``adabound``
-    the learning rate :math:`\alpha_t / (\sqrt v + \epsilon)` is clipped between two bounds that close in on
-    ``final_lr``. From Kingma, Ba, *Adam: a method for stochastic optimization*, ICLR 2015,
-    https://arxiv.org/abs/1412.6980
+    With ``amsgrad``, the largest :math:`v` so far replaces :math:`v` in the step; with ``adabound``, the learning
+    rate :math:`\alpha_t / (\sqrt v + \epsilon)` is clipped to two bounds that converge to ``final_lr``. From Kingma,
+    Ba, *Adam: a method for stochastic optimization*, ICLR 2015, https://arxiv.org/abs/1412.6980
 
     Raises:
         ValueError: on update, ``eps`` is zero in the dtype of the computation.
@@ -151,7 +150,7 @@ class Adam(GradientMethod, rule=AdamRule):
 
     @property
     def alpha_t(self) -> float:
-        """Step size at this update, with the running means corrected; RuntimeError before the first."""
+        """Step size at this update, with bias correction; RuntimeError before the first."""
         return _learning_rate(self.hyperparam, self.t)
 
     @property
@@ -162,7 +161,7 @@ class Adam(GradientMethod, rule=AdamRule):
 
 
 class AdamW(Adam, arguments='alpha beta1 beta2 eps eta weight_decay_rate'):
-    r""":class:`Adam` with decay of the weights by :math:`\eta \lambda w` beside each step.
+    r""":class:`Adam` with decay of the weights by :math:`\eta \lambda w` in each step, separate from the gradient.
 
     From Loshchilov, Hutter, *Decoupled weight decay regularization*, ICLR 2019, https://arxiv.org/abs/1711.05101
 
@@ -184,7 +183,7 @@ class AMSGrad(Adam, arguments='alpha beta1 beta2 eps eta', amsgrad=True):
 
 
 class AdaBound(Adam, arguments='alpha beta1 beta2 final_lr gamma eps eta', adabound=True):
-    r""":class:`Adam` whose learning rates are bounded and tend to that of SGD.
+    r""":class:`Adam` whose learning rates are bounded and converge to that of SGD.
 
     .. math::
         w \leftarrow w - \eta m \, \mathrm{clip} \left( \frac{\alpha_t}{\sqrt{v} + \epsilon},

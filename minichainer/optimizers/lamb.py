@@ -1,4 +1,4 @@
-"""LAMB: Adam's direction, with a step as large as each parameter allows."""
+"""LAMB: Adam's direction, with a step in proportion to the norm of each parameter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class LAMBRule(MomentsRule):
     """Update rule of :class:`LAMB`."""
 
     alpha = hyperparameter(0.001, r'learning rate :math:`\alpha`: norm of a step over the norm of the parameter')
-    eps = hyperparameter(1e-6, 'keeps the divisor from being zero')
+    eps = hyperparameter(1e-6, 'avoids division by zero')
     weight_decay_rate = hyperparameter(0.01, r'decay :math:`\lambda` of the weights, a part of the direction')
     elementwise = False
 
@@ -42,14 +42,14 @@ class LAMBRule(MomentsRule):
 
 
 def _trust_ratio(xp: Any, param: Any, step: Any) -> Any:
-    """Return the norm of the parameter over that of the step, or 1 if one of them is zero, as a 0-d array."""
+    """Returns the norm of the parameter divided by the norm of the step, or 1 if one is zero, as a 0-d array."""
     size, length = _norm(xp, param), _norm(xp, step)
     ratio = xp.where((size == 0) | (length == 0), 1, size / xp.where(length == 0, 1, length))
     return ratio.astype(step.real.dtype)
 
 
 def _norm(xp: Any, array: Any) -> Any:
-    # In double precision: squares of float32 overflow from 2e19 on.
+    # In double precision, because squares of float32 overflow from 2e19 on.
     wide = abs(array.ravel()).astype(xp.float64)
     return xp.sqrt((wide * wide).sum())
 
@@ -62,9 +62,8 @@ class LAMB(GradientMethod, rule=LAMBRule):
         u &= \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon} + \lambda w, \quad
         w \leftarrow w - \alpha \frac{\|w\|}{\|u\|} u
 
-    The norms are those of one parameter; where one of them is zero, their ratio is taken as 1. From You et al.,
-    *Large batch optimization for deep learning: training BERT in 76 minutes*, ICLR 2020,
-    https://arxiv.org/abs/1904.00962
+    The norms are taken over one parameter; if one of them is zero, their ratio is 1. From You et al., *Large batch
+    optimization for deep learning: training BERT in 76 minutes*, ICLR 2020, https://arxiv.org/abs/1904.00962
 
     Raises:
         ValueError: on update, ``eps`` is zero in the dtype of the computation.

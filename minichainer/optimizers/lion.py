@@ -13,7 +13,9 @@ class LionRule(FormulaRule):
     """Update rule of :class:`Lion`."""
 
     lr = hyperparameter(1e-4, r'learning rate :math:`\eta`, the size of the step of each element')
-    beta1 = hyperparameter(0.9, r'weight of the mean :math:`m` beside the gradient in the direction of the step')
+    beta1 = hyperparameter(
+        0.9, r'weight of the mean :math:`m` in the direction of the step, 1 minus that of the gradient'
+    )
     beta2 = hyperparameter(0.99, r'how much of the mean :math:`m` remains from one update to the next')
     weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights, which the learning rate multiplies')
     m = state()
@@ -39,7 +41,7 @@ class LionRule(FormulaRule):
 
 
 class Lion(GradientMethod, rule=LionRule):
-    r"""Lion: steps of size ``lr`` by the sign of a running mean of the gradient.
+    r"""Lion: steps of size ``lr`` along the sign of a running mean of the gradient.
 
     .. math::
         w \leftarrow w - \eta \left( \mathrm{sign}(m + (1 - \beta_1)(g - m)) + \lambda w \right), \quad

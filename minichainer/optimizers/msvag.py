@@ -18,7 +18,7 @@ class MSVAGRule(FormulaRule):
     lr = hyperparameter(0.1, 'learning rate')
     beta = hyperparameter(0.9, 'how much of the averages remains from one update to the next')
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
-    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights, separate from the gradient')
     m = state()
     v = state()
     temporaries = 2
@@ -27,7 +27,7 @@ class MSVAGRule(FormulaRule):
         beta = hyperparam.beta
         correction = 1 - beta**self.t
         rho = (1 - beta) * (2 - correction) / ((1 + beta) * correction)
-        # One gradient says nothing about its variance: the first step is plain momentum SGD.
+        # One gradient does not determine its variance: the first step is plain momentum SGD.
         noise = rho / (1 - rho) if self.t > 1 else 0.0
         decay = hyperparam.eta * hyperparam.weight_decay_rate or None
         return (
@@ -51,7 +51,7 @@ class MSVAGRule(FormulaRule):
         xp.maximum(spare, 0, out=spare)
         spare *= noise
         spare += step
-        # Where mean and variance are both zero there is no step.
+        # If mean and variance are both zero, the step is zero.
         xp.maximum(spare, tiny, out=spare)
         step /= spare
         step *= m
@@ -64,7 +64,7 @@ class MSVAGRule(FormulaRule):
 
 
 class MSVAG(GradientMethod, rule=MSVAGRule):
-    r"""M-SVAG: momentum SGD with each element scaled by how certain its gradient is.
+    r"""M-SVAG: momentum SGD with each element scaled by the certainty of its gradient.
 
     With running means :math:`m` of the gradient and :math:`v` of its square, both corrected for their start
     at zero,

@@ -1,4 +1,4 @@
-"""RAdam: Adam that makes plain momentum steps until its mean square can be relied on."""
+"""RAdam: Adam that makes plain momentum steps until its mean square is reliable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RAdamRule(MomentsRule):
     """Update rule of :class:`RAdam`."""
 
     eta = hyperparameter(1.0, r'factor :math:`\eta` of the whole step, for schedules')
-    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights themselves, beside the gradient')
+    weight_decay_rate = hyperparameter(0, r'decay :math:`\lambda` of the weights, separate from the gradient')
 
     def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         check_eps(type(self).__name__, float(hyperparam.eps), dtype)
@@ -48,7 +48,7 @@ class RAdamRule(MomentsRule):
 
 
 class RAdam(GradientMethod, rule=RAdamRule):
-    r"""RAdam (rectified Adam): adapts to each element once the mean square of its gradients can be relied on.
+    r"""RAdam (rectified Adam): adapts to each element once the mean square of its gradients is reliable.
 
     .. math::
         m &\leftarrow m + (1 - \beta_1)(g - m), \quad v \leftarrow v + (1 - \beta_2)(g^2 - v), \\

@@ -14,7 +14,7 @@ class RMSpropRule(FormulaRule):
 
     lr = hyperparameter(0.01, r'learning rate :math:`\eta`')
     alpha = hyperparameter(0.99, 'how much of the mean square remains from one update to the next')
-    eps = hyperparameter(1e-8, 'keeps the divisor from being zero')
+    eps = hyperparameter(1e-8, 'avoids division by zero')
     eps_inside_sqrt = hyperparameter(False, 'whether ``eps`` is added before the root is taken instead of after')
     ms = state()
 

@@ -13,7 +13,7 @@ class SMORMS3Rule(FormulaRule):
     """Update rule of :class:`SMORMS3`."""
 
     lr = hyperparameter(0.001, r'learning rate :math:`\eta`')
-    eps = hyperparameter(1e-16, 'keeps the divisors from being zero')
+    eps = hyperparameter(1e-16, 'avoids division by zero')
     mem = state(1)
     g = state()
     g2 = state()
@@ -49,7 +49,7 @@ class SMORMS3Rule(FormulaRule):
 
 
 class SMORMS3(GradientMethod, rule=SMORMS3Rule):
-    r"""SMORMS3 (squared mean over root mean squared cubed): a learning rate by the signal-to-noise ratio.
+    r"""SMORMS3 (squared mean over root mean squared cubed): a learning rate from the signal-to-noise ratio.
 
     .. math::
         r = \frac{1}{m + 1}, \quad

@@ -1,4 +1,4 @@
-"""Saving and loading: snapshots as ``.npz`` and HDF5 files, readable and written by Chainer as well."""
+"""Saving and loading: snapshots as ``.npz`` and HDF5 files, which Chainer can also read and write."""
 
 import typing
 

@@ -1,4 +1,4 @@
-"""What the deserializers have in common: how an entry becomes a value, and loading a Link all or nothing."""
+"""Shared code of the deserializers: converting entries to values, and loading a Link as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NUMBERS = (bool, int, float, complex)
 
 
 class Allowance:
-    """How much memory a file may take where it alone says how large a value is.
+    """How much memory a file may take if only the file determines the size of a value.
 
-    Zeros are compressed a thousandfold, so that a small file could fill the memory of whoever loads it into a
-    parameter of unknown shape. Trained weights are hardly compressed at all.
+    Zeros compress a thousandfold, so a small file could fill the memory when it is loaded into a parameter of unknown
+    shape. Trained weights hardly compress at all.
 
     Args:
         file_size: bytes of the file.
@@ -35,11 +35,11 @@ class Allowance:
         self._granted: set[str] = set()
 
     def add(self, nbytes: int) -> None:
-        """Allow more, where something else than the file says that there will be more."""
+        """Allows more memory, if something other than the file requires it."""
         self._left += nbytes
 
     def take(self, name: str, nbytes: int) -> None:
-        """Grant an entry its memory, once.
+        """Counts the memory of an entry, once.
 
         Raises:
             SnapshotError: there is not so much left.
@@ -48,7 +48,7 @@ class Allowance:
             return
         if nbytes > self._left:
             raise SnapshotError(
-                f'{name}: {nbytes} bytes in memory from a file of {self._file_size} bytes, where the object does not '
+                f'{name}: {nbytes} bytes in memory from a file of {self._file_size} bytes, but the object does not '
                 f'say which shape to expect; expected at most {self.FACTOR} times the file. If you trust the file, '
                 'give the object its sizes before loading (such as in_size), or save without compression'
             )
@@ -57,7 +57,7 @@ class Allowance:
 
 
 class Entry:
-    """One value of a snapshot, read only when its shape and dtype fit.
+    """One value of a snapshot, which is read only if its shape and dtype fit.
 
     Args:
         name: its full name.
@@ -84,7 +84,7 @@ class Entry:
         self.read = read
 
     def misfit(self, value: Any) -> Exception | None:
-        """Why the entry cannot be loaded over ``value``, as the exception to raise; None if it can."""
+        """Why the entry cannot be loaded into ``value``, as the exception to raise; None if it can."""
         if self.shape is None:
             return None
         if value is None:
@@ -100,6 +100,7 @@ class Entry:
         return None
 
     def _too_large(self) -> Exception | None:
+        """The error if the allowance is exceeded, else None."""
         if self._allowance is not None and self.shape is not None:
             try:
                 self._allowance.take(self.name, math.prod(self.shape) * self.dtype.itemsize)
@@ -115,7 +116,7 @@ class Entry:
         return None
 
     def load(self, value: Any) -> Any:
-        """The loaded value: ``value`` itself, overwritten, if it is an array; else another of its class.
+        """The loaded value: ``value`` itself, overwritten, if it is an array; else a new object of its class.
 
         Raises:
             SnapshotError: the shapes differ.
@@ -137,7 +138,7 @@ class Entry:
         return self._converted(value)
 
     def _converted(self, value: Any) -> Any:
-        """The entry as an object of the class of ``value``, where nothing of it is lost."""
+        """The entry as an object of the class of ``value``, if the conversion is lossless."""
         kind = type(value)
         if self.dtype.kind in 'iufc' and not _keeps_numbers(self.dtype, kind):
             raise TypeError(
@@ -165,13 +166,13 @@ def _keeps_numbers(dtype: Any, kind: type) -> bool:
 
 
 class EntryDeserializer(Deserializer):
-    """Base of the deserializers that find entries by name."""
+    """Base class of deserializers that find entries by name."""
 
     strict: bool
     allowance: Allowance | None = None
 
     def expect(self, nbytes: int) -> None:
-        """Let the file take more memory than its size allows, because the object is known to need it.
+        """Lets the file take more memory than its size allows, because the object requires it.
 
         Args:
             nbytes: how much more.
@@ -180,7 +181,7 @@ class EntryDeserializer(Deserializer):
             self.allowance.add(nbytes)
 
     def find(self, key: str) -> Entry | None:
-        """The entry, or None where there is none.
+        """The entry, or None if there is none.
 
         Args:
             key: its name.
@@ -200,7 +201,7 @@ class EntryDeserializer(Deserializer):
         raise NotImplementedError
 
     def is_ignored(self, name: str) -> bool:
-        """Whether the user wants an entry passed over.
+        """Whether the user wants to skip an entry.
 
         Args:
             name: its full name.
@@ -220,7 +221,7 @@ class EntryDeserializer(Deserializer):
     def load(self, obj: Any) -> None:
         """Loads an object.
 
-        A Link is checked as a whole first: if anything does not fit, it stays as it was.
+        A Link is first checked as a whole: if anything does not fit, it stays unchanged.
 
         Args:
             obj: the object, changed in place.
@@ -235,7 +236,7 @@ class EntryDeserializer(Deserializer):
 
 
 class _Findings:
-    """What a rehearsal found."""
+    """The results of a rehearsal."""
 
     def __init__(self) -> None:
         self.asked: set[str] = set()
@@ -243,7 +244,7 @@ class _Findings:
 
 
 class _Rehearsal(Deserializer):
-    """Goes through ``serialize`` like a deserializer, but gives back each value and notes what is wrong."""
+    """Runs ``serialize`` like a deserializer, but returns each value unchanged and records problems."""
 
     def __init__(self, real: EntryDeserializer, findings: _Findings) -> None:
         self._real = real
@@ -264,11 +265,12 @@ class _Rehearsal(Deserializer):
         return value
 
     def _check(self, key: str, name: str, value: Any) -> None:
+        """Records why an entry cannot be loaded, if so."""
         entry = self._real.find(key)
         if entry is not None:
             misfit = entry.misfit(value)
             if misfit is None and entry.shape is not None:
-                entry.read()  # a damaged entry must show before anything is written
+                entry.read()  # detect damaged entries before anything is written
             elif misfit is not None:
                 self._findings.problems.append(str(misfit))
         elif self._real.strict:
@@ -277,7 +279,7 @@ class _Rehearsal(Deserializer):
 
 
 def check_link(deserializer: EntryDeserializer, link: Link) -> None:
-    """Makes sure that a snapshot fits a link.
+    """Raises an error unless a snapshot fits a link.
 
     Raises:
         SnapshotError: it does not; names every entry that is missing, too many or of a wrong shape or dtype.
@@ -288,8 +290,7 @@ def check_link(deserializer: EntryDeserializer, link: Link) -> None:
             link.serialize(_Rehearsal(deserializer, findings))
             complete = True
         except Exception:
-            # A user's own serialize method that cannot do with the values as they are: only loading will
-            # tell.
+            # A user's own serialize method may fail on unchanged values: only loading will tell.
             complete = False
     problems = findings.problems
     if complete and deserializer.strict:
@@ -299,16 +300,16 @@ def check_link(deserializer: EntryDeserializer, link: Link) -> None:
         ]
     if problems:
         raise SnapshotError(
-            f'the snapshot does not fit the {type(link).__name__}, which stays as it was:\n  '
+            f'the snapshot does not fit the {type(link).__name__}, which is unchanged:\n  '
             + '\n  '.join(problems)
             + '\nFor missing and additional entries: path names the part of the snapshot to load, '
-            'ignore_names passes over single entries, strict=False over all of them.'
+            'ignore_names skips single entries, strict=False skips all of them.'
         )
 
 
 @contextlib.contextmanager
 def _attributes_kept(link: Link) -> Iterator[None]:
-    """Gives all links their attributes back at the end, whatever a user's serialize method did to them."""
+    """Restores the attributes of all links at the end, whatever a user's serialize method has changed."""
     before = [(part, dict(part.__dict__)) for part in link.links()]
     try:
         yield

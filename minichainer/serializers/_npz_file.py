@@ -1,4 +1,4 @@
-"""Reading and writing ``.npz`` files without ever running a pickle."""
+"""Reads and writes ``.npz`` files without running pickles."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ import numpy
 from minichainer.serializer import SnapshotError
 from minichainer.serializers._entries import Allowance, Entry
 
-#: The pickle of a 0-d object array holding None, as Chainer writes for a parameter that was never
-#: initialized. The bytes are fixed because NumPy 2 would write names that NumPy 1, on which Chainer runs,
-#: does not know.
+#: The pickle of a 0-d object array with None, which Chainer writes for a parameter that was never initialized. The
+#: bytes are fixed because NumPy 2 would write names that NumPy 1, on which Chainer runs, does not know.
 _PICKLED_NONE = (
     b'\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nq\x01K\x00\x85q\x02C\x01bq\x03\x87q\x04Rq'
     b'\x05(K\x01)cnumpy\ndtype\nq\x06X\x02\x00\x00\x00O8q\x07\x89\x88\x87q\x08Rq\t(K\x03X\x01\x00\x00\x00|q\nNNNJ'
     b'\xff\xff\xff\xffJ\xff\xff\xff\xffK?tq\x0bb\x89]q\x0cNatq\rb.'
 )
 
-#: The only operations that the pickle of such an array has, in any protocol; none can take much time or
-#: memory.
+#: The only operations in the pickle of such an array, in any protocol; none can take much time or memory.
 _HARMLESS_OPERATIONS = frozenset(
     'PROTO FRAME MEMOIZE BINPUT BINGET GLOBAL STACK_GLOBAL BININT1 BININT TUPLE TUPLE1 TUPLE2 TUPLE3 '
     'EMPTY_TUPLE REDUCE MARK BUILD NEWFALSE NEWTRUE NONE EMPTY_LIST APPEND STOP SHORT_BINBYTES '
@@ -53,7 +51,7 @@ class NpzFile:
         file: path, open binary file, or an open zip archive.
 
     Raises:
-        SnapshotError: it is no ``.npz`` file, or not a whole one.
+        SnapshotError: it is not a ``.npz`` file, or is incomplete.
     """
 
     def __init__(self, file: Any) -> None:
@@ -103,10 +101,11 @@ class NpzFile:
         if shape == () and is_pickled_none(pickled):
             return Entry(name, None, dtype, lambda: None)
         raise SnapshotError(
-            f'{name}: holds Python objects, which are not loaded because unpickling them could run any code'
+            f'{name}: contains Python objects, which are not loaded because unpickling could run any code'
         )
 
     def _member(self, name: str) -> zipfile.ZipInfo | None:
+        """The file in the archive with an entry's array, or None."""
         for spelling in (name + '.npy', name):
             try:
                 return self._zip.getinfo(spelling)
@@ -115,8 +114,8 @@ class NpzFile:
         return None
 
     def _read(self, name: str, member: zipfile.ZipInfo) -> Any:
-        # Once checked, an array is kept until it is loaded, so that nothing can fail in the middle of
-        # loading.
+        """Reads an array, and verifies its checksum."""
+        # A checked array is kept until it is loaded, so that loading cannot fail halfway.
         if name not in self._arrays:
             try:
                 with self._zip.open(member) as stream:
@@ -138,6 +137,7 @@ def _size_of(stream: Any) -> int:
 
 
 def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, memory order and dtype from the header of an array."""
     version = numpy.lib.format.read_magic(stream)
     if version == (1, 0):
         return numpy.lib.format.read_array_header_1_0(stream)
@@ -147,18 +147,18 @@ def _read_header(stream: Any) -> tuple[tuple[int, ...], bool, Any]:
 
 
 def _check_size(shape: tuple[int, ...], dtype: Any, present: int) -> None:
-    """A header that promises more than there is must not make room for it."""
+    """Raises ValueError unless the data has the size given in the header, before memory is allocated for it."""
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != present:
         raise ValueError(f'{present} bytes cannot be {dtype} {shape}')
 
 
 class _Inert:
-    """Stands for everything that a pickle names; takes what the pickle says and does nothing."""
+    """Stands for every name in a pickle; accepts all arguments and does nothing."""
 
     state: Any = None
 
     def __init__(self, *_: Any) -> None:
-        """Arguments say nothing that :func:`is_pickled_none` asks for."""
+        """Ignores the arguments, which :func:`is_pickled_none` does not need."""
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
@@ -175,10 +175,10 @@ class _InertUnpickler(pickle.Unpickler):
 
 
 def is_pickled_none(pickled: bytes) -> bool:
-    """True for the pickle of a 0-d object array that holds None, in any protocol, and for nothing else.
+    """True only for the pickle of a 0-d object array that contains None, in any protocol.
 
-    The pickle is not run: its operations are compared with a short list, and all names in it stand for one
-    inert class.
+    The pickle is not executed: its operations are compared with a short list, and all its names stand for one inert
+    class.
 
     Args:
         pickled: the bytes.

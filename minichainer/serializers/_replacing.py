@@ -1,4 +1,4 @@
-"""Writing a file so that there is never half of one under its name."""
+"""Writes a file such that its name never refers to an incomplete one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Gives the name of a new file beside ``path``, and puts that file in its place at the end of the block.
+    """Yields the name of a new file next to ``path``, and moves that file to ``path`` at the end of the block.
 
-    After an exception, also one that cuts the writing short, the new file is removed and the old one is as it
-    was. What is no ordinary file, such as ``/dev/stdout``, is written directly.
+    After an exception, even one that interrupts writing, the new file is removed and the old one is unchanged.
+    Anything but an ordinary file, such as ``/dev/stdout``, is written directly.
 
     Raises:
         OSError: the folder does not exist or cannot be written to.
@@ -36,6 +36,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def _new_file_beside(target: str) -> str:
+    """Makes an empty file with a random name in the same folder."""
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f'.{name}.{secrets.token_hex(8)}.tmp')
     try:

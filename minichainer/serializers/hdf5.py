@@ -13,9 +13,9 @@ from minichainer.serializers._entries import Allowance, Entry, EntryDeserializer
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import array_to_save
 
-#: What HDF5 may store beside the array itself: room in its last chunk, checksums.
+#: Overhead of HDF5 besides the array itself: unused space in its last chunk, checksums.
 _PAGE = 1 << 20
-#: Roughly what one text takes as an object of Python.
+#: Approximate memory of a text as a Python object.
 _TEXT_OBJECT = 64
 
 
@@ -64,10 +64,9 @@ class HDF5Serializer(Serializer):
 
 
 def save_hdf5(filename: Any, obj: Any, compression: int = 4) -> None:
-    """Saves an object as an HDF5 file, which Chainer can load as well.
+    """Saves an object as an HDF5 file, which Chainer can also load.
 
-    The file is written beside its place and moved there when complete, so an old one is never half
-    overwritten.
+    The file is written under a temporary name and then moved, so that an old one is never partly overwritten.
 
     Args:
         filename: its path.
@@ -89,7 +88,7 @@ class HDF5Deserializer(EntryDeserializer):
 
     Args:
         group: a ``h5py.Group`` or ``h5py.File``; None for a group that does not exist.
-        strict: whether a missing entry is an error. If not, the value stays as it is.
+        strict: whether a missing entry is an error. If not, the value stays unchanged.
 
     Raises:
         RuntimeError: h5py is not installed.
@@ -128,11 +127,11 @@ class HDF5Deserializer(EntryDeserializer):
         if _h5py().check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == 'O':
             return Entry(name, dataset.shape, numpy.dtype(str), lambda: self._read_texts(name, dataset))
         if dataset.dtype.hasobject:
-            raise SnapshotError(f'{name}: holds Python objects or references, which are not loaded')
+            raise SnapshotError(f'{name}: contains Python objects or references, which are not loaded')
         return Entry(name, dataset.shape, dataset.dtype, lambda: numpy.asarray(dataset[()]), self.allowance)
 
     def _check_stored(self, name: str, dataset: Any) -> None:
-        """Refuse what would make HDF5 unpack far more than the array has."""
+        """Rejects datasets that HDF5 would unpack to far more than the size of the array."""
         nbytes = dataset.size * dataset.dtype.itemsize
         properties = dataset.id.get_create_plist()
         filters = [properties.get_filter(i)[0] for i in range(properties.get_nfilters())]
@@ -143,6 +142,7 @@ class HDF5Deserializer(EntryDeserializer):
             self.allowance.take(f'{name} (a chunk)', chunk)
 
     def _read_texts(self, name: str, dataset: Any) -> Any:
+        """An array of texts, whose memory is counted."""
         if self.allowance is not None:
             self.allowance.take(name, dataset.size * _TEXT_OBJECT)
         texts = dataset.asstr()[()]
@@ -165,7 +165,7 @@ class HDF5Deserializer(EntryDeserializer):
 
 
 def load_hdf5(filename: Any, obj: Any) -> None:
-    """Loads an object from an HDF5 file, its own or Chainer's. A link is loaded all or nothing.
+    """Loads an object from an HDF5 file written here or by Chainer. A link is loaded as a whole or not at all.
 
     Args:
         filename: its path.

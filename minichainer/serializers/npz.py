@@ -21,7 +21,7 @@ class DictionarySerializer(Serializer):
 
     Args:
         target: the dict; a new one by default.
-        path: what comes before each name.
+        path: prefix of each name.
 
     >>> import minichainer as chainer
     >>> serializer = chainer.serializers.DictionarySerializer()
@@ -66,16 +66,15 @@ def array_to_save(name: str, value: Any) -> Any:
     if array.dtype.hasobject:
         raise TypeError(
             f'cannot save {name}, an object of {type(value)}: expected an array, a number, text, None, or a '
-            'list of numbers; other objects would need a pickle, which is not safe to load'
+            'list of numbers; other objects would require a pickle, which is not safe to load'
         )
     return array
 
 
 def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
-    """Saves an object as a ``.npz`` file, which Chainer can load as well.
+    """Saves an object as a ``.npz`` file, which Chainer can also load.
 
-    The file is written beside its place and moved there when complete, so an old one is never half
-    overwritten.
+    The file is written under a temporary name and then moved, so that an old one is never partly overwritten.
 
     Args:
         file: path, or a binary file open for writing. The suffix ``.npz`` is not added.
@@ -109,8 +108,8 @@ class NpzDeserializer(EntryDeserializer):
 
     Args:
         npz: an open ``.npz`` file (what ``numpy.load`` gives) or a dict.
-        path: what comes before each name, such as ``'updater/model:main/'``.
-        strict: whether a missing entry is an error. If not, the value stays as it is.
+        path: prefix of each name, such as ``'updater/model:main/'``.
+        strict: whether a missing entry is an error. If not, the value stays unchanged.
         ignore_names: entries to pass over: a full name, a function of the name that says whether to, or a
             list of these.
 
@@ -119,7 +118,7 @@ class NpzDeserializer(EntryDeserializer):
     """
 
     def __init__(self, npz: Any, path: str = '', strict: bool = True, ignore_names: Any = None) -> None:
-        # NumPy's own reader either refuses the entries of uninitialized parameters or unpickles anything.
+        # NumPy's own reader either rejects the entries of uninitialized parameters or unpickles anything.
         self.npz = NpzFile(npz.zip) if isinstance(npz, numpy.lib.npyio.NpzFile) else npz
         self.allowance = self.npz.allowance if isinstance(self.npz, NpzFile) else None
         self.path = path
@@ -152,6 +151,7 @@ class NpzDeserializer(EntryDeserializer):
 
 
 def _name_tests(ignore_names: Any) -> list[Callable[[str], Any]]:
+    """Functions that tell which names to ignore."""
     if ignore_names is None:
         return []
     entries = ignore_names if isinstance(ignore_names, (list, tuple, set, frozenset)) else [ignore_names]
@@ -162,16 +162,16 @@ def _name_tests(ignore_names: Any) -> list[Callable[[str], Any]]:
 
 
 def load_npz(file: Any, obj: Any, path: str = '', strict: bool = True, ignore_names: Any = None) -> None:
-    """Loads an object from a ``.npz`` file, its own or Chainer's.
+    """Loads an object from a ``.npz`` file written here or by Chainer.
 
-    A link is loaded all or nothing. No pickle is ever run: of object arrays only those that hold None are
-    accepted, which Chainer writes for parameters that were never initialized.
+    A link is loaded as a whole or not at all. Pickles are never run: the only accepted object arrays are those with
+    None, which Chainer writes for parameters that were never initialized.
 
     Args:
         file: path, or a binary file open for reading.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
         path: loads only the part of the file under this path, such as ``'updater/model:main/'``.
-        strict: whether entries that are missing or (for a link) not asked for are errors.
+        strict: whether entries that are missing or (for a link) unexpected are errors.
         ignore_names: full names to pass over: a name, a function that says whether to, or a list of these.
 
     Raises:

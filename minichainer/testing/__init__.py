@@ -1,4 +1,4 @@
-"""Tools for tests of functions, links and extensions, working with pytest and unittest."""
+"""Tools for testing functions, links and extensions, with pytest and unittest."""
 
 import typing
 

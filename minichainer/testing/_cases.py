@@ -1,4 +1,4 @@
-"""One test class made into several: what the decorators that multiply test classes share."""
+"""Shared code of the decorators that make several test classes out of one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 _CASES = '_minichainer_cases'
 _IS_CASE = '_minichainer_is_case'
 
-#: Turns (name of the test, its function) into the function of one case, or into None where it does not run there.
+#: Maps (name of the test, its function) to the function for one case, or to None if the test does not run there.
 Wrap = Callable[[str, Any], Any]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One of the classes to make: what its name ends with, its attributes, and how its tests are wrapped."""
+    """A class to make: the suffix of its name, its attributes, and the wrapper of its tests."""
 
     suffix: str
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Variant:
 
 
 def test_names(cls: type) -> list[str]:
-    """Names of the tests of a class, its inherited ones included, as pytest and unittest find them."""
+    """Names of the tests of a class, including inherited ones, as pytest and unittest find them."""
     return [name for name in dir(cls) if name.startswith('test') and callable(getattr(cls, name, None))]
 
 
@@ -33,17 +33,16 @@ test_names.__test__ = False  # type: ignore[attr-defined]
 
 
 def cases_of(cls: type) -> list[type]:
-    """The classes made from a decorated class; the class itself where no decorator has multiplied it."""
+    """The classes made from a decorated class; the class itself if it is not decorated."""
     cases: list[type] = vars(cls).get(_CASES, [cls])
     return cases
 
 
 def multiply(cls: type, variants: Callable[[type], Iterable[Variant]]) -> type:
-    """Makes a class per variant, and puts them into the module beside ``cls``.
+    """Makes a class per variant, in the module of ``cls``.
 
-    The class itself stays what its name means, so that ``super(Name, self)`` works, but its tests are
-    hidden: only the classes made from it are collected. Decorators may be stacked; each multiplies the
-    classes of the one below it.
+    The name still refers to ``cls``, so that ``super(Name, self)`` works, but its tests are hidden: only the new
+    classes are collected. Decorators may be stacked; each multiplies the classes of the one below it.
     """
     _check_class(cls)
     module = sys.modules.get(cls.__module__)
@@ -65,6 +64,7 @@ def _check_class(cls: Any) -> None:
 
 
 def _make(cls: type, variant: Variant) -> type:
+    """Makes the class of a variant."""
     name = cls.__name__ + variant.suffix
     members = {
         '__doc__': cls.__doc__,
@@ -81,7 +81,7 @@ def _make(cls: type, variant: Variant) -> type:
 
 
 def _reduce(self: Any, protocol: Any) -> Any:
-    """Pickles an instance by the name of its class, which may contain dots: pickle itself would split it."""
+    """Pickles an instance by the name of its class, which pickle would split if it contains dots."""
     return _instance, (type(self).__module__, type(self).__name__), vars(self).copy()
 
 
@@ -92,6 +92,7 @@ def _instance(module: str, name: str) -> Any:
 
 
 def _hide(cls: type, cases: list[type]) -> None:
+    """Removes the tests of a decorated class, and forbids subclasses."""
     names = test_names(cls)
     for name in names:
         setattr(cls, name, None)
@@ -102,10 +103,12 @@ def _hide(cls: type, cases: list[type]) -> None:
 
 
 def _refuse_subclass(base: Any) -> Callable[..., None]:
+    """An ``__init_subclass__`` that rejects all classes except those of variants."""
+
     def init_subclass(cls: type, **kwargs: Any) -> None:
         if _IS_CASE not in vars(cls):
             raise TypeError(
-                f'{cls.__name__} derives from {base.__name__}, whose tests a decorator has distributed over '
+                f'{cls.__name__} derives from {base.__name__}, whose tests a decorator has split into '
                 f'several classes: derive from an undecorated base and decorate {cls.__name__} itself'
             )
         super(base, cls).__init_subclass__(**kwargs)

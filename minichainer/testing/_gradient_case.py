@@ -1,4 +1,4 @@
-"""What the test cases of functions and of links share: errors, inputs, comparison of outputs."""
+"""Shared code of the test cases of functions and links: errors, inputs, comparison of outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ATTEMPTS = 100
 
 
 class TestError(AssertionError):
-    """A test case found a function or a link wrong."""
+    """A test case has found an error in a function or a link."""
 
     __test__ = False
 
@@ -30,7 +30,7 @@ class TestError(AssertionError):
 
     @classmethod
     def fail(cls, message: str, exc: BaseException | None = None) -> None:
-        """Raises this error with the message, and what caused it."""
+        """Raises this error with the message and its cause."""
         if exc is None:
             raise cls(message)
         raise cls(f'{message}\n\n(caused by)\n{type(exc).__name__}: {exc}\n') from exc
@@ -57,18 +57,18 @@ class GradientCase(unittest.TestCase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in self._options:
-            # A dict of its own: tests update it in setUp.
+            # A separate dict, because tests update it in setUp.
             setattr(self, name, dict(getattr(type(self), name) or {}))
 
     def before_test(self, test_name: str) -> None:
-        """Called at the begin of each test with its name, when ``backend_config`` is set; to be overridden."""
+        """Called at the start of each test with its name, after ``backend_config`` is set; to be overridden."""
 
     def generate_inputs(self) -> tuple[Any, ...]:
-        """NumPy arrays that the test is made with, random ones as a rule; to be overridden."""
+        """The NumPy arrays for the test, usually random; to be overridden."""
         raise NotImplementedError(f'{type(self).__name__} must define generate_inputs()')
 
     def check_forward_outputs(self, outputs: Sequence[Any], expected_outputs: Sequence[Any]) -> None:
-        """Asserts that outputs have the number, shapes, dtypes and values that are expected.
+        """Asserts that outputs have the expected number, shapes, dtypes and values.
 
         Args:
             outputs: NumPy arrays.
@@ -77,6 +77,7 @@ class GradientCase(unittest.TestCase):
         self._compare(outputs, expected_outputs, getattr(self, 'check_forward_options', {}))
 
     def _compare(self, outputs: Sequence[Any], expected: Sequence[Any], options: dict[str, Any]) -> None:
+        """Raises the error of the test case unless outputs match."""
         kinds = (
             f'Expected shapes and dtypes: {shapes_and_dtypes(expected)}\n'
             f'Actual shapes and dtypes:   {shapes_and_dtypes(outputs)}\n'
@@ -99,7 +100,7 @@ class GradientCase(unittest.TestCase):
     # --- steps of a test ---
 
     def _begin(self, name: str, backend_config: BackendConfig | None, is_skipped: bool) -> BackendConfig:
-        """Sets the config up and calls ``before_test``; without a config the test runs on the CPU."""
+        """Sets the config and calls ``before_test``; without a config the test runs on the CPU."""
         self.backend_config = config = backend_config or self.backend_config or BackendConfig({})
         if is_skipped:
             raise unittest.SkipTest(f'skip_{name[5:]}_test is set')
@@ -110,7 +111,7 @@ class GradientCase(unittest.TestCase):
         return self._arrays('generate_inputs', self.generate_inputs())
 
     def _arrays(self, method: str, arrays: Any) -> tuple[Any, ...]:
-        """What a method of the test returned, which has to be a tuple of NumPy arrays or None."""
+        """The result of a method of the test, which must be a tuple of NumPy arrays or None."""
         if not isinstance(arrays, tuple):
             raise TypeError(f'`{method}()` must return a tuple, not {type(arrays)}.')
         for array in arrays:
@@ -119,7 +120,7 @@ class GradientCase(unittest.TestCase):
         return tuple(None if array is None else np.asarray(array) for array in arrays)
 
     def _send(self, arrays: Sequence[Any], config: BackendConfig) -> tuple[Any, ...]:
-        """Fresh copies on the device of the test, in the memory layout that it asks for."""
+        """Fresh copies on the device of the test, in the requested memory layout."""
         if self.contiguous not in (None, 'C'):
             raise ValueError(f"contiguous: expected None or 'C', got {self.contiguous!r}")
         copied = np.array if self.contiguous else strided
@@ -130,6 +131,7 @@ class GradientCase(unittest.TestCase):
         return tuple(a if a is None or self.contiguous else strided(a, config.xp) for a in arrays_there)
 
     def _checked_outputs(self, outputs: Any) -> tuple[Any, ...]:
+        """The outputs, after checking that they are a tuple of Variables."""
         self._error.check(isinstance(outputs, tuple), f'`forward()` must return a tuple, not {type(outputs)}.')
         kinds = ', '.join(str(type(y)) for y in outputs)
         self._error.check(
@@ -140,6 +142,7 @@ class GradientCase(unittest.TestCase):
         return checked
 
     def _check_unmodified(self, before: Sequence[Any], after: Sequence[Any]) -> None:
+        """Raises the error of the test case if forward has modified its inputs."""
         pairs = list(enumerate(zip(before, map(on_cpu, after), strict=True)))
         changed = [(i, a, b) for i, (a, b) in pairs if a is not None and not _is_same(a, b)]
         details = ''.join(f'\nInput[{i}]:\nOriginal:\n{a}\nAfter forward:\n{b}\n' for i, a, b in changed)
@@ -151,7 +154,7 @@ class GradientCase(unittest.TestCase):
         )
 
     def _until_differentiable(self, check: Callable[[bool], None], message: str) -> None:
-        """Runs a check of gradients; with ``dodge_nondifferentiable`` again with new inputs after a kink."""
+        """Runs a gradient check; with ``dodge_nondifferentiable``, repeats it with new inputs after a kink."""
         dodge = getattr(self, 'dodge_nondifferentiable', False)
         last: BaseException | None = None
         for _ in range(_MOST_ATTEMPTS if dodge else 1):
@@ -165,14 +168,14 @@ class GradientCase(unittest.TestCase):
                     raise
                 last = error
         self._error.fail(
-            f'{_MOST_ATTEMPTS} draws of inputs were all at points where the function is not differentiable; let '
+            f'{_MOST_ATTEMPTS} random inputs were all at points where the function is not differentiable; make '
             'generate_inputs() avoid them',
             last,
         )
 
 
 def strided(array: Any, xp: Any = np) -> Any:
-    """A copy that is not contiguous: every second element of a larger array, from its end.
+    """A copy that is not contiguous: every second element of a larger array, in reverse order.
 
     >>> import numpy as np
     >>> strided(np.arange(3)).strides
@@ -187,7 +190,7 @@ def strided(array: Any, xp: Any = np) -> Any:
 
 
 def shapes_and_dtypes(arrays: Sequence[Any]) -> str:
-    """Shapes and dtypes in the words of the messages.
+    """Shapes and dtypes as in the messages.
 
     >>> import numpy as np
     >>> shapes_and_dtypes([np.zeros((2, 3), np.float32), None])
@@ -197,24 +200,24 @@ def shapes_and_dtypes(arrays: Sequence[Any]) -> str:
 
 
 def is_differentiable(array: Any) -> bool:
-    """Whether an array is of a floating-point dtype."""
+    """Whether an array has a floating-point dtype."""
     return array is not None and array.dtype.kind == 'f'
 
 
 def as_variables(arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """A Variable per array, without gradient for other than floating-point dtypes; None for None."""
+    """A Variable per array, without gradient unless the dtype is floating-point; None for None."""
     return tuple(None if a is None else Variable(a, requires_grad=is_differentiable(a)) for a in arrays)
 
 
 def uniform_like(template: Any) -> Any:
-    """Numbers in [-1, 1) of either sign, of a template's shape and dtype; None for None."""
+    """Random numbers in [-1, 1) with a template's shape and dtype; None for None."""
     if template is None:
         return None
     return np.asarray(np.random.uniform(-1, 1, template.shape)).astype(template.dtype)
 
 
 def on_cpu(array: Any) -> Any:
-    """The NumPy array of an array or a Variable; None for None."""
+    """An array or a Variable as a NumPy array; None for None."""
     if isinstance(array, Variable):
         array = array.array
     return None if array is None else to_cpu(array)

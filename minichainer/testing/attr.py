@@ -1,7 +1,6 @@
-"""Marks that say what a test needs; where that is missing, the test is skipped, under pytest and unittest.
+"""Marks for the requirements of tests; unmet requirements skip the test, in pytest and unittest.
 
-pytest is not needed: without it the marks only skip. No mark is made, and pytest not loaded, before a test
-is decorated.
+pytest is optional: without it the marks only skip. pytest is not loaded before a test is decorated.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ['check_available', 'chainerx', 'cudnn', 'get_error', 'gpu', 'ideep', 
 
 
 def get_error() -> ImportError | None:
-    """Why pytest's marks cannot be made, or None.
+    """Why pytest's marks are not available, or None.
 
     >>> from minichainer.testing import attr
     >>> attr.get_error() is None
@@ -31,7 +30,7 @@ def get_error() -> ImportError | None:
 
 
 def is_available() -> bool:
-    """Whether pytest's marks can be made.
+    """Whether pytest's marks are available.
 
     >>> from minichainer.testing import attr
     >>> attr.is_available()
@@ -41,18 +40,18 @@ def is_available() -> bool:
 
 
 def check_available() -> None:
-    """Raises a RuntimeError where pytest's marks cannot be made.
+    """Raises a RuntimeError unless pytest's marks are available.
 
     >>> from minichainer.testing import attr
     >>> attr.check_available()
     """
     error = get_error()
     if error is not None:
-        raise RuntimeError(f'minichainer.testing.attr makes marks of pytest, which is not here: {error}')
+        raise RuntimeError(f'minichainer.testing.attr needs pytest, which is not installed: {error}')
 
 
 def _marked(name: str, test: Any, missing: str | None = None) -> Any:
-    """The test with a mark of pytest's, and skipped where ``missing`` says what it lacks."""
+    """The test with a mark of pytest, and skipped if ``missing`` names an unmet requirement."""
     if missing is not None:
         test = unittest.skip(missing)(test)
     if is_available():
@@ -64,7 +63,7 @@ def _marked(name: str, test: Any, missing: str | None = None) -> Any:
 
 
 def _with_mark(pytest: Any, name: str, test: Any) -> Any:
-    """The mark is registered by our plugin; where that is switched off, a strict project goes without it."""
+    """Adds a mark registered by our plugin; omits it in a strict project that disables the plugin."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', pytest.PytestUnknownMarkWarning)
         try:
@@ -74,7 +73,7 @@ def _with_mark(pytest: Any, name: str, test: Any) -> Any:
 
 
 def gpu(f: Any) -> Any:
-    """Marks a test or a class that needs a GPU; skipped where there is none.
+    """Marks a test or a class that needs a GPU; skipped if there is none.
 
     Source: documentation of ``chainer.testing.attr.gpu``.
 
@@ -87,10 +86,9 @@ def gpu(f: Any) -> Any:
 
 
 def multi_gpu(gpu_num: int) -> Any:
-    """Marks a test or a class that needs several GPUs; skipped where there are fewer.
+    """Marks a test or a class that needs several GPUs; skipped if there are fewer.
 
-    The environment variable ``CHAINER_TEST_GPU_LIMIT`` says how many GPUs tests may use, where it should be
-    fewer than there are.
+    The environment variable ``CHAINER_TEST_GPU_LIMIT`` limits the number of GPUs for tests.
 
     Args:
         gpu_num: How many GPUs.
@@ -114,7 +112,7 @@ def _gpus() -> int:
 
 
 def cudnn(*args: Any, **kwargs: Any) -> Any:
-    """Marks a test or a class that needs cuDNN; skipped where CuPy has none.
+    """Marks a test or a class that needs cuDNN; skipped if CuPy has none.
 
     Source: documentation of ``chainer.testing.attr.cudnn``.
 
@@ -127,7 +125,7 @@ def cudnn(*args: Any, **kwargs: Any) -> Any:
 
 
 def slow(*args: Any, **kwargs: Any) -> Any:
-    """Marks a test or a class that takes long; ``pytest -m "not slow"`` leaves it out.
+    """Marks a test or a class that takes long; ``pytest -m "not slow"`` deselects it.
 
     Source: documentation of ``chainer.testing.attr.slow``.
 
@@ -140,29 +138,29 @@ def slow(*args: Any, **kwargs: Any) -> Any:
 
 
 def ideep(*args: Any, **kwargs: Any) -> Any:
-    """Marks a test or a class of iDeep, which does not exist here: it is always skipped.
+    """Marks a test or a class of iDeep, which is not supported: it is always skipped.
 
     >>> from minichainer.testing import attr
     >>> @attr.ideep
     ... def test_with_ideep():
     ...     pass
     """
-    return _decorator('ideep', 'iDeep does not exist in minichainer', args, kwargs)
+    return _decorator('ideep', 'iDeep is not supported by minichainer', args, kwargs)
 
 
 def chainerx(*args: Any, **kwargs: Any) -> Any:
-    """Marks a test or a class of ChainerX, which does not exist here: it is always skipped.
+    """Marks a test or a class of ChainerX, which is not supported: it is always skipped.
 
     >>> from minichainer.testing import attr
     >>> @attr.chainerx
     ... def test_with_chainerx():
     ...     pass
     """
-    return _decorator('chainerx', 'ChainerX does not exist in minichainer', args, kwargs)
+    return _decorator('chainerx', 'ChainerX is not supported by minichainer', args, kwargs)
 
 
 def _decorator(name: str, missing: str | None, args: Any, kwargs: Any) -> Any:
-    """Serves ``@attr.slow`` and ``@attr.slow()``."""
+    """Supports both ``@attr.slow`` and ``@attr.slow()``."""
     if len(args) == 1 and not kwargs and callable(args[0]):
         return _marked(name, args[0], missing)
     return lambda test: _marked(name, test, missing)

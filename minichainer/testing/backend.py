@@ -1,4 +1,4 @@
-"""The same tests on several devices and settings."""
+"""Running the same tests on several devices and with several settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minichainer.testing._cases import Variant, multiply, test_names
 
 __all__ = ['BackendConfig', 'inject_backend_tests']
 
-# Name and default of each setting, in the order in which they are written.
+# Name and default of each setting, in display order.
 _DEFAULTS: dict[str, Any] = {
     'use_chainerx': False,
     'chainerx_device': None,
@@ -32,7 +32,7 @@ _CONFIG_KEYS = ('use_cudnn', 'cudnn_deterministic', 'autotune', 'cudnn_fast_batc
 
 
 class BackendConfig:
-    """A device and the settings of a test; inside ``with config:`` they hold.
+    """A device and settings for a test, active inside ``with config:``.
 
     Args:
         params: A dict with any of ``use_cuda`` (bool), ``cuda_device`` (int, 0 with ``use_cuda``), ``use_cudnn``
@@ -70,7 +70,7 @@ class BackendConfig:
             raise ValueError(f'BackendConfig: unknown setting {unknown[0]!r}; there are {", ".join(_DEFAULTS)}')
         vars(self).update(_DEFAULTS, **params)
         if self.use_chainerx and self.use_cuda:
-            raise ValueError('BackendConfig: use_cuda and use_chainerx exclude each other')
+            raise ValueError('BackendConfig: use_cuda and use_chainerx are mutually exclusive')
         if self.use_cuda and self.cuda_device is None:
             self.cuda_device = 0
         self._contexts: list[contextlib.ExitStack] = []
@@ -78,7 +78,7 @@ class BackendConfig:
     def _refuse_missing(self) -> None:
         for what, wanted in (('ChainerX', self.use_chainerx), ('iDeep', self.use_ideep != 'never')):
             if wanted:
-                raise RuntimeError(f'{self!r}: {what} does not exist in minichainer; such tests are skipped')
+                raise RuntimeError(f'{self!r}: {what} is not supported by minichainer; such tests are skipped')
 
     @property
     def device(self) -> Device:
@@ -107,11 +107,11 @@ class BackendConfig:
         return f'<BackendConfig {settings}>'
 
     def get_func_str(self) -> str:
-        """The settings as the end of a name of a test."""
+        """The settings as a suffix for the name of a test."""
         return '__'.join(f'{key}_{_word(getattr(self, key))}' for key in _DEFAULTS)
 
     def get_pytest_marks(self) -> list[Any]:
-        """Decorators that mark a test as needing what these settings need, and skip it without that."""
+        """Decorators that mark a test with the requirements of these settings, and skip it if they are not met."""
         marks: list[Any] = []
         if self.use_chainerx:
             marks.append(attr.chainerx)
@@ -124,7 +124,7 @@ class BackendConfig:
         return marks
 
     def get_array(self, np_array: Any) -> Any:
-        """The values of an array, or of a list or tuple of them, on the device of these settings."""
+        """An array, or a list or tuple of arrays, on the device of these settings."""
         return self.device.send(np_array)
 
 
@@ -135,10 +135,9 @@ def _word(value: Any) -> str:
 def inject_backend_tests(
     method_names: Sequence[str] | None, params: Sequence[dict[str, Any]]
 ) -> Callable[[type], type]:
-    """Class decorator: the tests named get a :class:`BackendConfig`, and run with each of several.
+    """Class decorator: runs the named tests with each of several :class:`BackendConfig`.
 
-    Tests that are not named run once, as they are. Those of a GPU are skipped where there is none, those of
-    ChainerX and iDeep always.
+    Other tests run once, unchanged. GPU tests are skipped if there is no GPU, tests of ChainerX and iDeep always.
 
     Args:
         method_names: Names of tests, which take the config as argument after ``self``; None for all of them.
@@ -173,6 +172,7 @@ def inject_backend_tests(
 
 
 def _wrapped(config: BackendConfig, names: list[str], is_first: bool, name: str, test: Any) -> Any:
+    """A test for one config; None for an unnamed test with any but the first config."""
     if name not in names:
         return test if is_first else None
     test = _with_config(config, test)
@@ -182,13 +182,15 @@ def _wrapped(config: BackendConfig, names: list[str], is_first: bool, name: str,
 
 
 def _with_config(config: BackendConfig, test: Any) -> Any:
+    """The test with a config as its first argument."""
+
     @functools.wraps(test)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # A fresh one, so that a test that changes its config does not change that of others.
+        # A fresh one, so that a test that changes its config does not affect others.
         fresh = BackendConfig({key: getattr(config, key) for key in _DEFAULTS})
         return test(self, fresh, *args, **kwargs)
 
     parameters = list(inspect.signature(test).parameters.values())
-    if len(parameters) > 1:  # pytest takes what is left for fixtures.
+    if len(parameters) > 1:  # pytest treats the others as fixtures.
         wrapper.__signature__ = inspect.Signature([parameters[0], *parameters[2:]])  # type: ignore[attr-defined]
     return wrapper

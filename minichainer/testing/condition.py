@@ -1,4 +1,4 @@
-"""Tests of what is random: run several times, and judged by how often they succeed."""
+"""Repeating tests of random behaviour, judged by how often they succeed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ['QuietTestRunner', 'repeat', 'repeat_with_success_at_least', 'retry']
 
 
 class QuietTestRunner:
-    """Runs a test suite and prints nothing.
+    """Runs a test suite without printing.
 
     >>> import unittest
     >>> from minichainer.testing import condition
@@ -29,10 +29,10 @@ class QuietTestRunner:
 
 
 def repeat_with_success_at_least(times: int, min_success: int) -> Callable[[Any], Any]:
-    """Decorator of a test: it is run several times, and has to succeed in some of them.
+    """Decorator: runs a test several times, of which some must succeed.
 
-    In a ``unittest.TestCase`` each run is of its own, with ``setUp`` and ``tearDown``. It ends as soon as the
-    verdict is certain. A test that skips itself is skipped.
+    In a ``unittest.TestCase``, each run has its own ``setUp`` and ``tearDown``. The runs stop as soon as the result
+    is certain. A test that skips itself is skipped.
 
     Args:
         times: How often to run it at most.
@@ -75,7 +75,7 @@ def repeat_with_success_at_least(times: int, min_success: int) -> Callable[[Any]
 
 
 def _failure(test: Any, args: Any, kwargs: Any) -> str | None:
-    """Runs a test once; text of its failure, or None if it succeeded."""
+    """Runs a test once; returns the text of its failure, or None if it succeeds."""
     if args and isinstance(args[0], unittest.TestCase):
         return _failure_of_case(test, args, kwargs)
     try:
@@ -88,9 +88,9 @@ def _failure(test: Any, args: Any, kwargs: Any) -> str | None:
 
 
 def _failure_of_case(test: Any, args: Any, kwargs: Any) -> str | None:
-    """The same for a TestCase: a copy of it runs, so that ``setUp`` and ``tearDown`` belong to each run."""
+    """The same for a TestCase: runs a copy of it, so that each run has its own ``setUp`` and ``tearDown``."""
     instance = copy.copy(args[0])
-    instance._cleanups = []  # Those of the outer run are not its own.
+    instance._cleanups = []  # The cleanups belong to the outer run.
     setattr(instance, instance._testMethodName, lambda: test(instance, *args[1:], **kwargs))
     result = QuietTestRunner().run(unittest.TestSuite([instance]))
     if result.skipped:
@@ -99,7 +99,7 @@ def _failure_of_case(test: Any, args: Any, kwargs: Any) -> str | None:
 
 
 def repeat(times: int) -> Callable[[Any], Any]:
-    """Decorator of a test: it is run several times, and has to succeed each time.
+    """Decorator: runs a test several times; it must succeed each time.
 
     Args:
         times: How often to run it.
@@ -118,7 +118,7 @@ def repeat(times: int) -> Callable[[Any], Any]:
 
 
 def retry(times: int) -> Callable[[Any], Any]:
-    """Decorator of a test: it is run until it succeeds, several times at most.
+    """Decorator: runs a test until it succeeds, at most several times.
 
     Args:
         times: How often to run it at most.

@@ -1,4 +1,4 @@
-"""The test case of a probability distribution, against its twin in SciPy."""
+"""The test case of a probability distribution, compared with SciPy."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ _TARGETS = (
     'batch_shape', 'cdf', 'entropy', 'event_shape', 'icdf', 'log_cdf', 'log_prob', 'log_survival', 'mean', 'prob',
     'sample', 'stddev', 'support', 'survival', 'variance',
 )  # fmt: skip
-# Draws per element when samples are compared, and how many standard errors their means may differ by.
+# Draws per element for comparing samples, and the largest difference of their means in standard errors.
 _DRAWS = 10000
 _STANDARD_ERRORS = 6
 
 
 def _test(target: str, is_gpu: bool) -> Callable[[Any], None]:
+    """The test method for a target."""
+
     def test(self: Any) -> None:
         if target not in self.test_targets:
-            self.skipTest(f'{target!r} does not exist in test_targets.')
+            self.skipTest(f'{target!r} is not in test_targets.')
         getattr(self, f'check_{target}')(is_gpu)
 
     return test
@@ -39,7 +41,7 @@ _TESTS = {
 
 
 class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # type: ignore[misc]
-    """Base of a test of a distribution: a test per method, for the CPU and the GPU.
+    """Base class for tests of a distribution: one test per method, on the CPU and the GPU.
 
     A subclass defines ``setUp_configure()``, which sets the attributes below, and ``sample_for_test()``, which
     returns an array of values of shape ``sample_shape + shape + event_shape``.
@@ -89,7 +91,7 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if distribution_unittest in cls.__bases__:
-            # Marked no sooner, for to make a mark loads pytest.
+            # Marked here, because making a mark loads pytest.
             for name in _TESTS:
                 if name.endswith('_gpu') and name not in vars(cls):
                     setattr(cls, name, attr.gpu(_test(name[5:-4], True)))
@@ -97,7 +99,7 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
     def setUp(self) -> None:
         """Sets the defaults, then calls ``setUp_configure``."""
         if type(self) is distribution_unittest:
-            self.skipTest('the base of test cases is no test')
+            self.skipTest('the base of test cases is not a test')
         self.support = 'real'
         self.event_shape: tuple[int, ...] = ()
         self.continuous = True
@@ -113,7 +115,7 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
         raise NotImplementedError(f'{type(self).__name__} must define setUp_configure()')
 
     def sample_for_test(self) -> Any:
-        """Values at which probabilities are compared; to be overridden."""
+        """Values for comparing probabilities; to be overridden."""
         raise NotImplementedError(f'{type(self).__name__} must define sample_for_test()')
 
     @property
@@ -138,10 +140,10 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
         for index in np.ndindex(self.shape):
             yield {key: value[index] for key, value in self.scipy_params.items()}
 
-    # --- what SciPy says ---
+    # --- SciPy's results ---
 
     def _scipy(self, name: str, values: Any = None) -> Any:
-        """A method of ``scipy_dist``, of values or of the distribution as a whole."""
+        """A method of ``scipy_dist``, for values or for the whole distribution."""
         method = getattr(self.scipy_dist, name)
         if not self.scipy_onebyone:
             return method(**self.scipy_params) if values is None else method(values, **self.scipy_params)
@@ -164,7 +166,7 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
         found = getattr(self._dist(is_gpu), name)(to_gpu(values) if is_gpu else values)
         assert_allclose(as_array(found), self._scipy(scipy_name, values))
 
-    # --- the checks, by target ---
+    # --- checks by target ---
 
     def check_batch_shape(self, is_gpu: bool) -> None:
         """Asserts that ``batch_shape`` is right."""
@@ -234,7 +236,7 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
             a, b = found**power, expected**power
             error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / _DRAWS)
             distance = abs(a.mean(axis=0) - b.mean(axis=0))
-            # Values without spread have no standard error; float32 parameters are exact to 1e-5.
+            # Constant samples have no standard error; float32 parameters are exact to 1e-5.
             allowed = _STANDARD_ERRORS * error + 1e-5 * (1 + abs(b).max(axis=0))
             worst = float((distance / allowed).max()) if distance.size else 0.0
             self.assertLessEqual(
@@ -244,6 +246,7 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
             )
 
     def _scipy_draws(self) -> Any:
+        """Samples from SciPy's distribution."""
         if not self.scipy_onebyone:
             size = (_DRAWS, *self.shape, *self.event_shape)
             draws = self.scipy_dist.rvs(size=size[: 1 + len(self.shape)], **self.scipy_params)

@@ -23,15 +23,15 @@ __all__ = ['FunctionTestCase', 'FunctionTestError']
 
 
 class FunctionTestError(TestError):
-    """A :class:`FunctionTestCase` found a function wrong; the message says how."""
+    """A :class:`FunctionTestCase` has found an error in a function; the message describes it."""
 
 
 class FunctionTestCase(GradientCase):
-    """Base of a test of a function: its values, its gradient, and the gradient of that.
+    """Base class for tests of a function: its values, its gradient, and the gradient of its gradient.
 
-    A subclass defines :meth:`generate_inputs`, :meth:`forward` and :meth:`forward_expected`. Three tests are
-    run, with inputs of their own each: ``test_forward``, ``test_backward``, ``test_double_backward``; on the
-    CPU, or on all devices of :func:`inject_backend_tests`.
+    A subclass defines :meth:`generate_inputs`, :meth:`forward` and :meth:`forward_expected`. Three tests run, each
+    with its own inputs: ``test_forward``, ``test_backward``, ``test_double_backward``; on the CPU, or on all devices
+    of :func:`inject_backend_tests`.
 
     Attributes:
         backend_config: The :class:`BackendConfig` of the running test.
@@ -91,7 +91,7 @@ class FunctionTestCase(GradientCase):
         raise NotImplementedError(f'{type(self).__name__} must define forward(inputs, device)')
 
     def forward_expected(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The right outputs, by other means; to be overridden.
+        """The expected outputs, computed by other means; to be overridden.
 
         Args:
             inputs: The NumPy arrays of :meth:`generate_inputs`.
@@ -125,9 +125,9 @@ class FunctionTestCase(GradientCase):
         self.run_test_double_backward(backend_config)
 
     def _skip_base(self) -> None:
-        # A module that imports this class by its name would have it collected.
+        # A module that imports this class by name would collect it.
         if type(self) is FunctionTestCase:
-            self.skipTest('the base of test cases is no test')
+            self.skipTest('the base of test cases is not a test')
 
     def run_test_forward(self, backend_config: BackendConfig | None) -> None:
         """The body of :meth:`test_forward`."""
@@ -165,7 +165,7 @@ class FunctionTestCase(GradientCase):
             if not any(map(is_differentiable, inputs)):
                 return
             grad_grads = self._arrays('generate_grad_grad_inputs', self.generate_grad_grad_inputs(inputs))
-            # The gradient of an integer input is None and has none itself.
+            # The gradient of an integer input is None, so it has no upstream gradient.
             grad_grads = tuple(g if is_differentiable(g) else None for g in grad_grads)
             options: dict[str, Any] = {'dtype': np.float64, 'detect_nondifferentiable': dodge}
             options.update(self.check_double_backward_options)
@@ -192,7 +192,7 @@ class FunctionTestCase(GradientCase):
         return function
 
     def _grad_outputs(self, inputs: tuple[Any, ...], config: BackendConfig) -> tuple[Any, ...]:
-        """Upstream gradients on the device, None for outputs of other than floating-point dtypes."""
+        """Upstream gradients on the device; None for outputs without a floating-point dtype."""
         template = self._expected(inputs)
         if any(y is None for y in template):
             with config:

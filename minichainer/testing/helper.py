@@ -1,4 +1,4 @@
-"""Warnings expected, objects replaced, tests that need a library."""
+"""Expected warnings, patched objects, and requirements of tests."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ['assert_warns', 'patch', 'with_requires', 'without_requires']
 
 @contextlib.contextmanager
 def assert_warns(expected: type[Warning] | tuple[type[Warning], ...]) -> Iterator[None]:
-    """Context manager that asserts that a warning of a class is issued; it is then not shown.
+    """Context manager that asserts that a warning of a class is issued, and hides it.
 
-    Warnings of other classes are issued again afterwards.
+    Warnings of other classes are issued again at the end.
 
     Args:
         expected: The class, or a tuple of classes of which one is enough.
@@ -48,7 +48,7 @@ def assert_warns(expected: type[Warning] | tuple[type[Warning], ...]) -> Iterato
 
 
 def patch(target: str, *args: Any, **kwargs: Any) -> Any:
-    """``unittest.mock.patch``: replaces an object while a test or a ``with`` block runs.
+    """``unittest.mock.patch``: replaces an object during a test or a ``with`` block.
 
     Args:
         target: Where the object is, ``'package.module.name'``.
@@ -67,7 +67,7 @@ def patch(target: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def with_requires(*requirements: str) -> Callable[[Any], Any]:
-    """Decorator: the test is skipped unless all requirements are fulfilled.
+    """Decorator: skips the test unless all requirements are met.
 
     Args:
         requirements: Names of distributions, each with versions or without: ``'numpy>=1.26,<3'``.
@@ -86,7 +86,7 @@ def with_requires(*requirements: str) -> Callable[[Any], Any]:
 
 
 def without_requires(*requirements: str) -> Callable[[Any], Any]:
-    """Decorator: the test is skipped if all requirements are fulfilled.
+    """Decorator: skips the test if all requirements are met.
 
     Args:
         requirements: As :func:`with_requires` takes them.
@@ -120,6 +120,7 @@ def _fulfilled(requirements: tuple[str, ...]) -> bool:
 
 
 def _is_installed(requirement: str) -> bool:
+    """Whether an installed version meets a requirement."""
     found = _REQUIREMENT.fullmatch(requirement)
     if found is None:
         raise ValueError(f'requirement {requirement!r}: expected a form such as "numpy" or "numpy>=1.26,<3"')
@@ -132,7 +133,7 @@ def _is_installed(requirement: str) -> bool:
 
 
 def _comparable(version: str) -> tuple[Any, ...]:
-    """A version as numbers, without zeros at its end; candidates (``2.0rc1``) come before the release."""
+    """A version as numbers without trailing zeros; candidates (``2.0rc1``) come before the release."""
     release = re.match(r'\d+(?:\.\d+)*', version)
     if release is None:
         raise ValueError(f'version {version!r} does not begin with a number')

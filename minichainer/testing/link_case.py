@@ -1,4 +1,4 @@
-"""The test cases of a link: forward, backward, initializers of its parameters."""
+"""The test cases of a link: forward, backward, and initializers of its parameters."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ['InitializerArgument', 'LinkInitializersTestCase', 'LinkTestCase', 'L
 
 
 class LinkTestError(TestError):
-    """A :class:`LinkTestCase` found a link wrong; the message says how."""
+    """A :class:`LinkTestCase` has found an error in a link; the message describes it."""
 
 
 class InitializerArgument:
-    """A value given to a link as initializer, and the initializer that it should mean.
+    """An initializer argument of a link, and the initializer that it stands for.
 
     Args:
         argument_value: What :meth:`LinkInitializersTestCase.create_link` gets, such as None for a default.
@@ -49,11 +49,11 @@ class InitializerArgument:
 
 
 class _LinkCase(GradientCase):
-    """What the two test cases of links share."""
+    """Shared code of the two test cases of links."""
 
     _error = LinkTestError
 
-    #: Names of the parameters that are looked at, in the order of their initializers; ``/l1/W`` inside a chain.
+    #: Names of the tested parameters, in the order of their initializers; ``/l1/W`` inside a chain.
     param_names: Sequence[str] = ()
 
     def generate_params(self) -> Sequence[Any]:
@@ -80,7 +80,7 @@ class _LinkCase(GradientCase):
         return self._checked_outputs(self.forward(link, variables, config.device))
 
     def _run(self, link: Link, inputs: tuple[Any, ...], config: BackendConfig) -> tuple[Any, ...]:
-        """Outputs for NumPy arrays, which have to stay as they are."""
+        """Outputs for NumPy arrays, which must not be modified."""
         sent = self._send(inputs, config)
         with config:
             outputs = self._forward(link, as_variables(sent), config)
@@ -94,11 +94,11 @@ class _LinkCase(GradientCase):
 
 
 class LinkTestCase(_LinkCase):
-    """Base of a test of a link: its values, and the gradients of its inputs and parameters.
+    """Base class for tests of a link: its values, and the gradients of inputs and parameters.
 
     A subclass defines ``param_names``, :meth:`generate_params`, :meth:`create_link`, :meth:`generate_inputs` and
-    :meth:`forward_expected`. Two tests are run: ``test_forward`` and ``test_backward``; on the CPU, or on all
-    devices of :func:`inject_backend_tests`.
+    :meth:`forward_expected`. Two tests run: ``test_forward`` and ``test_backward``; on the CPU, or on all devices of
+    :func:`inject_backend_tests`.
 
     Attributes:
         param_names: Names of the parameters whose gradients are checked; ``/l1/W`` inside a chain.
@@ -144,7 +144,7 @@ class LinkTestCase(_LinkCase):
     dodge_nondifferentiable = False
 
     def forward_expected(self, link: Link, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The right outputs, by other means; to be overridden.
+        """The expected outputs, computed by other means; to be overridden.
 
         Args:
             link: The link, on the CPU.
@@ -162,11 +162,11 @@ class LinkTestCase(_LinkCase):
     def test_forward(self, backend_config: BackendConfig | None = None) -> None:
         """Compares the outputs with :meth:`forward_expected`."""
         if type(self) is LinkTestCase:
-            self.skipTest('the base of test cases is no test')
+            self.skipTest('the base of test cases is not a test')
         config = self._begin('test_forward', backend_config, self.skip_forward_test)
         inputs = self._inputs()
         link = self._link(self.generate_params(), config)
-        # A link with a state is asked for what it should do before it has done it, where that can be.
+        # For a link with a state, the expected outputs are computed before the call, if possible.
         ready = copy.deepcopy(link) if _is_initialized(link) else link
         outputs = self._run(link, inputs, config)
         ready.to_device('@numpy')
@@ -177,13 +177,14 @@ class LinkTestCase(_LinkCase):
     def test_backward(self, backend_config: BackendConfig | None = None) -> None:
         """Checks the gradients of inputs and parameters with finite differences."""
         if type(self) is LinkTestCase:
-            self.skipTest('the base of test cases is no test')
+            self.skipTest('the base of test cases is not a test')
         config = self._begin('test_backward', backend_config, self.skip_backward_test)
         self._until_differentiable(
             lambda dodge: self._check_backward(config, dodge), 'backward is not implemented correctly'
         )
 
     def _check_backward(self, config: BackendConfig, dodge: bool) -> None:
+        """Checks the gradients of inputs and parameters once."""
         inputs = self._inputs()
         link = self._link(self.generate_params(), config)
         if not _is_initialized(link):
@@ -205,11 +206,11 @@ class LinkTestCase(_LinkCase):
 
 
 class LinkInitializersTestCase(_LinkCase):
-    """Base of a test of the initializers of a link: is a parameter what its argument says?
+    """Base class for tests of the initializers of a link.
 
     A subclass defines ``param_names``, :meth:`generate_params`, :meth:`create_link`, :meth:`generate_inputs` and
-    :meth:`get_initializers`. One test is run, ``test_initializers``: for each parameter and each of its
-    initializers a link is made, called, and the parameter compared. Random initializers cannot be compared.
+    :meth:`get_initializers`. One test runs, ``test_initializers``: for each parameter and each of its initializers,
+    it makes a link, calls it, and compares the parameter. Random initializers cannot be compared.
 
     Attributes:
         param_names: Names of the parameters.
@@ -251,13 +252,13 @@ class LinkInitializersTestCase(_LinkCase):
         raise NotImplementedError(f'{type(self).__name__} must define get_initializers()')
 
     def check_forward_outputs(self, outputs: Sequence[Any], expected_outputs: Sequence[Any]) -> None:
-        """Asserts that parameters have the shapes, dtypes and values that are expected."""
+        """Asserts that parameters have the expected shapes, dtypes and values."""
         self._compare(outputs, expected_outputs, self.check_initializers_options)
 
     def test_initializers(self, backend_config: BackendConfig | None = None) -> None:
-        """Compares parameters with what their initializers give."""
+        """Compares parameters with the values from their initializers."""
         if type(self) is LinkInitializersTestCase:
-            self.skipTest('the base of test cases is no test')
+            self.skipTest('the base of test cases is not a test')
         config = self._begin('test_initializers', backend_config, False)
         inputs, others, lists = self._inputs(), list(self.generate_params()), self.get_initializers()
         if len(lists) != len(self.param_names):
@@ -275,12 +276,13 @@ class LinkInitializersTestCase(_LinkCase):
     def _check_initializer(
         self, inputs: tuple[Any, ...], initializers: list[Any], name: str, expected: Any, config: BackendConfig
     ) -> None:
+        """Makes a link, and compares one parameter with its initializer."""
         link = self._link(initializers, config)
         self._run(link, inputs, config)
         value = on_cpu(self._parameter(link, name))
         wanted = np.empty_like(value)
         _get_initializer(expected)(wanted)
-        with LinkTestError.raise_if_fail(f'Parameter {name!r} is not as its initializer {expected!r} says.'):
+        with LinkTestError.raise_if_fail(f'Parameter {name!r} does not match its initializer {expected!r}.'):
             self.check_forward_outputs((value,), (wanted,))
 
 

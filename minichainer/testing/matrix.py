@@ -1,4 +1,4 @@
-"""Matrices with chosen singular values."""
+"""Random matrices with given singular values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ['generate_matrix']
 
 
 def generate_matrix(shape: tuple[int, ...], dtype: Any = float, **kwargs: Any) -> Any:
-    r"""Random matrices :math:`U \mathrm{diag}(s) V^*` with the singular values :math:`s` that are given.
+    r"""Random matrices :math:`U \mathrm{diag}(s) V^*` with given singular values :math:`s`.
 
     Args:
         shape: ``(..., M, N)``.
@@ -49,6 +49,7 @@ def generate_matrix(shape: tuple[int, ...], dtype: Any = float, **kwargs: Any) -
 
 
 def _only_argument(kwargs: dict[str, Any]) -> Any:
+    """The value of ``singular_values``, which must be the only argument."""
     if 'singular_values' not in kwargs:
         raise TypeError('generate_matrix: singular_values is not given')
     unexpected = sorted(set(kwargs) - {'singular_values'})

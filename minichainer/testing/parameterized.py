@@ -1,4 +1,4 @@
-"""The same tests with several values of their parameters."""
+"""Running the same tests with several parameter values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LONGEST_VALUE = 100
 def parameterize(*params: dict[str, Any]) -> Callable[[type], type]:
     """Class decorator: makes one test class per dict, whose items are attributes of the class.
 
-    The classes are called ``Name_param_0_{a=1}`` and so on, and live in the module beside the decorated
-    one. A failure tells the parameters.
+    The classes are named ``Name_param_0_{a=1}`` and so on, and are in the module of the decorated class. A failure
+    shows the parameters.
 
     Args:
         params: Dicts from names of attributes to values. Usually made by :func:`product`.
@@ -55,10 +55,10 @@ def _in_words(values: dict[str, Any]) -> str:
 
 
 def _shortened(value: Any) -> str:
-    """A value on one line of limited length; types and functions by their names."""
+    """A value on one line of limited length; types and functions by name."""
     is_named = isinstance(value, type) or inspect.isroutine(value)
     text = ' '.join((value.__name__ if is_named else repr(value)).split())
-    text = re.sub(r' at 0x[0-9A-Fa-f]+', '', text)  # pytest-xdist needs the same names in each process.
+    text = re.sub(r' at 0x[0-9A-Fa-f]+', '', text)  # pytest-xdist needs equal names in all processes.
     if len(text) <= _LONGEST_VALUE:
         return text
     half = (_LONGEST_VALUE - 3) // 2
@@ -66,7 +66,7 @@ def _shortened(value: Any) -> str:
 
 
 def _with_parameters_told(class_name: str, values: dict[str, Any], name: str, test: Any) -> Any:
-    """The test, whose failures say which parameters it ran with."""
+    """The test, with the parameters added to its failures."""
     if not inspect.isfunction(test) or inspect.iscoroutinefunction(test):
         return test
 
@@ -87,7 +87,7 @@ def _with_parameters_told(class_name: str, values: dict[str, Any], name: str, te
 
 
 def _prepend(error: Exception, text: str) -> None:
-    """Puts text before the message of an exception, which stays the object that it is."""
+    """Prepends text to the message of an exception, in place."""
     add_note = getattr(error, 'add_note', None)  # from Python 3.11 on
     plain = type(error).__str__ in (Exception.__str__, BaseException.__str__)
     if plain and all(isinstance(argument, (str, int, float, bytes)) for argument in error.args):
@@ -127,7 +127,7 @@ def product(parameter: dict[str, Sequence[Any]] | Sequence[Sequence[dict[str, An
 
 
 def product_dict(*parameters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All combinations of one dict from each list, merged; the later list wins where names meet.
+    """All combinations of one dict from each list, merged; later lists take precedence.
 
     Args:
         parameters: Lists of dicts.
@@ -145,7 +145,7 @@ def product_dict(*parameters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def from_pytest_parameterize(names: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    """The dicts that the arguments of ``pytest.mark.parametrize`` mean.
+    """The dicts for the arguments of ``pytest.mark.parametrize``.
 
     Args:
         names: Names, separated by commas.

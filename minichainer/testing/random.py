@@ -1,4 +1,4 @@
-"""Tests whose random numbers are the same in each run."""
+"""Tests with reproducible random numbers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from minichainer.backends import cuda
 __all__ = ['fix_random', 'generate_seed']
 
 _SEED = 100
-# Seeds of the tests that run with fixed random numbers; tests may nest.
+# Seeds of the running tests with fixed random numbers; tests may nest.
 _seeds: list[int] = []
-# What the teardown of the running test has to undo.
+# What the teardown of the running test must undo.
 _opened: list[contextlib.ExitStack] = []
 
 
 def fix_random(*, setup_method: str = 'setUp', teardown_method: str = 'tearDown') -> Callable[[Any], Any]:
-    """Decorator of a test class or a test: NumPy's, CuPy's and Python's generators start from a fixed seed.
+    """Decorator of a test class or a test: fixes the seeds of NumPy's, CuPy's and Python's generators.
 
-    They are seeded before ``setUp``, and get their former states back after ``tearDown``. With the
-    environment variable ``CHAINER_TEST_RANDOM_NONDETERMINISTIC=1`` the seed is a random one.
+    They are seeded before ``setUp``, and restored after ``tearDown``. With the environment variable
+    ``CHAINER_TEST_RANDOM_NONDETERMINISTIC=1`` the seed is random.
 
     Args:
         setup_method: What the class calls its ``setUp``.
@@ -61,7 +61,7 @@ def fix_random(*, setup_method: str = 'setUp', teardown_method: str = 'tearDown'
 
 
 def generate_seed() -> int:
-    """A seed for a generator of the test's own; inside :func:`fix_random` it is the same in each run.
+    """A seed for the test's own generator; inside :func:`fix_random` it is the same in each run.
 
     Raises:
         RuntimeError: No test with fixed random numbers is running.
@@ -82,6 +82,7 @@ def generate_seed() -> int:
 
 @contextlib.contextmanager
 def _fixed() -> Iterator[None]:
+    """Context manager in which all generators are seeded; restores their states."""
     states = random.getstate(), np.random.get_state(legacy=False)
     seed = int.from_bytes(os.urandom(4), 'big') if _is_random() else _SEED
     random.seed(seed)
@@ -122,6 +123,7 @@ def _start() -> None:
 
 
 def _with_start(cls: type, name: str) -> Any:
+    """The setup method of a class, with seeding before it."""
     former = getattr(cls, name, None)
 
     def setup(self: Any, *args: Any) -> None:
@@ -129,7 +131,7 @@ def _with_start(cls: type, name: str) -> Any:
         if former is not None:
             try:
                 former(self, *args)
-            except BaseException:  # Then nobody calls the teardown.
+            except BaseException:  # Then teardown is not called.
                 _opened.pop().close()
                 raise
 
@@ -137,6 +139,7 @@ def _with_start(cls: type, name: str) -> Any:
 
 
 def _with_end(cls: type, name: str) -> Any:
+    """The teardown method of a class, with restoring after it."""
     former = getattr(cls, name, None)
 
     def teardown(self: Any, *args: Any) -> None:
@@ -150,7 +153,7 @@ def _with_end(cls: type, name: str) -> Any:
 
 
 def _like(former: Any, function: Callable[..., None]) -> Callable[..., None]:
-    """The function with the number of arguments of ``former``: pytest counts them before it passes any."""
+    """The function with the number of arguments of ``former``, which pytest counts before the call."""
     if former is not None and len(inspect.signature(former).parameters) > 1:
         return lambda self, argument=None: function(self, argument)
     return lambda self: function(self)

@@ -1,4 +1,4 @@
-"""A module of tests run as a script."""
+"""Running a test module as a script."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ __all__ = ['run_module']
 
 
 def run_module(name: str, file: str) -> None:
-    """Runs the tests of a module if it was started as a script, and ends with pytest's exit status.
+    """Runs the tests of a module if it is started as a script, and exits with pytest's status.
 
-    It stops at the first failure. Arguments of the command line go to pytest; where pytest is missing, to
-    ``unittest``.
+    It stops at the first failure. Command line arguments go to pytest, or to ``unittest`` if pytest is not installed.
 
     Args:
         name: ``__name__`` of the module; nothing happens unless it is ``'__main__'``.
@@ -31,5 +30,5 @@ def run_module(name: str, file: str) -> None:
     if importlib.util.find_spec('pytest') is None:
         unittest.main(module='__main__', failfast=True)
     pytest = importlib.import_module('pytest')
-    # Given by name, a file is collected whatever it is called.
+    # Given by name, a file is collected whatever its name is.
     raise SystemExit(pytest.main(['-x', '-v', os.path.abspath(file), *sys.argv[1:]]))

@@ -1,4 +1,4 @@
-"""What is saved and loaded again."""
+"""Saving an object and loading it again."""
 
 from __future__ import annotations
 

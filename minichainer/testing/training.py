@@ -1,4 +1,4 @@
-"""A trainer that trains nothing, for tests of extensions and triggers."""
+"""A trainer with a mock updater, for tests of extensions and triggers."""
 
 from __future__ import annotations
 

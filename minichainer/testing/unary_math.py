@@ -1,4 +1,4 @@
-"""Tests of an elementwise function of one argument, made from its NumPy twin."""
+"""Tests of an elementwise function of one argument, made from its NumPy equivalent."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def unary_math_function_unittest(
     """Class decorator: fills an empty ``unittest.TestCase`` with tests of a function.
 
     They are ``test_forward``, ``test_backward`` and ``test_double_backward``, each ``_cpu`` and ``_gpu``, for
-    float16, float32 and float64 and the shapes ``(3, 2)`` and ``()``; and ``test_label`` where the function is a
-    class or an instance of one.
+    float16, float32 and float64 and the shapes ``(3, 2)`` and ``()``; and ``test_label`` if the function is a class
+    or an instance.
 
     Args:
         func: A function of one Variable, or a ``FunctionNode`` (or ``Function``), the class or an instance.
@@ -102,13 +102,13 @@ def _name_of(func: Any) -> str:
 def _numpy_twin(func: Any) -> Callable[..., Any]:
     twin = getattr(np, _name_of(func), None)
     if twin is None:
-        raise ValueError(f'NumPy has no function {_name_of(func)!r}; give func_expected')
-    # The default of casting would not let float64 results into a float16 or float32 array.
+        raise ValueError(f'NumPy has no function {_name_of(func)!r}; pass func_expected')
+    # By default, ufuncs do not cast float64 results to a float16 or float32 array.
     return lambda x, dtype: np.asarray(twin(x)).astype(dtype)
 
 
 def _callable(func: Any) -> Callable[[Variable], Variable]:
-    """The function of one Variable that ``func`` means; a node serves once, so each call makes its own."""
+    """``func`` as a function of one Variable; a node can be applied only once, so each call makes its own."""
     node = func if isinstance(func, type) else type(func)
     if issubclass(node, FunctionNode):
         return lambda x: node().apply((x,))[0]
@@ -120,7 +120,7 @@ def _uniform_data(shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any, Any]:
 
 
 def _options(self: Any, order: int) -> dict[str, Any]:
-    """What was given, or tolerances for the dtype; float16 results are as exact as float16 is."""
+    """The given tolerances, or defaults for the dtype; float16 results are as exact as float16 is."""
     given = self._given_options[order]
     is_half = np.dtype(self.dtype) == np.float16
     if order == 0:
@@ -166,6 +166,7 @@ def _label_test(func: Any, label_expected: str | None) -> Any:
 
 
 def _tests() -> dict[str, Any]:
+    """The test methods by name."""
     arguments = {'forward': ('x',), 'backward': ('x', 'gy'), 'double_backward': ('x', 'gy', 'ggx')}
     return {
         f'test_{order}_{device}': _test(f'check_{order}', names, device)

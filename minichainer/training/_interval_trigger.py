@@ -5,19 +5,19 @@ from typing import Any
 
 
 def check_unit(name: str, unit: str) -> None:
-    """Raises :class:`ValueError` unless the unit is one that a trainer counts."""
+    """Raises :class:`ValueError` unless a trainer counts the unit."""
     if unit not in ('epoch', 'iteration'):
         raise ValueError(f"{name}: Trigger unit must be either 'epoch' or 'iteration', got {unit!r}")
 
 
 class ProgressMemory:
-    """Where the trainer stood at a trigger's last call, in iterations and epochs."""
+    """The progress at a trigger's last call, in iterations and epochs."""
 
     _previous_iteration = 0
     _previous_epoch_detail = 0.0
 
     def _advance(self, updater: Any, unit: str) -> tuple[float, float]:
-        """Returns the progress at the last call and now, in the unit, and remembers the latter."""
+        """Returns the progress at the last call and now, in the unit, and stores the latter."""
         if unit == 'epoch':
             before, now = self._previous_epoch_detail, updater.epoch_detail
             before = updater.previous_epoch_detail if before < 0 else before
@@ -36,20 +36,21 @@ class ProgressMemory:
         )
 
     def _passed(self, serializer: Any, key: str, value: Any) -> Any:
+        """Saves or restores a value; warns if a snapshot lacks it."""
         try:
             return serializer(key, value)
         except KeyError:
             warnings.warn(
                 f'The snapshot lacks {key} of {type(self).__name__}; it takes the last iteration, '
-                'which is wrong if the trigger is not asked at each iteration.',
+                'which is wrong if the trigger is not called at each iteration.',
                 stacklevel=2,
             )
-            # Snapshots of early versions lack it; a negative number stands for unknown.
+            # Missing in snapshots of early versions; a negative number means unknown.
             return type(value)(-1)
 
 
 class IntervalTrigger(ProgressMemory):
-    """Fires each time another ``period`` units have passed.
+    """Fires after every ``period`` units.
 
     Args:
         period (int or float): Length of the interval; epochs may be fractions.
@@ -74,13 +75,13 @@ class IntervalTrigger(ProgressMemory):
         self.count = 0
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether an interval ended since the last call."""
+        """Returns whether an interval has ended since the last call."""
         before, now = self._advance(trainer.updater, self.unit)
         self.count = int(now // self.period)
         return before // self.period != now // self.period
 
     def get_training_length(self) -> tuple[float, str]:
-        """Returns ``(period, unit)``: how long the training is when this is the stop trigger."""
+        """Returns ``(period, unit)``: the length of the training if this is the stop trigger."""
         return self.period, self.unit
 
     def __str__(self) -> str:

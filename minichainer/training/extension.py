@@ -12,10 +12,10 @@ PRIORITY_READER = 100
 
 
 class Extension:
-    """Base class of what a :class:`Trainer` calls beside the updates.
+    """Base class of extensions, which a :class:`Trainer` calls between updates.
 
-    A subclass defines :meth:`__call__`. Any callable that takes the trainer may be an extension too; the
-    class adds defaults and the other moments of a run.
+    A subclass defines :meth:`__call__`. Any callable that takes the trainer may also be an extension; the class adds
+    defaults and methods for other stages of a run.
 
     Attributes:
         trigger: When to call it, unless :meth:`Trainer.extend` says otherwise: here at each iteration.
@@ -47,11 +47,11 @@ class Extension:
 
         @property
         def default_name(self) -> str:
-            """Name under which the trainer holds it where none is given: the name of the class."""
+            """The default name of the extension in a trainer: the class name."""
             return type(self).__name__
 
     def __call__(self, trainer: Any) -> Any:
-        """Does the work; called when the trigger fires, after the update of the iteration."""
+        """Does the work; called if the trigger fires, after the update of the iteration."""
         raise NotImplementedError(f'{type(self).__name__} must define __call__(trainer)')
 
     def initialize(self, trainer: Any) -> None:
@@ -64,7 +64,7 @@ class Extension:
         """Called once at the end of the run, also after an error."""
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the state by a serializer; part of a snapshot of the trainer."""
+        """Saves or restores the state; part of a snapshot of the trainer."""
 
 
 def make_extension(
@@ -98,7 +98,7 @@ def make_extension(
     """
     if 'invoke_before_training' in kwargs:
         raise ValueError(
-            'make_extension: invoke_before_training is no more; pass initializer=, '
+            'make_extension: invoke_before_training is not supported anymore; pass initializer=, '
             'or call_before_training=True to Trainer.extend'
         )
     if kwargs:

@@ -27,9 +27,9 @@ class _Entry(NamedTuple):
 class Trainer:
     """Runs updates and extensions until the stop trigger fires.
 
-    One iteration is: the updater's ``update``, then each extension whose trigger fires, those with the
-    largest priority first, in the order of :meth:`extend` among equals. What links and extensions report
-    meanwhile is in ``observation``.
+    Each iteration calls the updater's ``update``, then each extension whose trigger fires, in order of decreasing
+    priority, and in the order of :meth:`extend` for equal priorities. ``observation`` contains what links and
+    extensions report in the iteration.
 
     Args:
         updater: Updater.
@@ -94,7 +94,7 @@ class Trainer:
 
     @property
     def elapsed_time(self) -> float:
-        """Seconds of training: of this run, and of the runs before if it was resumed.
+        """Seconds of training: of this run, and of previous runs if it was resumed.
 
         Raises :class:`RuntimeError` before the run.
         """
@@ -135,7 +135,7 @@ class Trainer:
             ValueError: The name is ``'training'``.
         """
         if 'invoke_before_training' in kwargs:
-            raise ValueError('Trainer.extend: invoke_before_training is no more; use call_before_training=True')
+            raise ValueError('Trainer.extend: invoke_before_training is not supported; use call_before_training=True')
         if kwargs:
             raise TypeError(f'Trainer.extend: unexpected arguments {sorted(kwargs)}')
         name = self._free_name(name or _name_of(extension))
@@ -146,6 +146,7 @@ class Trainer:
         self._extensions[name] = _Entry(extension, place, get_trigger(trigger), call_before_training)
 
     def _free_name(self, name: str) -> str:
+        """The name, with a number if it is taken."""
         if name == 'training':
             raise ValueError('Trainer.extend: the name "training" is prohibited as an extension name; pass another')
         free, n = name, 0
@@ -157,7 +158,7 @@ class Trainer:
     def get_extension(self, name: str) -> Any:
         """Returns the extension of this name.
 
-        Raises :class:`ValueError` where there is none.
+        Raises :class:`ValueError` if there is none.
         """
         if name not in self._extensions:
             raise ValueError(f'Trainer: extension {name} not found; there are {sorted(self._extensions)}')
@@ -166,8 +167,8 @@ class Trainer:
     def run(self, show_loop_exception_msg: bool = True) -> None:
         """Trains until the stop trigger fires.
 
-        When an update or an extension raises, ``on_error`` of each extension is called; in any case then
-        ``finalize`` of each extension and of the updater.
+        If an update or an extension raises, ``on_error`` of each extension is called. At the end, in any case,
+        ``finalize`` of each extension and of the updater is called.
 
         Args:
             show_loop_exception_msg (bool): Whether an exception is also printed to the standard error at
@@ -198,7 +199,8 @@ class Trainer:
             self._finalize(entries)
 
     def _initialize(self, entries: list[_Entry]) -> None:
-        # What loads a snapshot comes first: the others then start from what was loaded.
+        """Initializes the extensions, and calls those that run before training."""
+        # Extensions that load a snapshot come first, so that the others start from the loaded state.
         for entry in sorted(entries, key=lambda e: not getattr(e.extension, 'autoload', False)):
             finished = getattr(entry.trigger, 'finished', False)
             if not finished or getattr(entry.extension, 'initialized_when_finished', False):
@@ -212,6 +214,7 @@ class Trainer:
                     entry.extension(self)
 
     def _iterate(self, entries: list[_Entry]) -> None:
+        """One iteration: an update, then the extensions whose triggers fire."""
         self.observation = {}
         with self.reporter.scope(self.observation):
             self.updater.update()
@@ -220,8 +223,9 @@ class Trainer:
                     entry.extension(self)
 
     def _finalize(self, entries: list[_Entry]) -> None:
+        """Finalizes all extensions and the updater, even if some raise."""
         self._final_elapsed_time = self.elapsed_time
-        # The stack calls all of them, in the order of the entries, also when one raises.
+        # The stack calls all of them, in the order of the entries, even if one raises.
         with contextlib.ExitStack() as stack:
             stack.callback(self.updater.finalize)
             for entry in reversed(entries):
@@ -230,7 +234,7 @@ class Trainer:
     def serialize(self, serializer: Any) -> None:
         """Saves or restores updater, stop trigger, extensions with their triggers, and elapsed time.
 
-        Also the numbers in the observation: the stop trigger is asked about them when the run goes on.
+        Also saves the numbers in the observation, which the stop trigger needs when the run is resumed.
         """
         self.updater.serialize(serializer['updater'])
         _call(self.stop_trigger, 'serialize', serializer['stop_trigger'])
@@ -244,7 +248,7 @@ class Trainer:
             serializer('observation', _observation_as_text(self.observation))
         else:
             self._snapshot_elapsed_time = float(serializer('_snapshot_elapsed_time', 0.0))
-            with contextlib.suppress(KeyError):  # Chainer's snapshots lack it
+            with contextlib.suppress(KeyError):  # missing in Chainer's snapshots
                 self.observation = _observation_of_text(serializer('observation', '{}'))
 
 
@@ -254,11 +258,12 @@ def _observation_as_text(observation: dict[str, Any]) -> str:
 
 
 def _observation_of_text(text: str) -> dict[str, Any]:
-    # JSON knows no tuples, as which pairs of value and weight are reported.
+    # JSON has no tuples, but pairs of value and weight are reported as tuples.
     return {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(str(text)).items()}
 
 
 def _make_reporter(optimizers: dict[str, Any]) -> Reporter:
+    """A reporter with the names of all links of all optimizers."""
     reporter = Reporter()
     for name, optimizer in optimizers.items():
         if getattr(optimizer, 'target', None) is None:
@@ -272,24 +277,25 @@ def _make_reporter(optimizers: dict[str, Any]) -> Reporter:
 
 
 def _name_of(extension: Any) -> str:
+    """The default name of an extension."""
     for attribute in ('name', 'default_name', '__name__'):
         name: str | None = getattr(extension, attribute, None)
         if name is not None:
             return name
     raise TypeError(
-        f'Trainer.extend: {extension!r} has no name, default_name or __name__; pass name= with this extension'
+        f'Trainer.extend: {extension!r} has no name, default_name or __name__; pass name= for this extension'
     )
 
 
 def _call(owner: Any, method: str, *args: Any) -> None:
-    """Calls a method that extensions and triggers may lack, since any callable may be one."""
+    """Calls a method that extensions and triggers may lack, because any callable may be one."""
     function = getattr(owner, method, None)
     if function is not None:
         function(*args)
 
 
 def _check_writable(folder: str) -> None:
-    """Makes the folder; raises an error that says what to do if no file can be made in it."""
+    """Makes the folder; raises an error with a remedy if no file can be made in it."""
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -298,7 +304,7 @@ def _check_writable(folder: str) -> None:
         raise type(e)(
             e.errno,
             f'Trainer: cannot write into the output folder ({e.strerror}); '
-            'pass another one as Trainer(out=...) or change its permissions; nothing was trained',
+            'pass another folder as Trainer(out=...) or change its permissions; nothing was trained',
             os.path.abspath(folder),
         ) from e
 
@@ -306,4 +312,4 @@ def _check_writable(folder: str) -> None:
 def _print_exception(e: Exception) -> None:
     print(f'Exception in the training loop: {type(e).__name__}: {e}', file=sys.stderr)
     traceback.print_tb(e.__traceback__)
-    print('Finalizing extensions and updater, then the exception goes on.', file=sys.stderr, flush=True)
+    print('Finalizing extensions and updater, then re-raising the exception.', file=sys.stderr, flush=True)

@@ -4,14 +4,13 @@ from typing import Any
 
 
 class Updater:
-    """Base class of what does one step of a training.
+    """Base class of updaters, which do one step of training.
 
-    A trainer calls :meth:`update` until its stop trigger fires, and reads ``iteration``, the number of
-    updates done.
+    A trainer calls :meth:`update` until its stop trigger fires, and reads ``iteration``, the number of updates.
     """
 
     def connect_trainer(self, trainer: Any) -> None:
-        """Called by a trainer when it gets this updater."""
+        """Called by a trainer that uses this updater."""
 
     def finalize(self) -> None:
         """Called at the end of the run, also after an error."""
@@ -29,5 +28,5 @@ class Updater:
         raise NotImplementedError(f'{type(self).__name__} must define update()')
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the state by a serializer."""
+        """Saves or restores the state."""
         raise NotImplementedError(f'{type(self).__name__} must define serialize(serializer)')

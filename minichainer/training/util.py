@@ -13,7 +13,7 @@ def get_trigger(trigger: Any) -> Any:
             becomes an :class:`~minichainer.training.triggers.IntervalTrigger`, or ``None``: never.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: It is something else.
 
     .. admonition:: Example
 
@@ -28,7 +28,7 @@ def get_trigger(trigger: Any) -> Any:
         return trigger
     if isinstance(trigger, (tuple, list)) and len(trigger) == 2:
         return IntervalTrigger(*trigger)
-    raise TypeError(f"a trigger is a callable, None or a pair like (1, 'epoch'), got {trigger!r}")
+    raise TypeError(f"a trigger must be a callable, None or a pair like (1, 'epoch'), got {trigger!r}")
 
 
 def _never(trainer: Any) -> bool:

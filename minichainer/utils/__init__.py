@@ -1,8 +1,8 @@
 """Helpers that Chainer publishes as ``chainer.utils``.
 
-Most are small and stand below everything else. :mod:`~minichainer.utils.sparse` and
-:mod:`~minichainer.utils.walker_alias` are built on Variables and devices, which need the others first: they are
-loaded when somebody asks for a name of theirs.
+Most are small and independent of the rest. :mod:`~minichainer.utils.sparse` and
+:mod:`~minichainer.utils.walker_alias` use Variables and devices, so they are loaded when one of their names is first
+used.
 """
 
 import typing
@@ -23,7 +23,7 @@ if typing.TYPE_CHECKING:
     from minichainer.utils.walker_alias import WalkerAlias as WalkerAlias
 
 _MODULES = ('argument', 'conv', 'sparse', 'type_check', 'walker_alias')
-#: Public names of the modules that are loaded later, and where they are.
+#: Public names of the modules that are loaded later, with their modules.
 _LATER = {
     'CooMatrix': 'sparse',
     'WalkerAlias': 'walker_alias',

@@ -1,4 +1,4 @@
-"""Expressions that remember what they compare, for :mod:`minichainer.utils.type_check`."""
+"""Expressions that record a comparison, for :mod:`minichainer.utils.type_check`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy
 
-# How tightly operators bind, as in Python.
+# Operator precedence, as in Python.
 _ATOM, _POWER, _UNARY, _PRODUCT, _SUM, _SHIFT, _AND, _XOR, _OR, _COMPARISON = range(8, -2, -1)
 
 
 class InvalidType(Exception):
-    """The inputs of a function have shapes, dtypes or a number that it does not take.
+    """The inputs of a function have unsupported shapes, dtypes or an unsupported number.
 
     Args:
         expect: what was expected.
@@ -30,7 +30,7 @@ class InvalidType(Exception):
         return type(self), (self.expect, self.actual, self.args[0])
 
 
-# Its public place, which tracebacks and pickles name.
+# Its public module, which appears in tracebacks and pickles.
 InvalidType.__module__ = 'minichainer.utils.type_check'
 
 
@@ -50,7 +50,7 @@ def value_of(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """How an expression or a value looks in source code."""
+    """An expression or a value as source code."""
     if isinstance(value, Expr):
         return str(value)
     if isinstance(value, list):
@@ -70,12 +70,12 @@ def _key_text(key: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """How a value looks after ``Actual:``."""
+    """A value as shown after ``Actual:``."""
     return _text(value) if isinstance(value, type) else str(value)
 
 
 def _binary(priority: int, exp: str, func: Callable[[Any, Any], Any], right_associative: bool = False) -> Any:
-    """The method of an operator, and that of its reflected form."""
+    """The method of an operator, and its reflected form."""
 
     def method(self: Any, other: Any) -> Any:
         return BinaryOperator(priority, self, _wrap(other), exp, func, right_associative)
@@ -95,13 +95,13 @@ def _comparison(exp: str, inv: str, func: Callable[[Any, Any], Any]) -> Any:
 
 
 class Expr:
-    """An expression: operators, indexing, calls and attributes of it make larger expressions.
+    """An expression: operators, indexing, calls and attributes make larger expressions.
 
     Args:
         priority: how tightly it binds, for parentheses in texts.
     """
 
-    # A list of arrays or a NumPy scalar on the left leaves the operator to this class.
+    # Makes a list of arrays or a NumPy scalar on the left defer the operator to this class.
     __array_ufunc__ = None
 
     def __init__(self, priority: int) -> None:
@@ -122,7 +122,7 @@ class Expr:
     def __call__(self, *args: Any) -> Any:
         return Call(self, args)
 
-    # Without this, __getitem__ would make an expression an endless sequence.
+    # Without this, __getitem__ would make an expression an infinite sequence.
     __iter__ = None
 
     def __bool__(self) -> bool:
@@ -263,7 +263,7 @@ class Call(Atom):
 
 
 def _inside(term: Any, lowest: int = _ATOM) -> str:
-    """Text of a part of an expression, in parentheses where it binds less tightly than ``lowest``."""
+    """Text of a part of an expression, in parentheses if its precedence is lower than ``lowest``."""
     return f'({term})' if getattr(term, 'priority', _ATOM) < lowest else _text(term)
 
 
@@ -327,7 +327,7 @@ class BinaryOperator(Expr):
 
 
 class Testable:
-    """Something that :func:`expect` takes."""
+    """A condition that :func:`expect` accepts."""
 
     def expect(self) -> None:
         """Raises :class:`InvalidType` if the condition does not hold."""

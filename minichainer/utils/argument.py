@@ -8,7 +8,7 @@ from typing import Any
 
 
 def check_unexpected_kwargs(kwargs: Mapping[str, Any], **unexpected: str) -> None:
-    """Raises a ValueError that explains, if an argument was given that is no longer taken.
+    """Raises a ValueError with an explanation if a removed argument was given.
 
     Args:
         kwargs: the arguments that were given.
@@ -20,7 +20,7 @@ def check_unexpected_kwargs(kwargs: Mapping[str, Any], **unexpected: str) -> Non
 
 
 def assert_kwargs_empty(kwargs: Mapping[str, Any]) -> None:
-    """Raises a TypeError that names the calling function and the arguments, if any are left.
+    """Raises a TypeError that names the calling function and the remaining arguments, if there are any.
 
     Args:
         kwargs: the arguments that nobody took.

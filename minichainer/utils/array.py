@@ -20,7 +20,7 @@ def size_of_shape(shape: Sequence[int]) -> int:
 
 
 def force_array(x: Any, dtype: Any = None) -> Any:
-    """An array in place of a scalar, as operations on 0-d arrays give one; arrays stay what they are.
+    """Converts a scalar, the result of an operation on 0-d arrays, to an array; arrays stay unchanged.
 
     Args:
         x: a scalar or an array.

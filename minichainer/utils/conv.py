@@ -1,6 +1,6 @@
-"""Output sizes of convolutions, and the patches of an image as columns.
+"""Output sizes of convolutions, and im2col.
 
-The bodies serve CuPy arrays too: NumPy's functions hand them to CuPy by ``__array_function__`` and ``like=``.
+The functions work on CuPy arrays too: NumPy delegates to CuPy through ``__array_function__`` and ``like=``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def get_deconv_outsize(size: int, k: int, s: int, p: int, cover_all: bool = Fals
 
 
 def _patches(kh: int, kw: int, sy: int, sx: int, dy: int, dx: int, out_h: int, out_w: int) -> Any:
-    """For each element of the kernel, its index and the slices of the padded image that it meets."""
+    """For each element of the kernel, its index and the slices of the padded image under it."""
     for i in range(kh):
         rows = slice(i * dy, i * dy + sy * out_h, sy)
         for j in range(kw):
@@ -71,7 +71,7 @@ def im2col_cpu(
     out_h: int | None = None,
     out_w: int | None = None,
 ) -> Any:
-    """The patches of images that a kernel meets.
+    """The patches of images under a kernel.
 
     Args:
         img: images, of shape (batch, channels, height, width).
@@ -123,7 +123,7 @@ def im2col_gpu(
     out_h: int | None = None,
     out_w: int | None = None,
 ) -> Any:
-    """:func:`im2col_cpu` with zeros as padding, for CuPy arrays."""
+    """Like :func:`im2col_cpu` with padding of zeros, for CuPy arrays."""
     return im2col_cpu(img, kh, kw, sy, sx, ph, pw, 0, cover_all, dy, dx, out_h, out_w)
 
 
@@ -141,12 +141,12 @@ def im2col(
     out_h: int | None = None,
     out_w: int | None = None,
 ) -> Any:
-    """:func:`im2col_cpu` with zeros as padding, for arrays of either module."""
+    """Like :func:`im2col_cpu` with padding of zeros, for arrays of either module."""
     return im2col_cpu(img, kh, kw, sy, sx, ph, pw, 0, cover_all, dy, dx, out_h, out_w)
 
 
 def col2im_cpu(col: Any, sy: int, sx: int, ph: int, pw: int, h: int, w: int, dy: int = 1, dx: int = 1) -> Any:
-    """Adds patches up to images; the transpose of :func:`im2col_cpu`.
+    """Sums patches to images; the transpose of :func:`im2col_cpu`.
 
     Args:
         col: patches, of shape (batch, channels, kh, kw, out_h, out_w).
@@ -172,10 +172,10 @@ def col2im_cpu(col: Any, sy: int, sx: int, ph: int, pw: int, h: int, w: int, dy:
 
 
 def col2im_gpu(col: Any, sy: int, sx: int, ph: int, pw: int, h: int, w: int, dy: int = 1, dx: int = 1) -> Any:
-    """:func:`col2im_cpu` for CuPy arrays."""
+    """Like :func:`col2im_cpu`, for CuPy arrays."""
     return col2im_cpu(col, sy, sx, ph, pw, h, w, dy, dx)
 
 
 def col2im(col: Any, sy: int, sx: int, ph: int, pw: int, h: int, w: int, dy: int = 1, dx: int = 1) -> Any:
-    """:func:`col2im_cpu` for arrays of either module."""
+    """Like :func:`col2im_cpu`, for arrays of either module."""
     return col2im_cpu(col, sy, sx, ph, pw, h, w, dy, dx)

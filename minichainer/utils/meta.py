@@ -8,7 +8,7 @@ from typing import Any
 
 
 class _FinalChecker(type):
-    """Metaclass that looks for overridden final methods when a class is made."""
+    """Metaclass that detects overridden final methods when a class is made."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(name, bases, namespace, **kwargs)
@@ -31,7 +31,7 @@ def _as_tuple(types: Any) -> tuple[type, ...]:
 
 
 def enable_final(base: Any = (), meta_base: Any = ()) -> type:
-    """A base class below which :func:`final` works.
+    """A base class that enables :func:`final` in its subclasses.
 
     Args:
         base: a class, or a tuple of classes, that the result derives from.
@@ -57,7 +57,7 @@ def enable_final(base: Any = (), meta_base: Any = ()) -> type:
 
 
 def final(*args: Any, **kwargs: Any) -> Any:
-    """Decorator of a method that must not be overridden; its class derives from :func:`enable_final`.
+    """Decorator for a method that must not be overridden; its class derives from :func:`enable_final`.
 
     Args:
         args: the method, for use without parentheses.

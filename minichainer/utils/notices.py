@@ -1,4 +1,4 @@
-"""Warnings that a function gives about itself, and a temporary folder."""
+"""Warnings of functions about themselves, and temporary folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minichainer.configuration import config
 
 
 def experimental(api_name: str) -> None:
-    """Warns that a feature may change; called by the feature itself.
+    """Warns that a feature may change; the feature itself calls it.
 
     ``minichainer.disable_experimental_feature_warning = True`` silences it.
 
@@ -25,7 +25,7 @@ def experimental(api_name: str) -> None:
 
 
 def nondeterministic(f_name: str) -> None:
-    """Warns that a function may give other results each time, if ``config.warn_nondeterministic`` is set.
+    """Warns that a function is not deterministic, if ``config.warn_nondeterministic`` is set.
 
     Args:
         f_name: name of the function.
@@ -41,7 +41,7 @@ def tempdir(**kwargs: Any) -> Iterator[str]:
     Args:
         kwargs: ``suffix``, ``prefix`` and ``dir`` of :func:`tempfile.mkdtemp`.
     """
-    import tempfile  # it would be a tenth of the package's import time
+    import tempfile  # imported here, because it takes a tenth of the package's import time
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True, **kwargs) as path:
         yield path

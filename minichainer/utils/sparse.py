@@ -1,4 +1,4 @@
-"""Sparse matrices as lists of their entries, for :func:`minichainer.functions.sparse_matmul`."""
+"""Sparse matrices in coordinate format, for :func:`minichainer.functions.sparse_matmul`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CooMatrix:
         self.order = get_order(row, col) if order is None else order
 
     def to_dense(self) -> Any:
-        """The matrix as an ordinary array, or the batch of them; entries at one place add up."""
+        """The matrix as a dense array, or the batch; duplicate entries are added."""
         data = self.data.array
         xp = get_array_module(data)
         batch = data.shape[:-1]
@@ -70,7 +70,7 @@ def _check(data: Any, row: Any, col: Any, shape: Any, order: str | None) -> None
 
 
 def get_order(row: Any, col: Any) -> str:
-    """How the entries of a sparse matrix are sorted.
+    """The order of the entries of a sparse matrix.
 
     Args:
         row: row numbers, of shape (entries,) or (batch, entries); -1 marks an entry that is not there.
@@ -96,7 +96,7 @@ def _is_sorted(first: Any, second: Any) -> bool:
 
 
 def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:
-    """The entries of a matrix, or of a batch of them, that are not zero.
+    """The nonzero entries of a matrix or a batch of matrices.
 
     Args:
         x: array of shape (rows, columns) or (batch, rows, columns).
@@ -116,7 +116,7 @@ def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooM
     batch, row, col = xp.nonzero(stack)
     counts = xp.bincount(batch, minlength=len(stack)) if len(stack) else xp.zeros(0, int)
     room = max([ldnz or 0, *map(int, counts)])
-    # Entries come sorted by matrix; their place in it is their number less that of the matrix' first.
+    # Entries are sorted by matrix; the position in a matrix is the index minus that of the matrix's first entry.
     place = xp.arange(batch.size) - (xp.cumsum(counts) - counts)[batch]
     data = xp.zeros((len(stack), room), x.dtype)
     rows, cols = (xp.full((len(stack), room), -1, numpy.int32) for _ in range(2))

@@ -1,8 +1,8 @@
-"""Checks of the shapes and dtypes of a function's inputs, written as expressions that explain themselves.
+"""Checks of shapes and dtypes of a function's inputs, written as expressions that explain errors.
 
-In ``check_type_forward`` the inputs are expressions: ``in_types[0].ndim == 2`` compares nothing, it remembers
-what is to be compared, and :func:`expect` evaluates it and says in the error what was expected and what was got.
-In *light mode* the same code runs on the plain values, which is fast and gives no texts.
+In ``check_type_forward`` the inputs are expressions: ``in_types[0].ndim == 2`` does not compare, it records the
+comparison. :func:`expect` evaluates it; its error says what was expected and what was got. In *light mode* the same
+code runs on plain values, which is fast and gives no messages.
 
 >>> import numpy as np
 >>> from minichainer.utils import type_check
@@ -78,7 +78,7 @@ _state = _State()
 
 
 class LightMode:
-    """Context manager in which checks run on plain values; :data:`light_mode` is the one object of it."""
+    """Context manager in which checks run on plain values; :data:`light_mode` is its only instance."""
 
     def __enter__(self) -> None:
         _state.depth += 1
@@ -115,12 +115,12 @@ class TypeInfo:
 
 
 class TypeInfoTuple(tuple):  # type: ignore[type-arg]
-    """The types of several arrays, as expressions."""
+    """The shapes and dtypes of several arrays, as expressions."""
 
     name = ''
 
     def size(self) -> Any:
-        """How many there are, as an expression."""
+        """Their number, as an expression."""
         return Variable(len(self), f'{self.name}.size')
 
 
@@ -128,14 +128,14 @@ class LightTypeInfoTuple(tuple):  # type: ignore[type-arg]
     """The arrays themselves, in light mode."""
 
     def size(self) -> int:
-        """How many there are."""
+        """Their number."""
         return len(self)
 
 
 def get_types(
     data: Sequence[Any], name: str, accept_none: bool, *, shapes: Sequence[tuple[int, ...]] | None = None
 ) -> TypeInfoTuple:
-    """The types of arrays as expressions.
+    """The shapes and dtypes of arrays as expressions.
 
     Args:
         data: the arrays.
@@ -155,7 +155,7 @@ def get_types(
 
 
 def get_light_types(data: Sequence[Any], *, shapes: Sequence[tuple[int, ...]] | None = None) -> LightTypeInfoTuple:
-    """The types of arrays for light mode: the arrays themselves, unless other shapes are given.
+    """The arrays for light mode: unchanged, or with other shapes.
 
     Args:
         data: the arrays.
@@ -185,12 +185,12 @@ def expect(*bool_exprs: Any) -> None:
 
 
 def eval(exp: Any) -> Any:
-    """The value of an expression; anything else as it is."""
+    """The value of an expression; anything else unchanged."""
     return value_of(exp)
 
 
 def make_variable(value: Any, name: str) -> Any:
-    """A value with a name for error texts; the plain value in light mode.
+    """A value with a name for messages; the plain value in light mode.
 
     Args:
         value: the value.
@@ -215,7 +215,7 @@ def prod(xs: Any) -> Any:
 
 
 def expect_broadcast_shapes(*shape_types: Any) -> None:
-    """Raises :class:`InvalidType` unless shapes broadcast to one.
+    """Raises :class:`InvalidType` unless the shapes broadcast together.
 
     Args:
         shape_types: shapes, or expressions of shapes such as ``in_types[0].shape``.
@@ -243,7 +243,7 @@ def same_types(*arrays: Any) -> bool:
 
 
 def _argname(in_types: Sequence[Any], names: Sequence[str]) -> None:
-    """Gives the inputs the names that error texts call them by, after checking their number."""
+    """Names the inputs for messages, after checking their number."""
     if len(in_types) != len(names):
         raise InvalidType(f'{len(names)} inputs ({", ".join(names)})', f'{len(in_types)} inputs')
     for in_type, name in zip(in_types, names, strict=True):
@@ -269,7 +269,7 @@ class _FunctionCheck:
 
 
 def get_function_check_context(f: Any) -> Any:
-    """Context manager in which the function ``f`` checks its inputs: errors name it.
+    """Context manager in which the function ``f`` checks its inputs: errors include its name.
 
     Args:
         f: a function node.

@@ -13,9 +13,9 @@ from minichainer.device_resident import DeviceResident
 class WalkerAlias(DeviceResident):
     """Draws numbers 0, 1, ... with given probabilities, each in constant time.
 
-    Each number is given a slot of equal width; what a likely number has too much fills the slots of unlikely
-    ones. A draw picks a slot, and then one of the at most two numbers in it. A. J. Walker, An efficient
-    method for generating discrete random variables with general distributions (1977).
+    Each number has a slot of equal width; the excess of likely numbers fills the slots of unlikely ones. A draw picks
+    a slot, and then one of its at most two numbers. A. J. Walker, An efficient method for generating discrete random
+    variables with general distributions (1977).
 
     Args:
         probs: probabilities, or weights in proportion to them, of shape (n,).
@@ -83,10 +83,10 @@ class WalkerAlias(DeviceResident):
 
 
 def _alias_table(weights: Any) -> tuple[Any, Any]:
-    """Where each slot is divided, and the two numbers in it.
+    """The threshold in each slot, and its two numbers.
 
-    Chainer divides in float32 and compares in float64, which decides between equal weights: so do we, and
-    draw the same numbers.
+    Chainer divides in float32 and compares in float64, which breaks ties between equal weights: doing the same draws
+    the same numbers.
     """
     n = len(weights)
     single = weights.astype(numpy.float32)

@@ -1,8 +1,8 @@
-"""A backward pass is additive: what it gives for a sum is the sum of what it gives for the parts.
+"""A backward pass is additive: the gradient for a sum of upstream gradients is the sum of the gradients.
 
-The upstream gradients of a screen are random: no two elements are equal, none is zero, both signs occur, and only one
-output has one. So they are put together here from parts that are all that they are not, in layouts that theirs is
-not, and the sum of the gradients must be the gradient that differences have shown to be right.
+A screen uses random upstream gradients: all elements differ, none is zero, both signs occur, and only one output
+has an upstream gradient. Here that gradient is split into parts that break each of these properties, in other memory
+layouts. The gradients for the parts must add up to the gradient that finite differences have confirmed.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _WORDS = (
 )
 _ADD = NAME + 'the gradients for two upstream gradients do not add up to the gradient for their sum'
 
-#: How much larger one upstream gradient is made than another, and up to so many outputs and leaves are tried alone.
+#: The ratio by which one upstream gradient exceeds another; the most outputs and leaves that are tried alone.
 _FAR, _FEW = 2.0**24, 4
 _DOUBLE = 1e-15
 
 Gradients = list[Any]
-#: Upstream gradients, one per checked output.
+#: One upstream gradient per checked output.
 Upstream = Sequence[Any]
 
 
 class AdditivityChecks:
-    """All outputs of a screen together; its gradients for each of them alone are known to be right."""
+    """Checks sums of upstream gradients, given that the gradients for each output alone are right."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen, self.point = screen, screen.point
@@ -57,7 +57,7 @@ class AdditivityChecks:
         self.moving = [i for i in self.point.subject.moving if screen.arrays[i].size]
 
     def run(self) -> None:
-        """Adds what is wrong to the report."""
+        """Adds failures to the report."""
         screen = self.screen
         alone = [[full(g, x) for g, x in zip(gs, screen.arrays, strict=True)] for gs in screen.gradients[0]]
         together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
@@ -72,7 +72,7 @@ class AdditivityChecks:
             self._explain(parts, known, evaluation)
 
     def _outputs_together(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
-        """All outputs, also with upstream gradients of very different size, and all but one of a few."""
+        """Checks all outputs at once, with upstream gradients of very different sizes, and without one of them."""
         if self._add(self._off(together, alone), together, alone, _TOGETHER):
             return True
         count = len(alone)
@@ -91,7 +91,7 @@ class AdditivityChecks:
         return False
 
     def _is_exact(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
-        """Whether sums are off by no more than double precision explains: nothing is computed in single precision."""
+        """Whether the sums agree to double precision, so that nothing was computed in single precision."""
         if self.screen.precision > _DOUBLE:
             return False
         for i in self.moving:
@@ -102,7 +102,7 @@ class AdditivityChecks:
         return True
 
     def _leaves_alone(self, together: Gradients) -> bool:
-        """The gradient of one leaf, when it is the only one asked for."""
+        """Checks the gradient of each leaf when it is the only one requested."""
         if len(self.moving) < 2:
             return False
         for i in self.moving[:_FEW]:
@@ -114,9 +114,9 @@ class AdditivityChecks:
         return False
 
     def _parts(self) -> list[Upstream]:
-        """Elements that are all equal, a single element, all positive ones, and what is left, which is all negative.
+        """Splits the upstream gradient into four parts: equal elements, one element, positive elements, and the rest.
 
-        The first part is repeated without a copy, as the gradient of ``sum`` is; the last two are in other layouts.
+        The rest is negative. The first part is a broadcast array, as from ``sum``; the last two have other layouts.
         """
         equal = [_equal(v) for v in self.drawn]
         single = [_single(v) for v in self.drawn]
@@ -126,6 +126,7 @@ class AdditivityChecks:
         return [equal, single, [relaid(p) for p in positive], [backwards(n) for n in negative]]
 
     def _gys(self, upstream: Upstream) -> list[Any]:
+        """One upstream gradient per output of the evaluation; None for outputs that are not checked."""
         gys: list[Any] = [None] * len(self.screen.evaluation.outputs)
         for o, v in zip(self.screen.outputs, upstream, strict=True):
             gys[o] = v
@@ -136,7 +137,7 @@ class AdditivityChecks:
         return [full(g, x) for g, x in zip(found, self.screen.arrays, strict=True)]
 
     def _tried(self, upstream: Upstream, evaluation: Evaluation) -> Gradients | None:
-        """The gradients; None where backward refuses such a layout, which it may."""
+        """The gradients, or None where backward rejects this layout, which is allowed."""
         try:
             return self._vjp(upstream, evaluation)
         except Exception:
@@ -149,7 +150,7 @@ class AdditivityChecks:
         leaves: Sequence[int] | None = None,
         upstream: Upstream | None = None,
     ) -> dict[int, Any]:
-        """For each leaf whose gradient is not the sum of the parts, where."""
+        """Maps each leaf whose gradient is not the sum of the parts to the elements that differ."""
         exact = upstream is not None
         gys, off = self._gys(self.drawn if upstream is None else upstream), {}
         for i in self.moving if leaves is None else leaves:
@@ -166,7 +167,7 @@ class AdditivityChecks:
 
     # --- after a difference ------------------------------------------------------------------------------------
     def _explain(self, parts: Sequence[Upstream], known: Sequence[Gradients], evaluation: Evaluation) -> None:
-        """Which part is wrong, and whether for its layout, that of the inputs, or for its values."""
+        """Finds the part that is wrong, and whether its layout, the inputs' layout or its values are the reason."""
         for part, found, words in zip(parts, known, _WORDS, strict=True):
             plain = [v.copy() for v in part]
             at_home, away = self._vjp(plain), self._vjp(plain, evaluation)
@@ -188,25 +189,25 @@ class AdditivityChecks:
             yield times(drawn, 4 * largest(v))
 
     def _halves(self, upstream: Upstream) -> list[Gradients]:
-        """The gradients for two parts that have nothing special."""
+        """The gradients for a random split of the upstream gradient into two parts."""
         some = list(self._random())
         return [self._vjp(some), self._vjp([_array(v - s) for v, s in zip(upstream, some, strict=True)])]
 
 
 def _array(value: Any) -> Any:
-    """An array also where NumPy makes a scalar."""
+    """An array, also where NumPy returns a scalar."""
     return get_array_module(value).asarray(value)
 
 
 def _equal(v: Any) -> Any:
-    """A power of two everywhere, no smaller than any element of ``v``, repeated without a copy."""
+    """A broadcast array of a power of two that is at least as large as every element of ``v``."""
     xp, size = get_array_module(v), largest(v)
     power = 2.0 ** np.ceil(np.log2(size)) if size else 1.0
     return xp.broadcast_to(xp.asarray(power, dtype=v.dtype), v.shape)
 
 
 def _single(v: Any) -> Any:
-    """Zeros but for one element, in the middle."""
+    """Zeros except for one element in the middle."""
     single = times(v, 0)
     if v.size:
         single[np.unravel_index(v.size // 2, v.shape)] = largest(v)
@@ -218,7 +219,7 @@ def _with_zeros(v: Any, random: Any) -> Any:
     return random * (size < size.mean())
 
 
-#: What may be special about an upstream gradient, and how it is made from the one drawn and a random one.
+#: Properties of an upstream gradient, each with a function that makes one from the drawn and a random gradient.
 _CONDITIONS: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
     ('all elements of the upstream gradient are positive', lambda v, w: abs(w)),
     ('all elements of the upstream gradient are negative', lambda v, w: -abs(w)),

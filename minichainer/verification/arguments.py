@@ -1,4 +1,4 @@
-"""What a user passes to a check, as a function of leaves and options; refuses what makes no sense."""
+"""Turns the arguments of a check into leaves and options, and rejects invalid ones."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def check(
     Args:
         func: The function.
         inputs: Its arguments, one or a tuple.
-        given: For an order, the upstream gradients that the user gives.
+        given: The user's upstream gradients, by order.
         options: How to check.
-        kwargs: Further arguments, passed on.
-        params: Variables that ``func`` also depends on, or "all" for those of a link.
+        kwargs: Further keyword arguments of ``func``.
+        params: Variables that ``func`` also depends on, or "all" for the parameters of a link.
         no_grads: One flag per argument.
     """
     if not callable(func):
@@ -60,6 +60,7 @@ def check(
 
 
 def _flags(no_grads: Any, inputs: Sequence[Any]) -> list[bool] | None:
+    """Validates ``no_grads``, one flag per argument."""
     if no_grads is None:
         return None
     if not isinstance(no_grads, (tuple, list)):
@@ -73,7 +74,7 @@ def _flags(no_grads: Any, inputs: Sequence[Any]) -> list[bool] | None:
 
 
 def _parameters(func: Any, params: Any) -> tuple[list[Any], dict[int, str]]:
-    """The parameters, and the paths of those that belong to ``func`` where it is a link."""
+    """The parameters, and the paths of those that belong to the link ``func``."""
     named = getattr(func, 'namedparams', None)
     names = {id(p): name for name, p in named()} if named is not None else {}
     if not isinstance(params, str):

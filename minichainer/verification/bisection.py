@@ -1,4 +1,4 @@
-"""Which elements are wrong, by halving: about ``2 log2(n)`` questions for each of them instead of ``n``."""
+"""Finds the wrong elements by bisection: about ``2 log2(n)`` questions for each instead of ``n``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The wrong elements, worst first, and whether that is all of them."""
+    """The wrong elements, worst first, and whether the list is complete."""
 
     indices: tuple[int, ...]
     badness: tuple[float, ...]
@@ -23,16 +23,14 @@ class Found:
 def wrong_elements(badness: Callable[[Any], float], n: int, max_found: int = 64, max_questions: int = 4096) -> Found:
     """Finds the elements whose error is above tolerance.
 
-    The part that looks worst for its size is halved first. The errors of two elements may cancel, so
-    ``badness`` should draw its signs anew for every question: if neither half of a wrong part looks wrong,
-    both are asked once more.
-
+    The part with the largest error for its size is halved first. Errors of two elements may cancel, so ``badness``
+    should draw new signs for every question. If neither half of a wrong part looks wrong, both are asked again.
     Args:
-        badness: Takes the indices of a part, an ascending array, to its error divided by the tolerance;
-            above 1 something in there is wrong. NaN and infinity count as wrong.
+        badness: Maps the indices of a part, an ascending array, to its error divided by the tolerance.
+            Above 1 the part is wrong. NaN and infinity count as wrong.
         n: Number of elements.
-        max_found: Stop when so many are known.
-        max_questions: Stop after so many calls of ``badness``.
+        max_found: Stop when this many are found.
+        max_questions: Stop after this many calls of ``badness``.
 
     >>> import numpy as np
     >>> error = np.zeros(1000)
@@ -64,7 +62,7 @@ class _Search:
         self.parts: list[tuple[float, int, Any]] = []
 
     def ask(self, part: Any) -> bool:
-        """Whether a part looks wrong; if so it is kept, to be halved or as a find."""
+        """Whether a part looks wrong. If so it is kept: a single element as a result, a larger part to be halved."""
         self.questions += 1
         value = float(self.badness(part))
         value = np.inf if np.isnan(value) else value
@@ -73,16 +71,18 @@ class _Search:
         return value > 1
 
     def _keep(self, part: Any, value: float) -> None:
+        """Stores a single element as a result, and queues a larger part."""
         if len(part) == 1:
             self.found[int(part[0])] = value
         else:
             heapq.heappush(self.parts, (-value / np.sqrt(len(part)), self.questions, part))
 
     def halve(self) -> None:
+        """Tests both halves of the worst queued part."""
         _, _, part = heapq.heappop(self.parts)
         middle = len(part) // 2
         halves = part[:middle], part[middle:]
-        # Twice, for the errors inside of a half may have cancelled the first time.
+        # Twice, because errors within a half may have cancelled the first time.
         if not self._ask_each(halves) and not self._ask_each(halves):
             self.lost += 1
 

@@ -1,4 +1,4 @@
-"""The probable cause of a wrong gradient, from everything that a screen knows."""
+"""The probable cause of a wrong gradient, from everything that the screen has measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minichainer.verification.screen import Screen
 
 
 def cause_of_second(screen: Screen, i: int, k: int) -> str | None:
-    """The cause where only the second draw is wrong; None where that is for rules on Variables."""
+    """The cause where only the second draw is wrong; None if that draw used the rules on Variables."""
     found, x = screen.gradient(1, k, i), screen.arrays[i]
     gys = screen.only(k, screen.upstream[1][k])
     large, plain = (full(screen.evaluation.vjp(gys, on)[i], x) for on in (True, False))
@@ -29,7 +29,7 @@ def cause_of_second(screen: Screen, i: int, k: int) -> str | None:
 
 
 def missing_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
-    """The cause where backward gives nothing, or nothing but zeros; None where it gives something."""
+    """The cause where backward returns None or only zeros; None where it returns anything else."""
     g = screen.gradients[d][k][i]
     if g is not None and bool(g.any()):
         return None
@@ -49,7 +49,7 @@ def _gives(screen: Screen, d: int, k: int, i: int) -> bool:
 
 
 def same_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
-    """The cause where backward gives for this leaf what it gives for another one."""
+    """The cause where the gradient of this leaf equals the gradient of another leaf."""
     g = screen.gradient(d, k, i)
     for j in screen.point.subject.moving:
         other = screen.gradient(d, k, j)
@@ -60,7 +60,7 @@ def same_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
 
 
 def unsummed_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
-    """The cause where backward uses one slice of the upstream gradient only, of an axis to be summed over."""
+    """The cause where backward uses only one slice of the upstream gradient along an axis that should be summed."""
     v, g = screen.upstream[d][k], screen.gradient(d, k, i)
     if v.size <= g.size or not v.ndim:
         return None
@@ -79,7 +79,7 @@ def unsummed_cause(screen: Screen, i: int, k: int, d: int) -> str | None:
 
 
 def element_cause(screen: Screen, i: int, k: int, d: int, evidence: dict[str, Any]) -> str:
-    """The cause from the elements: those measured, or all where the others are known to be right."""
+    """The cause from the wrong elements, or from the whole gradient where the others are known to be right."""
     y, v = host(screen.values[k]), host(screen.upstream[d][k]).astype(np.float64)
     data = {'the upstream gradient': v, 'the output': y}
     for j, leaf in enumerate(screen.point.subject.leaves):

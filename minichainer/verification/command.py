@@ -16,7 +16,7 @@ from minichainer.verification.self_test import self_test
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Checks a function at random inputs, prints the report; 0 if the gradients are right, else 1."""
+    """Checks a function at random inputs and prints the report; returns 0 if the gradients are right, else 1."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.self_test:
@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _function(text: str) -> Any:
+    """Imports the function named ``module:name``."""
     module, _, name = text.partition(':')
     if not name:
         raise ValueError('expected module:name')
@@ -66,6 +67,7 @@ def _function(text: str) -> Any:
 
 
 def _inputs(given: Any, seed: int) -> tuple[Any, ...]:
+    """Random inputs with the given shapes, range and dtype."""
     rng = generator(seed)
     return tuple(
         rng.uniform(given.low, given.high, _shape(text)).astype(given.dtype)

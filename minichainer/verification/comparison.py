@@ -1,4 +1,4 @@
-"""How far apart two gradients may be that are equal but for rounding."""
+"""The largest difference that rounding allows between two gradients that should be equal."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from minichainer.verification.screen import Screen
 def differ(
     screen: Screen, gys: Sequence[Any], i: int, found: Any, expected: Any, scale: float, exact: bool = False
 ) -> Any:
-    """Where two gradients of leaf ``i`` differ by more than rounding; None where they do not.
+    """Where two gradients of leaf ``i`` differ by more than rounding; None if nowhere.
 
     Args:
-        screen: The numeric side, whose evaluation the gradients belong to.
-        gys: Upstream gradients to measure rounding errors with, should the usual ones not explain a difference.
+        screen: The numeric side, to whose evaluation the gradients belong.
+        gys: Upstream gradients for measuring rounding errors, if the estimate does not explain a difference.
         i: Position of the leaf.
         found: One gradient.
-        expected: The other one, put together from parts.
+        expected: The other gradient, computed from parts.
         scale: The largest element of the parts.
-        exact: Whether nothing is computed in single precision on the way.
+        exact: Whether no intermediate result is in single precision.
     """
     with np.errstate(all='ignore'):
         off = abs(found - expected)

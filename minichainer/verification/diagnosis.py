@@ -1,4 +1,4 @@
-"""Why a gradient is wrong, guessed from how the wrong values relate to the right ones."""
+"""Guesses why a gradient is wrong from how the wrong values relate to the right ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """What the rules look at.
+    """What the rules use.
 
     Args:
         numeric: The right gradient, measured; any shape.
-        analytic: The gradient that backward gives, of the same shape; None if it gives none.
+        analytic: The gradient from backward, of the same shape; None if there is none.
         tolerance: Error of ``numeric``, a number or an array.
         x: The input, of the same shape, if there is one.
-        data: Other arrays that may take part, such as other inputs and the upstream gradient, by name.
+        data: Other arrays that may be involved, such as other inputs and the upstream gradient, by name.
     """
 
     numeric: Any
@@ -28,12 +28,12 @@ class Evidence:
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def equal(self, a: Any, b: Any) -> Any:
-        """Element by element, within the tolerance."""
+        """Elementwise equality within the tolerance."""
         with np.errstate(invalid='ignore'):
             return abs(a - b) <= self.tolerance
 
     def explains(self, candidate: Any) -> bool:
-        """Whether ``candidate`` is what backward gives."""
+        """Whether ``candidate`` equals the gradient from backward."""
         same_shape = np.shape(candidate) == np.shape(self.analytic)
         return same_shape and bool(self.equal(candidate, self.analytic).all())
 
@@ -45,7 +45,7 @@ class Evidence:
 
 @dataclasses.dataclass(frozen=True)
 class Cause:
-    """A probable cause: its name, for programs, and a sentence."""
+    """A probable cause: a name for programs and a sentence for people."""
 
     name: str
     text: str
@@ -85,6 +85,7 @@ def _detached(e: Evidence) -> Cause | None:
 
 
 def _factor(e: Evidence) -> Cause | None:
+    """The gradient is wrong by a constant factor."""
     wrong = e.wrong
     if not wrong.all() and not (wrong | e.equal(e.numeric, 0)).all():
         return None
@@ -98,7 +99,7 @@ def _factor(e: Evidence) -> Cause | None:
 
 
 def _hint(factor: float, e: Evidence) -> str:
-    """What the factor may stem from."""
+    """Where the factor may come from."""
     sizes = {f'the size of axis {i}': n for i, n in enumerate(e.numeric.shape) if n > 2}
     sizes['the number of elements'] = max(e.numeric.size, 3)
     for name, n in sizes.items():
@@ -131,6 +132,7 @@ def _shifted(e: Evidence) -> Cause | None:
 
 
 def _half_line(e: Evidence) -> Cause | None:
+    """The gradient is wrong only where x is negative, or only where it is positive."""
     if e.x is None or np.shape(e.x) != e.numeric.shape:
         return None
     wrong, matters = e.wrong, ~(e.equal(e.numeric, 0) & e.equal(e.analytic, 0))
@@ -142,6 +144,7 @@ def _half_line(e: Evidence) -> Cause | None:
 
 
 def _slice(e: Evidence) -> Cause | None:
+    """All wrong elements are one whole slice."""
     wrong = e.wrong
     for axis, n in enumerate(wrong.shape):
         if n < 2:
@@ -169,7 +172,7 @@ def _added_constant(e: Evidence) -> Cause | None:
 
 
 def _missing_term(e: Evidence) -> Cause | None:
-    """Whether the difference is a multiple of something known, or of a product of two such things."""
+    """Whether the difference is a multiple of a known array or of a product of two known arrays."""
     missing = e.numeric - e.analytic
     for name, factor in _multiples(e, missing):
         return Cause('missing term', f'{factor:.4g} times {name} is missing in what backward gives')
@@ -177,7 +180,7 @@ def _missing_term(e: Evidence) -> Cause | None:
 
 
 def _factor_of_data(e: Evidence) -> Cause | None:
-    """Whether the right gradient is what backward gives, times or divided by something known."""
+    """Whether the right gradient is the one from backward multiplied or divided by a known array."""
     for name, array in _shaped(e).items():
         for words, given in ((f'the factor {name}', e.analytic * array), (f'the factor 1 / {name}', _over(e, array))):
             factor = _multiple(e, e.numeric, given)
@@ -193,7 +196,7 @@ def _over(e: Evidence, array: Any) -> Any:
 
 
 def _shaped(e: Evidence) -> dict[str, Any]:
-    """The known arrays that have, or can be broadcast to, the shape of the gradient; the input first."""
+    """The known arrays that have the shape of the gradient or broadcast to it; the input first."""
     found = {}
     for name, array in {'the input': e.x, **e.data}.items():
         try:
@@ -205,6 +208,7 @@ def _shaped(e: Evidence) -> dict[str, Any]:
 
 
 def _multiples(e: Evidence, target: Any) -> Iterator[tuple[str, float]]:
+    """Known arrays and products of two that are proportional to the target, with the factors."""
     known = _shaped(e)
     single = list(known.items())
     double = [(f'{n} times {m}', a * b) for i, (n, a) in enumerate(single) for m, b in single[i:]]
@@ -215,7 +219,7 @@ def _multiples(e: Evidence, target: Any) -> Iterator[tuple[str, float]]:
 
 
 def _multiple(e: Evidence, target: Any, array: Any) -> float | None:
-    """The factor that takes ``array`` to ``target``, if there is one."""
+    """The factor with which ``array`` becomes ``target``, if there is one."""
     with np.errstate(all='ignore'):
         square = float((array**2).sum())
         factor = float((target * array).sum()) / square if square else 0.0
@@ -225,7 +229,7 @@ def _multiple(e: Evidence, target: Any, array: Any) -> float | None:
 
 
 def _dense(e: Evidence) -> Cause | None:
-    """A guess: most of it is wrong, but not unrelated to the right gradient."""
+    """A guess: most elements are wrong, but they correlate with the right gradient."""
     if e.wrong.sum() < 3 or e.wrong.mean() < 0.5:
         return None
     a, b = e.numeric - e.numeric.mean(), e.analytic - e.analytic.mean()
@@ -236,7 +240,7 @@ def _dense(e: Evidence) -> Cause | None:
 
 
 def _related(n: int) -> float:
-    """The correlation from which on n pairs of numbers are related; unrelated ones have 1 / sqrt(n) by chance."""
+    """The correlation above which n pairs of numbers are related; unrelated ones have 1 / sqrt(n) by chance."""
     return max(0.3, 2.0 / float(np.sqrt(n)))
 
 

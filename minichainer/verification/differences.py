@@ -1,4 +1,4 @@
-"""Central differences with a fixed step, and the search for kinks among their points."""
+"""Central differences with a fixed step, and the detection of kinks between their points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from minichainer.backend import get_array_module
 from minichainer.verification.report import NondifferentiableError
 
-#: Where the function is evaluated, in steps, and with what weight (per step) the value counts.
+#: Where the function is evaluated, in steps, and the weight (per step) of each value.
 TWO_POINTS = ((-1.0, -1 / 2), (1.0, 1 / 2))
 FIVE_POINTS = ((-1.0, 1 / 6), (-0.5, -8 / 6), (0.0, 0.0), (0.5, 8 / 6), (1.0, -1 / 6))
 
@@ -28,7 +28,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def is_float(array: Any) -> bool:
-    """Whether this is an array of real floating-point numbers."""
+    """Whether this is a real floating-point array."""
     return array is not None and array.dtype.kind == 'f'
 
 
@@ -39,7 +39,7 @@ def check_eps(eps: float) -> None:
 
 
 def step_error(x: Any, step: Any) -> float:
-    """How badly, relatively, the dtype of ``x`` represents steps of this size away from it."""
+    """The relative error of a step of this size away from ``x``, in the dtype of ``x``."""
     error = np.finfo(x.dtype).eps * abs(x) / abs(step)
     return float(error.max()) if error.size else 0.0
 
@@ -72,16 +72,16 @@ def check_grad_grads(what: str, arrays: Sequence[Any], grads_what: str, grad_gra
 
 @dataclasses.dataclass
 class KinkDetector:
-    """Fits a parabola to five equally spaced values; a smooth function follows it, one with a kink does not.
+    """Fits a parabola to five equally spaced values: smooth functions follow it, functions with a kink do not.
 
-    An element counts as not differentiable if the root mean square distance of its values to the parabola
-    is greater than ``atol + rtol * (max - min)`` and than what rounding explains.
+    An element counts as not differentiable if the root mean square distance of its values from the parabola exceeds
+    both ``atol + rtol * (max - min)`` and the rounding error.
 
     Args:
         atol: In the unit of the function's values.
-        rtol: Without unit.
+        rtol: Relative, without unit.
         step_error: Relative error of the step, for inputs that cannot represent the points exactly.
-        where: The point in words, for the message.
+        where: A description of the point, for the message.
     """
 
     atol: float
@@ -93,9 +93,9 @@ class KinkDetector:
         """Raises NondifferentiableError for the first output that is not smooth.
 
         Args:
-            samples: For each of the five points the outputs, in double precision.
+            samples: The outputs at each of the five points, in double precision.
             eps: The step.
-            precisions: For each output the relative error of its values.
+            precisions: The relative error of each output.
         """
         for i_out, (values, precision) in enumerate(zip(zip(*samples, strict=True), precisions, strict=True)):
             xp = get_array_module(values[0])
@@ -110,6 +110,7 @@ class KinkDetector:
             self._fail(y, output, eps, int(mixed.argmax()), 'the values are finite at some of the points only')
 
     def _check_fit(self, xp: Any, y: Any, output: str, eps: float, precision: float) -> None:
+        """Raises if some element is too far from the best parabola."""
         y = xp.where(xp.isfinite(y).all(axis=0), y, 0.0)
         distance = xp.sqrt(((residual_matrix(xp) @ (y - y[2])) ** 2).mean(axis=0))
         spread = y.max(axis=0) - y.min(axis=0)
@@ -131,7 +132,7 @@ class KinkDetector:
 
 
 def residual_matrix(xp: Any) -> Any:
-    """The 5x5 matrix that leaves of five values what no parabola explains."""
+    """The 5x5 matrix that maps five values to their residuals from the best parabola."""
     t = np.array([point for point, _ in FIVE_POINTS])
     basis = np.stack([np.ones(5), t, t * t], axis=1)
     return xp.asarray(np.eye(5) - basis @ np.linalg.pinv(basis))
@@ -148,10 +149,10 @@ def slope(
     Two points, error of order ``eps**2``; with a detector five points, error of order ``eps**4``.
 
     Args:
-        sample: Gives the outputs at ``t``, arrays (it may return the same array objects each time).
+        sample: Maps ``t`` to a list of output arrays (it may return the same array objects each time).
         grad_outputs: One array per output, or None for an output that does not count.
         eps: The step.
-        detector: What looks for kinks, if anything.
+        detector: Detects kinks; None to skip this.
 
     Raises:
         NondifferentiableError: There is a kink or a jump.
@@ -173,6 +174,7 @@ def slope(
 
 
 def _weighted_sum(samples: Sequence[Sequence[Any]], weights: Sequence[float], grad_outputs: Sequence[Any]) -> float:
+    """The sum over samples, outputs and elements of weight times value times upstream gradient."""
     total = 0.0
     with np.errstate(invalid='ignore', over='ignore'):
         for values, gy in zip(zip(*samples, strict=True), grad_outputs, strict=True):

@@ -1,4 +1,4 @@
-"""Random signed directions in which every element counts."""
+"""Random directions that move every element."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from minichainer.backend import get_array_module
 
 
 def generator(seed: int) -> np.random.Generator:
-    """The checker's own source of random numbers; the global ones are never touched."""
+    """The checker's own random number generator; the global ones are not touched."""
     return np.random.Generator(np.random.PCG64(seed))
 
 
 def signed(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """Numbers of either sign, absolute values in [1/2, 1]: none hides an element, no two cancel exactly."""
+    """Random signs times magnitudes in [1/2, 1]: no element is hidden, and no two cancel exactly."""
     drawn = rng.random(shape)
     drawn -= 0.5
     drawn += np.copysign(0.5, drawn)
@@ -31,7 +31,7 @@ def isotropic(rng: np.random.Generator, x: Any) -> Any:
 
 
 def root_mean_square(x: Any) -> float:
-    """Of the finite elements; 0 if there are none."""
+    """The root mean square of the finite elements; 0 if there are none."""
     flat = x.astype(np.float64, copy=False).ravel()
     with np.errstate(all='ignore'):
         square = float(flat.dot(flat))
@@ -43,13 +43,13 @@ def root_mean_square(x: Any) -> float:
 
 
 def norm(terms: Any) -> float:
-    """The root of the sum of squares, of the finite ones; nothing overflows."""
+    """The root of the sum of squares of the finite elements, without overflow."""
     with np.errstate(all='ignore'):
         return silent_norm(terms)
 
 
 def silent_norm(terms: Any) -> float:
-    """The same where NumPy's warnings are switched off already, which takes as long as the rest."""
+    """As :func:`norm`, for callers that have already silenced NumPy's warnings: that takes as long as the sum."""
     terms = terms.astype(np.float64, copy=False).ravel()
     square = float(terms.dot(terms))
     if 1e-280 < square < 1e300 or not terms.size:
@@ -63,5 +63,5 @@ def silent_norm(terms: Any) -> float:
 
 
 def relative(rng: np.random.Generator, x: Any) -> Any:
-    """A direction that moves every element in proportion to itself; signs stay, so ``log`` stays defined."""
+    """A direction that moves every element in proportion to its size; signs stay, so ``log`` stays defined."""
     return signed(rng, x.shape) * abs(x.astype(np.float64))

@@ -1,4 +1,4 @@
-"""The order of work: exact checks, numeric screen, and only after a mismatch where and why."""
+"""The sequence of checks: exact checks, then the screen, and the search for the cause only after a mismatch."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from minichainer.verification.verdict import PASS
 
 
 def examine(subject: Subject, given: Mapping[int, Any], options: Options) -> GradientReport:
-    """Checks all orders up to the one asked for, and stops at the first that is not right.
+    """Checks all orders up to the requested one, and stops at the first that is not right.
 
     Args:
         subject: The function.
-        given: For an order, the upstream gradients that the user gives.
+        given: For an order, the user's upstream gradients.
         options: How to check.
     """
     report = GradientReport(options.order, options.seed or 0)
@@ -53,7 +53,7 @@ def examine(subject: Subject, given: Mapping[int, Any], options: Options) -> Gra
 
 
 def _upstream_of(point: Point) -> list[Any]:
-    """Where the gradients are to be differentiated: the upstream gradients given by the user, or drawn."""
+    """The upstream gradients at which gradients are differentiated: the user's, or random ones."""
     upstream = [None] * len(point.values)
     for o in point.outputs:
         given = None if point.given is None else point.given[o]
@@ -64,6 +64,7 @@ def _upstream_of(point: Point) -> list[Any]:
 
 
 def _examine_order(point: Point) -> None:
+    """Runs all checks of one order, and adds failures to its report."""
     exact = ExactChecks(point)
     exact.run()
     if point.subject.moving and not any(is_float(y) for y in point.values):
@@ -87,6 +88,7 @@ def _examine_order(point: Point) -> None:
 
 
 def _examine_leaf(screen: Screen, i: int, directions: list[Any]) -> None:
+    """Measures the slopes of one leaf, and locates the errors after a mismatch."""
     paths = [screen.path(i, direction) for direction in directions]
     agree = [screen.agrees(i, path) for path in paths]
     if all(agree):

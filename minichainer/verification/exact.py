@@ -1,4 +1,4 @@
-"""What needs no tolerance: shapes, dtypes, repeatability, nothing modified."""
+"""Checks without tolerance: shapes, dtypes, repeatability, arrays that are modified."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from minichainer.verification.rounding import ROUNDINGS
 from minichainer.verification.subject import Evaluation
 from minichainer.verification.threads import in_another_thread
 
-#: How the graph's own checks of a user's backward begin.
+#: How the graph's own error messages about a user's backward begin.
 _STRUCTURE = re.compile(r'backward of .* returned a wrong (number of gradients|gradient for input)')
-#: What differs a little from 1, so that other data stay within the domain of most functions.
+#: Close to 1, so that the other data stay within the domain of most functions.
 _OTHER = 1 - 2.0**-10
 
 
 class Stop(Exception):
-    """Nothing more can be found out about this order."""
+    """No further check of this order is possible."""
 
 
 class ExactChecks:
@@ -34,7 +34,7 @@ class ExactChecks:
         self.point = point
 
     def run(self) -> None:
-        """Adds what is wrong to the report; raises Stop where going on makes no sense."""
+        """Adds failures to the report; raises Stop where further checks make no sense."""
         point = self.point
         self.arrays = [fresh_copy(x) for x in point.arrays]
         self.first = point.subject.evaluate(self.arrays)
@@ -55,11 +55,12 @@ class ExactChecks:
                 self._modified(i, f'modified in place: {where} changes {self.point.subject.leaves[i].label}')
 
     def _modified(self, i: int, cause: str, output: int = 0) -> None:
-        advice = '; work on a copy, for others who use that array would compute with wrong numbers'
+        advice = '; work on a copy, because the array may be in use elsewhere'
         self.point.fail(output, i, cause + advice, verdict='input_modified')
         raise Stop
 
     def _finite_outputs(self) -> None:
+        """Reports outputs that contain NaN or infinity."""
         for o in self.point.outputs:
             y = self.point.values[o]
             bad = ~get_array_module(y).isfinite(y)
@@ -75,6 +76,7 @@ class ExactChecks:
 
     # --- number, shape, dtype, device, None --------------------------------------------------------------------
     def _structure(self, o: int) -> None:
+        """Reports gradients of a wrong shape, dtype or device, or that must be None."""
         point = self.point
         found = self._first_gradients(o)
         if found is None:
@@ -109,6 +111,7 @@ class ExactChecks:
         return None
 
     def _refused(self, o: int, error: Exception) -> None:
+        """Reports a backward that the graph has rejected because of its result."""
         text = str(error)
         kind = 'number' if 'wrong number' in text else 'dtype' if 'dtype' in text else 'shape'
         kind = 'type' if 'Variable or None' in text else kind
@@ -120,19 +123,20 @@ class ExactChecks:
         self.point.broken |= {(o, i) for i in self.point.subject.moving}
 
     def _without_others(self, o: int, error: Exception) -> None:
-        """After an exception: is it that the other outputs have no upstream gradient?"""
+        """Reports a backward that fails because other outputs have no upstream gradient; raises any other error."""
         point = self.point
         if len(point.outputs) < 2 or not point.options.check_undefined_grad:
             raise error
         self._vjp(
             self.first, point.only(o, fresh_copy(point.upstream[o][0]), 'zeros'), o
-        )  # raises what is no such case
-        cause = f'undefined upstream gradient: with one for output {o} alone backward raises {error!r}'
+        )  # raises if that is not the reason
+        cause = f'undefined upstream gradient: with only that of output {o} backward raises {error!r}'
         for i in point.subject.moving[:1]:
-            point.fail(o, i, cause + '; None stands for zero')
+            point.fail(o, i, cause + '; None means zero')
         point.broken |= {(o, i) for i in point.subject.moving}
 
     def _vjp(self, evaluation: Evaluation, gys: Sequence[Any], o: int) -> list[Any]:
+        """Runs backward, and reports arrays that it modifies."""
         before = fresh_copy(gys[o])
         found = evaluation.vjp(gys)
         if not same(before, gys[o]):
@@ -142,8 +146,9 @@ class ExactChecks:
             self._unmodified('the backward pass')
         return found
 
-    # --- the same again ----------------------------------------------------------------------------------------
+    # --- repetition ---------------------------------------------------------------------------------------------
     def _stale_or_random(self) -> None:
+        """Repeats backward after a call on other data and in another thread; the results must be equal."""
         other = self._call_on_other_data()
         conditions = self.point.options.conditions
         found = in_another_thread(self._all_again, train=not config.train) if conditions else None
@@ -165,11 +170,11 @@ class ExactChecks:
         return self._vjp(evaluation, self.point.only(o, fresh_copy(self.point.upstream[o][0]), others), o)
 
     def _all_again(self) -> dict[int, list[Any]]:
-        with get_device_from_array(*self.arrays).create_context():  # every thread has a current device of its own
+        with get_device_from_array(*self.arrays).create_context():  # each thread has its own current device
             return {o: self._again(self.first, o) for o in self.point.gradients}
 
     def _unequal(self, found: dict[int, list[Any]]) -> tuple[int, int, Any] | None:
-        """Output, leaf and index of a gradient that is not the first one, by more than rounding."""
+        """Output, leaf and index of a gradient that differs from the first one by more than rounding."""
         for o, again in found.items():
             for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
                 index = self.differ(g, h)
@@ -184,8 +189,8 @@ class ExactChecks:
             return bool((abs(g - h) <= ROUNDINGS * np.finfo(g.dtype).eps * largest(g)).all())
 
     def _surroundings(self) -> None:
-        """After a difference in another thread alone: is it the thread, or is it ``config.train``?"""
-        cause = 'depends on thread: backward gives another result in another thread than that of the forward pass'
+        """Tells whether the thread or ``config.train`` is the reason, if gradients differ in another thread only."""
+        cause = 'depends on thread: backward gives a different result outside the thread of the forward pass'
         found = in_another_thread(self._all_again)
         if found is None or not self._unequal(found):
             cause = 'depends on config: backward looks at config.train, which may have changed since the forward pass'
@@ -199,6 +204,7 @@ class ExactChecks:
             raise Stop
 
     def _not_repeated(self, o: int, i: int, index: Any, again: list[Any]) -> None:
+        """Reports a difference between backward passes, as randomness or as a stale cache."""
         point = self.point
         twice = [self._again(self.first, o) for _ in range(2)]
         random = any(self.differ(a, b) is not None for a, b in zip(*twice, strict=True))
@@ -208,24 +214,25 @@ class ExactChecks:
             cause = 'nondeterministic: two backward passes over one graph differ'
             point.fail(o, i, cause, verdict='nondeterministic', **values)
         else:
-            cause = 'stale cache: backward gives another result once the function has run on other data'
-            point.fail(o, i, cause + '; keep what it needs per call, not in a shared place', **values)
+            cause = 'stale cache: backward gives a different result after the function has run on other data'
+            point.fail(o, i, cause + '; store what it needs per call, not in a shared place', **values)
         raise Stop
 
     def _backward_on_other_data(self, evaluation: Evaluation) -> None:
-        """A backward that remembers results by their upstream gradients will take these for those of the point."""
+        """Exposes a backward that caches results by upstream gradient: it would return these for the point itself."""
         for o in self.point.gradients:
             v = self.point.upstream[o][1]
             with contextlib.suppress(Exception):
                 evaluation.vjp(self.point.only(o, times(v, SMALL if v.dtype.itemsize >= 8 else 1.0)))
 
     def _call_on_other_data(self) -> Evaluation | None:
+        """Calls the function on other data, which overwrites its caches; None if it rejects the data."""
         others = [_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array) for leaf in self._leaves]
         try:
             with np.errstate(all='ignore'):
                 evaluation = self.point.subject.evaluate(others)
         except Exception:
-            evaluation = None  # other data may be refused; what is being asked is what the call leaves behind
+            evaluation = None  # other data may be refused: only the side effects of the call matter
         for leaf, array in zip(self._leaves, self.arrays, strict=True):
             if leaf.parameter is not None:
                 leaf.parameter.array = array
@@ -236,6 +243,7 @@ class ExactChecks:
         return self.point.subject.leaves
 
     def _repeat_forward(self) -> None:
+        """Calls the function again on the same data; the outputs must be equal."""
         self.second = self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
         for o, (y, z) in enumerate(zip(self.point.values, self.second.arrays, strict=True)):
             index = self.differ(y, z)
@@ -246,7 +254,7 @@ class ExactChecks:
                 raise Stop
 
     def differ(self, a: Any, b: Any) -> tuple[int, ...] | None:
-        """Where two arrays differ most, NaN and NaN being equal; None if nowhere, by more than ``nondet_tol``."""
+        """Where two arrays differ most, by more than ``nondet_tol``; None if nowhere. NaN equals NaN."""
         if a is b:
             return None
         a, b = _or_zeros(a, b), _or_zeros(b, a)
@@ -261,7 +269,7 @@ class ExactChecks:
 
     # --- undefined upstream gradients --------------------------------------------------------------------------
     def _undefined(self) -> None:
-        """One output at a time without upstream gradient: as if that gradient were zero."""
+        """Leaves out the upstream gradient of one output at a time; the result must be as with zeros."""
         point = self.point
         if len(point.outputs) < 3:
             return
@@ -277,19 +285,20 @@ class ExactChecks:
             except Exception as error:
                 if gys[o] is not None:
                     raise
-                cause = f'undefined upstream gradient: without one for output {o} backward raises {error!r}'
+                cause = f'undefined upstream gradient: without that of output {o} backward raises {error!r}'
                 point.fail(o, point.subject.moving[0], cause)
                 continue
             self._compare_undefined(o, zeros, missing)
 
     def _compare_undefined(self, o: int, zeros: list[Any], missing: list[Any]) -> None:
+        """Reports leaves whose gradients with None differ from those with zeros."""
         for i in self.point.subject.moving:
             expected, found = (full(a, self.point.arrays[i]) for a in (zeros[i], missing[i]))
             allowed = 64 * np.finfo(found.dtype).eps * largest(expected) + self.point.options.nondet_tol
             off = abs(found - expected) > allowed
             if bool(off.any()):
                 index = worst_index(off)
-                cause = f'undefined upstream gradient: None for output {o} gives another result than zeros'
+                cause = f'undefined upstream gradient: None for output {o} gives a different result than zeros'
                 values = {'index': index, 'numeric': at(expected, index), 'analytic': at(found, index)}
                 self.point.fail(o, i, cause, **values)
 
@@ -305,9 +314,9 @@ def worst_index(mask: Any) -> tuple[int, ...]:
 
 
 def _other(x: Any) -> Any:
-    """Other data of the same kind: the elements in reverse, and a little smaller.
+    """Other data of the same kind: the elements in reverse order, and a little smaller.
 
-    Where that has the signs of ``x``, and these are mixed, it is the negative: masks such as ``x < 0`` are to change.
+    If that has the same signs as ``x``, and both occur, the negative of ``x``: masks like ``x < 0`` must change.
     """
     reverse = x[tuple(slice(None, None, -1) for _ in range(x.ndim))]
     negative = x < 0
@@ -323,6 +332,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _shape_cause(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """The cause for a gradient of a wrong shape."""
     text = f'the gradient has shape {actual}, the input {expected}'
     if actual[::-1] == expected and actual != expected:
         return f'shape: {text}; transposed?'

@@ -1,4 +1,4 @@
-"""The full Jacobian of small problems: every entry against its own finite difference."""
+"""Compares the full Jacobian of small problems entry by entry with finite differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minichainer.verification.exact import at
 from minichainer.verification.leaves import host, largest
 from minichainer.verification.screen import Screen
 
-#: Jacobians with more entries are screened only.
+#: Larger Jacobians are screened only.
 MOST_ENTRIES = 10_000
 
 
@@ -37,11 +37,12 @@ def full_jacobian(screen: Screen) -> None:
     calls.forward, calls.backward = before
 
 
-#: Steps, relative to the first ones, at which an entry may prove to be right.
+#: Steps to try for an entry, relative to the first one.
 _SHRINK = (1.0, 1 / 16, 1 / 256)
 
 
 def _compare(screen: Screen, i: int, k: int) -> None:
+    """Compares the Jacobian of one output and one leaf, and reports wrong entries."""
     analytic = _rows(screen, i, k)
     wrong, numeric = np.ones(analytic.shape, bool), np.zeros(analytic.shape)
     left, used = np.zeros(0), np.zeros(0)  # by how much the last attempt found backward to be off, and its steps
@@ -57,7 +58,7 @@ def _compare(screen: Screen, i: int, k: int) -> None:
 
 
 def _excess(screen: Screen, i: int, k: int, analytic: Any, columns: Any, steps: Any) -> tuple[Any, Any]:
-    """The measured columns of the Jacobian, and by how much backward is off by more than is allowed."""
+    """The measured columns, and by how much the error of each entry exceeds what is allowed."""
     numeric, error = _columns(screen, i, k, columns, steps)
     atol, rtol = screen.point.options.extra
     with np.errstate(all='ignore'):
@@ -77,7 +78,7 @@ def _report(screen: Screen, i: int, k: int, wrong: Any, numeric: Any, analytic: 
 
 
 def _is_noise(screen: Screen, i: int, k: int, excess: Any, steps: Any) -> bool:
-    """Whether rounding errors inside the function, measured now, explain what is left."""
+    """Whether measured rounding errors inside the function explain the remaining differences."""
     screen.measure_noise(i, [screen.along(i, direction) for direction in screen.directions(i)])
     noise = float(screen.noise[i][k])
     backward = largest(screen.backward_noise(i)[k])
@@ -85,9 +86,9 @@ def _is_noise(screen: Screen, i: int, k: int, excess: Any, steps: Any) -> bool:
 
 
 def _attempts(screen: Screen, i: int, k: int, analytic: Any) -> Iterator[Any]:
-    """Steps of all elements, one attempt after the other.
+    """Steps for all elements, one attempt after another.
 
-    First the usual ones, last those at which backward says that values change by a small part of their size.
+    First the usual steps, last those at which values change by a small part of their size, according to backward.
     """
     usual = _steps(screen, i)
     if screen.point.options.eps is not None:
@@ -110,7 +111,7 @@ def _steps(screen: Screen, i: int) -> Any:
 
 
 def _rows(screen: Screen, i: int, k: int) -> Any:
-    """The Jacobian from backward: one pass per element of the output."""
+    """The Jacobian from backward: one pass per output element."""
     y = screen.values[k]
     jacobian = np.zeros((y.size, screen.arrays[i].size))
     for row in range(y.size):
@@ -125,7 +126,7 @@ def _rows(screen: Screen, i: int, k: int) -> Any:
 
 
 def _columns(screen: Screen, i: int, k: int, columns: Any, steps: Any) -> tuple[Any, Any]:
-    """Columns from differences: four calls per element of the leaf, and how far the two steps disagree."""
+    """Columns from differences with four calls per element, and how far the two steps disagree."""
     o, fixed = screen.outputs[k], screen.point.options.eps
     shape = (screen.values[k].size, len(columns))
     numeric, error = np.empty(shape), np.empty(shape)
@@ -140,6 +141,7 @@ def _columns(screen: Screen, i: int, k: int, columns: Any, steps: Any) -> tuple[
 
 
 def _difference(screen: Screen, i: int, o: int, column: int, step: float) -> Any:
+    """One column of the Jacobian of an output by a central difference."""
     sides = []
     for sign in (1, -1):
         arrays = list(screen.arrays)

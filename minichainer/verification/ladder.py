@@ -1,10 +1,10 @@
-r"""The slope of a function of one number, with an error estimate and without a step to choose.
+r"""The slope of a function of one number, with an error estimate and an automatic step.
 
 Central differences :math:`(\phi(t) - \phi(-t)) / 2t` at :math:`t_k = t_0 / 4^k` are extrapolated to ``t =
 0`` (Neville's table in powers of :math:`t^2`; Ridders 1982). The difference between neighbours in the table
-is the error estimate; since it is too optimistic once rounding prevails, a noise floor is added. The second
+table is the error estimate. It is too optimistic once rounding dominates, so a noise floor is added. The second
 difference :math:`(\phi(t) - 2 \phi(0) + \phi(-t)) / t` shrinks with ``t`` where the function is smooth and
-stays where it has a kink.
+does not where it has a kink.
 """
 
 from __future__ import annotations
@@ -15,38 +15,37 @@ from typing import Any
 
 import numpy as np
 
-#: Takes ``t`` to the values of m functions and to their magnitudes (the size of what was summed up to the
-#: value).
+#: Maps ``t`` to the values of m functions and their magnitudes (the sizes of the terms that were summed).
 Curve = Callable[[float], tuple[Any, Any]]
 
 _RATIO = 4.0
 _SAFETY = 20.0
-#: How coarse, in units of the precision, values may be that come from the difference of numbers near 1.
+#: How coarse values may be that are differences of numbers near 1, in units of the precision.
 _COARSE = 1e3
-#: A second difference that shrinks by less than this, where smoothness demands 1/4, is a kink.
+#: A second difference that shrinks by less than this indicates a kink; a smooth one shrinks to 1/4.
 _SHRINKS = 0.6
 #: Fractions of the last step at which a kink must show again, with at least a part of its greatest size there.
 _NEIGHBOURS, _PART = (1.0, 0.875, 0.75, 0.625), 0.25
-#: One-sided slopes that grow by more than this from step to step have no limit.
+#: One-sided slopes that grow by more than this per step are unbounded.
 _GROWS = 1.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Slopes:
-    """What a ladder found out about m functions; every field has the shape (m,), except ``calls``.
+    """What a ladder has measured of m functions; every field has the shape (m,), except ``calls``.
 
     Attributes:
         value: The derivatives at 0.
-        error: How far off they may be, rounding included; infinite where nothing could be computed.
-        left: Slopes from the left at the smallest step; infinite where they grow without limit.
+        error: Bounds of their errors, rounding included; infinite where nothing could be computed.
+        left: Slopes from the left at the smallest step; infinite where they are unbounded.
         right: Slopes from the right.
         finite: Whether the function is finite at 0 and, on both sides, at some step.
-        kink: Whether there is no derivative, as far down as the steps go.
+        kink: Whether there is no derivative, down to the smallest step.
         steps: The steps, largest first.
         samples: The values at ``-t``, 0 and ``t`` for every step, of shape (steps, 3, m).
         noise: Rounding error of a single value.
-        best: The smallest step that the value rests on; NaN where there is none.
-        calls: How often the function was called.
+        best: The smallest step that was used for the value; NaN where there is none.
+        calls: How many times the function was called.
     """
 
     value: Any
@@ -68,7 +67,7 @@ class Slopes:
 
     @property
     def credible(self) -> Any:
-        """Where the error is small against the slopes at the smallest step, or nothing but rounding."""
+        """Where the error is small compared with the slopes at the smallest step, or is only rounding."""
         with np.errstate(all='ignore'):
             fine = np.maximum(abs(self.left), abs(self.right))
             return (np.isfinite(fine) & (self.error <= 1e-2 * fine)) | (self.error <= 10 * self.noise / self.best)
@@ -80,11 +79,12 @@ class Slopes:
 
     @property
     def flat(self) -> Any:
-        """Where the function does not change at any step, but for rounding."""
+        """Where the function changes at no step by more than rounding."""
         return (abs(self.samples - self.samples[:, 1:2]) <= self.noise).all(axis=(0, 1))
 
 
 def _secant(samples: Any, steps: Any) -> Any:
+    """The steepest chord at the largest step where the function is finite."""
     with np.errstate(all='ignore'):
         chords = abs(samples - samples[:, 1:2]).max(axis=1) / steps[:, None]
     finite = np.isfinite(chords)
@@ -93,7 +93,7 @@ def _secant(samples: Any, steps: Any) -> Any:
 
 
 def first_step(precision: float) -> float:
-    """The largest step, relative to the scale of the inputs, for numbers of this relative precision."""
+    """The largest step, relative to the scale of the inputs, for this relative precision."""
     return max(1e-2, float(precision**0.2))
 
 
@@ -106,21 +106,21 @@ def slopes(
     start: float | None = None,
     noise: Any = None,
 ) -> Slopes:
-    """Differentiates m functions of one number at 0, all with the same steps.
+    """Differentiates m functions of one number at 0, with the same steps for all.
 
     Args:
-        curve: Takes ``t`` to (values, magnitudes), two arrays of shape (m,). The magnitude, for example
+        curve: Maps ``t`` to (values, magnitudes), two arrays of shape (m,). The magnitude, for example
             ``sum(abs(v * y))`` for the value ``sum(v * y)``, times ``precision`` is the rounding error of
             the value.
         precision: Machine epsilon of the arithmetic inside ``curve``.
-        target: Error that is small enough to stop, of shape (m,); ``1e-8`` of the slope, or the steepest
-            one nearby, by default.
+        target: An error that is small enough to stop, of shape (m,); by default ``1e-8`` of the slope or of
+            the steepest one nearby.
         levels: The most steps to try, at least 2. The function is called at most ``1 + 2 * levels`` times;
-            up to twice as often where the larger steps lead out of its domain.
-        max_calls: The most calls, whatever ``levels`` says.
-        start: The largest step; by default what suits ``precision``.
-        noise: Rounding error of a single value, of shape (m,), where it is known to be greater than
-            ``precision`` says.
+            up to twice as often if larger steps leave its domain.
+        max_calls: The most calls, whatever ``levels`` is.
+        start: The largest step; by default it follows from ``precision``.
+        noise: Rounding error of a single value, of shape (m,), if it is known to be greater than ``precision``
+            implies.
 
     >>> import numpy as np
     >>> found = slopes(lambda t: (np.array([np.exp(t)]), np.array([np.exp(t)])), 2.0 ** -52)
@@ -139,7 +139,7 @@ def slopes(
 
 
 def fixed_step(curve: Curve, precision: float, step: float) -> Slopes:
-    """One central difference with the step that the user wants; its error is that of rounding alone."""
+    """One central difference with the user's step; its error is rounding alone."""
     with np.errstate(all='ignore'):
         ladder = _Ladder(curve, precision, None, None)
         ladder.descend(step)
@@ -153,15 +153,15 @@ def fixed_step(curve: Curve, precision: float, step: float) -> Slopes:
 
 
 def measured_noise(curve: Curve, step: float) -> Any:
-    """Rounding error of single values: how far eight neighbours on one side are from a smooth line.
+    """Rounding error of single values: the distance of eight neighbours on one side from a smooth line.
 
-    The line is a polynomial of degree 4, the side the one where it fits better: a kink or a jump at the point
-    itself does not count as noise.
+    The line is a polynomial of degree 4, on the side where it fits better: a kink or jump at the point itself does
+    not count as noise.
 
     Args:
         curve: As in :func:`slopes`.
-        step: The distance of the farthest neighbour. Where the function is not smooth at this scale, so that the
-            polynomial does not follow it, the answer is 0.
+        step: The distance of the farthest neighbour. If the polynomial does not fit because the function is
+            not smooth at this scale, the result is 0.
     """
     t = np.arange(1, 9) / 8
     basis = t[:, None] ** np.arange(5)
@@ -200,7 +200,7 @@ class _Ladder:
         return np.maximum(4 * self.precision * self.magnitude, self.least_noise)
 
     def descend(self, t: float) -> None:
-        """Goes on to the next smaller step."""
+        """Continues with the next smaller step."""
         (above, size_above), (below, size_below) = self.curve(t), self.curve(-t)
         above, below = np.asarray(above, float), np.asarray(below, float)
         sizes = np.maximum(size_above, size_below)
@@ -213,7 +213,7 @@ class _Ladder:
         self._extrapolate((above - below) / (2 * t), t)
 
     def _notice_plateau(self, change: Any) -> None:
-        """A value that stops changing, or jumps, by some roundings is rounded more coarsely than it looks."""
+        """Detects coarse rounding: a value that stops changing, or jumps by a few roundings."""
         if not self.samples:
             return
         before, change = abs(self.samples[-1][2] - self.samples[-1][0]), abs(change)
@@ -223,6 +223,7 @@ class _Ladder:
         self.least_noise = np.maximum(rounded, self.least_noise)
 
     def _extrapolate(self, difference: Any, t: float) -> None:
+        """Adds a row to Neville's table, and accepts better values."""
         above, self.row = self.row, [difference]
         for order, coarser in enumerate(above, start=1):
             finer = self.row[-1]
@@ -232,7 +233,7 @@ class _Ladder:
             error = _SAFETY * np.maximum(estimate - floor, 0) + 4 * floor
             self._accept(error < self.error, better, error, t)
             self.row.append(better)
-        # A coarse estimate that finer ones refute was chance: its steps were longer than what they should resolve.
+        # A coarse estimate that finer ones contradict was right by chance: its steps were too long.
         away = abs(self.row[-1] - self.value)
         self._accept(away > self.error + 8 * self.noise / t, self.row[-1], _SAFETY * away, t)
 
@@ -253,17 +254,17 @@ class _Ladder:
         return bool(np.all((self.error <= target) & ~self._suspicious()))
 
     def is_blurred(self) -> bool:
-        """Whether some slope is known badly, and smaller steps can still tell more."""
+        """Whether some slope is inaccurate and smaller steps can still improve it."""
         hopeful = self.error > 4 * _RATIO * self.noise / self.steps[-1]
         blurred = (self.error > 1e-6 * self._scale()) & hopeful & np.isfinite(self.centre)
         return bool(blurred.any())
 
     def _scale(self) -> Any:
-        """How large a slope is here, even where the slope at the very point happens to be 0."""
+        """The size of slopes nearby, even if the slope at the point itself is 0."""
         return np.maximum(abs(self.value), _secant(np.stack(self.samples), np.array(self.steps)))
 
     def _suspicious(self) -> Any:
-        """Where the last second difference, well above rounding, has not shrunk as it should."""
+        """Where the last second difference is well above rounding and has not shrunk enough."""
         if len(self.steps) < 2:
             return np.zeros(self.centre.shape, bool)
         last, before = abs(self.second[-1]), abs(self.second[-2])
@@ -284,7 +285,7 @@ class _Ladder:
         return _agree(np.stack(bends)) | jumps
 
     def _runaway(self) -> Any:
-        """Where the central difference itself grows, as it does at a jump that is symmetric about the point."""
+        """Where the central difference itself grows, as at a jump that is symmetric about the point."""
         if len(self.steps) < 2:
             return np.zeros(self.centre.shape, bool)
         differences = [(s[2] - s[0]) / t for s, t in zip(self.samples[-2:], self.steps[-2:], strict=True)]

@@ -1,4 +1,4 @@
-"""The same numbers in another layout, and a function called with them."""
+"""Copies of arrays in other memory layouts, and a call of the function on them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from minichainer.verification.subject import Evaluation
 
 
 def relaid(array: Any) -> Any:
-    """A copy in another layout: Fortran order where that is another one, else gaps between the elements."""
+    """A copy in another layout: Fortran order if that differs, else with gaps between the elements."""
     if array.ndim > 1 and array.flags.c_contiguous and not array.flags.f_contiguous:
         return array.copy(order='F')
     return spread(array) if array.flags.c_contiguous else array.copy(order='C')
 
 
 def backwards(array: Any) -> Any:
-    """A copy that cannot be written to and runs backwards through memory, with gaps between the elements."""
+    """A read-only copy that runs backwards through memory, with gaps between the elements."""
     if not array.ndim:
         return array.copy()
     everywhere = (slice(None, None, -1),) * array.ndim
@@ -28,7 +28,7 @@ def backwards(array: Any) -> Any:
 
 
 def laid_out(usual: Evaluation, arrays: Sequence[Any], layout: Callable[[Any], Any]) -> Evaluation:
-    """A call of a function on inputs in another layout; the usual one where it takes none, or gives other values.
+    """A call of a function on inputs in another layout; the usual call if it rejects them or gives other values.
 
     Args:
         usual: The call with ``arrays``.

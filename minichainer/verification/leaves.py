@@ -1,4 +1,4 @@
-"""Inputs and parameters of a checked function as a flat list of named arrays, and back into their containers."""
+"""The inputs and parameters of a checked function as a flat list of named arrays, and back."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from minichainer.backend import get_array_module, get_array_types
 from minichainer.variable import Variable
 
 _arrays = get_array_types()
-#: Bytes up to which comparing two arrays as strings is faster than element by element.
+#: Up to this many bytes, comparing arrays as bytes is faster than element by element.
 _SMALL = 8192
 
 
 @dataclasses.dataclass(eq=False)
 class Leaf:
-    """An array that the checked function depends on: an input, an upstream gradient, a parameter's array.
+    """An array that the checked function depends on: an input, an upstream gradient or a parameter.
 
     Attributes:
-        name: Position, path or parameter name, as in a failure.
-        label: The same in a message, such as ``inputs[0]``.
+        name: Position, path or parameter name, for a failure.
+        label: The same for a message, such as ``inputs[0]``.
         array: Its value; the check only reads it.
-        differentiable: Whether it is moved and its gradient compared.
-        must_be_none: Whether backward has to give None for it (``no_grads``).
-        requires_grad: Whether the function gets a Variable that asks for a gradient.
-        parameter: The Variable whose array this is, for parameters.
-        hidden: Whether the function uses it and the user has not passed it: it changes its dtype only.
+        differentiable: Whether it is perturbed and its gradient compared.
+        must_be_none: Whether backward must return None for it (``no_grads``).
+        requires_grad: Whether the function gets a Variable that requires a gradient.
+        parameter: The Variable that holds this array, for parameters.
+        hidden: Whether the function uses it although the user has not passed it: only its dtype is changed.
     """
 
     name: int | str
@@ -41,7 +41,7 @@ class Leaf:
     hidden: bool = False
 
     def variable(self, array: Any) -> Variable:
-        """The Variable that the function gets when this leaf has the value ``array``."""
+        """A Variable for the function, with the value ``array`` for this leaf."""
         if self.parameter is None:
             return Variable(array) if self.requires_grad else Variable(array, requires_grad=False)
         self.parameter.array = array
@@ -49,7 +49,7 @@ class Leaf:
 
 
 def is_float(array: Any) -> bool:
-    """Whether this is an array of real floating-point numbers."""
+    """Whether this is a real floating-point array."""
     return array is not None and array.dtype.kind == 'f'
 
 
@@ -66,7 +66,7 @@ def arrays_in(value: Any, path: str = '') -> Iterator[tuple[str, Any]]:
 
 
 def rebuilt(value: Any, replacements: Iterator[Any]) -> Any:
-    """The same containers, with the next replacement for each array or Variable."""
+    """The same containers, with each array or Variable replaced by the next replacement."""
     if isinstance(value, (Variable, *_arrays)):
         return next(replacements)
     if isinstance(value, dict):
@@ -87,6 +87,7 @@ def input_leaves(inputs: Sequence[Any], flags: Sequence[bool] | None) -> list[Le
 
 
 def _leaf(name: int | str, value: Any, must_be_none: bool) -> Leaf:
+    """The leaf for one input array or Variable."""
     label = f'inputs[{name}]' if isinstance(name, int) else f'inputs {name}'
     array = value.array if isinstance(value, Variable) else value
     if array is None:
@@ -94,7 +95,7 @@ def _leaf(name: int | str, value: Any, must_be_none: bool) -> Leaf:
     wanted = not isinstance(value, Variable) or value.requires_grad
     if array.dtype.kind == 'c' and wanted and not must_be_none:
         raise NotImplementedError(
-            f'{label} is {array.dtype}: complex numbers are not supported yet; no_grads passes it on unchecked'
+            f'{label} is {array.dtype}: complex numbers are not supported; use no_grads to leave it unchecked'
         )
     floating = is_float(array)
     return Leaf(name, label, array, floating and wanted and not must_be_none, must_be_none, floating and wanted)
@@ -115,20 +116,20 @@ def parameter_leaves(params: Sequence[Any], names: dict[int, str]) -> list[Leaf]
 
 
 def hidden_leaves(params: Sequence[Any], dtype: Any) -> list[Leaf]:
-    """Parameters that are there to follow the inputs into another dtype: those that do not have it already."""
+    """Leaves for the parameters that the user has not passed and whose dtype must follow the inputs."""
     others = [p for p in params if is_float(p.array) and p.array.dtype != dtype]
     return [Leaf('', '', p.array, False, requires_grad=False, parameter=p, hidden=True) for p in others]
 
 
 def fresh_copy(array: Any) -> Any:
-    """A copy that shares nothing with ``array``, contiguous if it is and not contiguous if it is not."""
+    """A copy that shares no memory with ``array``; contiguous only if ``array`` is."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
         return array.copy(order='K')
     return spread(array)
 
 
 def spread(array: Any) -> Any:
-    """A copy with a gap behind every element."""
+    """A copy with a gap after every element."""
     copy = get_array_module(array).empty((*array.shape, 2), array.dtype)[..., 0]
     copy[...] = array
     return copy
@@ -142,15 +143,15 @@ def same(a: Any, b: Any) -> bool:
 
 
 def full(gradient: Any, x: Any) -> Any:
-    """The gradient of ``x``, or the zeros that None stands for."""
+    """The gradient of ``x``, with zeros in place of None."""
     return get_array_module(x).zeros_like(x) if gradient is None else gradient
 
 
 def host(array: Any) -> Any:
-    """The array in the memory of the CPU."""
+    """The array in CPU memory."""
     return array if get_array_module(array) is np else array.get()
 
 
 def largest(array: Any) -> float:
-    """The greatest absolute value; 0 where there is none."""
+    """The largest absolute value; 0 for an empty array."""
     return float(abs(array).max()) if array.size else 0.0

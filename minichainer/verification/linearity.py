@@ -1,9 +1,9 @@
-r"""A backward pass is linear in the upstream gradient; for powers of two, exactly so in floating point.
+r"""A backward pass is linear in the upstream gradient, and exactly so for powers of two.
 
 ``vjp(-2 v)`` is ``-2 vjp(v)`` bit by bit, since powers of two commute with rounding, and ``vjp(0)`` is 0.
-Two calls without any tolerance find ``abs(gy)``, ``relu(gy)``, ``gy ** 2``, an ignored ``gy``, an added
-``1e-6``, and a limit of the upstream gradient. Rounding commutes only away from overflow and underflow, so the
-calls are made in the wide dtype of a screen, and a difference counts only where neither has happened.
+Two calls without any tolerance detect ``abs(gy)``, ``relu(gy)``, ``gy ** 2``, an ignored ``gy``, an added
+``1e-6``, and clipping of the upstream gradient. Rounding commutes with powers of two only away from overflow and
+underflow. So the calls use the wide dtype of a screen, and differences near overflow or underflow do not count.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from minichainer.verification.point import times
 from minichainer.verification.screen import Screen
 from minichainer.verification.subject import Evaluation
 
-#: What stands for the -2: the largest one is tried, and if that fails the smallest one that fails as well.
+#: Factors in place of -2: the largest is tried first; if it fails, the smallest one that also fails is reported.
 FACTORS = (-2.0, -(2.0**11), -(2.0**50))
 FACTOR = FACTORS[0]
-#: How causes begin.
+#: The beginning of causes.
 NAME = 'not linear in the upstream gradient: '
-#: A finite difference as large as that, relative to the largest element, is none of underflow or overflow.
+#: A finite difference this large, relative to the largest element, is not due to underflow or overflow.
 _CLEARLY = 1e-3
 
 
 def breaks_scaling(gradient: Any, scaled_gradient: Any, factor: float = FACTOR) -> Any:
     """Where ``vjp(-2 v)`` is not ``-2 vjp(v)``, or the same for another negative power of two.
 
-    Numbers that are not finite, or too large to be doubled, are left out; where one of the two is
-    subnormal, or nearly so, one subnormal step is allowed per rounding.
+    Numbers that are not finite or would overflow are skipped; where one of the two is (almost) subnormal, one
+    subnormal step is allowed per rounding.
 
     Args:
         gradient: ``vjp(v)``, of a floating-point dtype.
         scaled_gradient: ``vjp(-2 v)``, of the same shape and dtype.
-        factor: What stands for the -2.
+        factor: The factor in place of -2.
 
     Returns:
         A boolean array of that shape.
@@ -48,7 +48,7 @@ def breaks_scaling(gradient: Any, scaled_gradient: Any, factor: float = FACTOR) 
     with np.errstate(all='ignore'):
         expected = gradient * gradient.dtype.type(factor)
         comparable = np.isfinite(expected) & np.isfinite(gradient)
-        # What is that small may have been rounded to steps of the subnormal numbers on the way.
+        # Numbers this small may have been rounded to subnormal steps in between.
         near_zero = abs(gradient) < abs(factor) * float(info.tiny)
         steps = 2 * abs(factor) * float(info.smallest_subnormal)
         off = abs(expected.astype(np.float64) - scaled_gradient.astype(np.float64))
@@ -61,7 +61,7 @@ def breaks_zero(zero_gradient: Any) -> Any:
 
 
 def far_factor(gradients: Sequence[Any]) -> float:
-    """A factor for ``v`` that also finds limits of the upstream gradient: the largest one that cannot overflow."""
+    """The largest factor for ``v`` that cannot overflow: it also exposes clipping of the upstream gradient."""
     known = [g for g in gradients if g is not None and g.size and g.dtype.kind == 'f']
     if any(g.dtype.itemsize < 4 or not float(abs(g).max()) < float(np.finfo(g.dtype).max) * 1e-30 for g in known):
         return FACTORS[0]
@@ -69,7 +69,7 @@ def far_factor(gradients: Sequence[Any]) -> float:
 
 
 class LinearityChecks:
-    """Every output of a screen, with powers of two and with zeros for the upstream gradient.
+    """Checks every output of a screen with scaled and with zero upstream gradients.
 
     Args:
         screen: The numeric side.
@@ -80,11 +80,12 @@ class LinearityChecks:
         self.screen, self.point, self.evaluation = screen, screen.point, evaluation
 
     def run(self) -> None:
-        """Adds what is wrong to the report."""
+        """Adds failures to the report."""
         for k in range(len(self.screen.outputs)):
             self._check(k)
 
     def _check(self, k: int) -> None:
+        """Checks scaled and zero upstream gradients of one output."""
         gradients = self.screen.gradients[0][k]
         factor = far_factor(gradients)
         scaled = self._scaled(k, factor, zeros=True)
@@ -103,6 +104,7 @@ class LinearityChecks:
 
     # --- after a difference ------------------------------------------------------------------------------------
     def _off_scale(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
+        """Reports gradients that do not scale, with the smallest factor that shows it."""
         if not bool(self._unscaled(g, scaled, factor).any()):
             return
         alone = full(self._scaled(k, factor)[i], self.screen.arrays[i])
@@ -125,14 +127,14 @@ class LinearityChecks:
             return breaks_scaling(g, scaled, factor) & ~(abs(scaled - factor * g) <= allowed)
 
     def _flows_over(self, k: int, factor: float) -> bool:
-        """Whether numbers on the way are too large or too small for powers of two to commute with rounding."""
+        """Whether intermediate results are too large or too small for powers of two to commute with rounding."""
         try:
             with np.errstate(over='raise', under='raise'):
                 self._scaled(k, 1.0)
                 self._scaled(k, factor)
         except FloatingPointError:
             return True
-        return self.screen.precision > 1e-4  # casts to half precision underflow in silence
+        return self.screen.precision > 1e-4  # casts to half precision underflow without an error
 
     def _clearly(self, g: Any, scaled: Any, factor: float) -> bool:
         with np.errstate(all='ignore'):
@@ -140,13 +142,15 @@ class LinearityChecks:
         return bool(off.any())
 
     def _off_zeros_for_others(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
+        """Reports gradients that differ if the other outputs have zeros instead of None."""
         gys = self.screen.only(k, times(self.screen.upstream[0][k], factor))
         where = differ(self.screen, gys, i, scaled, factor * g, abs(factor) * largest(g))
         if where is not None:
-            cause = 'undefined upstream gradient: zeros for the other outputs give another result than None'
+            cause = 'undefined upstream gradient: zeros for the other outputs give a different result than None'
             add_elements(self.screen, k, i, where, g, scaled / factor, cause)
 
     def _off_zero(self, k: int, i: int, g: Any, zero: Any) -> None:
+        """Reports gradients that are not zero for an upstream gradient of zeros."""
         with np.errstate(all='ignore'):
             finite = get_array_module(g).isfinite(g)
             where = breaks_zero(zero) & finite & ~(abs(zero) <= self.point.options.nondet_tol)
@@ -156,7 +160,7 @@ class LinearityChecks:
 
 
 def add_elements(screen: Screen, k: int, i: int, where: Any, expected: Any, found: Any, cause: str) -> None:
-    """Adds a failure for each element, as many as may be shown."""
+    """Adds a failure for each element, up to the most that are shown."""
     point, o = screen.point, screen.outputs[k]
     indices = np.argwhere(host(where))
     failures = [

@@ -1,4 +1,4 @@
-"""After a mismatch: is it real, which elements are wrong or at a kink, and why."""
+"""After a mismatch: whether it is real, which elements are wrong or at a kink, and why."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from minichainer.verification.verdict import (
     taylor_rate,
 )
 
-#: Up to so many elements are measured one by one; more are halved first.
+#: Up to this many elements are measured one by one; more are halved first.
 _FEW = 256
-#: Up to so many are measured one by one if many of them are wrong.
+#: Up to this many are measured one by one if many of them are wrong.
 _MANY = 2048
-#: So many are drawn at random from still more.
+#: If there are even more, this many are drawn at random.
 _SAMPLE = 64
-#: Work that halving may cost, in elements moved.
+#: The work that bisection may cost, in elements moved.
 _HALVING = 3e7
-#: Steps that would have to be smaller than others by this are tried.
+#: Smaller steps are tried if they would have to be smaller by this factor.
 _LOCAL = 1 / 16
-#: How grave each verdict is.
+#: Severity of each verdict.
 _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4}
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 
 
 @dataclasses.dataclass
 class Measured:
-    """What is known about some elements of one gradient; arrays of one length.
+    """What is known about some elements of one gradient; all arrays have the same length.
 
     Attributes:
         elements: Their flat indices.
-        numeric: Their gradients, measured.
+        numeric: Their measured gradients.
         analytic: The same from backward.
-        tolerance: Error allowed.
-        verdict: A verdict each.
+        tolerance: Allowed errors.
+        verdict: Their verdicts.
         left: Slopes from the left.
         right: Slopes from the right.
         complete: Whether all others are known to be right.
@@ -66,21 +66,21 @@ class Measured:
     complete: bool = True
 
     def joined(self, other: Measured) -> Measured:
-        """Both together."""
+        """The elements of both."""
         names = [f.name for f in dataclasses.fields(self) if f.name != 'complete']
         arrays: dict[str, Any] = {n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in names}
         return Measured(**arrays)
 
     @property
     def distance(self) -> Any:
-        """How far apart numeric and analytic are."""
+        """The absolute differences of numeric and analytic."""
         with np.errstate(all='ignore'):
             distance = abs(self.numeric - self.analytic)
         return np.where(np.isnan(distance), np.inf, distance)
 
 
 class Locator:
-    """Explains what a screen has found about leaf ``i`` and the k-th checked output."""
+    """Explains a mismatch of leaf ``i`` and the k-th checked output."""
 
     def __init__(self, screen: Screen, i: int, k: int, measured: Sequence[Along], verdicts: Any) -> None:
         self.screen, self.point, self.i, self.k = screen, screen.point, i, k
@@ -90,7 +90,7 @@ class Locator:
         self._blurred = False
 
     def explain(self) -> None:
-        """Adds to the report what is wrong."""
+        """Adds failures to the report."""
         if self._is_right() or self._is_right_after_all():
             return
         wrong_draws = [d for d in range(self.verdicts.shape[1]) if (self.verdicts[:, d] == FAIL).any()]
@@ -108,16 +108,16 @@ class Locator:
         else:
             self._report(self._elements())
 
-    # --- is it real? -------------------------------------------------------------------------------------------
+    # --- is the mismatch real? ---------------------------------------------------------------------------------
     def _is_right(self) -> bool:
-        """Whether one direction passes, in which every element moves, and the other could not be resolved."""
+        """Whether a direction that moves every element passes, and the other one could not be resolved."""
         passed = (self.verdicts == PASS).all(axis=1)
         if not passed.any() or np.isin(self.verdicts, (FAIL, NONDIFFERENTIABLE)).any():
             return False
         return bool(passed[0]) or bool((host(self.x) != 0).all())
 
     def _is_right_after_all(self) -> bool:
-        """The same with more steps, and then with rounding errors that are measured and not assumed."""
+        """The same with more steps, and then with measured rounding errors."""
         if self._remeasured():
             return True
         starts = [self.screen.local_start(self.i, self.k, a.direction) for a in self.measured]
@@ -128,12 +128,12 @@ class Locator:
             return False
         label, doubt = self.point.subject.leaves[self.i].label, max(map(self._doubt, self.measured))
         if doubt > 1e-3:
-            text = f'{label}: rounding errors inside the function leave a doubt of {100 * doubt:.1g} % of the slopes.'
+            text = f'{label}: rounding errors inside the function leave {100 * doubt:.1g} % uncertainty.'
             self.point.report.notes.append(text)
         return True
 
     def _is_right_nearby(self, starts: Sequence[float]) -> bool:
-        """The same with steps as small as backward says that they must be for the function to be nearly linear."""
+        """The same with steps so small that the function is nearly linear, according to backward."""
         coarse, verdicts = self.measured, self.verdicts
         if self._remeasured(starts):
             return True
@@ -147,7 +147,7 @@ class Locator:
         return False
 
     def _same_slope(self, far: Along, near: Along) -> Any:
-        """Where a slope measured with small steps, though badly, is the one measured with large ones."""
+        """Where the slope from small steps, though inaccurate, agrees with the slope from large steps."""
         mine = slice(self.k, None, len(self.screen.outputs))
         with np.errstate(all='ignore'):
             doubt = far.found.error + near.found.error
@@ -157,6 +157,7 @@ class Locator:
         return same[mine]
 
     def _remeasured(self, starts: Sequence[float | None] | None = None) -> bool:
+        """Measures the slopes again, and returns whether they pass."""
         starts = [None] * len(self.measured) if starts is None else starts
         pairs = zip(self.measured, starts, strict=True)
         self.measured = [self.screen.along(self.i, a.direction, start=start) for a, start in pairs]
@@ -165,6 +166,7 @@ class Locator:
         return bool((self.verdicts == PASS).all()) or self._is_right()
 
     def _doubt(self, along: Along) -> float:
+        """The largest relative error of the slopes."""
         mine = slice(self.k, None, len(self.screen.outputs))
         with np.errstate(all='ignore'):
             ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[mine]
@@ -174,7 +176,7 @@ class Locator:
         return bool(np.isin(self.verdicts, _SINGULAR).any())
 
     def _not_finite(self) -> Any:
-        """Elements for which backward gives NaN or infinity, as many as may be shown."""
+        """The elements for which backward gives NaN or infinity, up to the most that are shown."""
         bad = ~np.isfinite(host(self.screen.gradient(self.draws[0], self.k, self.i)))
         self._total = int(bad.sum())
         return np.flatnonzero(bad)[: self.point.options.max_failures]
@@ -186,7 +188,7 @@ class Locator:
 
     # --- elements ----------------------------------------------------------------------------------------------
     def _elements(self) -> Measured:
-        """The wrong elements: one by one if they are few, else some of many, or those that halving finds."""
+        """The wrong elements: measured one by one if few, else a random sample, or found by bisection."""
         n = self.x.size
         if n <= _FEW:
             return self._measure(np.arange(n))
@@ -201,7 +203,7 @@ class Locator:
         return dataclasses.replace(measured, complete=len(suspects) <= 4 * _SAMPLE)
 
     def _sampled(self, drawn: Any) -> Measured:
-        """Some elements of a gradient that is wrong nearly everywhere: as many as make a full list."""
+        """Random elements of a gradient that is wrong nearly everywhere, enough for a full list."""
         limit = min(_SAMPLE, self.point.options.max_failures)
         found, used = self._measure(drawn[:limit]), limit
         while (found.verdict != PASS).sum() < limit and used < min(4 * limit, self.x.size):
@@ -209,7 +211,7 @@ class Locator:
         return dataclasses.replace(found, complete=used >= self.x.size)
 
     def _scanned(self) -> Any:
-        """Elements that two calls each have made suspicious, the worst first."""
+        """Elements that look wrong after two calls each, the worst first."""
         elements = np.arange(self.x.size)
         step = first_step(self.screen.precision) if self.screen.is_local else 1e-3
         along = self.screen.differences(self.i, elements, np.full(self.x.size, self._size), step)
@@ -223,6 +225,7 @@ class Locator:
         return order[ratio[order] > 1]
 
     def _halved(self) -> Measured:
+        """Finds the wrong elements by bisection, and measures them."""
         draw = (isotropic, relative)[int(np.argmax((self.verdicts != PASS).any(axis=1)))]
         x = host(self.x)
 
@@ -238,6 +241,7 @@ class Locator:
         return dataclasses.replace(measured, complete=found.complete)
 
     def _badness(self, along: Along) -> float:
+        """The error of the slopes divided by the tolerance; infinite at a kink."""
         mine = slice(self.k, None, len(self.screen.outputs))
         if bool((along.found.kink | ~along.found.finite)[mine].any()):
             return np.inf
@@ -247,7 +251,7 @@ class Locator:
         return float('inf') if np.isnan(ratio).any() else float(ratio.max())
 
     def _measure(self, elements: Any) -> Measured:
-        """Measures elements one by one: quickly first, then those that need more care."""
+        """Measures elements one by one: quickly first, then those that need more steps."""
         x = host(self.x).ravel()[elements].astype(np.float64)
         size = np.full(x.shape, self._size)
         own = np.where(np.isfinite(x) & (x != 0), abs(x), size)
@@ -256,11 +260,11 @@ class Locator:
             self._improve(found, scales, levels)
         self._improve_nearby(found, size)
         if np.isin(found.verdict, _SINGULAR).any() and self.screen.precision < 1e-12:
-            self._improve(found, size, start=1e-5)  # a kink nearby is no kink here
+            self._improve(found, size, start=1e-5)  # a kink nearby is not a kink here
         return found
 
     def _improve(self, found: Measured, scales: Any, levels: int = 6, start: float | None = None) -> None:
-        """Measures again, with other steps, what is neither right nor clearly wrong."""
+        """Measures again, with other steps, the elements that are neither right nor clearly wrong."""
         clearly = (found.verdict == FAIL) & ~(found.distance <= 100 * found.tolerance)
         again = np.flatnonzero((found.verdict != PASS) & ~clearly)
         if not again.size:
@@ -274,7 +278,7 @@ class Locator:
             getattr(found, field)[again[better]] = getattr(new, field)[better]
 
     def _improve_nearby(self, found: Measured, size: Any) -> None:
-        """Measures again what looks wrong where backward says that steps must be much smaller."""
+        """Measures again with smaller steps the elements that look wrong where backward is large."""
         with np.errstate(all='ignore'):
             scales = norm(host(self.screen.values[self.k])) / abs(found.analytic)
         again = np.flatnonzero((found.verdict != PASS) & (scales > 0) & (scales < _LOCAL * size))
@@ -286,6 +290,7 @@ class Locator:
             getattr(found, field)[again[right]] = getattr(new, field)[right]
 
     def _at(self, elements: Any, scales: Any, levels: int, start: float | None = None) -> Measured:
+        """Measures elements one by one with given scales."""
         if not len(elements):
             none = np.zeros(0)
             return Measured(elements, none, none, none, np.zeros(0, object), none, none)
@@ -303,6 +308,7 @@ class Locator:
 
     # --- the report --------------------------------------------------------------------------------------------
     def _report_repaired(self, repair: Repair) -> None:
+        """Reports the elements that a repair changes most."""
         given = host(self.screen.gradient(self.draws[0], self.k, self.i)).ravel()
         off = abs(repair.gradients[0].ravel() - given)
         wrong = off > 1e-12 * float(abs(given).max(initial=0)) + 1e-12 * abs(given)
@@ -314,6 +320,7 @@ class Locator:
         self._report(self._measure(worst[wrong[worst]]), repair.cause, self._total)
 
     def _report(self, found: Measured, cause: str | None = None, count: int | None = None) -> None:
+        """Adds measured elements to the report, as wrong or as kinks."""
         wrong = found.verdict == FAIL
         kinks = np.isin(found.verdict, _SINGULAR)
         if self.point.options.subgradient:
@@ -327,6 +334,7 @@ class Locator:
             self._report_whole()
 
     def _cause(self, found: Measured, cause: str | None) -> str:
+        """The most specific cause that applies."""
         arguments = (self.screen, self.i, self.k, self.draws[0])
         other = cause_of_second(*arguments[:3]) if 0 not in self.draws else None
         cause = other or missing_cause(*arguments) or cause or same_cause(*arguments) or unsummed_cause(*arguments)
@@ -336,7 +344,7 @@ class Locator:
         return cause if self.point.order == 1 else f'second order only, {cause}'
 
     def _evidence(self, found: Measured) -> dict[str, Any]:
-        """The measured elements alone, or the whole gradient where the others are right."""
+        """The measured elements, or the whole gradient if all others are right."""
         x = host(self.x)
         if not found.complete or np.isin(found.verdict, _SINGULAR).any():
             known = ~np.isin(found.verdict, _SINGULAR)
@@ -349,6 +357,7 @@ class Locator:
         return {'numeric': numeric, 'analytic': analytic, 'tolerance': tolerance, 'x': x}
 
     def _add(self, found: Measured, which: Any, cause: str, verdict: str, count: int | None = None) -> None:
+        """Adds the chosen elements to the report, worst first."""
         with np.errstate(all='ignore'):
             ratio = found.distance / found.tolerance
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
@@ -367,13 +376,13 @@ class Locator:
         return self.point.failure(self.o, self.i, cause, index=index, ratio=ratio, verdict=verdict, **values, **sides)
 
     def _report_whole(self) -> None:
-        """The gradient as a whole: no single element is known to be wrong."""
+        """Reports the gradient as a whole where no single element is known to be wrong."""
         verdict = max(self.verdicts.ravel(), key=_GRAVITY.__getitem__)
         if verdict == PASS or (verdict in _SINGULAR and self.point.options.subgradient):
             return
         row, draw = (int(p[0]) for p in np.nonzero(self.verdicts == verdict))
         if verdict == FAIL and self._taylor(row, draw) > 1.8:
-            verdict = UNRESOLVED  # the remainder vanishes as it does for a right gradient
+            verdict = UNRESOLVED  # the remainder vanishes as for a right gradient
         f, column = self.measured[row].found, draw * len(self.screen.outputs) + self.k
         values = {'numeric': float(f.value[column]), 'analytic': float(self.measured[row].analytic[column])}
         if verdict in _SINGULAR:
@@ -383,15 +392,15 @@ class Locator:
         self.point.report.add([self.point.failure(self.o, self.i, cause, verdict=verdict, **values)])
 
     def _taylor(self, row: int, draw: int) -> float:
-        """The order with which the Taylor remainder vanishes: 2 for a right gradient, 1 for a wrong one."""
+        """The order of the Taylor remainder: 2 for a right gradient, 1 for a wrong one."""
         along, column = self.measured[row], draw * len(self.screen.outputs) + self.k
         return float(taylor_rate(along.found, along.analytic)[column])
 
 
 _WHOLE = {
     FAIL: 'unknown: the slope along a random direction is wrong, but no single element stands out',
-    UNRESOLVED: 'unresolved: rounding errors are as large as what is to be measured',
-    NOT_FINITE: 'kink: next to the point the function is not finite',
+    UNRESOLVED: 'unresolved: rounding errors are as large as the measured slopes',
+    NOT_FINITE: 'kink: the function is not finite next to the point',
     NONDIFFERENTIABLE: 'kink: along a random direction the slopes from the left and from the right differ',
 }
 

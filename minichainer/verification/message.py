@@ -39,13 +39,14 @@ def text_of(report: GradientReport, subject: Subject, options: Options) -> str:
     for group in groups[:_GROUPS]:
         lines += _group(group, report, subject, max(_ROWS // min(len(groups), _GROUPS), 2))
     if len(groups) > _GROUPS:
-        lines.append(f'{len(groups) - _GROUPS} more pairs of output and input are concerned.')
+        lines.append(f'{len(groups) - _GROUPS} more pairs of output and input are affected.')
     lines += [line for line in (_ADVICE.get(report.verdict),) if line]
     lines += [note for note in dict.fromkeys(report.notes)]
     return '\n'.join(_cut([*lines, *_footer(report, subject, options)]))
 
 
 def _grouped(failures: list[Failure]) -> list[list[Failure]]:
+    """Groups failures by output, input and cause."""
     groups: dict[Any, list[Failure]] = {}
     for f in failures:
         groups.setdefault((f.order, f.output, f.input, f.cause), []).append(f)
@@ -53,6 +54,7 @@ def _grouped(failures: list[Failure]) -> list[list[Failure]]:
 
 
 def _cut(lines: Iterable[str]) -> Iterable[str]:
+    """Wraps long lines at spaces."""
     for line in lines:
         while len(line) > _WIDTH:
             at = line.rfind(' ', 60, _WIDTH)
@@ -63,6 +65,7 @@ def _cut(lines: Iterable[str]) -> Iterable[str]:
 
 
 def _group(group: list[Failure], report: GradientReport, subject: Subject, rows: int) -> list[str]:
+    """The lines about one group of failures."""
     first = group[0]
     lines = [_where(first, subject, report), f'  {first.cause}']
     elements = [f for f in group if f.index is not None]
@@ -77,6 +80,7 @@ def _group(group: list[Failure], report: GradientReport, subject: Subject, rows:
 
 
 def _where(failure: Failure, subject: Subject, report: GradientReport) -> str:
+    """Output, input, and how many elements are wrong."""
     kind = 'output' if failure.order == 1 else 'gradient'
     text = f'{kind} {failure.output}'
     leaf = next((leaf for leaf in subject.leaves if leaf.name == failure.input), None)
@@ -90,6 +94,7 @@ def _where(failure: Failure, subject: Subject, report: GradientReport) -> str:
 
 
 def _table(failures: list[Failure]) -> list[str]:
+    """A table of elements, one per line."""
     kinks = any(f.left_slope is not None for f in failures)
     header = ['index', *(['left slope', 'right slope'] if kinks else ['numeric']), 'backward', 'error / tolerance']
     rows = [header]
@@ -106,6 +111,7 @@ def _number(value: Any) -> str:
 
 
 def _footer(report: GradientReport, subject: Subject, options: Options) -> list[str]:
+    """The cost of the check, and the line that repeats it."""
     calls = f'{report.forward_calls} calls of the function, {report.backward_calls} backward passes'
     if report.jacobian_calls:
         calls += f', {report.jacobian_calls} calls for the full Jacobian'

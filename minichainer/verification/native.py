@@ -1,4 +1,4 @@
-"""The gradient in the dtype in which it was given, against the one in double precision that has been verified."""
+"""Compares the gradient in the given dtype with the verified one in double precision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minichainer.verification.screen import Screen
 
 
 def compare_native(screen: Screen) -> None:
-    """Adds a failure where the gradient in the given dtype is off by more than rounding explains."""
+    """Adds a failure where the gradient in the given dtype differs by more than rounding."""
     point = screen.point
     for k, o in enumerate(screen.outputs):
         for i in point.subject.moving:
@@ -28,6 +28,7 @@ def compare_native(screen: Screen) -> None:
 
 
 def _compare(screen: Screen, k: int, i: int, wide: Any, narrow: Any) -> None:
+    """Compares the gradients of one leaf in both dtypes."""
     x = screen.point.arrays[i]
     wide, narrow = (full(g, x) for g in (wide, narrow))
     with np.errstate(all='ignore'):
@@ -44,15 +45,18 @@ def _compare(screen: Screen, k: int, i: int, wide: Any, narrow: Any) -> None:
 
 
 def _clear(off: Any, narrow: Any, wide: Any) -> Any:
-    """No difference where the wide number is too large for the narrow dtype and overflows to infinity."""
+    """No difference where the wide number overflows to infinity in the narrow dtype."""
     xp = get_array_module(off)
     overflows = xp.isinf(narrow) & (abs(wide) > float(np.finfo(narrow.dtype).max))
     return xp.where(overflows, 0.0, off)
 
 
 def _rounding(screen: Screen, k: int, i: int) -> Any:
-    """How much the gradient changes when everything is rounded to the narrow dtype: in the wide one, where that is
-    measured for each element, and in the narrow one, where terms that cancel leave nothing but their rounding."""
+    """The change of the gradient when everything is rounded to the narrow dtype.
+
+    Measured in the wide dtype if that is done per element, and in the narrow one, where cancelling terms leave only
+    their rounding errors.
+    """
     point, epsilon = screen.point, _epsilon(screen, k, i)
     wide = jitter(point, screen.arrays, screen.only(k, screen.upstream[0][k]), i, epsilon, epsilon)
     o = screen.outputs[k]
@@ -67,14 +71,14 @@ def _epsilon(screen: Screen, k: int, i: int) -> float:
 
 
 def _natural_scale(screen: Screen, k: int, i: int) -> float:
-    """How large the terms are that may cancel in a small gradient: the output per input."""
+    """The size of terms that may cancel in a small gradient: output size over input size."""
     return (
         largest(screen.upstream[0][k]) * largest(screen.values[k]) / (root_mean_square(host(screen.arrays[i])) or 1.0)
     )
 
 
 def _amplification(screen: Screen, k: int) -> float:
-    """How much worse than one rounding the forward pass in the narrow dtype is."""
+    """How many roundings the error of the forward pass in the narrow dtype amounts to."""
     y, z = screen.point.values[screen.outputs[k]], screen.values[k]
     epsilon = float(np.finfo(y.dtype).eps)
     return 1.0 + largest(y.astype(np.float64) - z) / (epsilon * (largest(z) or 1.0))
@@ -82,5 +86,5 @@ def _amplification(screen: Screen, k: int) -> float:
 
 def _report(screen: Screen, k: int, i: int, bad: Any, wide: Any, narrow: Any) -> None:
     index = worst_index(bad)
-    cause = f'dtype: in {narrow.dtype} backward gives another gradient than in {wide.dtype}, by more than rounding'
+    cause = f'dtype: in {narrow.dtype} the gradient differs from that in {wide.dtype}, by more than rounding'
     screen.point.fail(screen.outputs[k], i, cause, index=index, numeric=at(wide, index), analytic=at(narrow, index))

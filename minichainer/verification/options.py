@@ -1,4 +1,4 @@
-"""Arguments of the checks: defaults that can be told from given values, and what is refused."""
+"""Options of the checks: defaults that can be told from given values, and validation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class _Default(float):
-    """A default value: prints and compares as its number, and can be told from the same number given."""
+    """A default value: prints and compares as its number, but can be told from the same number given by the user."""
 
     __slots__ = ()
 
@@ -22,13 +22,13 @@ def default(value: float) -> float:
 
 
 def given(value: float | None) -> float | None:
-    """The value if somebody gave it, None for a default."""
+    """The value if the user has given it, None for a default."""
     return None if value is None or isinstance(value, _Default) else float(value)
 
 
 @dataclasses.dataclass
 class Options:
-    """How a check is made; see :func:`~minichainer.gradient_check.check_gradients`."""
+    """The options of a check; see :func:`~minichainer.gradient_check.check_gradients`."""
 
     order: int = 1
     dtype: Any = None
@@ -65,13 +65,13 @@ class Options:
 
     @property
     def extra(self) -> tuple[float, float]:
-        """The absolute and relative tolerance that widen the estimated one: those given, all with a fixed step."""
+        """Tolerances added to the estimated error: atol and rtol, with defaults if the step is fixed."""
         if self.eps is not None:
             return _or(self.atol, 1e-5), _or(self.rtol, 1e-3)
         return self._given_atol or 0.0, self._given_rtol or 0.0
 
     def shown(self) -> str:
-        """The options that are not at their defaults, as arguments to paste."""
+        """The options that differ from their defaults, as arguments to paste."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in _HIDDEN}
         values |= {'atol': self._given_atol, 'rtol': self._given_rtol}
         defaults = {f.name: f.default for f in dataclasses.fields(self)}
@@ -94,16 +94,16 @@ def _require_number(name: str, value: Any, positive: bool) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f'{name} must be a number, not {type(value).__name__}')
     if positive and not 0 < value < float('inf'):
-        raise ValueError(f'eps, the step of the finite difference, must be positive and finite, not {value!r}')
+        raise ValueError(f'eps, the step of the finite difference, must be positive and finite, got {value!r}')
     if not value >= 0:
-        raise ValueError(f'{name} must not be negative or NaN, but is {value!r}')
+        raise ValueError(f'{name} must not be negative or NaN, got {value!r}')
 
 
 def _require_count(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f'{name} must be an integer, not {type(value).__name__}')
     if value < 1:
-        raise ValueError(f'{name} must be at least 1, but is {value}')
+        raise ValueError(f'{name} must be at least 1, got {value}')
 
 
 def _float_dtype(dtype: Any) -> Any:
@@ -122,17 +122,18 @@ def _require_callables(tangent: Any) -> None:
 
 
 def _seed(seed: Any) -> int:
+    """The given seed, or a random one."""
     if seed is None:
         return int.from_bytes(os.urandom(4), 'little')
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f'seed must be an integer, not {type(seed).__name__}')
     if seed < 0:
-        raise ValueError(f'seed must not be negative, but is {seed}')
+        raise ValueError(f'seed must not be negative, got {seed}')
     return int(seed)
 
 
 def refuse_later_options(**options: Any) -> None:
-    """Raises NotImplementedError for the first option that is set and belongs to later work."""
+    """Raises NotImplementedError for the first option that is set and not supported yet."""
     for name, value in options.items():
         if value:
             raise NotImplementedError(f'{name}={value!r} is not supported yet')

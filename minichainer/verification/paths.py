@@ -1,4 +1,4 @@
-"""The way that leaves go, as a curve that remembers what it has computed."""
+"""The change of the outputs while leaves move, as a curve that caches what it has computed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ Move = Callable[[float], Any]
 
 
 class Measures(Protocol):
-    """What calls the function: a screen."""
+    """The methods of a screen that a path calls."""
 
     arrays: list[Any]
     outputs: list[int]
 
     def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
-        """The change of every weighted output, and the sizes of what may have been rounded."""
+        """The change of every weighted output, and the sizes of the numbers that were rounded."""
         ...
 
     def sizes(self, base: Any, norms: list[float]) -> Any:
-        """The latter for every weighted output."""
+        """The sizes of rounded numbers, for every weighted output."""
         ...
 
 
 class Path:
-    """The change of every weighted output when leaves move; a curve, and remembers what it has computed.
+    """The change of every weighted output while leaves move, as a cached curve.
 
     Attributes:
-        moves: For each leaf that moves, its values as a function of one number.
-        direction: Of the leaf, if it is one and moves along a line.
-        local: Whether only outputs that change count as rounded, and of the inputs only what moves.
-        known: The numbers for which the outputs have been computed, and what came of it.
+        moves: For each moving leaf, its values as a function of one number.
+        direction: The direction of the leaf, if there is one that moves along a line.
+        local: Whether only the outputs that change, and the inputs that move, count as rounded.
+        known: Results by the numbers for which they were computed.
     """
 
     def __init__(
@@ -57,5 +57,5 @@ class Path:
 
     @property
     def calls(self) -> int:
-        """How often the function was called."""
+        """How many times the function was called."""
         return len(self.known) - 1

@@ -1,4 +1,4 @@
-"""One order of a check: the function, where it is checked, the upstream gradients drawn, what was found so far."""
+"""One order of a check: the function, the point, the upstream gradients, and the results so far."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from minichainer.verification.subject import Evaluation, Subject, flat_arrays
 #: Upstream gradients per output.
 DRAWS = 2
 
-#: Size of the second one, to find thresholds below which upstream gradients are dropped.
+#: Size of the second draw, to expose thresholds below which upstream gradients are dropped.
 SMALL = 2.0**-50
 
-#: Given in place of upstream gradients: the function has to be a loss, a single output of shape ``()``.
+#: Stands for missing upstream gradients: the function must be a loss, with a single output of shape ``()``.
 LOSS = object()
 
 
@@ -34,16 +34,16 @@ class Point:
 
     Attributes:
         subject: The function.
-        options: The user's.
-        report: Takes what is found.
+        options: The user's options.
+        report: Collects the failures.
         order: 1, 2, ...
-        rng: The check's own random numbers.
-        given: Upstream gradients given by the user, one per output or None for an output that does not
-            count; None alone if there are none.
+        rng: The check's own random number generator.
+        given: The user's upstream gradients, one per output or None for an output that does not count; None if
+            there are none.
         outputs: Positions of the outputs that are checked.
         upstream: ``upstream[o]`` are the upstream gradients of output ``o``, in its dtype.
-        gradients: ``gradients[o]`` are the gradients of the leaves for the first of them.
-        broken: Pairs (output, leaf) about which there is no more to find out.
+        gradients: ``gradients[o]`` are the gradients of the leaves for the first draw.
+        broken: Pairs (output, leaf) that need no further checks.
     """
 
     subject: Subject
@@ -64,7 +64,7 @@ class Point:
         return [leaf.array for leaf in self.subject.leaves]
 
     def draw(self, evaluation: Evaluation) -> None:
-        """Chooses the outputs to check, and two upstream gradients for each: the given one, and random ones."""
+        """Chooses the outputs to check, and two upstream gradients for each: the given one and a random one."""
         self.values = evaluation.arrays
         self.given = self._matching()
         any_gradient = any(y is not None and y.requires_grad for y in evaluation.outputs)
@@ -72,7 +72,7 @@ class Point:
             if output is None or y is None or (self.given is not None and self.given[o] is None):
                 continue
             if not output.requires_grad and any_gradient:
-                self.report.notes.append(f'Output {o} asks for no gradient and is not checked.')
+                self.report.notes.append(f'Output {o} does not require a gradient and is not checked.')
                 continue
             xp = get_array_module(y)
             drawn = [xp.asarray(signed(self.rng, y.shape).astype(y.dtype)) for _ in range(DRAWS)]
@@ -101,7 +101,7 @@ class Point:
         return given
 
     def only(self, o: int, v: Any, others: str = 'none') -> list[Any]:
-        """Upstream gradients: ``v`` for one output; for the others nothing, zeros, or what was drawn."""
+        """Upstream gradients: ``v`` for one output; None, zeros or the drawn ones for the others."""
         gys: list[Any] = [None] * len(self.values)
         for k in self.outputs:
             if k != o and others == 'zeros':
@@ -124,14 +124,14 @@ class Point:
 
 
 def times(array: Any, factor: float) -> Any:
-    """A new array of the same dtype and layout."""
+    """The product as a new array of the same dtype and layout."""
     copy = fresh_copy(array)
     copy *= array.dtype.type(factor)
     return copy
 
 
 def _scale(y: Any) -> float:
-    """A power of two, at most 1, that keeps sums over a huge output from overflowing."""
+    """A power of two, at most 1, that prevents overflow in sums over a huge output."""
     if not y.size:
         return 1.0
     largest = float(abs(y).max())

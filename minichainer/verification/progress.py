@@ -1,4 +1,4 @@
-"""A line on the terminal that shows how far a long check is."""
+"""A line on the terminal that shows the progress of a long check."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PATIENCE, INTERVAL = 3.0, 0.5
 
 
 class Progress:
-    """Counts steps and tells a terminal about them once they take long; silent where there is no terminal.
+    """Counts steps and prints the count on a terminal once they take long; silent without a terminal.
 
     Args:
-        title: What is running.
+        title: The name of the check.
         stream: Where to write; standard error by default.
         clock: Gives the time in seconds.
     """
@@ -26,12 +26,13 @@ class Progress:
         self.steps = self.shown = 0
 
     def tick(self) -> None:
-        """One step; the clock is read at every 32nd only."""
+        """Counts one step; the clock is read at every 32nd only."""
         self.steps += 1
         if self.steps % 32 == 1:
             self._look()
 
     def _look(self) -> None:
+        """Writes the number of steps if it is time and the stream is a terminal."""
         now = self.clock()
         if not self.start:
             self.start, self.next = now, now + PATIENCE
@@ -45,7 +46,7 @@ class Progress:
         self.shown = len(text)
 
     def finish(self) -> None:
-        """Takes the line away."""
+        """Clears the line."""
         if self.shown:
             self._write('')
             self.stream.write('\r')

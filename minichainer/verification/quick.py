@@ -1,8 +1,8 @@
-"""The common case at little cost: backward agrees with the first few differences to ten digits.
+"""A quick test for the common case: backward agrees with the first few differences to ten digits.
 
-An agreement so close is its own proof, whatever the error of the difference may be; a disagreement proves
-nothing, and the ladder with its error estimate goes on from the same samples. Plain Python numbers, for
-there are only a few, and NumPy would spend more on each than the function that is checked.
+Such close agreement is proof, whatever the error of the difference is. A disagreement proves nothing: the ladder,
+with its error estimate, continues from the same samples. Plain Python numbers are used because there are only a few,
+and NumPy would spend more on each than on the function itself.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 _RATIO = 4.0
 _RUNGS = 3
-#: A second difference shrinks by 4 from rung to rung where the function is smooth, and stays at a kink.
+#: A second difference shrinks by 4 per step where the function is smooth, and does not at a kink.
 _SHRINKS = 0.4
-#: How exactly it shrinks by 4 where not even a kink that is small against the bend of the rest may hide.
+#: How close to 4 the ratio must be, so that not even a kink that is small against the curvature can hide.
 _EXACTLY = 1e-3
 _SHARP = 1e-4
 
@@ -29,18 +29,18 @@ def agrees(
     start: float,
     strict: bool = False,
 ) -> bool:
-    """Whether the slopes at 0 of m functions that vanish there are ``analytic``.
+    """Whether ``analytic`` are the slopes at 0 of m functions that vanish there.
 
     Args:
-        curve: Takes ``t`` to the m values.
-        analytic: The slopes that backward gives.
+        curve: Maps ``t`` to the m values.
+        analytic: The slopes from backward.
         noise: Rounding errors of single values.
         slack: Differences of slopes that count as agreement.
-        size: What slopes are large; where rounding errors are not far below it, agreement proves nothing.
+        size: The size of a large slope; agreement proves nothing if rounding errors are nearly as large.
         precision: Machine epsilon, for the rounding errors of large changes.
         start: The largest step.
-        strict: ``size`` alone says what slopes are large, and second differences must shrink exactly as those
-            of smooth functions do, for a part of the slope and of the bend that is small against the rest to be seen.
+        strict: Only ``size`` decides which slopes are large, and second differences must shrink exactly as
+            those of smooth functions do. Then a small part of the slope and curvature is not hidden by the rest.
 
     >>> import numpy as np
     >>> sine = lambda t: np.array([np.sin(1 + t) - np.sin(1)])

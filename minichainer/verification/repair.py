@@ -1,8 +1,8 @@
-"""What would have to be done to a wrong gradient to make it right, without a single further call.
+"""Finds a simple change that would make a wrong gradient right, without calling the function again.
 
-A candidate, such as the negated or the transposed gradient, is right if it agrees with all slopes that the
-screen has measured. Four numbers known to eight digits leave no room for chance, and the candidate says
-exactly which elements are wrong, however many there are.
+A candidate, such as the negated or transposed gradient, is right if it agrees with all slopes that the screen has
+measured. Four numbers known to eight digits rule out chance, and the candidate shows exactly which elements are
+wrong, however many there are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from minichainer.verification.leaves import host
 from minichainer.verification.screen import Along, Screen
 
-#: A repaired gradient is that many times nearer to the slopes; a factor near 1 may be nearer by chance.
+#: A repaired gradient must be this many times closer to the slopes; a factor near 1 may be closer by chance.
 _MUST_EXPLAIN = 10.0
 
 Gradients = list[Any]
@@ -24,14 +24,14 @@ Gradients = list[Any]
 
 @dataclasses.dataclass(frozen=True)
 class Repair:
-    """A right gradient, for each draw that was wrong, and what was wrong about the given one."""
+    """A right gradient for each wrong draw, and the cause of the error."""
 
     gradients: Gradients
     cause: str
 
 
 class Repairer:
-    """Candidates for one leaf and one output, and the slopes that they have to agree with."""
+    """Candidates for one leaf and one output, and the slopes with which they must agree."""
 
     def __init__(self, screen: Screen, i: int, k: int, draws: Sequence[int], measured: Sequence[Along]) -> None:
         self.screen, self.i, self.k, self.draws = screen, i, k, draws
@@ -49,7 +49,7 @@ class Repairer:
         return bool((along.found.finite & ~along.found.kink & np.isfinite(along.found.value))[mine].all())
 
     def find(self) -> Repair | None:
-        """The first candidate that agrees with what was measured."""
+        """The first candidate that agrees with the measured slopes."""
         if not self.directions or not all(np.isfinite(g).all() for g in self.gradients):
             return None
         allowed = min(4.0, self._badness(self.gradients) / _MUST_EXPLAIN)
@@ -62,7 +62,7 @@ class Repairer:
         return np.array([[float((g * d).sum()) for g in gradients] for d in self.directions])
 
     def _badness(self, candidate: Gradients) -> float:
-        """How far a gradient is from the slopes, in units of their errors."""
+        """The distance of a gradient from the slopes, in units of their errors."""
         sizes = np.array([[float(abs(g * d).sum()) for g in candidate] for d in self.directions])
         with np.errstate(all='ignore'):
             off = abs(self._along(candidate) - self.values)
@@ -76,6 +76,7 @@ class Repairer:
         yield from self._half()
 
     def _scaled(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradient times the factor that fits the slopes best."""
         given = self._along(self.gradients)
         factor = _ratio(self.values, given)
         if factor and abs(factor - 1) > 2 * self._doubt:
@@ -86,17 +87,18 @@ class Repairer:
 
     @property
     def _doubt(self) -> float:
-        """Relative error of the slopes: a factor that is no farther from 1 explains nothing."""
+        """Relative error of the slopes: a factor closer to 1 than this explains nothing."""
         return float(self.errors.max()) / (float(abs(self.values).max()) or 1.0)
 
     def _sizes(self) -> dict[str, int]:
-        """What a factor may stem from, by name."""
+        """The sizes that a factor may come from, by name."""
         sizes = {f'the size of axis {a}': n for a, n in enumerate(self.shape)}
         y = self.screen.values[self.k]
         sizes |= {f'the size of axis {a} of the output': n for a, n in enumerate(y.shape)}
         return {**sizes, 'the number of elements': self.gradients[0].size, 'the size of the output': y.size}
 
     def _rearranged(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradient transposed, shifted or reversed."""
         shape, gs = self.shape, self.gradients
         if len(shape) > 1 and min(shape[-2:]) > 1:
             for undo in (_transposed, _back):
@@ -117,6 +119,7 @@ class Repairer:
                 yield text, [np.flip(g, axis) for g in gs]
 
     def _exchanged(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradients of other leaves."""
         for j in self.screen.point.subject.moving:
             label = self.screen.point.subject.leaves[j].label
             others = [host(self.screen.gradient(d, self.k, j)) for d in self.draws]
@@ -129,6 +132,7 @@ class Repairer:
                 yield text, [g.T for g in others]
 
     def _half(self) -> Iterator[tuple[str, Gradients]]:
+        """The gradient scaled only where x is negative, or only where it is positive."""
         for name, side in (('x < 0', self.x < 0), ('x > 0', self.x > 0)):
             if not side.any() or side.all():
                 continue
@@ -141,7 +145,7 @@ class Repairer:
 
 
 def factor_cause(given: float, sizes: dict[str, int], doubt: float = 1e-6) -> str:
-    """The cause where backward gives so many times the gradient, known up to a relative ``doubt``."""
+    """The cause for a wrong factor, known up to a relative error ``doubt``."""
     if abs(given + 1) < doubt:
         return 'sign: backward gives -1 times the gradient'
     hint = ''
@@ -155,18 +159,18 @@ def factor_cause(given: float, sizes: dict[str, int], doubt: float = 1e-6) -> st
 
 
 def _digits(doubt: float) -> int:
-    """How many digits to show of a number that is known up to a relative ``doubt``, mostly far better."""
+    """How many digits to show of a number with the relative error ``doubt``, which is usually much smaller."""
     return int(np.clip(2 - np.log10(doubt), 3, 6))
 
 
 def _ratio(values: Any, given: Any) -> float:
-    """The factor that takes ``given`` to ``values``, by least squares; 0 if there is none."""
+    """The factor from ``given`` to ``values`` by least squares; 0 if there is none."""
     square = float((given**2).sum())
     return float((given * values).sum()) / square if square else 0.0
 
 
 def _transposed(g: Any) -> Any:
-    """The last two axes exchanged; where they differ in size, read in that order into the same shape."""
+    """The last two axes transposed; if they differ in size, the elements in that order in the original shape."""
     return np.swapaxes(g, -1, -2).reshape(g.shape)
 
 

@@ -1,11 +1,11 @@
-"""What a check found out: the verdict, the wrong elements, and the errors that carry them."""
+"""The results of a check: the verdict, the wrong elements, and the exceptions."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-#: Where several apply, the first one is the report's.
+#: The most severe first; a report has the first one that applies.
 VERDICTS = (
     'input_modified',
     'nondeterministic',
@@ -19,22 +19,22 @@ VERDICTS = (
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """One element of a gradient that is wrong, or a gradient that is wrong as a whole.
+    """A wrong element of a gradient, or a gradient that is wrong as a whole.
 
     Attributes:
         order: 1 for the gradient of the function, 2 for the gradient of its gradients, and so on.
-        output: Position of the output; from the second order on outputs are gradients, in the order of the
-            inputs and then the parameters of the order before.
+        output: Position of the output. From the second order on the outputs are gradients, in the order of the
+            inputs and parameters of the order below.
         input: Position of the input, its path inside containers (``0.b[1]``), or a parameter's name;
-            None where the function itself is at fault.
+            None if it concerns the function itself.
         index: Tuple of integers into the input; None for the gradient as a whole.
-        numeric: What the finite difference gives, or None where none was made.
-        analytic: What backward gives, or None where it gives none.
+        numeric: The finite difference, or None if there is none.
+        analytic: The value from backward, or None if there is none.
         left_slope: At a kink, the slope from the left.
         right_slope: At a kink, the slope from the right.
-        cause: A short name, a colon, and a sentence.
-        ratio: Error over tolerance.
-        verdict: What this failure alone amounts to.
+        cause: A short name, a colon and a sentence.
+        ratio: The error divided by the tolerance.
+        verdict: The verdict for this failure alone.
     """
 
     order: int
@@ -50,7 +50,7 @@ class Failure:
     verdict: str = 'fail'
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values; numbers that are not finite as strings, for JSON has none."""
+        """Plain Python values; numbers that are not finite as strings, because JSON has none."""
         return {key: _plain(value) for key, value in dataclasses.asdict(self).items()}
 
 
@@ -68,14 +68,14 @@ class GradientReport:
         verdict: "pass", "fail", "nondifferentiable", "unresolved", "nondeterministic", "input_modified" or
             "not_finite".
         failures: What is wrong, worst first, at most ``max_failures`` per pair of output and input.
-        failure_count: How many elements are wrong; at least so many where ``complete`` is False.
+        failure_count: How many elements are wrong; a lower bound if ``complete`` is False.
         complete: Whether all wrong elements are known.
-        order: The order that was asked for.
-        seed: Of the directions and upstream gradients; the same seed gives the same report.
+        order: The requested order.
+        seed: The seed of the directions and upstream gradients; the same seed gives the same report.
         forward_calls: Calls of the function.
         backward_calls: Backward passes.
-        jacobian_calls: Calls of either kind made for the full Jacobian, on top of these.
-        notes: What else there is to know, in sentences.
+        jacobian_calls: Further calls of either kind, made for the full Jacobian.
+        notes: Further remarks, in sentences.
         message: The report as text.
     """
 
@@ -99,7 +99,7 @@ class GradientReport:
         return self.message
 
     def add(self, failures: list[Failure], count: int | None = None, complete: bool = True) -> None:
-        """Takes failures of one pair of output and input, and lets the verdict follow."""
+        """Adds failures of one pair of output and input, and updates the verdict."""
         self.failures += failures
         self.failure_count += len(failures) if count is None else count
         self.complete &= complete
@@ -113,11 +113,11 @@ class GradientReport:
         return self._counts.get(_pair(failure), 1)
 
     def lower(self, verdict: str) -> None:
-        """The verdict is now this one, unless a graver one applies."""
+        """Sets the verdict, unless the current one is more severe."""
         self.verdict = min(self.verdict, verdict, key=VERDICTS.index)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; the same for the same seed."""
+        """Everything as plain values for JSON; the same for the same seed."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != '_counts'}
         return {**values, 'notes': list(self.notes), 'failures': [f.to_dict() for f in self.failures]}
 
@@ -127,7 +127,7 @@ def _pair(failure: Failure) -> tuple[Any, ...]:
 
 
 class GradcheckError(AssertionError, RuntimeError):
-    """A gradient check did not pass; ``report`` says everything that is known."""
+    """A gradient check did not pass; ``report`` has the details."""
 
     def __init__(self, message: str = '', report: GradientReport | None = None) -> None:
         super().__init__(message)
@@ -139,10 +139,10 @@ class NondifferentiableError(GradcheckError):
 
 
 class UnresolvedError(GradcheckError):
-    """At this precision right and wrong cannot be told apart; the text says what would resolve it."""
+    """Right and wrong cannot be told apart at this precision; the message says what would help."""
 
 
 def error_of(report: GradientReport) -> GradcheckError:
-    """The exception for a report that is no "pass"."""
+    """The exception for a report that did not pass."""
     kinds = {'nondifferentiable': NondifferentiableError, 'unresolved': UnresolvedError}
     return kinds.get(report.verdict, GradcheckError)(report.message, report)

@@ -13,9 +13,9 @@ from minichainer.verification.leaves import fresh_copy, full
 from minichainer.verification.point import Point
 from minichainer.verification.subject import Evaluation
 
-#: Rounding errors of a backward pass, in units of the dtype's epsilon and of the largest element.
+#: Rounding errors of a backward pass, in units of the dtype's epsilon times the largest element.
 ROUNDINGS = 64.0
-#: The precision that a function may compute in on the way, whatever the dtypes of its inputs and outputs are.
+#: A function may compute intermediate results in this precision, whatever its input and output dtypes are.
 SINGLE = 2.0**-23
 _TRIALS = 4
 
@@ -29,19 +29,19 @@ def jitter(
     upstream_epsilon: float,
     on_variables: bool = False,
 ) -> Any:
-    """How much the gradient of leaf ``i`` changes when all that it depends on does by a few roundings.
+    """The change of the gradient of leaf ``i`` when all arrays that it depends on change by a few roundings.
 
-    The backward pass is linear in the upstream gradients, so with these alone it is the rounding of its terms, also
-    where they cancel.
+    The backward pass is linear in the upstream gradients. So changing these alone gives the rounding of its terms,
+    even if they cancel.
 
     Args:
         point: Where the function is checked.
         arrays: The leaves.
         gys: Upstream gradients.
         i: Position of the leaf.
-        epsilon: Of the leaves, 0 to leave them as they are.
-        upstream_epsilon: Of the upstream gradients.
-        on_variables: Whether the rules on Variables are asked.
+        epsilon: Relative change of the leaves, 0 for none.
+        upstream_epsilon: Relative change of the upstream gradients.
+        on_variables: Whether to use the rules on Variables.
     """
     subject, rng, x = point.subject, generator(0), arrays[i]
 
@@ -61,7 +61,7 @@ def jitter(
 
 
 def _shaken(rng: np.random.Generator, array: Any, epsilon: float) -> Any:
-    """A copy whose elements are off by some roundings, of either sign."""
+    """A copy whose elements are changed by a few roundings, with random signs."""
     if array is None:
         return None
     copy = fresh_copy(array)

@@ -1,4 +1,4 @@
-"""A backward pass against measured slopes, at a cost that does not depend on the number of elements."""
+"""Compares a backward pass with measured slopes, at a cost that does not depend on the number of elements."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.subject import Evaluation
 from minichainer.verification.verdict import judge
 
-#: Calls of the function that a screen may spend on each input if nothing looks wrong.
+#: Calls of the function that a screen may make for each input if nothing looks wrong.
 _BUDGET = 24
-#: The worst relative error of a slope that still tells right from wrong, and where rounding errors were measured.
+#: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding.
 _SHARP, _BLURRED = 1e-4, 1e-1
 _QUANTUM_LEVELS = 22
-#: Changes of values that may be roundings, relative to the inputs and outputs; larger ones are jumps.
+#: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
 _LARGEST_QUANTUM = 1e-6
-#: Smaller numbers lose digits; gradients that are too small to be made still smaller.
+#: Below the first, numbers lose digits; gradients below the second are not made smaller.
 _TINIEST, _LEAST = 16 * float(np.finfo(np.float64).tiny), 1e-250
-#: How much a gradient changes, relative to the numbers on the way, if it is for roundings of the inputs alone; where
-#: it does more, it depends on which of them are equal, or the like.
+#: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
+#: change means that the gradient depends on, for example, which inputs are equal.
 _NO_MORE_THAN_ROUNDING = 1e-9
-#: Rounding errors from which on elements are measured with their own noise instead of that of the whole output.
+#: Above this rounding error, each element is measured with its own noise instead of that of the whole output.
 _LOCAL_FROM = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
 class Along:
-    """Slopes along one direction of one leaf, against backward; one entry per (draw, output).
+    """Slopes along one direction of one leaf, and backward's; one entry per (draw, output).
 
     Attributes:
         leaf: Position of the leaf.
-        direction: What the leaf was moved along.
-        found: The slopes.
-        analytic: The same from backward.
-        spread: Root of the sum of squares of the terms that were summed up to ``analytic``.
+        direction: The direction in which the leaf was moved.
+        found: The measured slopes.
+        analytic: The slopes from backward.
+        spread: Root of the sum of squares of the terms that add up to ``analytic``.
         size: Sum of their absolute values.
-        length: By what a tolerance of single elements is multiplied.
-        noise: Rounding errors of ``analytic``, once they have been measured.
+        length: The factor for tolerances of single elements.
+        noise: Rounding errors of ``analytic``, once they are measured.
     """
 
     leaf: int
@@ -64,13 +64,13 @@ class Along:
 
 
 class Screen:
-    """The numeric side of a point: in double precision if the function takes it, else in its own dtype.
+    """The numeric side of a point: in double precision if the function supports it, else in its own dtype.
 
     Attributes:
-        arrays: The leaves in the dtype of the numeric side.
+        arrays: The leaves, in the dtype of the numeric side.
         gradients: ``gradients[d][o]`` are the gradients of the leaves for draw d and output o.
         precision: Machine epsilon of the arithmetic inside the function.
-        native: Whether the numeric side runs in the dtypes that the user gave.
+        native: Whether the numeric side uses the dtypes that the user gave.
     """
 
     def __init__(self, point: Point, native: Evaluation) -> None:
@@ -96,6 +96,7 @@ class Screen:
         self._gradient_lengths: dict[int, list[float]] = {}
 
     def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
+        """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
         dtype = self.point.options.dtype
         target = np.dtype(np.float64) if dtype is None else dtype
         arrays = [x.astype(target) if is_float(x) else x for x in self.point.arrays]
@@ -106,7 +107,7 @@ class Screen:
         except Exception:
             if dtype is None:
                 return self.point.arrays, self._again()
-            self.point.subject.type_check = False  # that dtype is what the user wants, whatever the function says
+            self.point.subject.type_check = False  # the user has asked for this dtype
             evaluation = self._evaluated(arrays)
         if self._comparable(evaluation):
             return arrays, evaluation
@@ -132,17 +133,17 @@ class Screen:
         return self.evaluation.vjp(self.only(k, self.upstream[0][k]))
 
     def _second(self, k: int, first: list[Any]) -> list[Any]:
-        """The gradients for the second draw: by rules on Variables, for inputs in another layout, made small."""
+        """The gradients for the second draw: by rules on Variables, in another layout, made small."""
         try:
             return self._made_small(k, first)
         except Exception:
             if self.elsewhere is self.evaluation:
                 raise
-        self.elsewhere = self.evaluation  # backward may refuse a layout
+        self.elsewhere = self.evaluation  # backward may reject a layout
         return self._made_small(k, first)
 
     def _made_small(self, k: int, first: list[Any]) -> list[Any]:
-        """The gradients for the second draw, from a small multiple of it where numbers leave room for that."""
+        """The gradients for the second draw, computed from a small multiple of it where underflow is not a risk."""
         v = self.upstream[1][k]
         if self._leaves_room([g for g in first if g is not None], v):
             try:
@@ -150,11 +151,11 @@ class Screen:
                     found = self.elsewhere.vjp_of_variables(self.only(k, times(v, SMALL)))
                 return [None if g is None else times(g, 1 / SMALL) for g in found]
             except FloatingPointError:
-                pass  # numbers on the way are too small already
+                pass  # intermediate results are too small already
         return self.elsewhere.vjp_of_variables(self.only(k, v))
 
     def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
-        """Whether gradients may be made small: in double precision, and where no absolute error is allowed."""
+        """Whether gradients may be made small: in double precision, without an absolute tolerance."""
         if self.point.options.nondet_tol or self.point.options.extra[0]:
             return False
         if any(a.dtype.itemsize < 8 for a in [v, *gradients]):
@@ -162,7 +163,7 @@ class Screen:
         return all(largest(g) > _LEAST or not g.any() for g in gradients)
 
     def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
-        """Upstream gradients: ``v`` for one output; for the others zeros, or nothing where that is allowed."""
+        """Upstream gradients: ``v`` for one output; for the others None where that is allowed, else zeros."""
         gys: list[Any] = [None] * len(self.evaluation.outputs)
         if zeros or not self.point.options.check_undefined_grad:
             for other, u in zip(self.outputs, self.upstream[0], strict=True):
@@ -171,6 +172,7 @@ class Screen:
         return gys
 
     def _stacked(self, k: int) -> Any:
+        """The upstream gradients of one output as rows, one per draw."""
         xp = get_array_module(self.values[k])
         rows = xp.empty((DRAWS, self.values[k].size))
         for d in range(DRAWS):
@@ -179,13 +181,13 @@ class Screen:
 
     # --- slopes ------------------------------------------------------------------------------------------------
     def gradient(self, d: int, k: int, i: int) -> Any:
-        """The gradient of leaf ``i`` in double precision; zeros where backward gives none."""
+        """The gradient of leaf ``i`` in double precision; zeros in place of None."""
         g = self.gradients[d][k][i]
         x = self.arrays[i]
         return get_array_module(x).zeros(x.shape) if g is None else g.astype(np.float64, copy=False)
 
     def path(self, i: int, direction: Any) -> Path:
-        """The way that leaf ``i`` goes along a direction."""
+        """The path of leaf ``i`` along a direction."""
         return Path(self, {i: self.line(i, direction)}, self.base(i), direction)
 
     def line(self, i: int, direction: Any) -> Move:
@@ -207,11 +209,11 @@ class Screen:
 
     @property
     def slack(self) -> float:
-        """Differences of slopes that count as agreement, relative to how large slopes are."""
+        """The difference of slopes that counts as agreement, relative to the size of slopes."""
         return 1e-10 + 16 * self.precision
 
     def expected(self, i: int, direction: Any) -> tuple[list[float], list[float]]:
-        """The slopes along a direction according to backward, and how large slopes in random directions are."""
+        """The slopes along a direction from backward, and the typical size of slopes in random directions."""
         flat = get_array_module(self.arrays[i]).asarray(direction).ravel()
         analytic = [float(self.gradient(d, k, i).ravel().dot(flat)) for d, k in self._pairs]
         length = norm(flat) / max(flat.size, 1) ** 0.5
@@ -235,7 +237,7 @@ class Screen:
         path: Path | None = None,
         start: float | None = None,
     ) -> Along:
-        """Measures the slopes along a direction and puts backward's beside them."""
+        """Measures the slopes along a direction, and pairs them with those from backward."""
         on_device = get_array_module(self.arrays[i]).asarray(direction)
         terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs]
         with np.errstate(all='ignore'):
@@ -249,7 +251,7 @@ class Screen:
         return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)), noise)
 
     def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
-        """As :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
+        """Like :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
         scales = np.asarray(scales, np.float64)
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
         found = self._slopes_together(i, self._element_curves(i, elements, scales), levels, start)
@@ -260,6 +262,7 @@ class Screen:
         return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated, noise)
 
     def _moves(self, i: int, elements: Any, scales: Any) -> list[Move]:
+        """For each element, a function that moves only this element."""
         x, xp = self.arrays[i], get_array_module(self.arrays[i])
 
         def moved(t: float, j: int, scale: float) -> Any:
@@ -281,10 +284,11 @@ class Screen:
 
     @property
     def is_local(self) -> bool:
-        """Whether elements are measured in single or half precision, where the noise of others would hide them."""
+        """Whether elements are measured in single or half precision, where noise of others would hide them."""
         return self.precision > _LOCAL_FROM
 
     def _element_curves(self, i: int, elements: Any, scales: Any) -> list[Path]:
+        """For each element, the path of the leaf when only this element moves."""
         moves = self._moves(i, elements, scales)
         if not self.is_local:
             base = self.base(i)
@@ -295,12 +299,13 @@ class Screen:
         return [Path(self, {i: move}, base, local=True) for move, base in zip(moves, bases, strict=True)]
 
     def _rounding_of(self, i: int, local: bool) -> tuple[float, Any]:
-        """Relative precision of the values, and their rounding error where it was measured and is meant as it is."""
+        """The relative precision of the values, and their measured rounding error if there is one."""
         if local:
             return max(self.precision, self._relative_noise(i) / 4), None
         return self.precision, self.noise.get(i)
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
+        """The slopes of a curve, with the user's fixed step if there is one."""
         if self.point.options.eps is not None:
             return fixed_step(curve, self.precision, self.point.options.eps)
         noise = self.noise.get(i)
@@ -308,6 +313,8 @@ class Screen:
         return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
 
     def _slopes_together(self, i: int, curves: Sequence[Path], levels: int, start: float | None) -> Slopes:
+        """The slopes of several curves, with the same steps for all."""
+
         def curve(t: float) -> tuple[Any, Any]:
             values, sizes = zip(*(c(t) for c in curves), strict=True)
             return np.concatenate(values), np.concatenate(sizes)
@@ -320,28 +327,29 @@ class Screen:
         return slopes(curve, precision, levels=levels, start=start, noise=noise)
 
     def _first_step(self, i: int) -> float | None:
-        """The largest step that suits the measured noise."""
+        """The largest step, from the measured noise."""
         if i not in self.noise:
             return None
         return first_step(max(self.precision, self._relative_noise(i) / 4))
 
     def _relative_noise(self, i: int) -> float:
+        """The largest measured rounding error of an output, relative to its size."""
         known = self._sizes > 0
         if i not in self.noise or not known.any():
             return 0.0
         return float((self.noise[i][known] / self._sizes[known]).max())
 
     def base(self, i: int) -> Any:
-        """Size of what is rounded at the point itself: the outputs, and the steps of the leaf."""
+        """The size of the numbers rounded at the point itself: the outputs, and the steps of the leaf."""
         if i not in self._bases:
             moved = [norm(self.gradient(d, k, i) * self.arrays[i]) for d, k in self._pairs]
             self._bases[i] = self._sizes + np.array(moved)
         return self._bases[i]
 
     def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
-        """The change of every weighted output, and of every output; differences first: summation loses nothing.
+        """The change of every weighted output, and a size for every output; subtracts before it sums, to keep digits.
 
-        With ``local`` the latter come with the size of what has changed at all, and so may have been rounded.
+        With ``local``, that size is the norm of the values that have changed, and so may have been rounded.
         """
         outputs = self.point.subject.outputs(arrays)
         values, norms = [], []
@@ -352,23 +360,24 @@ class Screen:
         return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], norms
 
     def sizes(self, base: Any, norms: list[float]) -> Any:
-        """Size of what was rounded, where the outputs have changed by so much."""
+        """The size of the rounded numbers after the outputs have changed by this much."""
         return base + self._scales * np.array(norms * DRAWS)
 
     # --- verdicts ----------------------------------------------------------------------------------------------
     def measure_noise(self, i: int, measured: Sequence[Along], nearby: bool = False) -> None:
-        """From now on counts with the rounding errors that leaf ``i`` really meets inside the function.
+        """Replaces the estimated rounding errors of leaf ``i`` inside the function by measured ones.
 
         Args:
             i: Position of the leaf.
             measured: Slopes, with the steps that count.
-            nearby: Whether these steps are much smaller than usual, and the usual ones say nothing about the point.
+            nearby: Whether these steps are much smaller than usual, so that the usual ones are irrelevant.
         """
         if i in self.noise:
             return
         self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
 
     def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
+        """Measured rounding errors of the outputs while a leaf moves along a direction."""
         curve = self.path(i, along.direction)
         best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
         scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
@@ -378,10 +387,10 @@ class Screen:
         return np.max([plateau, quantum, *measured], axis=0)
 
     def _quantum(self, i: int, direction: Any) -> Any:
-        """Rounding errors from the smallest change that each element of the outputs is capable of.
+        """Rounding errors from the smallest possible change of each output element.
 
-        Values that come from the difference of larger numbers are multiples of the rounding of these. The step
-        grows until an element changes for the first time; jumps of the function itself are much larger.
+        Differences of larger numbers are multiples of the rounding of those numbers. The step grows until an element
+        changes for the first time; jumps of the function itself are much larger.
         """
         line, limit = self.line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
         quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
@@ -396,7 +405,7 @@ class Screen:
         return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self._pairs])
 
     def tolerance(self, along: Along) -> Any:
-        """The greatest error allowed, for each entry."""
+        """The largest allowed error of each entry."""
         widened, rtol = self._widened(along)
         return along.found.error + self._rounding(along) + widened + rtol * abs(along.found.value)
 
@@ -404,7 +413,7 @@ class Screen:
         """The verdict for each entry."""
         widened, rtol = self._widened(along)
         resolution = max(_BLURRED if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
-        # Moving the input by its own size would change the values by no more than some roundings.
+        # Moving the input by its own size would change the values by only a few roundings.
         tiny = along.found.flat & (along.spread <= 64 * along.found.noise)
         rounding = self._rounding(along)
         return judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
@@ -414,12 +423,12 @@ class Screen:
         return rounding + _TINIEST * along.length + along.found.motionless * self._unseen(along)
 
     def _unseen(self, along: Along) -> Any:
-        """Slopes that would be lost among numbers as large as the upstream gradients, or the outputs per input."""
+        """Slopes that are lost in the rounding of the upstream gradients, or of output size over input size."""
         pairs = [self.on_the_way(self.only(k, self.upstream[d][k]), along.leaf) for d, k in self._pairs]
         return 16 * self.precision * np.tile(pairs, len(along.analytic) // len(pairs)) * along.length
 
     def backward_noise(self, i: int) -> list[Any]:
-        """The rounding errors of the backward pass itself, which may be all that is left where its terms cancel."""
+        """The rounding errors of the backward pass itself, which dominate where its terms cancel."""
         if i not in self._backward_noise:
             gys = [self.only(k, self.upstream[d][k]) for d, k in self._pairs]
             self._backward_noise[i] = [
@@ -436,17 +445,17 @@ class Screen:
         return noise.astype(np.float64, copy=False)
 
     def on_the_way(self, gys: Sequence[Any], i: int) -> float:
-        """How large the numbers are that may cancel in a gradient: upstream gradients, and outputs per input."""
+        """The size of terms that may cancel in a gradient: upstream gradients, and output size over input size."""
         x = root_mean_square(self.arrays[i]) or 1.0
         pairs = [(gys[o], y) for o, y in zip(self.outputs, self.values, strict=True) if gys[o] is not None]
         return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)
 
     def _effective_precision(self, i: int) -> float:
-        """Single precision at worst: functions may compute in float32 on the way, and so does their backward."""
+        """At least single precision: functions and their backward may use float32 for intermediate results."""
         return max(self.precision, min(self._relative_noise(i) / 4, SINGLE))
 
     def _widened(self, along: Along) -> tuple[Any, float]:
-        """The user's tolerances of single elements, for sums of them whose errors have random signs."""
+        """The user's tolerances of single elements, applied to sums of errors with random signs."""
         atol, rtol = self.point.options.extra
         atol += self.point.options.nondet_tol
         if not atol and not rtol:
@@ -455,7 +464,7 @@ class Screen:
             return atol * along.length + rtol * along.spread, rtol
 
     def directions(self, i: int) -> list[Any]:
-        """One isotropic direction, one relative to the size of each element; of unit length with a fixed step."""
+        """One isotropic direction, and one relative to the size of each element; unit length with a fixed step."""
         x = host(self.arrays[i])
         drawn = [draw(self.point.rng, x) for draw in (isotropic, relative)]
         if not _finite(x):
@@ -467,7 +476,7 @@ class Screen:
 
 
 def project(point: Point, i: int, direction: Any) -> Any:
-    """The direction as far as it is tangent to where the input lives, if the user says what that is."""
+    """The direction projected onto the tangent space of the input, if the user gives the projection."""
     tangent = point.options.tangent
     if isinstance(tangent, (tuple, list)):
         tangent = tangent[i] if i < len(tangent) else None

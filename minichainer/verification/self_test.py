@@ -1,4 +1,4 @@
-"""A short form of the proof that the checker works: wrong gradients are caught, right ones left in peace."""
+"""A short self-test of the checker: wrong gradients must be caught, and right ones must pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rule = Callable[..., Sequence[Any]]
 
 
 class _Planted(FunctionNode):
-    """A function on arrays with a rule on arrays."""
+    """A function of arrays with its own backward rule."""
 
     def __init__(self, function: Callable[..., Any], rule: Rule) -> None:
         super().__init__()
@@ -85,10 +85,10 @@ RIGHT: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float]] = {
 
 
 def self_test(seed: int = 0, file: Any = None) -> bool:
-    """Runs the checker on wrong and on right gradients, on this machine, and prints the score.
+    """Runs the checker on wrong and right gradients on this machine, and prints the score.
 
     Args:
-        seed: Of the inputs and the checks.
+        seed: The seed of the inputs and checks.
         file: Where to print; standard output by default.
 
     Returns:
@@ -123,6 +123,8 @@ def _passes_right(name: str, dtype: str, seed: int) -> bool:
 
 
 def _verdict(function: Callable[..., Any], rule: Rule, inputs: Sequence[Any], seed: int) -> str:
+    """The verdict of a check of a function with a given rule."""
+
     def func(*xs: Any) -> Any:
         return _Planted(function, rule).apply(xs)[0]
 

@@ -1,4 +1,4 @@
-"""Everything that a check must leave as it was: parameters, running statistics, hooks, random states."""
+"""Saves and restores everything that a check may change: parameters, running statistics, hooks, random states."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from minichainer.function_hook import get_function_hooks
 from minichainer.variable import Variable
 
 
-class preserved:  # noqa: N801  (used as a function of a with statement, and three times cheaper than a generator)
-    """Gives back afterwards, whatever happens in between, what a function under test may change.
+class preserved:
+    """Restores, after the block, everything that the function under test may have changed.
 
-    Parameters get their arrays, values and gradients, links their persistent values, the thread its function
-    hooks, NumPy and Python their random states. Backward passes are made also inside of
-    ``no_backprop_mode``.
+    Restores arrays, values and gradients of parameters, persistent values of links, function hooks of the thread, and
+    the random states of NumPy and Python. Enables backprop, also inside ``no_backprop_mode``.
 
-    Entering gives a function that sets the persistent values back, to be called before each call of ``func``.
+    Returns a function that restores the persistent values, to be called before each call of ``func``.
     """
 
     def __init__(self, func: Any, params: Sequence[Variable]) -> None:
@@ -35,7 +34,7 @@ class preserved:  # noqa: N801  (used as a function of a with statement, and thr
         self._saved = [(p, p.array, p.array.copy(), p.grad_var) for p in unique]
         for p in unique:
             p.cleargrad()
-        self._contexts: list[Any] = [np.errstate(all='ignore')]  # steps and upstream gradients are not the user's
+        self._contexts: list[Any] = [np.errstate(all='ignore')]  # steps and upstream gradients are ours
         if not config.enable_backprop:
             self._contexts.append(using_config('enable_backprop', True))
         for context in self._contexts:
@@ -81,6 +80,7 @@ class _Persistents:
         ]
 
     def restore(self) -> None:
+        """Writes the saved values back."""
         for link, name, value, saved in self._saved:
             if hasattr(value, 'shape'):
                 value[...] = saved
@@ -98,7 +98,7 @@ def parameters_of(func: Any) -> list[Variable]:
 
 
 def _links_of(func: Any) -> list[Any]:
-    """Links: ``func`` itself, what it is bound to, what it closes over or finds among its globals."""
+    """The links that ``func`` is, is bound to, closes over, or uses as globals."""
     return _links_among(_reached(func))
 
 
@@ -107,6 +107,7 @@ def _links_among(reached: Sequence[Any]) -> list[Any]:
 
 
 def _reached(func: Any, seen: tuple[Any, ...] = ()) -> list[Any]:
+    """What a function is bound to, closes over, or uses as defaults and globals, recursively."""
     if hasattr(func, 'namedlinks'):
         return [func]
     found = [getattr(func, '__self__', None), getattr(func, 'func', None), *getattr(func, 'args', ())]
@@ -121,6 +122,7 @@ def _reached(func: Any, seen: tuple[Any, ...] = ()) -> list[Any]:
 
 
 def _is_filled(cell: Any) -> bool:
+    """Whether a closure cell has a value."""
     try:
         return cell.cell_contents is not None
     except ValueError:

@@ -1,4 +1,4 @@
-"""The function under test as a function of a flat list of arrays, and its gradient as another such function."""
+"""The function under test as a function of a flat list of arrays, and its gradient as another one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _arrays: tuple[Any, ...] = get_array_types()
 
 @dataclasses.dataclass
 class Calls:
-    """How often the user's function and its backward pass ran."""
+    """Counts the calls of the user's function and its backward passes."""
 
     progress: Progress
     forward: int = 0
@@ -28,7 +28,7 @@ class Calls:
 
 
 def name_of(func: Any) -> str:
-    """What to call a function in a message."""
+    """The name of a function in messages."""
     return getattr(func, '__name__', None) or type(func).__name__
 
 
@@ -39,10 +39,10 @@ class Subject:
     Attributes:
         name: In messages.
         leaves: What it depends on.
-        call: Takes a Variable per leaf to a list of outputs: Variables, or None where there is nothing to
-            differentiate.
+        call: Maps one Variable per leaf to a list of outputs: Variables, or None where an output cannot be
+            differentiated.
         calls: The counters.
-        before_call: Called before each call, to set back what the last one may have left behind.
+        before_call: Called before each call, to restore what the previous one may have changed.
         type_check: Whether functions may check the dtypes of their inputs.
     """
 
@@ -60,11 +60,12 @@ class Subject:
         return Evaluation(self, variables, self._called(variables))
 
     def outputs(self, arrays: Sequence[Any]) -> list[Any]:
-        """The outputs alone. The Variables are new each time, for a function may use their gradients."""
+        """The outputs alone. The Variables are new each time, because a function may use their gradients."""
         self.before_call()
         return self._called([leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)])
 
     def _called(self, variables: list[Variable]) -> list[Variable | None]:
+        """Calls the function, without type checks if they are disabled."""
         if self.type_check:
             return self.call(variables)
         with using_config('type_check', False):
@@ -77,7 +78,7 @@ class Subject:
 
     @functools.cached_property
     def wanted(self) -> list[int]:
-        """The positions of the leaves that ask for a gradient."""
+        """The positions of the leaves that require a gradient."""
         return [i for i, leaf in enumerate(self.leaves) if leaf.requires_grad]
 
 
@@ -97,12 +98,12 @@ class Evaluation:
     def vjp(
         self, upstream: Sequence[Any], on_variables: bool = False, wanted: Sequence[int] | None = None
     ) -> list[Any]:
-        """The gradients of all leaves (None where there is none), for upstream gradients of some outputs.
+        """The gradients of all leaves (or None) for upstream gradients of some outputs.
 
         Args:
-            upstream: One per output, or None.
-            on_variables: Compute them as in a pass that is itself to be differentiated.
-            wanted: Positions of the leaves whose gradients are asked for; all that have some by default.
+            upstream: An upstream gradient, or None, for each output.
+            on_variables: Whether to compute them with a recorded backward pass.
+            wanted: Positions of the requested leaves; by default all that require a gradient.
         """
         pairs = [(y, gy) for y, gy in zip(self.outputs, upstream, strict=True) if y is not None and gy is not None]
         wanted = self.subject.wanted if wanted is None else wanted
@@ -121,7 +122,7 @@ class Evaluation:
         return found
 
     def vjp_of_variables(self, upstream: Sequence[Any]) -> list[Any]:
-        """The same by the rules on Variables, if there are such."""
+        """The same by the rules on Variables; not recorded."""
         try:
             return self.vjp(upstream, on_variables=True)
         except FloatingPointError:
@@ -131,7 +132,7 @@ class Evaluation:
 
 
 def subject_of(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dict[str, Any]) -> Subject:
-    """The user's function: ``leaves`` are those of ``inputs``, then the parameters."""
+    """The user's function; ``leaves`` are the inputs, then the parameters."""
     calls = Calls(Progress(f'Gradient check of {name_of(func)}'))
 
     plain = all(isinstance(x, (Variable, *_arrays)) for x in inputs)
@@ -149,25 +150,24 @@ def subject_of(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dic
 
 
 def checked_outputs(func: Any, returned: Any) -> list[Variable | None]:
-    """The outputs as a flat list; None for one that is no array of floating-point numbers."""
+    """The outputs as a flat list; None for an output that is not a floating-point array."""
     if not isinstance(returned, (tuple, list, dict)):
         returned = (returned,)
     outputs = list(_flat_outputs(returned))
     if not any(isinstance(y, (Variable, *_arrays)) for y in outputs):
         kinds = ', '.join(type(y).__name__ for y in outputs) or 'nothing'
-        raise TypeError(f'{name_of(func)} (argument func) must return Variables, but it returns {kinds}')
+        raise TypeError(f'{name_of(func)} (argument func) must return Variables, got {kinds}')
     for i, y in enumerate(outputs):
         integers = isinstance(y, _arrays) and y.dtype.kind in 'iub'
         if y is not None and not isinstance(y, Variable) and not integers:
-            raise TypeError(
-                f'{name_of(func)} (argument func) must return Variables, but output {i} is a {type(y).__name__}'
-            )
+            raise TypeError(f'{name_of(func)} (argument func) must return Variables, got {type(y).__name__}')
         if isinstance(y, Variable) and y.array is not None and y.dtype.kind == 'c':
             raise NotImplementedError(f'output {i} is {y.dtype}: complex numbers are not supported yet')
     return [y if isinstance(y, Variable) and is_float(y.array) else None for y in outputs]
 
 
 def _flat_outputs(value: Any) -> Any:
+    """Yields the outputs in nested containers."""
     if isinstance(value, (tuple, list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _flat_outputs(item)
@@ -176,17 +176,17 @@ def _flat_outputs(value: Any) -> Any:
 
 
 def flat_arrays(value: Any) -> list[Any]:
-    """Arrays out of a Variable, an array, None, or nested containers of them."""
+    """The arrays in a Variable, an array, None, or nested containers of these."""
     return [getattr(a, 'array', a) for a in _flat_outputs(value)]
 
 
 def gradient_subject(base: Subject, upstream: Sequence[Any], fixed: Sequence[bool] = ()) -> Subject:
-    """The function that takes the leaves of ``base``, and upstream gradients, to the gradients.
+    """The function that maps the leaves of ``base``, and upstream gradients, to the gradients.
 
     Args:
         base: The function one order below.
         upstream: One array per output of ``base``, or None for an output that does not count.
-        fixed: Flags of those that are not differentiated.
+        fixed: Which of the upstream gradients are not differentiated.
     """
     count = len(base.leaves)
     used = [o for o, gy in enumerate(upstream) if gy is not None]
@@ -203,6 +203,7 @@ def gradient_subject(base: Subject, upstream: Sequence[Any], fixed: Sequence[boo
 
 
 def _upstream_leaf(base: Subject, output: int, array: Any) -> Leaf:
+    """The leaf for the upstream gradient of an output."""
     inputs = [leaf for leaf in base.leaves if leaf.parameter is None]
     tops = {str(leaf.name).partition('.')[0].partition('[')[0] for leaf in inputs}
     kind = 'grad_' * (1 + base.name.count('gradients of ')) + 'outputs'
@@ -210,7 +211,7 @@ def _upstream_leaf(base: Subject, output: int, array: Any) -> Leaf:
 
 
 def _gradients(base: Subject, pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[Variable]) -> list[Any]:
-    """Differentiable gradients, one per leaf that is not hidden; zero where nothing depends on it."""
+    """Differentiable gradients of the leaves that are not hidden; zeros for independent leaves."""
     moving = base.moving
     found: list[Any] = [None] * len(moving)
     if pairs:

@@ -1,4 +1,4 @@
-"""The same computation in another thread, where whatever belongs to the thread of the check is missing."""
+"""Runs a computation in another thread, where everything that is local to the thread of the check is missing."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 
 from minichainer.configuration import config, global_config, using_config
 
-#: Seconds after which nothing more is to be expected: the thread waits for what the thread of the check holds.
+#: Seconds after which to give up: the thread probably waits for a lock that the thread of the check holds.
 _PATIENCE = 10.0
 
 Result = TypeVar('Result')
 
 
 def in_another_thread(call: Callable[[], Result], **settings: Any) -> Result | None:
-    """What ``call`` gives in a thread of its own with the settings of this one; None where it raises, or waits.
+    """The result of ``call`` in another thread with this thread's settings; None if it raises or does not finish.
 
     Args:
-        call: Takes nothing.
-        settings: Settings that are to be others, such as ``train``.
+        call: A function without arguments.
+        settings: Settings to change, such as ``train``.
     """
     kept = {name: getattr(config, name) for name in vars(global_config)} | settings
     found: list[Result] = []
@@ -43,7 +43,7 @@ def in_another_thread(call: Callable[[], Result], **settings: Any) -> Result | N
 
 
 class _Worker:
-    """A thread that does one thing after the other, for starting one takes as long as a small check."""
+    """A thread that runs one call after another, because starting a thread takes as long as a small check."""
 
     def __init__(self) -> None:
         self._given: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -57,11 +57,11 @@ class _Worker:
             self._done.put(True)
 
     def is_alive(self) -> bool:
-        """False in a process that was forked off: threads stay behind."""
+        """False in a forked process, where threads do not exist."""
         return self._thread.is_alive()
 
     def finishes(self, run: Callable[[], None]) -> bool:
-        """Runs it; False if it takes too long, and then this worker must not be asked again."""
+        """Runs the call; False if it takes too long, after which this worker must not be used again."""
         self._given.put(run)
         try:
             return self._done.get(timeout=_PATIENCE)
@@ -73,6 +73,7 @@ _idle: list[_Worker] = []
 
 
 def _idle_worker() -> _Worker:
+    """A running worker that is not in use, or a new one."""
     while True:
         try:
             worker = _idle.pop()

@@ -1,8 +1,8 @@
-"""All leaves moved at once: the first and cheapest question, whose only answers are "right" and "ask again".
+"""Moves all leaves at once: the first and cheapest test, which can only confirm that gradients are right.
 
-Where backward agrees with the slopes of the whole, measured to the tenth digit of the *smallest* part, it is right
-for every leaf, because independent random directions let no errors of two leaves cancel. Anything else proves
-nothing, and every leaf is then measured alone.
+If backward agrees with the slopes to the tenth digit of the *smallest* part, it is right for every leaf: with
+independent random directions the errors of two leaves cannot cancel. Any other result proves nothing, and every leaf
+is measured alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def all_agree(screen: Screen, directions: Mapping[int, Sequence[Any]]) -> bool:
 
     Args:
         screen: The numeric side.
-        directions: Those of each leaf; the first ones make up one direction of all of them, and so on.
+        directions: The directions of each leaf; the first ones form one direction of all leaves, and so on.
     """
     possible = len(directions) > 1 and not screen.is_local and screen.point.options.eps is None
     if not possible or screen.point.broken:
@@ -31,6 +31,7 @@ def all_agree(screen: Screen, directions: Mapping[int, Sequence[Any]]) -> bool:
 
 
 def _agree(screen: Screen, row: Mapping[int, Any]) -> bool:
+    """Whether backward agrees along one direction of all leaves."""
     found = [screen.expected(i, direction) for i, direction in row.items()]
     analytic = [sum(slopes) for slopes in zip(*(f[0] for f in found), strict=True)]
     sizes = [min(size) for size in zip(*(f[1] for f in found), strict=True)]

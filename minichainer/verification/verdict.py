@@ -1,4 +1,4 @@
-"""Does a backward pass agree with a measured slope? Three answers, and the tie-breaker between them."""
+"""Decides whether a backward pass agrees with a measured slope."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ def judge(
     resolution: float = 1e-4,
     tiny: Any = False,
 ) -> Any:
-    """Compares slopes with what backward says.
+    """Compares measured slopes with those from backward.
 
-    The tolerance is the slopes' own error and the rounding of the backward pass; ``atol + rtol *
-    abs(slope)`` widens it. Where the slope is known too badly to tell a wrong gradient from a right one,
-    the answer is "unresolved".
+    The tolerance is the error of the slopes plus the rounding of the backward pass; ``atol + rtol * abs(slope)``
+    widens it. If the slope is too inaccurate to tell a wrong gradient from a right one, the verdict is "unresolved".
 
     Args:
         found: The slopes, m of them.
-        analytic: The same from the backward pass, of shape (m,).
+        analytic: The slopes from the backward pass, of shape (m,).
         rounding: Rounding error of ``analytic``, of shape (m,).
-        scale: Size of the terms that were summed up to ``analytic``, such as ``sum(abs(gx * direction))``,
+        scale: Size of the terms that were summed to ``analytic``, such as ``sum(abs(gx * direction))``, of shape
             (m,).
-        atol: Absolute tolerance of the user, 0 for none.
-        rtol: Tolerance of the user relative to the slope.
-        resolution: The worst error of a slope with which "pass" still means something, relative to ``scale`` or
-            to the steepest slope nearby.
-        tiny: Where slopes are known to be of the size of rounding errors, so that more cannot be asked for.
+        atol: The user's absolute tolerance, 0 for none.
+        rtol: The user's tolerance relative to the slope.
+        resolution: The largest error of a slope that still allows "pass", relative to ``scale`` or to the
+            steepest slope nearby.
+        tiny: Where slopes are known to be of the size of rounding errors, so that accuracy cannot be demanded.
 
     Returns:
         An array of m strings: "pass", "fail", "nondifferentiable", "unresolved", "not_finite".
@@ -86,15 +85,13 @@ def between_slopes(found: OneSided, analytic: Any, rounding: Any = 0.0) -> Any:
 
 
 def taylor_rate(found: Slopes, analytic: Any) -> Any:
-    r"""The order with which :math:`\phi(t) - \phi(0) - t a` vanishes: 2 if the slope ``a`` is right, 1 if
-    it is wrong.
+    r"""The order of :math:`\phi(t) - \phi(0) - t a`: 2 if the slope ``a`` is right, 1 if it is wrong.
 
-    NaN where the remainder is nothing but rounding: a linear function with the right slope, or two steps
-    too few.
+    NaN where the remainder is only rounding: a linear function with the right slope, or too few steps.
 
     Args:
         found: Samples of the function at several steps.
-        analytic: The slope that backward gives, of shape (m,).
+        analytic: The slope from backward, of shape (m,).
 
     Source: P. E. Farrell, D. A. Ham, S. W. Funke, M. E. Rognes: Automated derivation of the adjoint of
     high-level transient finite element programs, 2013.

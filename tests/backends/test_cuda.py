@@ -34,14 +34,14 @@ NEEDS_GPU: list[Callable[[], Any]] = [
 @needs_no_gpu
 @pytest.mark.parametrize('call', NEEDS_GPU, ids=range(len(NEEDS_GPU)))
 def test_what_needs_a_gpu_says_so(call: Callable[[], Any]) -> None:
-    with pytest.raises(RuntimeError, match='CUDA is not available: CuPy .* Install the CuPy package'):
+    with pytest.raises(RuntimeError, match=r'CUDA is not available: CuPy .* Install the CuPy package'):
         call()
 
 
 @needs_no_gpu
 def test_placeholders() -> None:
     assert not isinstance(np.zeros(2), cuda.ndarray)
-    with pytest.raises(AttributeError, match='cupy.zeros: CUDA is not available'):
+    with pytest.raises(AttributeError, match=r'cupy\.zeros: CUDA is not available'):
         cuda.cupy.zeros(3)
     with pytest.raises(RuntimeError, match='CUDA is not available'), cuda.Device(0):
         pass

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import sys
 import types
 import warnings
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 
 class Device:
@@ -173,12 +175,8 @@ def check_devices(cupy: Any) -> None:
         second.use()
     assert cuda.get_device(None, 1).id == cuda.get_device_from_id(1).id == 1
     for wrong in ('@cupy:-1', '@cupy:x'):
-        try:
+        with pytest.raises(ValueError, match=wrong):
             backend.get_device(wrong)
-        except ValueError as error:
-            assert wrong in str(error)
-        else:
-            raise AssertionError(wrong)
 
 
 def check_transfers(cupy: Any) -> None:
@@ -393,13 +391,10 @@ def without_driver() -> None:
     x = chainer.Variable(np.ones(2))
     chainer.functions.sum(x * x).backward()
     assert x.grad.tolist() == [2, 2]
+    message = 'CUDA is not available: CuPy cannot use a GPU (CUDA driver version is insufficient'
     for call in (lambda: chainer.get_device('@cupy:0'), x.to_gpu, lambda: chainer.backends.cuda.to_gpu(x.array)):
-        try:
+        with pytest.raises(RuntimeError, match=re.escape(message)):
             call()
-        except RuntimeError as error:
-            assert 'CUDA is not available: CuPy cannot use a GPU (CUDA driver version is insufficient' in str(error)
-        else:
-            raise AssertionError('no error')
     chainer.print_runtime_info(io.StringIO())
 
 

@@ -249,7 +249,7 @@ def test_an_exception_later_in_the_pass_leaves_every_gradient_and_state():
 def test_a_function_that_does_something_else_the_second_time_is_an_error():
     results = [[F.exp], [F.exp, F.sin]]
     y = F.forget(lambda v: tuple([f(v) for f in results.pop(0)]), chainer.Variable(data(2)))
-    with pytest.raises(RuntimeError, match='(?s)forget: func must do the same.*Expect: 1 .*Actual: 2'):
+    with pytest.raises(RuntimeError, match=r'(?s)forget: func must do the same.*Expect: 1 .*Actual: 2'):
         F.sum(y).backward()
 
 

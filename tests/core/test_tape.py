@@ -145,7 +145,7 @@ def test_backward_of_a_leaf_and_of_two_outputs_at_once():
 
 def test_backward_of_a_non_scalar_without_gradient_is_an_error():
     x = variable(1.0, 2.0)
-    with pytest.raises(RuntimeError, match=r'no scalar \(float64 \(2,\)\)'):
+    with pytest.raises(RuntimeError, match=r'not a scalar \(float64 \(2,\)\)'):
         (x * 2).backward()
     assert x.grad is None
 
@@ -185,7 +185,7 @@ def test_grad_inputs_set_grad_and_retain_grad():
 
 
 @pytest.mark.parametrize(
-    'arguments, error, words',
+    ('arguments', 'error', 'words'),
     [
         (lambda x: (x, [x]), TypeError, 'outputs: tuple or list expected'),
         (lambda x: ([x], x), TypeError, 'inputs: tuple or list expected'),
@@ -318,7 +318,7 @@ def test_a_node_is_applied_once():
     node = Mul()
     x = variable(1.0)
     node.apply((x, x))
-    with pytest.raises(RuntimeError, match='Mul has been applied already'):
+    with pytest.raises(RuntimeError, match='Mul has already been applied'):
         node.apply((x, x))
 
 
@@ -376,7 +376,7 @@ def returning(result):
 
 
 @pytest.mark.parametrize(
-    'result, error, words',
+    ('result', 'error', 'words'),
     [
         (
             lambda g: (g, g, g),
@@ -415,7 +415,7 @@ def test_a_gradient_per_wanted_input_is_enough():
 
 
 @pytest.mark.parametrize(
-    'result, words',
+    ('result', 'words'),
     [(np.ones(2), 'must be a tuple'), ((1.0,), 'must be arrays'), ([np.ones(2)], 'must be a tuple')],
 )
 def test_forward_must_return_a_tuple_of_arrays(result, words):

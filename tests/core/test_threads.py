@@ -26,7 +26,7 @@ def in_threads(work):
     def run(k):
         try:
             results[k] = work(k)
-        except BaseException as e:  # noqa: BLE001
+        except BaseException as e:
             errors.append(e)
 
     threads = [threading.Thread(target=run, args=(k,)) for k in range(THREADS)]

@@ -44,13 +44,13 @@ def test_array_index_of_a_tuple_dataset_goes_to_each_dataset() -> None:
 @pytest.mark.parametrize(
     ('make', 'error', 'message'),
     [
-        (lambda: datasets.TupleDataset(), ValueError, 'no datasets are given'),
+        (lambda: datasets.TupleDataset(), ValueError, 'expected at least one dataset'),
         (
             lambda: datasets.TupleDataset([1], [1, 2]),
             ValueError,
             'index 1 has a wrong length: 2, dataset 0 has 1',
         ),
-        (lambda: datasets.DictDataset(), ValueError, 'no datasets are given'),
+        (lambda: datasets.DictDataset(), ValueError, 'expected at least one dataset'),
         (lambda: datasets.DictDataset(a=[1], b=[1, 2]), ValueError, 'length conflicts at "b": 2, "a" has 1'),
         (
             lambda: datasets.SubDataset([1, 2], 0, 3),

@@ -461,7 +461,7 @@ def max_row(name: str, n: int, *cases: Any, **fields: Any) -> Row:
         bad('empty', lambda: f(z(0, 1, *[4] * n), 2), InvalidType, 'MaxPoolingND', 'size > 0', '(0, 1'),
         axes_error(f, n, 2)
         if name[-2] != 'n'
-        else bad('axes', lambda: f(z(1, 1), 2), ValueError, 'axis of space', '(1, 1)'),
+        else bad('axes', lambda: f(z(1, 1), 2), ValueError, 'spatial axis', '(1, 1)'),
     )
     return Row(name, f, _maxima, (DISTINCT,), cases, label='MaxPoolingND', errors=errors, **fields)
 

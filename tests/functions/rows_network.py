@@ -95,7 +95,7 @@ def _cross_entropy(x: Any, t: Any, normalize: Any = True, class_weight: Any = No
     shape = (-1, *[1] * (x.ndim - 2))
     losses = np.zeros(t.shape)
     for c in range(x.shape[1]):
-        losses -= np.where(valid & (t == c), log_p[:, c], 0) * weights.reshape(shape + (1,))[c].reshape(())
+        losses -= np.where(valid & (t == c), log_p[:, c], 0) * weights.reshape((*shape, 1))[c].reshape(())
     if reduce == 'no':
         return losses
     return losses.sum() / max(valid.sum() if normalize else len(x), 1)

@@ -207,5 +207,5 @@ ROWS.append(
         label='_ + _',
         special=(Special((np.array([0.0, -1.0]),), gradients=(np.array([0.0, 1.0]),)),),
         errors=(Bad('wrong kind', _integer_power, InvalidType, ('_ ** _', 'int32', 'float32')),),
-    )  # fmt: skip
+    )
 )

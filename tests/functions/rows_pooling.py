@@ -321,7 +321,7 @@ ROWS = [
         'unpooling_nd',
         1,
         'UnpoolingND',
-        bad('axes', lambda: F.unpooling_nd(z(1, 1), 2), ValueError, 'axis of space', '(1, 1)'),
+        bad('axes', lambda: F.unpooling_nd(z(1, 1), 2), ValueError, 'spatial axis', '(1, 1)'),
         case((2, 2, 3), ksize=2),
         case((1, 1, 3), ksize=3, stride=2, pad=1, cover_all=False),
         case((1, 1, 3), ksize=2, stride=3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,7 @@ def argmax_crf1d(cost: Any, *xs: Any) -> Any:
     """The scores; and they are those of the paths."""
     score, path = F.argmax_crf1d(cost, xs)
     total = sum(x.array[np.arange(len(y)), y].sum() for x, y in zip(xs, path, strict=True))
-    steps = zip(path, path[1:], strict=False)
-    total += sum(cost.array[before[: len(y)], y].sum() for before, y in steps)
+    total += sum(cost.array[before[: len(y)], y].sum() for before, y in pairwise(path))
     np.testing.assert_allclose(score.array.astype('d').sum(), float(total), rtol=1e-2)
     return score
 

@@ -347,7 +347,7 @@ def test_debug_mode_names_it_where_nan_comes_up() -> None:
     with (
         np.errstate(all='ignore'),
         chainer.using_config('debug', True),
-        pytest.raises(Exception, match='NaN.*chirp of 1.0'),
+        pytest.raises(Exception, match=r'NaN.*chirp of 1\.0'),
     ):
         chirp(chainer.Variable(np.array([np.inf])))
 

@@ -21,7 +21,7 @@ MAKERS = {'asarray', 'array', 'full', 'zeros', 'ones', 'empty'}
 
 def _is_array_module(node: ast.expr) -> bool:
     """``xp``, or ``self.xp`` and the like."""
-    return isinstance(node, ast.Name) and node.id == 'xp' or isinstance(node, ast.Attribute) and node.attr == 'xp'
+    return (isinstance(node, ast.Name) and node.id == 'xp') or (isinstance(node, ast.Attribute) and node.attr == 'xp')
 
 
 def methods_of_ufuncs(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -48,7 +48,7 @@ def host_variables(tree: ast.AST) -> Iterator[tuple[int, str]]:
             for node in ast.walk(function):
                 if isinstance(node, ast.Call) and getattr(node.func, 'id', '') in ('as_variable', 'Variable'):
                     for argument in node.args[:1]:
-                        if _by_numpy(argument) or isinstance(argument, ast.Name) and argument.id in made:
+                        if _by_numpy(argument) or (isinstance(argument, ast.Name) and argument.id in made):
                             yield node.lineno, function.name
 
 

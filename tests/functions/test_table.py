@@ -307,7 +307,7 @@ BAD = [pytest.param(row, bad, id=f'{row}-{bad.name}') for row in ROWS for bad in
 
 @pytest.mark.parametrize(('row', 'bad'), BAD)
 def test_errors_say_what_was_expected_and_what_came(row: Row, bad: Bad) -> None:
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(bad.error) as caught:
         bad.call()
     assert caught.type is bad.error, f'{caught.type.__name__}: {caught.value}'
     missing = [word for word in bad.words if word not in str(caught.value)]

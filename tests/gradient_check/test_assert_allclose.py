@@ -55,7 +55,7 @@ def test_unequal(name):
 def test_tolerances_are_those_given():
     assert_allclose([1.0], [1.5], atol=0.5, rtol=0)
     assert_allclose([1.0], [2.0], atol=0, rtol=0.5)
-    with pytest.raises(AssertionError, match='rtol=0.4, atol=0'):
+    with pytest.raises(AssertionError, match=r'rtol=0\.4, atol=0'):
         assert_allclose([1.0], [2.0], atol=0, rtol=0.4)
 
 
@@ -68,5 +68,5 @@ def test_the_arrays_are_shown_unless_told_otherwise():
 
 
 def test_variables_are_refused():
-    with pytest.raises(TypeError, match='compares arrays, not Variable; pass variable.array'):
+    with pytest.raises(TypeError, match=r'compares arrays, not Variable; pass variable\.array'):
         assert_allclose(Variable(np.ones(2)), np.ones(2))

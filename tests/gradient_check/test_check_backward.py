@@ -143,7 +143,7 @@ def test_wrong_gradient_fails(name):
 
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_the_same_nan_on_both_sides_fails(value):
-    with pytest.raises(AssertionError, match='not finite: output 0 is .* check the inputs against the domain'):
+    with pytest.raises(AssertionError, match=r'not finite: output 0 is .* check the inputs against the domain'):
         check_backward(node(lambda x: x * value, lambda xs, gy: gy * value), uniform(3, 4), uniform(3, 4, seed=5))
 
 
@@ -211,7 +211,7 @@ def test_an_exception_of_the_function_propagates():
 def test_y_grad_of_a_loss_may_be_left_out():
     total = node(lambda x: np.asarray((x * x).sum()), lambda xs, gy: 2 * xs[0] * gy)
     check_backward(total, uniform(3), None)
-    with pytest.raises(AssertionError, match='factor: backward gives 0.5 times the gradient'):
+    with pytest.raises(AssertionError, match=r'factor: backward gives 0\.5 times the gradient'):
         check_backward(node(lambda x: np.asarray((x * x).sum()), lambda xs, gy: xs[0] * gy), uniform(3), None)
 
 
@@ -261,8 +261,8 @@ def test_no_grads_true_means_neither_moved_nor_compared():
 
 
 def test_no_grads_true_refuses_a_gradient():
+    product = node(lambda x, w: x * w, lambda xs, gy: (xs[1] * gy, xs[0] * gy), 'product')
     with pytest.raises(RuntimeError, match=r'gradient of inputs\[1\] must be None.*no_grads'):
-        product = node(lambda x, w: x * w, lambda xs, gy: (xs[1] * gy, xs[0] * gy), 'product')
         check_backward(product, (uniform(3), uniform(3)), uniform(3), no_grads=[False, True])
 
 
@@ -285,7 +285,7 @@ def test_dtype_is_that_of_the_numeric_side_only():
     p = Parameter(uniform(3, dtype='f'))
     x, w, i = uniform(3, dtype='f'), uniform(3, dtype='f'), np.arange(3)
     check_backward(lambda x, w, i: func(x, w.array, i), (x, w, i), x, p, dtype='d', no_grads=[False, True, True])
-    assert seen[0] == tuple(map(np.dtype, 'ffl' if i.dtype == 'l' else 'ffq')) + (np.dtype('f'),)
+    assert seen[0] == tuple(map(np.dtype, 'fflf' if i.dtype == 'l' else 'ffqf'))
     assert {dtypes[:2] + dtypes[3:] for dtypes in seen} == {(np.dtype('f'),) * 3, (np.dtype('d'),) * 3}
 
 
@@ -410,7 +410,7 @@ def test_memory_layouts(name):
 
 @pytest.mark.parametrize('eps', [0, -1e-3, np.nan])
 def test_eps_must_be_positive(eps):
-    with pytest.raises(ValueError, match='eps, the step.*must be positive'):
+    with pytest.raises(ValueError, match=r'eps, the step.*must be positive'):
         check_backward(lambda x: x * x, uniform(3), uniform(3), eps=eps)
 
 
@@ -418,7 +418,7 @@ WRONG_TYPES = {
     'x_data': (lambda x: x, ([1.0, 2.0],), ONE, (), r'x_data\[0\] must be a numpy.ndarray.*not list'),
     'y_grad': (lambda x: x, ONE, 1.0, (), r'y_grad\[0\] must be a numpy.ndarray.*not float'),
     'params': (lambda x: x, ONE, ONE, ONE, r'params\[0\] must be a Variable.*not ndarray'),
-    'output': (lambda x: x.array, ONE, ONE, (), r'must return Variables, but output 0 is a ndarray'),
+    'output': (lambda x: x.array, ONE, ONE, (), r'must return Variables, got ndarray'),
 }
 
 
@@ -430,9 +430,7 @@ def test_wrong_types(name):
 
 
 def test_complex_numbers_are_not_supported_yet():
-    with pytest.raises(
-        NotImplementedError, match=r'inputs\[0\] is complex128: complex numbers are not supported yet'
-    ):
+    with pytest.raises(NotImplementedError, match=r'inputs\[0\] is complex128: complex numbers are not supported'):
         check_backward(lambda x: x, ONE * 1j, ONE)
 
 
@@ -452,5 +450,5 @@ KINKS = {
 @pytest.mark.parametrize('name', KINKS)
 def test_kinks_are_found(name):
     func, x = KINKS[name]
-    with pytest.raises(NondifferentiableError, match='nondifferentiable for Node(.|\n)*kink: '):
+    with pytest.raises(NondifferentiableError, match=r'nondifferentiable for Node(.|\n)*kink: '):
         check_backward(func, x, np.ones(x.shape), detect_nondifferentiable=True)

@@ -102,7 +102,7 @@ def test_wrong_second_order_fails(name):
 
 
 def test_the_first_order_is_checked_too():
-    with pytest.raises(AssertionError, match='output 0, inputs(.|\n)*backward gives 2 times the gradient'):
+    with pytest.raises(AssertionError, match=r'output 0, inputs(.|\n)*backward gives 2 times the gradient'):
         check_double_backward(cube(lambda x, gy: 6 * x * x * gy), X, GY, GGX)
 
 
@@ -139,7 +139,7 @@ def test_an_old_style_function_cannot_be_differentiated_twice():
 
 
 def test_a_kink_of_the_first_gradient_is_found():
-    with pytest.raises(NondifferentiableError, match='check_double_backward nondifferentiable(.|\n)*kink: '):
+    with pytest.raises(NondifferentiableError, match=r'check_double_backward nondifferentiable(.|\n)*kink: '):
         check_double_backward(
             cube(lambda x, gy: Variable(abs(x.array)) * gy),
             np.zeros(2),

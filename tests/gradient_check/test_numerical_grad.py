@@ -24,7 +24,7 @@ VALUES = {
 
 @pytest.mark.parametrize('name', VALUES)
 @pytest.mark.parametrize('shape', [(), (0,), (3,), (2, 3)])
-@pytest.mark.parametrize('detect, error', [(False, 1e-5), (True, 1e-10)])
+@pytest.mark.parametrize(('detect', 'error'), [(False, 1e-5), (True, 1e-10)])
 def test_values(name, shape, detect, error):
     f, derivative = VALUES[name]
     x, gy = grid(*shape), np.random.RandomState(2).normal(size=shape)
@@ -34,7 +34,7 @@ def test_values(name, shape, detect, error):
     np.testing.assert_allclose(gx, derivative(x) * gy, atol=error, rtol=error)
 
 
-@pytest.mark.parametrize('dtype, eps', [(np.float16, 2**-4), (np.float32, 1e-2)])
+@pytest.mark.parametrize(('dtype', 'eps'), [(np.float16, 2**-4), (np.float32, 1e-2)])
 def test_the_result_has_the_dtype_of_the_input(dtype, eps):
     x, gy = grid(3, dtype=dtype), np.ones(3, dtype)
     (gx,) = numerical_grad(lambda: (x * x,), (x,), (gy,), eps)
@@ -148,7 +148,7 @@ def test_smooth_functions_are_not_taken_for_kinks(name, dtype):
 def test_tolerances_of_the_kink_detection():
     x, gy = np.array([0.0]), np.ones(1)
     arguments = (lambda: (x + 0.1 * abs(x),), (x,), (gy,))
-    with pytest.raises(NondifferentiableError, match='diff_atol=0 diff_rtol=0.001'):
+    with pytest.raises(NondifferentiableError, match=r'diff_atol=0 diff_rtol=0\.001'):
         numerical_grad(*arguments, detect_nondifferentiable=True, diff_rtol=1e-3)
     numerical_grad(*arguments, detect_nondifferentiable=True, diff_rtol=1e-1)
     numerical_grad(*arguments, detect_nondifferentiable=True, diff_rtol=1e-3, diff_atol=1e-3)

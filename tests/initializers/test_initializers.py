@@ -81,7 +81,7 @@ def test_values(row: Row, dtype: str) -> None:
 def test_dtype_of_the_initializer(row: Row) -> None:
     made = row.make(dtype='float16')
     assert generate_array(made, row.shape, np).dtype == np.float16
-    message = f'asked for dtype float64, but the initializer {row.name} is for float16'
+    message = f'expected dtype float64, but the initializer {row.name} is for float16'
     with pytest.raises(ValueError, match=message):
         generate_array(made, row.shape, np, 'd')
     with pytest.raises(ValueError, match=f'{row.name}: expected an array of dtype float16, got float32'):
@@ -147,7 +147,7 @@ class TestOrthogonal:
             made(np.empty(refused))
 
     def test_refuses(self) -> None:
-        with pytest.raises(ValueError, match="mode to be one of 'auto', .* got 'x'"):
+        with pytest.raises(ValueError, match=r"mode to be one of 'auto', .* got 'x'"):
             initializers.Orthogonal(mode='x')
         with pytest.raises(ValueError, match=r'with elements, got one of shape \(0, 3\)'):
             initializers.Orthogonal()(np.empty((0, 3)))
@@ -188,7 +188,7 @@ class TestGenerateArray:
             assert generate_array(initializers.One(), (2,), np).dtype == np.float64
 
     def test_device_of_another_module(self) -> None:
-        with pytest.raises(ValueError, match='device @numpy is none of the array module other'):
+        with pytest.raises(ValueError, match='device @numpy is not of the array module other'):
             generate_array(initializers.One(), (2,), type('Other', (), {'__name__': 'other'})(), device='@numpy')
 
 

@@ -176,7 +176,7 @@ def test_loaded_iterator_goes_on_with_the_same_orders(make: Any, random_state: A
 def test_snapshot_of_chainer_without_random_state_is_warned_about(make: Any) -> None:
     entries = saved(make(range(7), 3))
     iterator = make(range(7), 3, order_sampler=ShuffleOrderSampler(np.random.RandomState(5)))
-    with pytest.warns(UserWarning, match='holds no random state'):
+    with pytest.warns(UserWarning, match='contains no random state'):
         iterator.serialize(NpzDeserializer(entries))
     np.testing.assert_array_equal([int(i) for i in iterator.next()], entries['order'][:3])
 

@@ -55,12 +55,11 @@ def test_what_a_body_declines_goes_to_the_next_one() -> None:
 
 
 def test_an_unknown_place_is_refused() -> None:
+    @kernel
+    def halves(xp: Any, x: Any) -> Any:
+        return x / 2
+
     with pytest.raises(ValueError, match=r"halves: expected 'numpy', 'native', 'cupy' or 'cuda', got 'tpu'"):
-
-        @kernel
-        def halves(xp: Any, x: Any) -> Any:
-            return x / 2
-
         halves.on('tpu')
 
 

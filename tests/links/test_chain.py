@@ -219,7 +219,7 @@ def test_chain_list_takes_params_but_no_links_in_init_scope() -> None:
         layers.p = Parameter(np.zeros(1, np.float32))
     assert [path for path, _ in layers.namedparams()] == ['/p', '/0/W', '/0/b']
     with (
-        pytest.raises(TypeError, match='cannot register a new link within.*by position, so use append'),
+        pytest.raises(TypeError, match=r'cannot register a new link within.*by position, so use append'),
         layers.init_scope(),
     ):
         layers.x = Linear(1, 1)

@@ -98,7 +98,7 @@ def test_missing_label(label_key: Any, args: Any, kwargs: Any, message: str) -> 
 
 
 def test_label_key_is_a_position_or_a_name() -> None:
-    with pytest.raises(TypeError, match="label_key must be int or str, but is <class 'float'>"):
+    with pytest.raises(TypeError, match="label_key must be int or str, got <class 'float'>"):
         Classifier(Predictor(), label_key=1.5)  # type: ignore[arg-type]
 
 

@@ -50,7 +50,7 @@ def test_from_params_copies() -> None:
 
 def test_errors() -> None:
     embed = L.EmbedID(3, 2)
-    with pytest.raises(InvalidType, match='EmbedIDFunction.*\n\nExpect: int x'):
+    with pytest.raises(InvalidType, match=r'EmbedIDFunction.*\n\nExpect: int x'):
         embed(np.zeros(2, 'f'))
     with pytest.raises(IndexError, match=r'embed_id: x must be in \[0, 3\).*got 0 to 3'):
         embed(np.array([0, 3]))

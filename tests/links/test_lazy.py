@@ -100,7 +100,7 @@ def test_an_empty_batch_settles_the_same_sizes(name: str) -> None:
     full, empty = make(), make()
     full(*arguments(2))
     if name in REFUSES_EMPTY:
-        with pytest.raises(InvalidType, match='x.size > 0'):
+        with pytest.raises(InvalidType, match=r'x\.size > 0'):
             empty(*arguments(0))
         assert not any(
             param.is_initialized for path, param in empty.namedparams() if path in ('/conv1/W', '/projp/W')

@@ -265,7 +265,7 @@ def test_initialized_copies_differ() -> None:
 @pytest.mark.parametrize('method', ['copy', 'repeat'])
 def test_unknown_copy_mode(link: Affine, method: str) -> None:
     arguments = ('deep',) if method == 'copy' else (2, 'deep')
-    with pytest.raises(ValueError, match="'mode' argument should be either 'init', 'copy', or 'share'. But deep"):
+    with pytest.raises(ValueError, match=r"'mode' argument should be either 'init', 'copy', or 'share'\. But deep"):
         getattr(link, method)(*arguments)
 
 

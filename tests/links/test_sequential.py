@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import json
+import operator
 import pickle
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,11 @@ def test_sum_of_sequentials(model: Sequential) -> None:
         (lambda model: model.insert(4, relu), IndexError, 'Index out of range: 4 in a Sequential of 3 layers'),
         (lambda model: model.remove(double), ValueError, '<function double.* is not among the layers'),
         (lambda model: model.index(relu, 2), ValueError, 'is not in the layers 2 to 3'),
-        (lambda model: model + [relu], ValueError, "supports only objects of Sequential class, but <class 'list'>"),
+        (
+            lambda model: operator.add(model, [relu]),
+            ValueError,
+            "supports only objects of Sequential class, but <class 'list'>",
+        ),
         (lambda model: model.__iadd__([relu]), ValueError, 'supports only objects of Sequential class'),
         (lambda model: model.pop(7), IndexError, 'out of range'),
     ],

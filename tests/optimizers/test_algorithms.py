@@ -626,7 +626,7 @@ def test_hyperparameter_that_is_a_numpy_scalar(lr) -> None:
 def test_learning_rate_of_adam() -> None:
     model = make_model(np.float32, [(3,)])
     optimizer = optimizers.Adam(0.1).setup(model)
-    with pytest.raises(RuntimeError, match="Can't determine the learning rate of Adam.*not been started"):
+    with pytest.raises(RuntimeError, match=r"Can't determine the learning rate of Adam.*not been started"):
         _ = optimizer.alpha_t
     train(optimizer, model, 2)
     expected = 0.1 * math.sqrt(1 - 0.999**2) / (1 - 0.9**2)

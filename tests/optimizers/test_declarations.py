@@ -142,7 +142,7 @@ def test_too_many_and_unknown_arguments() -> None:
         optimizers.SGD(1, 2)
     with pytest.raises(TypeError, match=r"SGDRule: got an unexpected keyword argument 'rate'; expected .*lr=None"):
         optimizers.sgd.SGDRule(rate=1)
-    with pytest.raises(TypeError, match='AMSGrad: got an unexpected .*amsgrad'):
+    with pytest.raises(TypeError, match=r'AMSGrad: got an unexpected .*amsgrad'):
         optimizers.AMSGrad(amsgrad=False)
 
 
@@ -185,7 +185,7 @@ def test_a_state_that_depends_on_a_hyperparameter() -> None:
 
 def test_states_begin_with_the_first_update() -> None:
     rule = WalkRule()
-    with pytest.raises(AttributeError, match="WalkRule: state 'count' begins with the first update"):
+    with pytest.raises(AttributeError, match="WalkRule: state 'count' is made at the first update"):
         _ = rule.count
 
 

@@ -74,7 +74,7 @@ class Plain(GradientMethod):
 )
 def test_before_setup(use) -> None:
     optimizer = optimizers.SGD()
-    with pytest.raises(RuntimeError, match=r'SGD is used before it knows what to update: call its setup\(model\)'):
+    with pytest.raises(RuntimeError, match=r'SGD is used before setup: call its setup\(model\)'):
         use(optimizer)
     assert optimizer.t == 0
 
@@ -312,7 +312,7 @@ def test_hyperparameter_falls_back_on_its_parent() -> None:
 
 def test_unknown_hyperparameter() -> None:
     own = Hyperparameter(optimizers.MomentumSGD().hyperparam)
-    with pytest.raises(AttributeError, match="no hyperparameter 'rate' is set.*lr, momentum"):
+    with pytest.raises(AttributeError, match=r"no hyperparameter 'rate' is set.*lr, momentum"):
         _ = own.rate
 
 
@@ -353,13 +353,13 @@ def test_new_epoch() -> None:
     assert optimizer.epoch == 1
     with pytest.raises(
         RuntimeError,
-        match=r'new_epoch\(auto=True\) from an updater that has not announced itself.*use_auto_new_epoch = True',
+        match=r'new_epoch\(auto=True\) from an unregistered updater.*use_auto_new_epoch = True',
     ):
         optimizer.new_epoch(auto=True)
     optimizer.use_auto_new_epoch = True
     optimizer.new_epoch(auto=True)
     assert optimizer.epoch == 2
-    with pytest.raises(RuntimeError, match='epochs are counted by the updater already.*auto_new_epoch=False'):
+    with pytest.raises(RuntimeError, match=r'the updater already counts epochs.*auto_new_epoch=False'):
         optimizer.new_epoch()
 
 

@@ -31,7 +31,7 @@ def test_names_of_observers_are_prefixes() -> None:
 
 def test_unknown_observer() -> None:
     reporter = Reporter()
-    with reporter, pytest.raises(KeyError, match='This observer has no name.* this Link by add_observer'):
+    with reporter, pytest.raises(KeyError, match=r'This observer has no name.* this Link by add_observer'):
         report({'x': 1}, Link())
     assert reporter.observation == {}
 
@@ -68,10 +68,14 @@ def test_scope_collects_elsewhere(enter: Any) -> None:
     reporter, seen = Reporter(), {}  # type: ignore[var-annotated]
     observer = object()
     reporter.add_observer('main', observer)
+
+    def report_and_fail() -> None:
+        report({'x': 1}, observer)
+        raise ZeroDivisionError
+
     with reporter:
         with pytest.raises(ZeroDivisionError), enter(reporter, seen):
-            report({'x': 1}, observer)
-            raise ZeroDivisionError
+            report_and_fail()
         report({'y': 2}, observer)
     assert (seen, reporter.observation) == ({'main/x': 1}, {'main/y': 2})
 
@@ -211,7 +215,7 @@ def test_dict_summary_goes_on_after_loading() -> None:
 
 @pytest.mark.parametrize(
     ('summary', 'message'),
-    [(Summary(), 'holds no statistics to go on from'), (DictSummary(), 'holds no names of statistics')],
+    [(Summary(), 'does not contain statistics'), (DictSummary(), 'does not contain names of statistics')],
 )
 def test_snapshot_without_statistics_warns(summary: Any, message: str) -> None:
     with pytest.warns(UserWarning, match=message):

@@ -172,7 +172,7 @@ def test_ignored_names(ignore_names: Any) -> None:
 
 @pytest.mark.parametrize('ignore_names', [5, ['x', 5]])
 def test_ignored_names_are_names_or_functions(ignore_names: Any) -> None:
-    with pytest.raises(ValueError, match='ignore_names needs to be a callable, string or list of them. Got 5'):
+    with pytest.raises(ValueError, match=r'ignore_names needs to be a callable, string or list of them\. Got 5'):
         NpzDeserializer(SAVED, ignore_names=ignore_names)
 
 

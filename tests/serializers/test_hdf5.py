@@ -79,7 +79,7 @@ def test_missing_groups_and_entries(file: Any) -> None:
 def test_references_are_not_loaded(file: Any) -> None:
     file['target'] = 1
     file['key'] = file['target'].ref
-    with pytest.raises(SnapshotError, match='key: holds Python objects or references'):
+    with pytest.raises(SnapshotError, match='key: contains Python objects or references'):
         HDF5Deserializer(file)('key', None)
 
 

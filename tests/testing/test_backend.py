@@ -59,7 +59,7 @@ def test_the_first_gpu_is_the_default() -> None:
 def test_unknown_settings() -> None:
     with pytest.raises(ValueError, match="unknown setting 'use_tpu'; there are use_chainerx"):
         testing.BackendConfig({'use_tpu': True})
-    with pytest.raises(ValueError, match='exclude each other'):
+    with pytest.raises(ValueError, match='mutually exclusive'):
         testing.BackendConfig({'use_cuda': True, 'use_chainerx': True})
     with pytest.raises(TypeError, match='expected a dict of settings'):
         testing.BackendConfig([])
@@ -71,9 +71,9 @@ def test_unknown_settings() -> None:
 )
 def test_what_does_not_exist_is_accepted_and_refused_when_used(params: dict, what: str) -> None:
     config = testing.BackendConfig(params)
-    with pytest.raises(RuntimeError, match=f'{what} does not exist in minichainer'), config:
+    with pytest.raises(RuntimeError, match=f'{what} is not supported by minichainer'), config:
         pass
-    with pytest.raises(RuntimeError, match=f'{what} does not exist in minichainer'):
+    with pytest.raises(RuntimeError, match=f'{what} is not supported by minichainer'):
         assert config.device
 
 
@@ -105,8 +105,8 @@ def test_injected() -> None:
     assert result.wasSuccessful() and result.testsRun == 5
     assert sorted(getattr(c, 'use_cudnn', c) for c in cls.seen) == ['always', 'never', 'other']
     assert sorted(reason for _, reason in result.skipped) == [
-        'ChainerX does not exist in minichainer',
-        'iDeep does not exist in minichainer',
+        'ChainerX is not supported by minichainer',
+        'iDeep is not supported by minichainer',
     ]
     assert cases_of(cls)[0].__name__.startswith('Injected_use_chainerx_false__')
 

@@ -117,7 +117,7 @@ def test_targets_that_are_not_asked_for_are_skipped() -> None:
 
     found = failed(setUp_configure=configure)
     assert len(found) == len(TARGETS) - 1
-    assert found['test_cdf_cpu'] == "'cdf' does not exist in test_targets."
+    assert found['test_cdf_cpu'] == "'cdf' is not in test_targets."
 
 
 def test_discrete_distributions_have_masses() -> None:
@@ -148,7 +148,7 @@ def test_unknown_targets() -> None:
 
 def test_the_base_is_no_test() -> None:
     found = set(verdicts(run(testing.distribution_unittest)).values())
-    assert found == {'the base of test cases is no test'}
+    assert found == {'the base of test cases is not a test'}
 
 
 def test_tests_of_the_gpu_are_marked() -> None:

@@ -17,7 +17,7 @@ BLOCKS = re.findall(r'^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```', TEXT,
 EXPECTED = {
     'A function': (12, 12),
     'A link': (3, 0),
-    'An elementwise function with a twin in NumPy': (36, 36),
+    'An elementwise function with a NumPy equivalent': (36, 36),
     'With pytest: the fixture `check_gradients`': (1, 0),
     'The same test several times': (5, 2),
 }

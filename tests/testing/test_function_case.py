@@ -342,22 +342,22 @@ def test_kinks_are_dodged() -> None:
 
 def test_dodging_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_gradient_case, '_MOST_ATTEMPTS', 3)
-    with pytest.raises(testing.FunctionTestError, match='3 draws of inputs were all at points where'):
+    with pytest.raises(testing.FunctionTestError, match='3 random inputs were all at points where'):
         relu_case(10**6)('test_backward').debug()
 
 
 def test_the_base_is_no_test() -> None:
     for base in (testing.FunctionTestCase, testing.LinkTestCase, testing.LinkInitializersTestCase):
         result = run(base)
-        assert set(verdicts(result).values()) == {'the base of test cases is no test'}
+        assert set(verdicts(result).values()) == {'the base of test cases is not a test'}
 
 
 def test_errors() -> None:
     error = testing.FunctionTestError
     error.check(True, 'fine')
-    with pytest.raises(error, match='^not fine$'):
+    with pytest.raises(error, match=r'^not fine$'):
         error.check(False, 'not fine')
-    with pytest.raises(error, match='^text$'):
+    with pytest.raises(error, match=r'^text$'):
         error.fail('text')
     with pytest.raises(error) as info, error.raise_if_fail('text'):
         raise AssertionError('inner')

@@ -201,7 +201,7 @@ def test_initializers() -> None:
 def test_wrong_initializer() -> None:
     found = broken(Initialized, get_initializers=lambda self: ([testing.InitializerArgument(1.0, 2.0)], [0]))
     text = found['test_initializers']
-    assert "LinkTestError: Parameter 'W' is not as its initializer 2.0 says." in text
+    assert "LinkTestError: Parameter 'W' does not match its initializer 2.0." in text
     assert 'Outputs do not match the expected values.' in text
     assert broken(
         Initialized,
@@ -221,4 +221,4 @@ def test_injected_backends() -> None:
         cls = type('Injected', (base,), {'__module__': __name__})
         result = run(testing.inject_backend_tests(None, [{}, {'use_ideep': 'always'}])(cls))
         assert result.wasSuccessful() and result.testsRun == 2 * tests
-        assert {reason for _, reason in result.skipped} == {'iDeep does not exist in minichainer'}
+        assert {reason for _, reason in result.skipped} == {'iDeep is not supported by minichainer'}

@@ -173,7 +173,7 @@ def test_inherited_tests_are_multiplied() -> None:
 
 def test_a_class_with_distributed_tests_has_no_subclasses() -> None:
     cls = testing.parameterize({'a': 1})(make())
-    with pytest.raises(TypeError, match='Sub derives from Numbers, whose tests a decorator has distributed'):
+    with pytest.raises(TypeError, match='Sub derives from Numbers, whose tests a decorator has split'):
         type('Sub', (cls,), {})
 
 

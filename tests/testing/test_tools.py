@@ -37,9 +37,12 @@ def test_no_warning_or_another_one() -> None:
 
 
 def test_other_warnings_are_not_swallowed() -> None:
-    with pytest.warns(FutureWarning, match='soon'), testing.assert_warns(UserWarning):
+    def warn_of_both() -> None:
         warnings.warn('soon', FutureWarning, stacklevel=1)
         warnings.warn('careful', UserWarning, stacklevel=1)
+
+    with pytest.warns(FutureWarning, match='soon'), testing.assert_warns(UserWarning):
+        warn_of_both()
 
 
 def test_patch() -> None:
@@ -224,10 +227,10 @@ def test_marks_need_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
     attr.check_available()
     monkeypatch.setattr(attr.importlib.util, 'find_spec', lambda name: None)
     assert not attr.is_available() and isinstance(attr.get_error(), ImportError)
-    with pytest.raises(RuntimeError, match="which is not here: No module named 'pytest'"):
+    with pytest.raises(RuntimeError, match="which is not installed: No module named 'pytest'"):
         attr.check_available()
     test = attr.ideep(_nothing())  # Without pytest the marks only skip.
-    assert test.__unittest_skip_why__ == 'iDeep does not exist in minichainer'
+    assert test.__unittest_skip_why__ == 'iDeep is not supported by minichainer'
     assert not hasattr(test, 'pytestmark')
 
 

@@ -119,7 +119,7 @@ def test_options_are_passed_on() -> None:
 
 
 def test_no_twin_in_numpy() -> None:
-    with pytest.raises(ValueError, match="NumPy has no function 'erfcx'; give func_expected"):
+    with pytest.raises(ValueError, match="NumPy has no function 'erfcx'; pass func_expected"):
         testing.unary_math_function_unittest(F.erfcx)
 
 

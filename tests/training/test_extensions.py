@@ -271,7 +271,7 @@ def test_progress_bar_of_a_given_length(make_trainer: Any) -> None:
 def test_progress_bar_needs_a_length(make_trainer: Any) -> None:
     trainer = make_trainer(lambda t: True)
     trainer.extend(extensions.ProgressBar())
-    with pytest.raises(TypeError, match='does not tell the length of the training; pass training_length='):
+    with pytest.raises(TypeError, match='does not define the length of the training; pass training_length='):
         trainer.run()
 
 
@@ -395,7 +395,7 @@ def test_non_numbers_end_the_training(make_trainer: Any, bad: float) -> None:
     trainer = make_trainer()
     trainer.extend(spoil, priority=PRIORITY_WRITER)
     trainer.extend(extensions.FailOnNonNumber())
-    with pytest.raises(RuntimeError, match="iteration 2 left NaN or infinity in /predictor/l2/b of .* 'main'"):
+    with pytest.raises(RuntimeError, match=r"iteration 2 left NaN or infinity in /predictor/l2/b of .* 'main'"):
         trainer.run(show_loop_exception_msg=False)
 
 

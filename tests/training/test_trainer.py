@@ -135,7 +135,7 @@ def test_names_of_extensions(make_trainer: Any) -> None:
     trainer.extend(lambda t: None, name='LogReport')
     for name in ('Spy', 'given', 'plain', 'LogReport', 'LogReport_1', 'LogReport_2'):
         assert trainer.get_extension(name).name == name
-    with pytest.raises(ValueError, match='extension other not found; there are .*Spy'):
+    with pytest.raises(ValueError, match=r'extension other not found; there are .*Spy'):
         trainer.get_extension('other')
 
 
@@ -185,7 +185,7 @@ def test_output_folder_is_made(make_trainer: Any, tmp_path: Path) -> None:
 
 def assert_nothing_trained(trainer: Trainer, error: type[OSError], notes: list[Any]) -> None:
     before = [p.array.copy() for p in trainer.updater.get_optimizer('main').target.params()]
-    with pytest.raises(error, match='cannot write into the output folder .* nothing was trained') as caught:
+    with pytest.raises(error, match=r'cannot write into the output folder .* nothing was trained') as caught:
         trainer.run()
     assert caught.value.filename == os.path.abspath(trainer.out)
     assert trainer.updater.iteration == 0

@@ -90,7 +90,7 @@ def test_im2col(geometry: Any, pval: float) -> None:
 
 @pytest.mark.parametrize('geometry', GEOMETRIES, ids=str)
 def test_col2im_is_the_adjoint_of_im2col(geometry: Any) -> None:
-    kh, kw, sy, sx, ph, pw, cover_all, dy, dx = geometry
+    _, _, sy, sx, ph, pw, _, dy, dx = geometry
     img = np.random.randint(-3, 4, (2, 3, 5, 6)).astype('d')
     col = conv.im2col(img, *geometry)
     weights = np.random.randint(-3, 4, col.shape).astype('d')

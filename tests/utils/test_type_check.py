@@ -99,7 +99,7 @@ def test_expect_refuses_what_is_no_comparison() -> None:
 
 
 def test_expressions_have_no_truth_value() -> None:
-    with pytest.raises(RuntimeError, match='"x == 3" has no truth value: pass it to type_check.expect'):
+    with pytest.raises(RuntimeError, match=r'"x == 3" has no truth value: pass it to type_check\.expect'):
         bool(X == 3)
 
 
@@ -115,7 +115,7 @@ def test_an_expression_can_be_copied() -> None:
 
 def test_number_of_inputs() -> None:
     types = T.get_types((np.zeros(2),), 'xs', False)
-    with pytest.raises(T.InvalidType, match='Expect: xs.size == 2\nActual: 1 != 2'):
+    with pytest.raises(T.InvalidType, match=r'Expect: xs\.size == 2\nActual: 1 != 2'):
         T.expect(types.size() == 2)
 
 

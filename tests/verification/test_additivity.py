@@ -38,7 +38,7 @@ OUTPUTS = {
     'both present': (lambda a, b: (a if a is None or b is None else 2 * a, b), 'undefined|right for each output'),
     'zeros for the second': (
         lambda a, b: (a if a is None or b is None or b.any() else 2 * a, b),
-        'zeros for the other outputs give another result than None',
+        'zeros for the other outputs give a different result than None',
     ),
     'zeros for the first': (
         lambda a, b: (a, b if a is None or given(a) or b is None else 0 * b),

@@ -68,7 +68,7 @@ def test_bases_have_the_right_gradient(base):
         truth.prove_correct(entry, build(shape, 'd', 1))
 
 
-@pytest.mark.parametrize('entry, dtype', one_dtype(PLANTED + BEYOND + CORRECT, SHORT), ids=name)
+@pytest.mark.parametrize(('entry', 'dtype'), one_dtype(PLANTED + BEYOND + CORRECT, SHORT), ids=name)
 def test_entries_are_what_they_say(entry, dtype):
     scoring.prove(entry, SHORT, dtype, seed_of(entry))
 
@@ -107,14 +107,14 @@ def test_causes_are_read_from_the_short_name():
 # --- the checker ---
 
 
-@pytest.mark.parametrize('entry, dtype', built(SEEN, SHORT, 'd') + built(SEEN, SHORT, 'f')[::2], ids=name)
+@pytest.mark.parametrize(('entry', 'dtype'), built(SEEN, SHORT, 'd') + built(SEEN, SHORT, 'f')[::2], ids=name)
 def test_planted_faults_are_caught(entry, dtype):
     outcome = scoring.run(entry, SHORT, dtype, seed_of(entry))
     assert outcome.right, outcome
     assert outcome.exact is not False, outcome
 
 
-@pytest.mark.parametrize('entry, dtype', built(CORRECT, SHORT), ids=name)
+@pytest.mark.parametrize(('entry', 'dtype'), built(CORRECT, SHORT), ids=name)
 def test_right_functions_pass(entry, dtype):
     outcome = scoring.run(entry, SHORT, dtype, seed_of(entry))
     assert outcome.right, outcome
@@ -138,7 +138,7 @@ def test_one_run_is_worth_another(family):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('entry, shape', [(e, s) for s in SHAPES for e in SEEN if e.fits(s, 'd')], ids=name)
+@pytest.mark.parametrize(('entry', 'shape'), [(e, s) for s in SHAPES for e in SEEN if e.fits(s, 'd')], ids=name)
 def test_planted_faults_are_caught_on_20_seeds(entry, shape):
     outcomes = [scoring.run(entry, shape, 'd', seed) for seed in range(20)]
     assert [o for o in outcomes if not o.right] == []

@@ -221,7 +221,7 @@ def test_outputs_without_gradient_beside_others():
         )
 
     report = check_gradients(func, X, order=2)
-    assert report and 'Output 4 asks for no gradient and is not checked.' in str(report)
+    assert report and 'Output 4 does not require a gradient and is not checked.' in str(report)
 
 
 def test_an_output_that_forgets_its_input_fails():
@@ -444,12 +444,12 @@ def test_tangent_directions():
 ARGUMENTS = {
     'eps': ({'eps': 0.0}, ValueError, 'eps, the step of the finite difference, must be positive'),
     'eps infinite': ({'eps': np.inf}, ValueError, 'eps, the step'),
-    'atol': ({'atol': -1.0}, ValueError, 'atol must not be negative or NaN, but is -1.0'),
+    'atol': ({'atol': -1.0}, ValueError, 'atol must not be negative or NaN, got -1.0'),
     'rtol': ({'rtol': np.nan}, ValueError, 'rtol must not be negative or NaN'),
     'atol type': ({'atol': '1'}, TypeError, 'atol must be a number, not str'),
     'nondet_tol': ({'nondet_tol': -1}, ValueError, 'nondet_tol must not'),
     'dtype': ({'dtype': int}, ValueError, '`dtype` is allowed only float type, not int64'),
-    'order': ({'order': 0}, ValueError, 'order must be at least 1, but is 0'),
+    'order': ({'order': 0}, ValueError, 'order must be at least 1, got 0'),
     'order type': ({'order': 1.5}, TypeError, 'order must be an integer, not float'),
     'max_failures': ({'max_failures': 0}, ValueError, 'max_failures must be at least 1'),
     'no_grads': ({'no_grads': [True, False]}, ValueError, 'no_grads: one flag expected for each of the 1 inputs'),
@@ -472,11 +472,11 @@ def test_bad_arguments(name):
 
 
 RETURNS = {
-    'None': (None, 'returns NoneType'),
-    'float': (1.0, 'returns float'),
-    'array': (X, 'output 0 is a ndarray'),
-    'empty': ((), 'returns nothing'),
-    'float in a tuple': ((Variable(X), 1.0), 'output 1 is a float'),
+    'None': (None, 'got NoneType'),
+    'float': (1.0, 'got float'),
+    'array': (X, 'got ndarray'),
+    'empty': ((), 'got nothing'),
+    'float in a tuple': ((Variable(X), 1.0), 'got float'),
 }
 
 
@@ -515,7 +515,8 @@ def test_both_modes_off():
 def test_check_sparse_nnz():
     with pytest.warns(DeprecationWarning, match='check_sparse_nnz is deprecated'):
         assert gradcheck(F.tanh, X, check_sparse_nnz=False)
-    with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match='check_sparse_nnz=True and masked=False'):
+    warns = pytest.warns(DeprecationWarning, match='check_sparse_nnz is deprecated')
+    with warns, pytest.raises(ValueError, match='check_sparse_nnz=True and masked=False'):
         gradcheck(F.tanh, X, check_sparse_nnz=True, masked=False)
 
 

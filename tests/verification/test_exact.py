@@ -104,7 +104,7 @@ FAULTS = {
         node(lambda x: (x * 2, x * 3), lambda xs, a, b: 2 * a + 3 * b),
         X,
         'fail',
-        'undefined upstream gradient: with one for output 0 alone backward raises TypeError',
+        'undefined upstream gradient: with only that of output 0 backward raises TypeError',
     ),
     'None as one': (
         node(lambda x: (x * 2, x * 3, x * 4), lambda xs, *gys: weighted(*gys)),

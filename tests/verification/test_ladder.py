@@ -55,7 +55,7 @@ def test_an_offset_shows_in_the_error():
     assert 1e-7 < found.error[0] < 1e-3
 
 
-@pytest.mark.parametrize('dtype, precision, limit', [(np.float32, SINGLE, 1e-3), (np.float16, 2.0**-10, 1.0)])
+@pytest.mark.parametrize(('dtype', 'precision', 'limit'), [(np.float32, SINGLE, 1e-3), (np.float16, 2.0**-10, 1.0)])
 @pytest.mark.parametrize('name', ['sine', 'linear', 'constant', 'cube', 'zero'])
 def test_low_precision(name, dtype, precision, limit):
     f, expected, _ = SMOOTH[name]

@@ -60,13 +60,13 @@ def test_the_rounding_of_the_backward_pass_counts():
     assert judge(found, analytic, 2.0**-23 * abs(analytic), abs(analytic))[0] == 'pass'
 
 
-@pytest.mark.parametrize('analytic, expected', [(-1.1, False), (-1, True), (0, True), (1, True), (1.01, False)])
+@pytest.mark.parametrize(('analytic', 'expected'), [(-1.1, False), (-1, True), (0, True), (1, True), (1.01, False)])
 def test_between_the_slopes_of_a_kink(analytic, expected):
     assert between_slopes(found_for(abs), np.array([analytic]))[0] == expected
     assert between_slopes(found_for(lambda t: -abs(t)), np.array([analytic]))[0] == expected
 
 
-@pytest.mark.parametrize('analytic, rate', [(COS1, 2), (1.01 * COS1, 1), (-COS1, 1)])
+@pytest.mark.parametrize(('analytic', 'rate'), [(COS1, 2), (1.01 * COS1, 1), (-COS1, 1)])
 def test_taylor_rate(analytic, rate):
     assert abs(taylor_rate(found_for(lambda t: np.sin(1 + t)), np.array([analytic]))[0] - rate) < 0.2
 

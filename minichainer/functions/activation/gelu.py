@@ -58,6 +58,6 @@ def gelu(xp: Any, x: Any, approximate: str = 'none') -> Any:
 
 
 def _reference(x: Any, approximate: str = 'none') -> Variable:
-    """The plain composition: documentation, and oracle of the tests."""
+    """The plain composition: documentation, and reference for the tests."""
     z = as_variable(x)
     return 0.5 * z * (1 + (tanh(kernels.argument(z)) if approximate == 'tanh' else erf(z * (1 / _ROOT_2))))

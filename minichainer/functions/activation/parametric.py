@@ -1,4 +1,4 @@
-"""Rectifiers whose slope is learned or drawn."""
+"""Rectifiers with learned or random slopes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
 
     Args:
         weights: Variable or array of shape ``x.shape[1 : 1 + weights.ndim]``.
-        x: the array that they are for.
-        argument: what the weights are called.
-        name: of the node, for the error.
+        x: the array that they apply to.
+        argument: the name of the weights.
+        name: the name of the node, for errors.
     """
     given = as_variable(weights)
     ndim = given.ndim
@@ -134,6 +134,7 @@ def _check_bounds(lower: float, upper: float) -> None:
 
 
 def _slopes(xp: Any, x: Variable, lower: float, upper: float, given: Any) -> Any:
+    """The mean slope in testing; otherwise the given slopes, or random ones."""
     if not config.train:
         return xp.full(x.shape, (lower + upper) / 2, x.dtype)
     if given is None:

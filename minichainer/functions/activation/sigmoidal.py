@@ -1,9 +1,9 @@
 """Smooth bounded activations.
 
-``tanh`` and ``sigmoid`` take their derivative from their result, which is at hand; near an asymptote that is 1 the
-result does not tell how near, and the derivative is precise to an absolute error only. Rules of other functions call
-``tanh_by_x`` and ``sigmoid_by_x`` instead: the derivatives of all orders are taken from x, and are precise where they
-are tiny too.
+``tanh`` and ``sigmoid`` compute their derivative from their result, which is already saved. Near an asymptote of 1
+that derivative has only a small absolute error, not a small relative one. Rules of other functions call ``tanh_by_x``
+and ``sigmoid_by_x`` instead: their derivatives of all orders are computed from x, and are accurate even where they
+are tiny.
 """
 
 from __future__ import annotations

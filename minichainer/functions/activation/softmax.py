@@ -22,7 +22,7 @@ def softmax(xp: Any, x: Any, axis: int = 1) -> Any:
 
     Args:
         x: Variable or float array with at least ``axis + 1`` axes.
-        axis: the axis that sums up to 1.
+        axis: the axis that sums to 1.
 
     Returns:
         Variable of the same shape and dtype.

@@ -115,7 +115,7 @@ def hard_sigmoid(xp: Any, x: Any) -> Any:
 # --- exponential ----------------------------------------------------------------------------------------------------
 @elementwise(lambda m, gy, y: gy * y, name='ELUGrad')
 def exp_below_zero(xp: Any, x: Any, alpha: float) -> Any:
-    """alpha * exp(x) where x is not positive, else 0: the bent part of elu's derivative, and its own derivative."""
+    """alpha * exp(x) where x is not positive, else 0: part of elu's derivative, and its own derivative."""
     nothing = zero(xp, x.dtype)
     y = xp.asarray(xp.exp(bounds.below(xp, x, nothing)))
     y -= x > nothing  # from 1

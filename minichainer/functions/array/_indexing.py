@@ -1,4 +1,4 @@
-"""What an index of ``x[...]`` means."""
+"""Normalizes the index of ``x[...]``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from minichainer.variable import Variable
 
 
 def index_of(slices: Any, xp: Any, op: str) -> tuple[Any, ...]:
-    """An index as a tuple in which ints, slices, None and Ellipsis are as they were, and all else is an array.
+    """An index as a tuple in which ints, slices, None and Ellipsis are unchanged, and all else is an array.
 
-    A list of ints, or of bools, is one index array; any other list is a tuple of indices, as in Chainer and in NumPy
+    A list of ints or bools is one index array; any other list is a tuple of indices, as in Chainer and in NumPy
     before 1.23.
 
     Args:
-        slices: what stands in the brackets.
-        xp: array module of the array that is indexed.
+        slices: the index.
+        xp: array module of the indexed array.
         op: name of the function, for errors.
 
     Raises:
@@ -31,7 +31,7 @@ def index_of(slices: Any, xp: Any, op: str) -> tuple[Any, ...]:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an entry of an index picks no place twice, whatever its value is."""
+    """Whether an entry of an index cannot select an element twice."""
     return index is None or index is Ellipsis or type(index) is int or isinstance(index, (slice, numpy.integer))
 
 

@@ -45,7 +45,7 @@ def cast(x: Any, typ: Any) -> Variable:
 
 
 def as_dtype(x: Any, dtype: Any) -> Variable:
-    """Converts an array, for functions of this package: ``x`` itself, without a node, where its dtype is right."""
+    """Converts an array, for functions of this package: ``x`` itself, without a node, if its dtype matches."""
     x = as_variable(x)
     return x if x.dtype == dtype else cast_to(x, numpy.dtype(dtype))
 

@@ -1,4 +1,4 @@
-"""Picking elements by index arrays, and adding at such places."""
+"""Selecting elements by index arrays, and adding at such indices."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Shape = tuple[int, ...]
 
 @linear_map(lambda m, gy, x_shape, index: m.scatter_flat(gy, index, x_shape))
 def gather_flat(xp: Any, x: Any, index: Any) -> Any:
-    """Elements by their numbers in C order; the result has the shape of ``index``."""
+    """Elements by flat index in C order; the result has the shape of ``index``."""
     return x.reshape(-1)[xp.asarray(index)]
 
 
 @linear_map(lambda m, gy, index: m.gather_flat(gy, index))
 def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """Adds up elements at the places that ``index`` numbers in an array of zeros of the given shape."""
+    """Adds elements at flat indices to zeros of the given shape."""
     return kernels.sums_at(xp, y, index, shape)
 
 
 @linear_map(lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided')
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
-    """A view, which must not be written to: places may be there several times."""
+    """A view, which must not be written to: elements may overlap."""
     return kernels.strided(xp, x, shape, strides, offset)
 
 
@@ -58,7 +58,7 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
         storage_offset: number :math:`o` of the first element; 0 by default.
 
     Returns:
-        Variable; its array is a read-only view where ``x`` lies in C order. The gradient of an element picked
+        Variable; its array is a read-only view if ``x`` is in C order. The gradient of an element picked
         several times is the sum.
 
     Raises:
@@ -185,7 +185,7 @@ def selected(xp: Any, x: Any, index: Any) -> Any:
 
 @linear_map(lambda m, gy, index: m.selected(gy, index))
 def placed(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """Zeros with elements at places of which none is named twice."""
+    """Zeros with elements at distinct indices."""
     result = xp.zeros(shape, y.dtype)
     result.reshape(-1)[index] = y
     return result
@@ -264,7 +264,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
 
 
 def _axes_taken(index: Any) -> int:
-    """How many axes an element of an index picks from."""
+    """How many axes an entry of an index consumes."""
     if index is None or index is Ellipsis:
         return 0
     is_mask = getattr(index, 'dtype', None) == numpy.bool_

@@ -1,4 +1,4 @@
-"""The patches of images as channels."""
+"""Patches of images as channels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _arguments = Arguments('Im2Col', 'im2col')
 
 @linear_map(lambda m, gy, geometry: m.images_of_columns(gy, geometry), name='Im2Col', kinds='f')
 def columns_of_images(xp: Any, x: Any, geometry: Geometry) -> Any:
-    """What each window meets, (N, C * elements of a window, *out_size)."""
+    """The patch under each window, (N, C * elements of a window, *out_size)."""
     channels = x.shape[1] * math.prod(geometry.ksize)
     return kernels.patches(xp, x, geometry).reshape(len(x), channels, *geometry.out_size)
 
@@ -37,11 +37,11 @@ def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = 
         ksize: size of the patches :math:`(k_h, k_w)`, an int or a pair.
         stride: step of the patches, an int or a pair.
         pad: rows and columns of zeros on each side, an int or a pair.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a patch's elements on ``x``, an int or a pair.
 
     Returns:
-        Variable :math:`(N, C k_h k_w, h', w')`; the elements of a channel's patch stand together.
+        Variable :math:`(N, C k_h k_w, h', w')`; the elements of a channel's patch are adjacent.
 
     Raises:
         InvalidType: ``x`` is not a float array with four axes.

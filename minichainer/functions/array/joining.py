@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal, overload
 
 from minichainer.functions._arguments import Arguments
@@ -18,7 +19,7 @@ Shape = tuple[int, ...]
 
 
 def ends_of(shapes: Sequence[Shape], axis: int) -> list[int]:
-    """Where each of several arrays but the last ends along the axis at which they are joined."""
+    """Where each of several arrays, except the last, ends along the axis at which they are joined."""
     ends, end = [], 0
     for shape in shapes[:-1]:
         end += shape[axis]
@@ -51,7 +52,7 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     """Joins arrays along an existing axis.
 
     Args:
-        xs: sequence of Variables or arrays, equal in dtype and in shape but for that axis.
+        xs: sequence of Variables or arrays, of one dtype, and of one shape except for that axis.
         axis: the axis.
 
     Returns:
@@ -70,7 +71,7 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     place = _concat.axis(axis, first)
     for i, x in enumerate(xs):
         if x.ndim != len(first) or not _equal_but_for(x.shape, first, place):
-            raise _concat.misfit(f'shape {first} but for axis {place}', f'{x.shape} of array {i}')
+            raise _concat.misfit(f'shape {first} except for axis {place}', f'{x.shape} of array {i}')
     y: Variable = joined(*xs, axis=place)
     return y
 
@@ -117,7 +118,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     if isinstance(sections, int):
         if size % sections:
             raise _split.misfit(f'x.shape[{axis}] % {sections} == 0', f'x.shape[{axis}] = {size}')
-    elif any(a > b for a, b in zip(sections, sections[1:], strict=False)):
+    elif any(a > b for a, b in pairwise(sections)):
         raise _split.wrong_value('ints in ascending order', 'indices_or_sections', sections)
     elif sections and sections[-1] > size:
         raise _split.misfit(f'indices <= {size}', f'{sections}')
@@ -126,10 +127,11 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
 
 
 def _sections(value: Any) -> Any:
+    """The number of sections or the list of indices, after checking its type."""
     if not hasattr(value, '__len__') or getattr(value, 'ndim', None) == 0:
         return _split.integer(value, 'indices_or_sections', 1)
     if getattr(value, 'shape', None) == (0,):
-        return []  # np.cumsum([]) is of float64
+        return []  # np.cumsum([]) is float64
     try:
         if getattr(value, 'ndim', 1) != 1:
             raise TypeError

@@ -15,7 +15,7 @@ _arguments = Arguments('Pad', 'pad')
 
 _PICKING = ('edge', 'reflect', 'symmetric', 'wrap')
 _EXTREMA = {'maximum': 'argmax', 'minimum': 'argmin'}
-#: The keywords that a mode takes; the others take none.
+#: The keywords that a mode takes; other modes take none.
 _KEYWORDS = {
     'constant': ('constant_values',),
     'linear_ramp': ('end_values',),
@@ -80,6 +80,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
 
 
 def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:
+    """Raises an error for keywords that do not fit the mode."""
     known = _KEYWORDS.get(mode, ())
     unknown = sorted(set(keywords) - set(known))
     if unknown:
@@ -125,7 +126,7 @@ def _gradient_of(x: Any, xp: Any, widths: Any, mode: Any, keywords: dict[str, An
 
 
 def _extreme_index(x: Any, xp: Any, widths: Any, mode: str, stat_length: Any) -> Any:
-    """The numbers of the elements that a padded array consists of."""
+    """The flat indices of the elements of a padded array."""
     flat, index = x.reshape(-1), xp.arange(x.size).reshape(x.shape)
     lengths = _pairs(max(x.shape, default=1) if stat_length is None else stat_length, x.ndim, 'stat_length')
     for axis, ((before, after), (first, last)) in enumerate(zip(widths, lengths, strict=True)):
@@ -137,13 +138,13 @@ def _extreme_index(x: Any, xp: Any, widths: Any, mode: str, stat_length: Any) ->
 
 
 def _extreme(flat: Any, index: Any, xp: Any, axis: int, mode: str) -> Any:
-    """Of the elements along an axis the number of the largest or smallest."""
+    """The flat index of the largest or smallest element along an axis."""
     chosen = getattr(flat[index], _EXTREMA[mode])(axis=axis)
     return xp.take_along_axis(index, xp.expand_dims(chosen, axis), axis)
 
 
 def _matrices(shape: tuple[int, ...], widths: Any, mode: Any, keywords: dict[str, Any]) -> tuple[Any, ...]:
-    """For each axis the transposed matrix that pads it: what a linear mode makes of the unit vectors."""
+    """For each axis the transposed padding matrix: a linear mode applied to the unit vectors."""
     lengths = _pairs(keywords.get('stat_length'), len(shape), 'stat_length')
     matrices = []
     for size, pair, length in zip(shape, widths, lengths, strict=True):

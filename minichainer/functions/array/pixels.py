@@ -1,4 +1,4 @@
-"""Weighted sums of the four pixels around points of images."""
+"""Weighted sums of the four pixels around points in images."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pixel_rows(xp: Any, x: Any) -> Any:
 
 @linear_map(lambda m, gy: m.pixel_rows(gy))
 def images_of_rows(xp: Any, rows: Any, shape: tuple[int, ...]) -> Any:
-    """The reverse of :func:`pixel_rows`."""
+    """The inverse of :func:`pixel_rows`."""
     batch, channels, height, width = shape
     return rows[:-1].reshape(batch, height, width, channels).transpose(0, 3, 1, 2)
 
@@ -47,12 +47,12 @@ def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
 
 
 def weighted_pixels(x: Variable, corners: list[tuple[Any, Any]], weights: list[Variable]) -> Variable:
-    """For each point the weighted sum of some pixels; those outside of the image are 0.
+    """For each point, the weighted sum of some pixels; pixels outside the image are 0.
 
     Args:
         x: images (B, C, H, W).
-        corners: for each pixel of a point its row and its column, float arrays (B, ...).
-        weights: for each of them its weights, Variables (B, ...).
+        corners: the row and column of each pixel of a point, float arrays (B, ...).
+        weights: the weights of each of them, Variables (B, ...).
 
     Returns:
         Variable (B, ..., C).

@@ -21,7 +21,7 @@ def repeated(xp: Any, x: Any, repeats: tuple[int, ...], axis: int) -> Any:
 
 @linear_map(lambda m, gy, repeats, axis: m.repeated(gy, repeats, axis))
 def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, ...], axis: int) -> Any:
-    """Sums what :func:`repeated` made of each element."""
+    """Sums the copies that :func:`repeated` made of each element."""
     if len(repeats) == 1:
         blocks = y.reshape(*shape[: axis + 1], repeats[0], *shape[axis + 1 :])
         return reductions.total(xp, blocks, (axis + 1,), False)
@@ -35,7 +35,7 @@ def sum_of_repeats(xp: Any, y: Any, shape: tuple[int, ...], repeats: tuple[int, 
 
 
 def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
-    """Repeats each element, or each slice along an axis, so that copies are beside each other.
+    """Repeats each element, or each slice along an axis, so that copies are adjacent.
 
     Args:
         x: Variable or array.
@@ -48,7 +48,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
     Raises:
         TypeError: ``repeats`` is neither int nor tuple of ints, or ``axis`` neither int nor None.
         ValueError: a number of repeats is negative, there are not as many as elements along the axis, or the result
-            is too big for any memory.
+            exceeds the address space.
         InvalidType: ``axis`` is out of range.
 
     >>> import numpy as np, minichainer.functions as F
@@ -59,7 +59,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
     if axis is not None:
         axis = _repeat.integer(axis, 'axis')
     x = as_variable(x)
-    if axis is None or x.ndim == 0 and axis in (0, -1):  # NumPy gives a 0-d array one axis
+    if axis is None or (x.ndim == 0 and axis in (0, -1)):  # NumPy treats a 0-d array as 1-d
         x, axis = flatten(x), 0
     axis = _repeat.axis(axis, x.shape)
     size = x.shape[axis]
@@ -71,6 +71,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
 
 
 def _counts(arguments: Arguments, value: Any, name: str) -> tuple[int, ...]:
+    """The numbers of repeats as a tuple of non-negative ints."""
     given = value if isinstance(value, tuple) else (value,)
     counts = [as_integer(int(count) if isinstance(count, bool) else count) for count in given]
     if None in counts:
@@ -106,7 +107,7 @@ def tile(x: Any, reps: Any) -> Variable:
 
     Raises:
         TypeError: ``reps`` is neither int nor tuple of ints.
-        ValueError: an entry is negative, or the result is too big for any memory.
+        ValueError: an entry is negative, or the result exceeds the address space.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.tile(np.array([1., 2.]), (2, 2))

@@ -1,4 +1,4 @@
-"""Sampling images at other places: resizing and spatial transformers."""
+"""Sampling images at given points: resizing and spatial transformers."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
 
 
 def _pair(arguments: Arguments, shape: Any) -> tuple[int, ...]:
+    """Height and width as ints."""
     height_and_width = arguments.shape(shape, 'output_shape')
     if len(height_and_width) != 2:
         raise arguments.wrong_value('height and width', 'output_shape', shape)
@@ -86,6 +87,7 @@ def _nearest(size: int, new_size: int) -> Taps:
 
 
 def _bilinear(size: int, new_size: int, align_corners: bool) -> Taps:
+    """Indices and weights of the two neighbours of each new element along an axis."""
     if align_corners:
         places = numpy.linspace(0, size - 1, new_size)
     else:
@@ -150,7 +152,7 @@ def _refuse_use_cudnn(kwargs: dict[str, Any]) -> None:
 
 @linear_map(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
 def channels_first(xp: Any, y: Any) -> Any:
-    """Makes (B, C, H, W) of (B, H, W, C)."""
+    """Converts (B, H, W, C) to (B, C, H, W)."""
     return y.transpose(0, 3, 1, 2)
 
 
@@ -190,6 +192,7 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
 
 
 def _check_sampled(x: Variable, grid: Variable) -> None:
+    """Raises InvalidType unless images and grid fit."""
     if x.dtype != grid.dtype or x.dtype.kind != 'f':
         raise _sampler.misfit('float arrays x and grid of one dtype', f'{x.dtype} and {grid.dtype}')
     if x.ndim != 4 or grid.ndim != 4 or grid.shape[1] != 2 or x.shape[0] != grid.shape[0]:
@@ -201,7 +204,7 @@ def _check_sampled(x: Variable, grid: Variable) -> None:
 
 
 def _neighbours(coordinate: Variable, size: int) -> tuple[list[Any], list[Variable]]:
-    """The two pixels beside each point along an axis, as float arrays, and their weights."""
+    """The two pixels next to each point along an axis, as float arrays, and their weights."""
     place = (coordinate + 1) * (size - 1) / 2
     lower = place.xp.floor(place.array)
     fraction = place - lower

@@ -1,4 +1,4 @@
-"""Indexing and choosing."""
+"""Indexing and selection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def take(xp: Any, x: Any, slices: Any) -> Any:
 
 @linear_map(lambda m, gy, slices: m.take(gy, slices), name='GetItemGrad')
 def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
-    """Puts the elements of ``x`` at the places that ``slices`` picks from zeros; what meets there adds up."""
+    """Adds the elements of ``x`` to zeros at ``slices``; repeated indices accumulate."""
     if all(map(is_basic, slices)):
         result = xp.zeros(shape, x.dtype)
         result[slices] = x
@@ -66,7 +66,7 @@ ops.register('get_item', get_item, lambda xp, x, slices: x[index_of(slices, xp, 
 
 @linear_map(lambda m, gy, mask: m.masked(gy, mask), name='Where')
 def masked(xp: Any, x: Any, mask: Any) -> Any:
-    """``x`` where the mask is true, else 0; x may be NaN or infinite where the mask is false."""
+    """``x`` where the mask is true, else 0, even where ``x`` is NaN or infinite."""
     return kernels.masked(xp, x, mask)
 
 
@@ -104,7 +104,7 @@ def _check_condition(mask: Any) -> None:
 
 
 def _as_variables(x: Any, y: Any, xp: Any) -> tuple[Variable, Variable]:
-    """Both as Variables on the device of the others; a number beside an array gets its dtype."""
+    """Both as Variables on the device of the arrays; a number takes the dtype of the other argument."""
     if numpy.isscalar(x) and numpy.isscalar(y):
         return as_variable(xp.asarray(x)), as_variable(xp.asarray(y))
     if numpy.isscalar(x):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from minichainer.functions._arguments import Arguments
@@ -76,11 +77,11 @@ def _check(arguments: Arguments, xs: list[Variable]) -> None:
 
 
 def _number_in(dtype: Any, value: Any) -> Any:
-    """A number as one that fits a dtype: in an integer one it is cut off and wraps around, in every version of NumPy.
+    """A number converted to a dtype: for integers, truncated and wrapped around, in every version of NumPy.
 
     Raises:
-        ValueError: it is NaN, and the dtype has none.
-        OverflowError: it does not have 64 bits.
+        ValueError: it is NaN, and the dtype has no NaN.
+        OverflowError: it does not fit 64 bits.
     """
     if dtype.kind == 'b':
         return bool(value)
@@ -100,7 +101,7 @@ def _number_in(dtype: Any, value: Any) -> Any:
     several_outputs=True,
 )
 def steps_of_sequences(xp: Any, *xs: Any, lengths: list[int]) -> Any:
-    """The elements at each step; lengths says how many sequences have one."""
+    """The elements at each step; ``lengths`` are the numbers of sequences that have that step."""
     steps = xp.zeros((len(lengths), len(xs), *xs[0].shape[1:]), xs[0].dtype)
     for i, x in enumerate(xs):
         steps[: len(x), i] = x
@@ -130,7 +131,7 @@ def transpose_sequence(xs: Any) -> tuple[Variable, ...]:
         return ()
     _check(_transpose, xs)
     lengths = [x.shape[0] for x in xs]
-    if any(a < b for a, b in zip(lengths, lengths[1:], strict=False)):
+    if any(a < b for a, b in pairwise(lengths)):
         raise _transpose.misfit('sequences in order of decreasing length', f'lengths {lengths}')
     if lengths[0] == 0:
         return ()
@@ -139,6 +140,6 @@ def transpose_sequence(xs: Any) -> tuple[Variable, ...]:
 
 
 def _lengths_transposed(lengths: list[int]) -> list[int]:
-    """For each step, how many of the sequences (of decreasing lengths) are longer."""
+    """For each step, the number of longer sequences; lengths are decreasing."""
     ends = [*lengths, 0]
     return [i for i in range(len(lengths), 0, -1) for _ in range(ends[i], ends[i - 1])]

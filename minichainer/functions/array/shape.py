@@ -1,4 +1,4 @@
-"""Functions that change the shape only."""
+"""Functions that change only the shape."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reshape(x: Any, shape: Any) -> Variable:
 
     Args:
         x: Variable or array.
-        shape: tuple of ints, one of which may be -1 (what is left).
+        shape: tuple of ints, one of which may be -1 (inferred).
 
     Returns:
         Variable; ``x`` itself where the shape is already right.
@@ -54,6 +54,7 @@ def reshape(x: Any, shape: Any) -> Variable:
 
 
 def _check_size(x: Variable, shape: tuple[int, ...]) -> None:
+    """Raises an error unless the array can be reshaped."""
     unknown = shape.count(-1)
     if unknown > 1:
         raise AssertionError(f'reshape: only one entry of the shape may be -1, got {shape}')

@@ -1,4 +1,4 @@
-"""Stacking arrays, taking stacks apart, and broadcasting several arrays against each other."""
+"""Stacking arrays, separating them, and broadcasting several arrays together."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _stacked(op: Op[...], xs: list[Variable], shapes: list[Shape], axis: int) ->
     for i, (x, shape) in enumerate(zip(xs, shapes, strict=True)):
         others = shape[:axis] + shape[axis + 1 :]
         if x.ndim != xs[0].ndim or others != first[:axis] + first[axis + 1 :]:
-            raise arguments.misfit(f'shape {xs[0].shape} but for one axis', f'{x.shape} of array {i}')
+            raise arguments.misfit(f'shape {xs[0].shape} except for one axis', f'{x.shape} of array {i}')
     return op(*xs, shapes=shapes, axis=axis)
 
 

@@ -31,7 +31,7 @@ _arguments = Arguments(_NAME, 'scaled_dot_product_attention')
 def _rule(
     m: Any, gy: Any, xs: Any, wanted: Any, allowed: Any, dropped: Any, causal: bool, scale: float
 ) -> tuple[Any, ...]:
-    """The composition of ops; the fast form computes the weights again, block by block."""
+    """The composition of ops; the fast form recomputes the weights block by block."""
     inputs = [in_float32(m, x) for x in xs]
     q, k, v = inputs[:3]
     gy = as_dtype(gy, q.dtype)
@@ -62,7 +62,7 @@ def _fast(
 
 @primitive(rule=_rule, fast=_fast, name=_NAME)
 def attention(xp: Any, *xs: Any, allowed: Any, dropped: Any, causal: bool, scale: float) -> Any:
-    """Attention of a query to keys and values; a mask that is added to the scores is a fourth array."""
+    """Attention of queries to keys and values; an additive mask is a fourth array."""
     q, k, v, *added = xs
     return kernels.attend(xp, q, k, v, added[0] if added else allowed, dropped, scale, causal)
 
@@ -94,7 +94,7 @@ def _reference(
     scale: float | None = None,
     dropout_mask: Any = None,
 ) -> Variable:
-    """The plain composition: documentation, and oracle of the tests."""
+    """The plain composition: documentation, and reference for the tests."""
     q, k, v = as_variable(query), as_variable(key), as_variable(value)
     if attn_mask is not None and not isinstance(attn_mask, Variable) and attn_mask.dtype.kind == 'f':
         attn_mask = as_variable(attn_mask)
@@ -117,26 +117,26 @@ def scaled_dot_product_attention(
 
     .. math:: Y = \mathrm{softmax}\!\left(s\, Q K^\top + M\right) V
 
-    The weights are not kept: memory grows with the length of the sequences, not with its square.
+    The weights are not saved: memory grows with the length of the sequences, not with its square.
 
     Args:
         query: Variable or float array :math:`(\dots, L, E)`; leading axes, such as batch and heads, are broadcast
             with those of ``key`` and ``value``.
         key: the same, :math:`(\dots, S, E)`.
         value: the same, :math:`(\dots, S, F)`.
-        attn_mask: None, or what broadcasts to :math:`(\dots, L, S)`: a bool array (True: the query takes part in the
-            key), or a Variable or float array that is added to the scores, minus infinity included; a Variable gets
-            a gradient.
+        attn_mask: None, or an array that broadcasts to :math:`(\dots, L, S)`: a bool array (True: the query
+            attends to the key), or a Variable or float array that is added to the scores, also with minus
+            infinity; a Variable gets a gradient.
         dropout_p: share of the weights that become 0 (the others are scaled by :math:`1 / (1 - p)`), where
             ``config.train`` is true as with all functions that draw random numbers.
-        is_causal: query i takes part in the keys 0 to i only, in addition to ``attn_mask``.
+        is_causal: query i attends only to keys 0 to i, in addition to ``attn_mask``.
         scale: the factor s; :math:`1 / \sqrt E` by default.
         dropout_mask: keyword only; an array of the weights' shape with 0 or the scale for each weight, instead of a
             drawn one.
         return_mask: keyword only; return the pair of result and dropout mask (None where nothing was dropped).
 
     Returns:
-        Variable :math:`(\dots, L, F)`, or a pair. A query that takes part in no key gives zeros, with gradient zero.
+        Variable :math:`(\dots, L, F)`, or a pair. A query that attends to no key gives zeros, with gradient zero.
         float16 is computed in float32.
 
     Raises:
@@ -181,6 +181,7 @@ def _default_scale(q: Variable) -> float:
 
 
 def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float) -> Any:
+    """The given or drawn dropout factors of the weights; None without dropout."""
     if not config.train:
         return None
     if given is not None:
@@ -194,14 +195,14 @@ def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float)
 
 
 def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Variable | None, Any]:
-    """The mask as a Variable that is added to the scores, or as a bool array."""
+    """The mask as a Variable to be added to the scores, or as a bool array."""
     if mask is None:
         return None, None
     if not hasattr(mask, 'dtype'):
         raise _arguments.wrong_type('array or Variable', 'attn_mask', mask)
     if mask.dtype.kind not in 'bf':
         raise _arguments.misfit(
-            'attn_mask of bool or float', f'{mask.dtype}; bool: True where a query takes part in a key'
+            'attn_mask of bool or float', f'{mask.dtype}; bool: True where a query attends to a key'
         )
     if len(mask.shape) > len(shape) or numpy.broadcast_shapes(*_lenient(mask.shape, shape)) != shape:
         raise _arguments.misfit(f'attn_mask that broadcasts to {shape}', f'{mask.shape}')
@@ -215,12 +216,13 @@ def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Varia
 
 
 def _lenient(shape: tuple[int, ...], wide: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Both shapes if they can be broadcast together, else two of which the result is not ``wide``."""
+    """Both shapes if they broadcast together, else two shapes that do not broadcast to ``wide``."""
     axes = zip(shape[::-1], wide[::-1], strict=False)
     return (shape, wide) if all(n in (1, m) for n, m in axes) else ((), ())
 
 
 def _check(q: Variable, k: Variable, v: Variable) -> None:
+    """Raises InvalidType unless dtypes and shapes fit."""
     expected = 'query (..., L, E), key (..., S, E) and value (..., S, F)'
     if not q.dtype == k.dtype == v.dtype or q.dtype.kind != 'f':
         raise _arguments.misfit('float query, key and value of one dtype', described(q, k, v))
@@ -231,6 +233,7 @@ def _check(q: Variable, k: Variable, v: Variable) -> None:
 
 
 def _broadcast_lead(*variables: Variable) -> list[Variable]:
+    """The arrays with their leading axes broadcast together."""
     leads = [x.shape[:-2] for x in variables]
     if leads[0] == leads[1] == leads[2]:
         return list(variables)

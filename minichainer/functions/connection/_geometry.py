@@ -1,4 +1,4 @@
-"""Checks of the arguments that convolutions have in common."""
+"""Checks of arguments that all convolutions share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minichainer.variable import Variable
 
 
 class ConvolutionArguments(Arguments):
-    """The checks that convolutions have in common.
+    """The checks that all convolutions share.
 
     Args:
         label: what graphs call the op; errors name it.
@@ -24,13 +24,13 @@ class ConvolutionArguments(Arguments):
         self.planar = planar
 
     def axes_of(self, x: Any, n: int) -> None:
-        """Raises ValueError where x does not have n axes of space."""
+        """Raises ValueError unless x has n spatial axes."""
         if x.ndim != n + 2:
-            expected = f'x with {n + 2} axes (batch, channels, {n} of space) expected'
+            expected = f'x with {n + 2} axes (batch, channels, {n} spatial) expected'
             raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
 
     def images(self, x: Variable, W: Variable) -> None:
-        """Raises InvalidType where images and filters differ in their number of axes, or are not floats."""
+        """Raises InvalidType if images and filters differ in number of axes, or are not float arrays."""
         shapes = f'shapes {x.shape} and {W.shape}'
         if self.planar and (x.ndim != 4 or W.ndim != 4):
             raise self.misfit('x and W with 4 axes', shapes)
@@ -40,27 +40,27 @@ class ConvolutionArguments(Arguments):
             raise self.misfit('x and W of a float dtype', f'{x.dtype} and {W.dtype}')
 
     def groups(self, groups: Any) -> int:
-        """The number of groups; TypeError where it is not an int, InvalidType where it is below 1."""
+        """The number of groups; TypeError unless it is an int, InvalidType if it is below 1."""
         number = self.integer(groups, 'groups')
         if number < 1:
             raise self.misfit('groups of at least 1', f'groups = {groups}')
         return number
 
     def channels(self, x: Variable, W: Variable, groups: int) -> None:
-        """Raises where the input channels of images and filters do not fit, or are not divided by ``groups``."""
+        """Raises an error if the input channels of images and filters differ, or are not divisible by ``groups``."""
         channels, filters = x.shape[1], len(W)
         shapes = f'(x.shape = {x.shape}, W.shape = {W.shape})'
         got = f'got groups = {groups}, {channels} input channels and {filters} filters {shapes}'
         if not self.planar and (channels % groups or filters % groups):
-            raise TypeError(f'{self.name}: groups that divides the input channels and the filters expected, {got}')
+            raise TypeError(f'{self.name}: expected groups to divide the input channels and the filters, {got}')
         if channels != W.shape[1] * groups:
             expected = f'x.shape[1] == W.shape[1] * groups = {W.shape[1] * groups}'
             raise self.misfit(expected, f'{channels} {shapes}')
         if filters % groups:
-            raise ValueError(f'{self.name}: groups that divides the number of filters expected, {got}')
+            raise ValueError(f'{self.name}: expected groups to divide the number of filters, {got}')
 
     def bias(self, x: Variable, b: Any, channels: int) -> None:
-        """Raises InvalidType where a bias does not have one number for each output channel."""
+        """Raises InvalidType unless the bias has one number for each output channel."""
         if b is None:
             return
         if b.shape != (channels,):
@@ -70,7 +70,7 @@ class ConvolutionArguments(Arguments):
 
 
 def same_dtype(x: Variable, W: Variable, b: Any) -> tuple[Any, Any, Any]:
-    """The arguments in the widest of the dtypes of x and W, in which mixed ones are computed."""
+    """The arguments in the wider dtype of x and W, used for mixed dtypes."""
     if x.dtype == W.dtype and (b is None or b.dtype == x.dtype):
         return x, W, b
     dtype = numpy.promote_types(x.dtype, W.dtype)

@@ -1,7 +1,7 @@
 """Convolutions over one to any number of axes.
 
-Convolution, its data gradient (the transposed convolution) and its filter gradient are each bilinear, and the
-gradients of each are the two others: three ops, differentiable any number of times.
+Convolution, its data gradient (the transposed convolution) and its filter gradient are bilinear, and the gradients of
+each are the two others: three ops, differentiable any number of times.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from minichainer.utils.conv import get_conv_outsize
 from minichainer.variable import Variable, as_variable
 
 _REMOVED = {
-    'deterministic': 'deterministic is no longer an argument of it: use chainer.using_config('
+    'deterministic': 'deterministic is not supported anymore: use chainer.using_config('
     "'cudnn_deterministic', True or False)"
 }
 
 
 class Names(NamedTuple):
-    """What graphs and errors call the ops of one family, which is for images alone or not."""
+    """The labels of one family of ops, in graphs and errors; one family is for 2-d images only."""
 
     convolution: str
     deconvolution: str
@@ -67,7 +67,7 @@ def convolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
     kinds='f',
 )
 def convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
-    """Convolution of images with filters, plus a number for each channel."""
+    """Convolution of images with filters, plus a bias for each channel."""
     return kernels.convolve(xp, x, W, b, geometry)
 
 
@@ -84,7 +84,7 @@ def deconvolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any
     kinds='f',
 )
 def deconvolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
-    """Data gradient of the convolution with the same geometry, plus a number for each channel."""
+    """Data gradient of the convolution with the same geometry, plus a bias for each channel."""
     return kernels.data_gradient(xp, x, W, b, geometry)
 
 
@@ -98,13 +98,13 @@ def correlate(xp: Any, x: Any, gy: Any, geometry: Geometry, names: Names) -> Any
 
 @linear_map(lambda m, g, x_shape: m.over_channels(g, x_shape), kinds='f')
 def sum_of_channels(xp: Any, x: Any) -> Any:
-    """The sum of each channel, over batch and space."""
+    """The sum of each channel over batch and spatial axes."""
     return kernels.sum_of_channels(xp, x)
 
 
 @linear_map(lambda m, g: m.sum_of_channels(g), kinds='f')
 def over_channels(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
-    """Images with one value in each channel."""
+    """Images that are constant in each channel."""
     return xp.broadcast_to(x.reshape(-1, *[1] * (len(shape) - 2)), shape)
 
 
@@ -118,7 +118,7 @@ def convolution_nd(
     dilate: Any = 1,
     groups: int = 1,
 ) -> Variable:
-    r"""Convolution over any number of axes (without turning the filters, as usual in neural networks).
+    r"""Convolution over any number of axes (cross-correlation, as usual in neural networks).
 
     .. math:: y_{n,o,p} = b_o + \sum_{c,k} W_{o,c,k}\, x_{n,c,\; s p + d k - \mathrm{pad}}
 
@@ -128,9 +128,9 @@ def convolution_nd(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters, an int or one per axis.
         pad: zeros before and after each axis, an int or one per axis.
-        cover_all: also use what is left over at the end, so that each element takes part in some output.
+        cover_all: also use an incomplete window at the end, so that each element is used.
         dilate: distance of a filter's elements on ``x``, an int or one per axis.
-        groups: input and output channels fall into so many groups, each convolved on its own.
+        groups: number of groups of input and output channels, convolved separately.
 
     Returns:
         Variable :math:`(N, O, l_1, \dots, l_n)` of ``x``'s dtype with :math:`l = \lfloor (d + 2\,\mathrm{pad} -
@@ -168,7 +168,7 @@ def convolution_1d(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters.
         pad: zeros at each end.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a filter's elements on ``x``.
         groups: number of groups of channels.
 
@@ -194,7 +194,7 @@ def convolution_2d(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters, an int or a pair.
         pad: rows and columns of zeros on each side, an int or a pair.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a filter's elements on ``x``, an int or a pair (keyword only).
         groups: number of groups of channels (keyword only).
 
@@ -232,7 +232,7 @@ def convolution_3d(
         b: bias :math:`(O,)`, or None.
         stride: step of the filters, an int or one per axis.
         pad: zeros before and after each axis, an int or one per axis.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         dilate: distance of a filter's elements on ``x``, an int or one per axis.
         groups: number of groups of channels.
 
@@ -269,7 +269,7 @@ def dilated_convolution_2d(
 
 
 def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0) -> Variable:
-    """Convolution of each channel of images with filters of its own.
+    """Convolution of each channel of images with its own filters.
 
     Args:
         x: images (N, C, h, w).
@@ -296,6 +296,7 @@ def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad
 def _convolution(
     x: Any, W: Any, b: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any, groups: int, names: Names
 ) -> Variable:
+    """Checks the arguments, and applies the op of a family."""
     x, W = as_variable(x), as_variable(W)
     b = None if b is None else as_variable(b)
     arguments = ConvolutionArguments(names.convolution, names.planar)
@@ -311,7 +312,7 @@ def _convolution(
     out = tuple([get_conv_outsize(i, k, s, p, bool(cover_all), d) for i, k, s, p, d in axes])
     if any(o <= 0 for o in out):
         raise AssertionError(
-            f'{arguments.name}: filters that fit into the padded input expected, got filters of size {ksize} '
+            f'{arguments.name}: expected filters that fit into the padded input, got filters of size {ksize} '
             f'(dilation {dilate}) and an input of size {size} (padding {pad}): the output size would be {out}, '
             'and must be positive'
         )

@@ -13,7 +13,7 @@ from minichainer.utils.conv import get_conv_outsize, get_deconv_outsize
 from minichainer.variable import Variable, as_variable
 
 _REMOVED = {
-    'deterministic': 'deterministic is no longer an argument of it: use chainer.using_config('
+    'deterministic': 'deterministic is not supported anymore: use chainer.using_config('
     "'cudnn_deterministic', True or False)"
 }
 
@@ -37,11 +37,11 @@ def deconvolution_nd(
         W: filters :math:`(O, C / \mathrm{groups}, k_1, \dots, k_n)`.
         b: bias :math:`(C,)`, or None.
         stride: step of the filters on the result, an int or one per axis.
-        pad: what is cut off before and after each axis of the result, an int or one per axis.
+        pad: number of elements removed before and after each axis of the result, an int or one per axis.
         outsize: tuple with the size of the result along each axis; several fit where the stride is not 1. By
             default :math:`\mathrm{stride}\,(d - 1) + \mathrm{dilate}\,(k - 1) + 1 - 2\,\mathrm{pad}`.
         dilate: distance of a filter's elements on the result, an int or one per axis.
-        groups: input and output channels fall into so many groups, each convolved on its own.
+        groups: number of groups of input and output channels, convolved separately.
 
     Returns:
         Variable :math:`(N, C, l_1, \dots, l_n)` of ``x``'s dtype.
@@ -76,7 +76,7 @@ def deconvolution_1d(
         W: filters :math:`(O, C / \mathrm{groups}, k)`.
         b: bias :math:`(C,)`, or None.
         stride: step of the filters on the result.
-        pad: what is cut off at each end.
+        pad: number of elements removed at each end.
         outsize: tuple with the size of the result.
         dilate: distance of a filter's elements on the result.
         groups: number of groups of channels.
@@ -140,7 +140,7 @@ def deconvolution_3d(
         W: filters :math:`(O, C / \mathrm{groups}, k_1, k_2, k_3)`.
         b: bias :math:`(C,)`, or None.
         stride: step of the filters on the result, an int or one per axis.
-        pad: what is cut off before and after each axis, an int or one per axis.
+        pad: number of elements removed before and after each axis, an int or one per axis.
         outsize: tuple with the size of the result along each axis.
         dilate: distance of a filter's elements on the result, an int or one per axis.
         groups: number of groups of channels.
@@ -159,6 +159,7 @@ def deconvolution_3d(
 def _deconvolution(
     x: Any, W: Any, b: Any, stride: Any, pad: Any, outsize: Any, dilate: Any, groups: int, names: Names
 ) -> Variable:
+    """Checks the arguments, and applies the op of a family."""
     x, W = as_variable(x), as_variable(W)
     b = None if b is None else as_variable(b)
     arguments = ConvolutionArguments(names.deconvolution, names.planar)
@@ -178,7 +179,7 @@ def _deconvolution(
     if any(o <= 0 for o in out):
         error = RuntimeError if names.planar else AssertionError
         raise error(
-            f'{arguments.name}: a padding that leaves something of the result expected, got pad = {pad} for an input '
+            f'{arguments.name}: expected a smaller padding, got pad = {pad} for an input '
             f'of size {size} and filters of size {ksize}: the output size would be {out}, and must be positive'
         )
     geometry = Geometry(out, ksize, stride, pad, dilate, size, groups)
@@ -195,12 +196,12 @@ def _check_channels(arguments: ConvolutionArguments, x: Variable, W: Variable, g
         raise arguments.misfit(f'x.shape[1] == W.shape[0] = {len(W)}', got)
     if channels % groups:
         error = ValueError if arguments.planar else TypeError
-        expected = f'groups that divides the {channels} input channels expected'
+        expected = f'expected groups to divide the {channels} input channels'
         raise error(f'{arguments.name}: {expected}, got groups = {groups}')
 
 
 def _checked_outsize(arguments: ConvolutionArguments, outsize: Any, geometry: Geometry) -> tuple[int, ...]:
-    """The sizes wanted; InvalidType where a convolution of such an array would not give the input's size."""
+    """The requested sizes; InvalidType if a convolution of that size would not give the input's size."""
     n = len(geometry.ksize)
     if not hasattr(outsize, '__len__'):
         raise arguments.wrong_type(f'tuple of {n} ints', 'outsize', outsize)

@@ -1,4 +1,4 @@
-"""Convolution whose sampling points move."""
+"""Convolution with movable sampling points."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _check(x: Variable, offset: Variable, W: Variable, b: Any, stride: Any, pad:
 
 
 def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -> Any:
-    """What each element of the filters meets, (N, C, elements, h', w')."""
+    """The samples under each element of the filters, (N, C, elements, h', w')."""
     xp, (height, width), size = x.xp, ksize, offset.shape[2:]
     across, down = separate(reshape(offset, (len(x), 2, height * width, *size)), 1)
     lines, pixels = (xp.arange(n) * s - p for n, s, p in zip(size, stride, pad, strict=True))
@@ -113,7 +113,7 @@ def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -
 
 
 def _neighbours(place: Variable) -> list[tuple[Any, Variable]]:
-    """The pixels beside points along an axis, as float arrays, and their weights."""
+    """The pixels next to points along an axis, as float arrays, and their weights."""
     lower = place.xp.floor(place.array)
     fraction = place - lower
     return [(lower, 1 - fraction), (lower + 1, fraction)]

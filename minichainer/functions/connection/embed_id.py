@@ -1,4 +1,4 @@
-"""Rows of a matrix by number."""
+"""Rows of a matrix by index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _arguments = Arguments('EmbedIDFunction', 'embed_id')
     kinds='f',
 )
 def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
-    """The rows ``ids`` of W; zeros where the mask ``ignored`` is true, None for nowhere."""
+    """The rows ``ids`` of W; zeros where the mask ``ignored`` is true, unless it is None."""
     if ignored is None:
         return W[ids]
     rows = W[xp.where(ignored, 0, ids)]
@@ -31,14 +31,14 @@ def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
 
 @linear_map(lambda m, gy, ids, ignored: m.embedded(gy, ids, ignored), name='EmbedIDGrad', kinds='f')
 def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int, ...]) -> Any:
-    """The matrix of this shape to whose row i all rows with number i are added."""
+    """A matrix of this shape, whose row i is the sum of all rows with index i."""
     if ignored is not None:
         ids, rows = ids[~ignored], rows[~ignored]
     return scattering.sums_of_rows(xp, rows.reshape(ids.size, shape[1]), ids.reshape(-1), shape[0])
 
 
 def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
-    """Embeddings of numbers: the rows of a matrix that they pick.
+    """Embeddings of indices: the rows of a matrix.
 
     Args:
         x: numbers of rows, int Variable or array ``(B, ...)``.

@@ -92,18 +92,18 @@ def _apply(*variables: Variable) -> Variable:
 
 
 def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
-    """In the wider dtype of x and W; the result is one of x's."""
+    """Computed in the wider dtype of x and W, and cast to x's dtype."""
     dtype = variables[0].dtype
     wide = numpy.promote_types(dtype, variables[1].dtype)
     return as_dtype(_apply(*[as_dtype(v, wide) for v in variables]), dtype)
 
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
-    """The result by the recorder's short way, for float matrices of NumPy that fit; None for anything else."""
+    """The result by the recorder's short form, for float matrices of NumPy that fit; None for anything else."""
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
         (_, size), (columns, depth) = array.shape, weights.shape
-    except (AttributeError, ValueError):  # not a Variable, nothing in it, or not a matrix
+    except (AttributeError, ValueError):  # not a Variable, uninitialized, or not a matrix
         return None
     dtype = array.dtype
     if type(array) is not _ndarray or type(weights) is not _ndarray or size != depth:
@@ -122,6 +122,7 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:
+    """The general form, for any number of batch axes."""
     n_batch_axes = _arguments.integer(n_batch_axes, 'n_batch_axes', least=1)
     if x.ndim <= n_batch_axes:
         raise ValueError(f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, got x.shape = {x.shape}')

@@ -1,6 +1,6 @@
-"""Convolution whose filters are different at each place.
+"""Convolution with different filters at each pixel.
 
-As with convolution, it and its two gradients are bilinear, and the gradients of each are the two others.
+The op and its two gradients are bilinear, and the gradients of each are the two others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
 
 @primitive(rule=(*_RULES, lambda m, gy: gy), name=_arguments.label, kinds='f')
 def local_convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
-    """Local convolution of images with filters, plus a number for each place."""
+    """Local convolution of images with filters, plus a bias for each pixel."""
     return kernels.local_convolve(xp, x, W, geometry) + b
 
 
@@ -61,7 +61,7 @@ def local_correlate(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
 
 
 def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Variable:
-    r"""Convolution of images with filters of each place's own.
+    r"""Convolution of images with separate filters for each output pixel.
 
     .. math:: y_{n,o,i,j} = b_{o,i,j} + \sum_{c,k,l} W_{o,i,j,c,k,l}\, x_{n,c,\; s_h i + k,\; s_w j + l}
 
@@ -91,7 +91,7 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Vari
     _check(x, W, b)
     geometry = Geometry(x.shape[2:], W.shape[4:], stride, (0, 0), (1, 1), W.shape[1:3])
     if any(span > size for span, size in zip(geometry.span, geometry.in_size, strict=True)):
-        expected = f'images of size {geometry.span} at least, which the filters W.shape = {W.shape} reach'
+        expected = f'images of size {geometry.span} at least for filters W.shape = {W.shape}'
         raise _arguments.misfit(expected, f'x.shape = {x.shape} (stride {stride})')
     dtype = x.dtype
     x, W, b = same_dtype(x, W, b)

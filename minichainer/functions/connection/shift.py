@@ -9,13 +9,13 @@ from minichainer.functions._define import linear_map
 from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('Shift', 'shift')
-#: Channels (first, behind the last), and how far rows and columns move.
+#: Channels (first, last + 1), and the shift of rows and columns.
 Moves = tuple[tuple[int, int, int, int], ...]
 
 
 @linear_map(lambda m, gy, moves: m.shifted(gy, _reversed(moves)), name='Shift', kinds='f')
 def shifted(xp: Any, x: Any, moves: Moves) -> Any:
-    """Channels moved over the images; zeros come in."""
+    """Shifted channels; zeros fill the border."""
     y = xp.zeros_like(x)
     for first, end, down, right in moves:
         (to_rows, from_rows), (to_columns, from_columns) = _overlap(x.shape[2], down), _overlap(x.shape[3], right)
@@ -28,17 +28,17 @@ def _reversed(moves: Moves) -> Moves:
 
 
 def _overlap(size: int, move: int) -> tuple[slice, slice]:
-    """Where elements of an axis go to that are moved by a distance, and where they come from."""
+    """Slices of the target and the source when elements of an axis are shifted."""
     kept = max(size - abs(move), 0)
     there, here = max(move, 0), max(-move, 0)
     return slice(there, there + kept), slice(here, here + kept)
 
 
 def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
-    r"""Shifts groups of channels each in a direction of its own, which replaces a spatial convolution.
+    r"""Shifts groups of channels in different directions, as a replacement for a spatial convolution.
 
-    There are :math:`k_h k_w` groups of as many channels, one for each place of a window around the centre; the centre
-    itself comes last and takes the channels that are left over.
+    There are :math:`k_h k_w` groups of equal size, one for each place of a window; the centre comes last and takes
+    the remaining channels.
 
     Args:
         x: images, Variable or float array (N, C, H, W).
@@ -76,6 +76,7 @@ def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
 
 
 def _moves(channels: int, height: int, width: int, dilate: tuple[int, ...]) -> Moves:
+    """The shift of each group of channels; the centre comes last."""
     places = [(i, j) for i in range(height) for j in range(width)]
     middle = len(places) // 2
     places[middle], places[-1] = places[-1], places[middle]  # the centre comes last

@@ -1,1 +1,1 @@
-"""Measures without gradient."""
+"""Metrics without a gradient."""

@@ -1,4 +1,4 @@
-"""Share of right predictions."""
+"""Fraction of correct predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _accuracy = Arguments('Accuracy', 'accuracy')
 
 
 class Accuracy(FunctionNode):
-    """Compares the largest score with the label; has no gradient."""
+    """Compares the class with the largest score with the label; has no gradient."""
 
     def __init__(self, ignore_label: int | None = None) -> None:
         self.ignore_label = ignore_label
@@ -32,7 +32,7 @@ class Accuracy(FunctionNode):
 
 
 def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
-    """Share of samples whose largest score is that of their label; it has no gradient.
+    """Fraction of samples whose largest score is at their label; it has no gradient.
 
     Args:
         y: scores, Variable or float array ``(B, C, d_1, ...)``.

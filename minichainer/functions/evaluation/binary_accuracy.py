@@ -1,4 +1,4 @@
-"""Share of right signs."""
+"""Fraction of correct signs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BinaryAccuracy(FunctionNode):
 
 
 def binary_accuracy(y: Any, t: Any) -> Variable:
-    """Share of elements whose score is not negative where the label is 1, and negative where it is 0.
+    """Fraction of elements whose score is not negative where the label is 1, and negative where it is 0.
 
     Args:
         y: scores, Variable or float array of any shape.

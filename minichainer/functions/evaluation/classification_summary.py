@@ -15,7 +15,7 @@ _classification_summary = Arguments('ClassificationSummary', 'classification_sum
 
 
 class ClassificationSummary(FunctionNode):
-    """Counts right and wrong predictions by class; has no gradient."""
+    """Counts correct and wrong predictions by class; has no gradient."""
 
     def __init__(self, label_num: int | None, beta: float, ignore_label: int) -> None:
         self.label_num = label_num
@@ -29,7 +29,7 @@ class ClassificationSummary(FunctionNode):
         counted = t != self.ignore_label
         if counted.any() and t[counted].min() < 0:
             raise ValueError(
-                f'classification_summary: labels must not be negative, but for ignore_label = {self.ignore_label}; '
+                f'classification_summary: labels must not be negative, except ignore_label = {self.ignore_label}; '
                 f'got {t[counted].min()}'
             )
         predictions, labels = (y.argmax(axis=1) if t.size else t)[counted], t[counted]
@@ -44,7 +44,7 @@ class ClassificationSummary(FunctionNode):
 
 
 def _histogram(xp: Any, values: Any, count: int) -> Any:
-    """How often 0, ..., count - 1 occur."""
+    """The counts of 0, ..., count - 1."""
     values = values[(values >= 0) & (values < count)]
     return xp.bincount(values, minlength=count)[:count].astype(numpy.int64)
 
@@ -54,9 +54,9 @@ def classification_summary(
 ) -> tuple[Variable, ...]:
     r"""Precision, recall, F-score and support of each class; none has a gradient.
 
-    Precision is the share of the samples predicted as a class that are of it, recall the share of its samples that
-    are predicted as such, and :math:`F_\beta = (1 + \beta^2) p r / (\beta^2 p + r)`. Classes for which there is
-    nothing to divide by get NaN.
+    Precision is the fraction of the samples predicted as a class that belong to it, recall the fraction of the
+    samples of a class that are predicted as it, and :math:`F_\beta = (1 + \beta^2) p r / (\beta^2 p + r)`. Classes
+    with a zero denominator get NaN.
 
     Args:
         y: scores, Variable or float array ``(B, C, d_1, ...)``.

@@ -1,4 +1,4 @@
-"""What the losses have in common: the word ``reduce``, and its two directions."""
+"""Shared code of the losses: the argument ``reduce`` and its gradient."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def like(x: Any, model: Variable) -> Variable:
 def logistic_losses(xp: Any, scores: Any, t: Any) -> Any:
     r""":math:`\log(1 + e^s) - t s`, also where a score is infinite."""
     factor = xp.subtract(scores > 0, t)
-    linear = masked(xp, scores, factor != 0)  # before the product: infinity times 0 would be NaN
+    linear = masked(xp, scores, factor != 0)  # because infinity times 0 would be NaN
     return linear * factor + xp.log1p(xp.exp(-xp.absolute(scores)))
 
 
 def logistic_slope(m: Any, scores: Any, t: Any) -> Any:
-    r""":math:`\sigma(s) - t`, the derivative of :func:`logistic_losses`, precise where it is tiny; for rules."""
+    r""":math:`\sigma(s) - t`, the derivative of :func:`logistic_losses`, accurate where it is tiny; for rules."""
     return m.sigmoid_by_x(scores) * (1 - t) - m.sigmoid_by_x(-scores) * t
 
 
 def reduced(losses: Variable, reduce: str) -> Variable:
-    """Sum, mean or all of the losses."""
+    """The losses, or their sum or mean."""
     if reduce == 'sum':
         return sum_(losses)
     return average(losses) if reduce == 'mean' else losses
 
 
 def reduced_array(xp: Any, losses: Any, reduce: str, dtype: Any) -> Any:
-    """Sum, mean or all of the losses as an array of a dtype."""
+    """The losses, or their sum or mean, as an array of a dtype."""
     if reduce == 'mean':
         losses = losses.sum() * (1.0 / losses.size) if losses.size else float('nan')
     elif reduce == 'sum':
@@ -44,7 +44,7 @@ def reduced_array(xp: Any, losses: Any, reduce: str, dtype: Any) -> Any:
 
 
 def spread(m: Any, gy: Any, shape: tuple[int, ...], reduce: str) -> Any:
-    """The gradient of each loss, where ``gy`` is that of what :func:`reduced_array` made of them; for rules."""
+    """The gradient of each loss from the gradient ``gy`` of the result of :func:`reduced_array`; for rules."""
     if reduce == 'no':
         return m.reshape(gy, shape)
     size = 1
@@ -54,5 +54,5 @@ def spread(m: Any, gy: Any, shape: tuple[int, ...], reduce: str) -> Any:
 
 
 def without_axis_1(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape with size 1 along axis 1, the one that a loss sums over."""
+    """A shape with size 1 along axis 1, over which a loss sums."""
     return (shape[0], 1, *shape[2:])

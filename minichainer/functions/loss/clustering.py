@@ -30,12 +30,12 @@ def discriminative_margin_based_clustering_loss(
     beta: float = 1.0,
     gamma: float = 0.001,
 ) -> tuple[Variable, Variable, Variable]:
-    r"""Loss that gathers the embeddings of an instance's pixels, and keeps those of different instances apart.
+    r"""Loss that pulls the embeddings of an instance's pixels together, and pushes different instances apart.
 
-    With :math:`\mu_c` the mean embedding of the pixels with label c (0 where there are none), the first part is the
-    mean over c of :math:`\max(|\mu_c - x_i| - \delta_v, 0)^2` of its pixels, the second the mean over pairs of
-    :math:`\max(2 \delta_d - |\mu_a - \mu_b|, 0)^2`, the third the mean of :math:`|\mu_c|`; there norm 2 is that over
-    the batch as well, divided by the batch size. Label 0 is the background, and counts nowhere.
+    With :math:`\mu_c` the mean embedding of the pixels with label c (0 if there are none), the first part is the mean
+    over c of :math:`\max(|\mu_c - x_i| - \delta_v, 0)^2` of its pixels, the second the mean over pairs of
+    :math:`\max(2 \delta_d - |\mu_a - \mu_b|, 0)^2`, the third the mean of :math:`|\mu_c|`, where norm 2 is taken over
+    the batch as well, and divided by the batch size. Label 0 is the background, which is ignored.
     B. De Brabandere, D. Neven and L. Van Gool, Semantic Instance Segmentation with a Discriminative Loss Function
     (2017).
 
@@ -80,7 +80,7 @@ def discriminative_margin_based_clustering_loss(
     x = reshape(x, (batch, dim, height * width))
     means = _means(x, masks)
     gathering = _gathering(x, means, masks, delta_v, norm)
-    # Chainer's norm of the means is over the batch too, which matters for norm 2 only.
+    # Chainer's norm of the means includes the batch axis, which matters only for norm 2.
     size = sum_(_norm(means, norm, (0, 2))) * (1.0 / max(batch * max_embedding_dim, 1))
     return gathering * alpha, _parting(means, delta_d, norm) * beta, size * gamma
 

@@ -1,4 +1,4 @@
-"""Losses of covariances: they make features uncorrelated."""
+"""Covariance losses, which decorrelate features."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _centered_product(xp: Any, left: Any, right: Any) -> Any:
 
 
 def _gradient_of_covariance(m: Any, gy: Any, left: Any, right: Any, reduce: str) -> Any:
-    """The gradient of each covariance, over the number of samples."""
+    """The gradient of each covariance, divided by the number of samples."""
     scale = 1.0 / max(len(left), 1)
     if reduce == 'no':
         return gy * scale
@@ -120,7 +120,7 @@ def decov(h: Any, reduce: str = 'half_squared_sum') -> Variable:
         Variable of shape ``()`` or ``(I, I)``.
 
     Raises:
-        InvalidType: ``h`` is no float matrix with rows.
+        InvalidType: ``h`` is not a float matrix with rows.
         ValueError: ``reduce`` is unknown.
 
     >>> import numpy as np, minichainer.functions as F

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -22,9 +23,9 @@ _crf1d, _argmax_crf1d = Arguments('crf1d'), Arguments('argmax_crf1d')
 def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean') -> Variable:
     r"""Negative log-likelihood of label sequences under a linear-chain conditional random field.
 
-    The score of a sequence is :math:`\sum_t x_t(y_t) + \sum_t c(y_{t-1}, y_t)`; its likelihood is the
-    exponential of the score, over the sum of those of all sequences. Sequences are sorted by length, the longest
-    first, and given by time step: ``xs[t]`` has one row for each sequence longer than t.
+    The score of a sequence is :math:`\sum_t x_t(y_t) + \sum_t c(y_{t-1}, y_t)`; its likelihood is the exponential of
+    the score, divided by the sum over all label sequences. Sequences are sorted by length, the longest first, and
+    given by time step: ``xs[t]`` has one row for each sequence longer than t.
 
     J. Lafferty, A. McCallum and F. Pereira, Conditional Random Fields (2001).
 
@@ -60,13 +61,14 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
 
 
 def _checked(arguments: Arguments, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Variable]]:
+    """Cost and time steps as Variables, after checking their shapes."""
     cost, steps = as_variable(cost), [as_variable(x) for x in xs]
     got = f'{cost.shape} and {[x.shape for x in steps]}'
     if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or not steps:
         raise arguments.misfit('cost of shape (K, K), and at least one time step', got)
     if any(x.ndim != 2 or x.shape[1] != len(cost) for x in steps):
         raise arguments.misfit(f'xs of shapes (B_t, {len(cost)})', got)
-    if any(len(x) < len(following) for x, following in zip(steps, steps[1:], strict=False)):
+    if any(len(x) < len(following) for x, following in pairwise(steps)):
         raise arguments.misfit('sequences sorted by length, the longest first: len(xs[t]) not increasing', got)
     return cost, steps
 
@@ -80,12 +82,12 @@ def _check_labels(labels: Sequence[Any], count: int) -> None:
 
 
 def _transitions(last: Variable, cost: Variable) -> Variable:
-    """What sequences score that go from label i to j, of shape ``(B, K, K)``."""
+    """Scores of sequences that end with labels i, j, of shape ``(B, K, K)``."""
     return expand_dims(last, 2) + expand_dims(cost, 0)
 
 
 def _by_sequence(steps: Sequence[Variable], step: Any) -> Variable:
-    """Goes from time step to time step; the last state of each sequence, of shape ``(B, ...)``."""
+    """Iterates over time steps; the last state of each sequence, of shape ``(B, ...)``."""
     state = steps[0]
     ended = []
     for x in steps[1:]:
@@ -143,7 +145,7 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
 
 
 def _paths(ends: Any, origins: Sequence[Any]) -> list[Any]:
-    """The labels at each time step, found by going back from the last ones."""
+    """The labels at each time step, by backtracking from the last ones."""
     xp = get_array_module(ends)
     labels = ends[: len(origins[-1])] if origins else ends
     path = [labels]

@@ -23,12 +23,12 @@ from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_array, as_variable
 
 _ctc = Arguments('ConnectionistTemporalClassification', 'connectionist_temporal_classification')
-#: The logarithm of a probability that is as good as 0, in the plain composition.
+#: Stands for the logarithm of 0 in the plain composition.
 _NO_WAY = -1e10
 
 
 def _rule(m: Any, gy: Any, x: Any, ways: kernels.Alignments, reduce: str) -> Any:
-    """Higher derivatives are those of the plain composition."""
+    """Higher derivatives come from the plain composition."""
     with using_config('enable_backprop', True):
         return grad([_reference(x, ways, reduce)], [x], [gy], enable_double_backprop=True)[0]
 
@@ -42,16 +42,16 @@ def _fast(xp: Any, gy: Any, ways: kernels.Alignments, reduce: str, residual: Any
 
 @primitive(rule=(_rule,), fast=(_fast,), name='ConnectionistTemporalClassification')
 def ctc(xp: Any, x: Any, ways: kernels.Alignments, reduce: str) -> Any:
-    """The loss of scores (steps, B, V), for given alignments."""
+    """The loss of scores (steps, B, V) for given alignments."""
     log_p = kernels.log_softmax(xp, in_float32(x))
     likelihoods, sums = kernels.forward(xp, log_p, ways)
     return reduced_array(xp, 0 - likelihoods, reduce, x.dtype), (log_p, likelihoods, sums)
 
 
 def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
-    """The plain composition: oracle of the tests, and what higher derivatives are taken of.
+    """The plain composition: reference for the tests, and the source of higher derivatives.
 
-    A sequence that no alignment fits has loss 0 here, so that its derivatives are 0.
+    A sequence without a possible alignment has loss 0 here, so that its derivatives are 0.
     """
     xp = get_array_module(x.array)
     log_p = log_softmax(as_dtype(x, numpy.promote_types(x.dtype, 'f')), axis=2)
@@ -76,19 +76,19 @@ def connectionist_temporal_classification(
     label_length: Any = None,
     reduce: str = 'mean',
 ) -> Variable:
-    r"""Negative log-likelihood of label sequences whose alignment with the inputs is not known.
+    r"""Negative log-likelihood of label sequences whose alignment with the inputs is unknown.
 
-    The likelihood of labels :math:`t` is :math:`\sum_\pi \prod_s \mathrm{softmax}(x_s)_{\pi_s}`, over all
-    sequences :math:`\pi` of labels and blanks, one for each time step, that become :math:`t` when repetitions are
-    merged and blanks dropped. The loss of labels that cannot be aligned, as there are more than time steps, is
-    infinite, and its gradient 0.
+    The likelihood of labels :math:`t` is :math:`\sum_\pi \prod_s \mathrm{softmax}(x_s)_{\pi_s}`, over all sequences
+    :math:`\pi` of labels and blanks, one for each time step, that become :math:`t` when repetitions are merged and
+    blanks removed. The loss of labels that cannot be aligned, because there are too few time steps, is infinite, and
+    its gradient 0.
 
     A. Graves, S. Fernandez, F. Gomez and J. Schmidhuber, Connectionist Temporal Classification (2006).
 
     Args:
         x: for each time step, scores of the labels: Variable or float array ``(B, V)``.
-        t: labels, int array ``(B, M)`` in ``[0, V)``; what is beyond a sequence's length is not read.
-        blank_symbol: the label that stands for none, in ``[0, V)``.
+        t: labels, int array ``(B, M)`` in ``[0, V)``; elements beyond a sequence's length are ignored.
+        blank_symbol: the label that means none, in ``[0, V)``.
         input_length: number of time steps of each sequence, int array ``(B,)``; all of them where None.
         label_length: number of labels of each sequence, int array ``(B,)``; all of them where None.
         reduce: ``'mean'`` (over the batch) or ``'no'``.
@@ -123,6 +123,7 @@ def connectionist_temporal_classification(
 
 
 def _checked_steps(x: Any, blank: Any) -> list[Variable]:
+    """The time steps as Variables, after checking shapes, dtypes and the blank symbol."""
     if not isinstance(x, (list, tuple)):
         raise TypeError(
             f'{_ctc.name}: x must be a list or tuple with one array per time step, got {type(x).__name__}'
@@ -145,6 +146,7 @@ def _checked_steps(x: Any, blank: Any) -> list[Variable]:
 
 
 def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
+    """The given lengths as an int array; by default the largest possible."""
     if lengths is None:
         return xp.full((batch,), most, 'l')
     lengths = as_array(lengths)

@@ -1,4 +1,4 @@
-"""Losses with a margin: what is far enough on the right side costs nothing."""
+"""Losses with a margin: samples far enough on the right side have loss 0."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _contrastive_rule(m: Any, gy: Any, x0: Any, x1: Any, same: Any, margin: floa
     difference = x0 - x1
     squares = m.sum(difference * difference, 1, True)
     touching = m.equal(squares, 0)
-    distance = m.sqrt(squares + touching)  # no 0 / 0 where both points are one: its gradient is 0
+    distance = m.sqrt(squares + touching)  # avoids 0 / 0 where both points are equal: the gradient is 0
     push = m.relu(margin - distance) / distance * ~touching * (1 - same)
     slope = same - push
     return m.masked(spread(m, gy, squares.shape, reduce) * slope * difference, ~m.equal(slope, 0))
@@ -86,7 +86,7 @@ def _check_margin(arguments: Arguments, margin: float) -> None:
 
 # --- triplet -------------------------------------------------------------------------------------------------------
 def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
-    """Twice the gradient of each distance, 0 where the loss is."""
+    """Twice the gradient of each distance; 0 where the loss is 0."""
     gap = m.square(anchor - positive) - m.square(anchor - negative)
     excess = m.sum(gap, 1, True) + margin
     shape = without_axis_1(anchor.shape)

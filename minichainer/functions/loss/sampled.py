@@ -1,4 +1,4 @@
-"""Losses that replace the sum over all classes by one over samples."""
+"""Losses that replace the sum over all classes by a sum over samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _black_out = Arguments('BlackOut', 'black_out')
 
 # --- negative sampling ---------------------------------------------------------------------------------------------
 def _signs(xp: Any, samples: Any, dtype: Any) -> Any:
-    """-1 for the label, 1 for what was drawn; 0 for ignored samples."""
+    """-1 for the label, 1 for drawn classes, 0 for ignored samples."""
     signs = xp.ones(samples.shape, dtype)
     signs[:, 0] = -1
     signs[samples[:, 0] == -1] = 0
@@ -60,7 +60,7 @@ def sampled_logistic_loss(xp: Any, x: Any, W: Any, samples: Any, signs: Any, red
 def negative_sampling(
     x: Any, t: Any, W: Any, sampler: Any, sample_size: int, reduce: str = 'sum', **kwargs: Any
 ) -> Any:
-    r"""Negative sampling: logistic losses of the label's score, and of those of a few drawn classes.
+    r"""Negative sampling: logistic losses of the label's score and of the scores of a few drawn classes.
 
     .. math:: -\log \sigma(x^\top w_t) - \sum_{i \sim P} \log \sigma(-x^\top w_i)
 
@@ -94,7 +94,7 @@ def negative_sampling(
     return_samples = kwargs.pop('return_samples', False)
     if kwargs:
         unknown = sorted(kwargs)
-        raise TypeError(f'negative_sampling() got unexpected keyword arguments {unknown}; return_samples is known')
+        raise TypeError(f'negative_sampling() got unexpected keyword arguments {unknown}; return_samples is allowed')
     _negative_sampling.choice(reduce, 'reduce', ('sum', 'no'))
     x, W, labels = as_variable(x), as_variable(W), as_array(t)
     fits = x.ndim == 2 and W.ndim == 2 and x.shape[1] == W.shape[1] and labels.shape == x.shape[:1]
@@ -112,6 +112,7 @@ def negative_sampling(
 
 
 def _drawn(sampler: Any, shape: tuple[int, int], classes: int) -> Any:
+    """The classes that a sampler draws, after checking them."""
     samples = sampler(shape)
     if samples.shape != shape or samples.dtype.kind not in 'iu':
         raise ValueError(
@@ -121,7 +122,7 @@ def _drawn(sampler: Any, shape: tuple[int, int], classes: int) -> Any:
     if samples.size and not (samples.min() >= 0 and samples.max() < classes):
         got = f'{samples.min()} to {samples.max()}'
         raise IndexError(f'negative_sampling: the sampler must draw classes in [0, {classes}), got {got}')
-    return samples.astype('l') if samples.dtype.kind == 'u' else samples  # there must be a -1
+    return samples.astype('l') if samples.dtype.kind == 'u' else samples  # -1 must be representable
 
 
 # --- BlackOut ------------------------------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
     xp = get_array_module(labels)
     classes = xp.concatenate((labels[:, None], samples), axis=1)
     scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))
-    # In float32 the difference 1 - p has few digits left where p is near 1.
+    # In float32, 1 - p has few digits where p is near 1.
     log_p = log_softmax(as_dtype(reshape(scores, classes.shape), 'd'))
     losses = -(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1))
     return as_dtype(reduced(losses, reduce), x.dtype)

@@ -20,7 +20,7 @@ def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
 
 @primitive(rule=(_rule,), name='SigmoidCrossEntropy', kinds='f')
 def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: str) -> Any:
-    """Weight times ``log(1 + e^x) - t x`` of each element, or the sum."""
+    """``log(1 + e^x) - t x`` times the weight of each element, or the sum."""
     losses = logistic_losses(xp, in_float32(x), labels)
     losses = masked(xp, losses, weights != 0) * weights
     return xp.asarray(losses if reduce == 'no' else losses.sum(), x.dtype)

@@ -22,7 +22,7 @@ _arguments = Arguments('SoftmaxCrossEntropy', 'softmax_cross_entropy')
 
 
 def _rule(m: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
-    """Upstream gradient times weight of each sample, times ``p - e``."""
+    """``p - e``, times upstream gradient and weight of each sample."""
     xp = get_array_module(x.array)
     if samples.scale is not None:
         gy = broadcast_to(gy, samples.labels.shape)
@@ -41,12 +41,12 @@ def _probabilities(node: Any) -> Any:
 
 @primitive(rule=(_rule, None), fast=(_fast, None), name='SoftmaxCrossEntropy', attributes={'y': _probabilities})
 def cross_entropy(xp: Any, x: Any, t: Any, samples: Samples) -> Any:
-    """Cross entropy with integer labels: of each sample, or summed and scaled."""
+    """Cross entropy with integer labels: per sample, or summed and scaled."""
     return kernels.cross_entropy(xp, x, samples)
 
 
 def _reference(x: Any, t: Any, ignore_label: int = -1) -> Variable:
-    """The plain composition for ``reduce='no'`` without class weights: documentation, and oracle of the tests."""
+    """The plain composition for ``reduce='no'`` without class weights: documentation, and reference for the tests."""
     log_p = log_softmax(as_variable(x))
     one_hot = numpy.zeros_like(log_p.array)
     numpy.put_along_axis(one_hot, numpy.expand_dims(numpy.where(t == ignore_label, 0, t), 1), 1, axis=1)
@@ -118,7 +118,7 @@ def _check_class_weight(class_weight: Any, x: Any) -> None:
 
 
 def _samples(x: Any, t: Any, class_weight: Any, ignore_label: int | None, normalize: bool, reduce: str) -> Samples:
-    """Labels, weights and scale of the samples, after their checks."""
+    """Labels, weights and scale of the samples; checks the arguments."""
     may_be_ignored = _check_labels(x, t, ignore_label)
     xp = get_array_module(x)
     dtype = numpy.promote_types(x.dtype, 'f')
@@ -137,7 +137,7 @@ def _samples(x: Any, t: Any, class_weight: Any, ignore_label: int | None, normal
 
 
 def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
-    """Raises for what does not fit; returns whether some label may be ``ignore_label``."""
+    """Checks arrays and labels; returns whether some label may be ``ignore_label``."""
     if ignore_label is not None:
         _arguments.number(ignore_label, 'ignore_label')
     if x.dtype.kind != 'f' or t.dtype.kind not in 'iu':
@@ -147,7 +147,7 @@ def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
         raise _arguments.misfit('x of shape (B, C, ...) and t of shape (B, ...)', f'{shape} and {t.shape}')
     if not t.size:
         return ignore_label is not None
-    # As unsigned numbers negative labels are the largest: one pass tells whether all are in range.
+    # As unsigned numbers, negative labels are the largest: one pass checks that all are in range.
     if t.view(t.dtype.str.replace('i', 'u')).max() < shape[1]:
         return ignore_label is not None and bool(0 <= ignore_label < shape[1])
     valid = t if ignore_label is None else t[t != ignore_label]
@@ -160,7 +160,7 @@ def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
 
 
 def _soft_target_loss(x: Variable, t: Variable, class_weight: Any, reduce: str, kind: str) -> Variable:
-    r"""Loss :math:`-\sum_c w_c t_c \log p_c`, less the entropy of t for ``'kl-divergence'``."""
+    r"""Loss :math:`-\sum_c w_c t_c \log p_c`, minus the entropy of t for ``'kl-divergence'``."""
     if x.shape != t.shape or x.dtype.kind != 'f' or x.ndim < 2:
         raise _arguments.misfit('float x and t of one shape (B, C, ...)', described(x, t))
     if t.dtype != x.dtype:

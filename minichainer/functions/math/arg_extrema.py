@@ -1,4 +1,4 @@
-"""Places of extrema; they have no gradient."""
+"""Indices of extrema; they have no gradient."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def place_of_minimum(xp: Any, x: Any, axis: int | None) -> Any:
 
 
 def argmax(x: Any, axis: int | None = None) -> Variable:
-    """Place of the maximum, the first where several are equal.
+    """Index of the maximum, the first one if there are several.
 
     Args:
         x: Variable or float array.
@@ -44,7 +44,7 @@ def argmax(x: Any, axis: int | None = None) -> Variable:
 
 
 def argmin(x: Any, axis: int | None = None) -> Variable:
-    """Place of the minimum, the first where several are equal.
+    """Index of the minimum, the first one if there are several.
 
     Args:
         x: Variable or float array.
@@ -66,6 +66,7 @@ def argmin(x: Any, axis: int | None = None) -> Variable:
 
 
 def _searched(arguments: Arguments, x: Any, axis: Any) -> tuple[Variable, int | None]:
+    """The array and the axis, after checking both."""
     x = as_variable(x)
     arguments.floats(x)
     axis = None if axis is None else arguments.axis(axis, x.shape)

@@ -1,7 +1,7 @@
-"""Running sums and products, and the product over axes.
+"""Cumulative sums and products, and the product over axes.
 
-The derivative of a product is a product of the other factors. It is computed by running products and a linear
-recurrence instead of a division, so zeros among the factors do no harm, and at any order of differentiation.
+The derivative of a product is the product of the other factors. It is computed from cumulative products and a linear
+recurrence, without a division, so that factors may be zero, at any order of differentiation.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _cumsum, _cumprod, _prod = Arguments('Cumsum', 'cumsum'), Arguments('Cumprod', '
 
 @linear_map(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
 def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
-    """Sums of the elements up to each one, or from each one on where ``flip``."""
+    """Cumulative sum, from the end if ``flip``."""
     return kernels.running_sum(xp, x, axis, flip)
 
 
 @linear_map(lambda m, gy, axis, flip: m.delayed(gy, axis, not flip), name='Delayed', kinds='f')
 def delayed(xp: Any, x: Any, axis: int, flip: bool) -> Any:
-    """The element before each one, or after it where ``flip``; 0 where there is none."""
+    """The previous element, or the next one if ``flip``; 0 where there is none."""
     y = xp.zeros_like(x)
     late, early = along(axis, slice(1, None)), along(axis, slice(None, -1))
     if flip:
@@ -53,7 +53,7 @@ def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
     name='Recurrence',
 )
 def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
-    r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` where ``flip``."""
+    r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` if ``flip``."""
     return kernels.recurrence(xp, g, a, axis, flip)
 
 
@@ -67,7 +67,7 @@ ops.register_constant('first_one', _first_one)
 
 
 def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
-    """Running products without their last factor, from those with it."""
+    """Exclusive cumulative products, from inclusive ones."""
     return m.delayed(y, axis, flip) + m.first_one(y, axis, flip)
 
 
@@ -81,7 +81,7 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
     kinds='f',
 )
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
-    """Products of the elements up to each one, or from each one on where ``flip``."""
+    """Cumulative product, from the end if ``flip``."""
     return kernels.running_product(xp, x, axis, flip)
 
 
@@ -135,7 +135,7 @@ def _line(arguments: Arguments, x: Any, axis: int | None) -> tuple[Variable, int
 
 
 def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
-    """For each element the product of those that it is multiplied with."""
+    """For each element, the product of the other factors."""
     reduced = tuple(range(x.ndim)) if axis is None else axis
     order = tuple([i for i in range(x.ndim) if i not in reduced]) + tuple(reduced)
     moved = m.transpose(x, order)
@@ -151,7 +151,7 @@ def _product_rule(m: Any, gy: Any, x: Any, axis: Any) -> Any:
 
 
 def _product_gradient(xp: Any, gy: Any, x: Any, y: Any, axis: Any) -> Any:
-    """The quotient of the product and each factor, if nothing is 0, infinite or too small to be precise."""
+    """The product divided by each factor, unless something is 0, infinite or too small to be accurate."""
     if not kernels.quotient_is_precise(xp, x, y):
         return _product_rule(ops.raw(xp), gy, x, axis)
     shape = kept_shape(x.shape, axis)

@@ -1,7 +1,7 @@
-"""Eigenvalues, singular values and orthogonal factors; over the last two axes, as in numpy.linalg.
+"""Eigenvalues, singular values and QR factors of the last two axes, as in numpy.linalg.
 
-Each derivative is written in terms of the results, with differentiable functions, so that it can be differentiated
-as often as one likes.
+Each derivative is written in terms of the results with differentiable functions, so that it can be differentiated any
+number of times.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def _column(m: Any, values: Any) -> Any:
 
 
 def _diagonal_places(xp: Any, x: Any) -> Any:
-    """A square mask with the side of the last axis, true on the diagonal."""
+    """A square mask with the size of the last axis, true on the diagonal."""
     return xp.eye(x.shape[-1], dtype='?')
 
 
 def _lower_places(xp: Any, x: Any) -> Any:
-    """The same for the lower triangle."""
+    """A square mask with the size of the last axis, true in the lower triangle."""
     return xp.tril(xp.ones((x.shape[-1], x.shape[-1]), '?'))
 
 
@@ -51,7 +51,7 @@ def _as_diagonal(m: Any, values: Any) -> Any:
 
 
 def _over_differences(m: Any, x: Any, values: Any) -> Any:
-    """Elements ij over value j less value i; 0 on the diagonal."""
+    """Elements ij divided by value j minus value i; 0 on the diagonal."""
     diagonal = m.diagonal_places(values)
     differences = _row(m, values) - _column(m, values)
     return m.masked(x, ~diagonal) / m.where(diagonal, values.dtype.type(1), differences)
@@ -78,8 +78,9 @@ def eigenvalues_and_vectors(xp: Any, a: Any, uplo: str) -> tuple[Any, Any]:
 def eigh(a: Any, UPLO: str = 'L') -> tuple[Variable, Variable]:
     r"""Eigenvalues and eigenvectors of symmetric matrices, :math:`A = V \mathrm{diag}(w) V^T`.
 
-    The gradient is that of symmetric matrices: it is symmetric itself. That of the eigenvectors is not finite where
-    two eigenvalues are equal, as these vectors are not unique; that of the eigenvalues alone is always right.
+    The gradient is symmetric, like the matrices. The gradient through the eigenvectors is not finite if two
+    eigenvalues are equal, because the eigenvectors are not unique then; through the eigenvalues alone it is always
+    right.
 
     Args:
         a: Variable or float array :math:`(\dots, n, n)`.
@@ -121,13 +122,13 @@ def _svd_rule(m: Any, gy: Any, y: Any, given: tuple[bool, ...]) -> Any:
 
 
 def _turning(m: Any, u: Any, gu: Any, s: Any) -> Any:
-    """The part of a gradient of orthonormal columns that turns them within the space that they span."""
+    """The part of a gradient of orthonormal columns that rotates them within their span."""
     inner = m.matmul(u, gu, True)
     return _over_differences(m, inner - m.matrix_transpose(inner), s * s)
 
 
 def _outside(m: Any, u: Any, gu: Any) -> Any:
-    """The part of a gradient of orthonormal columns that leads out of the space that they span."""
+    """The part of a gradient of orthonormal columns outside of their span."""
     return gu - m.matmul(u, m.matmul(u, gu, True))
 
 
@@ -143,8 +144,8 @@ def singular_values_and_vectors(xp: Any, a: Any) -> tuple[Any, Any, Any]:
 def svd(a: Any) -> tuple[Variable, Variable, Variable]:
     r"""Thin singular value decomposition, :math:`A = U \mathrm{diag}(s) V^T`.
 
-    The gradients of U and V are not finite where two singular values are equal, or where one is 0 and the matrix
-    not square, as these vectors are not unique; that of the singular values alone is always right.
+    The gradients through U and V are not finite if two singular values are equal, or if one is 0 and the matrix is
+    not square, because the vectors are not unique then; through the singular values alone it is always right.
 
     Args:
         a: Variable or float array :math:`(\dots, m, n)`; k is the smaller of m and n.

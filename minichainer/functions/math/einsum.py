@@ -1,7 +1,7 @@
 """Einstein summation.
 
-Subscripts are parsed once, to one tuple of ints per operand; an Ellipsis becomes axes with labels of their own. The
-derivative by an operand is again an Einstein summation, of the upstream gradient and the other operands.
+Subscripts are parsed to one tuple of ints per operand; the axes of an Ellipsis get unique labels. The derivative with
+respect to an operand is another Einstein summation, of the upstream gradient and the other operands.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def _gradients(m: Any, gy: Any, xs: Any, wanted: tuple[bool, ...], sources: Any,
 
 
 def _gradient(m: Any, gy: Any, xs: Any, index: int, all_sources: Any, target: Labels) -> Any:
+    """The gradient with respect to one operand."""
     x, labels = xs[index], all_sources[index]
     others = [i for i in range(len(xs)) if i != index]
     sources = [target, *[all_sources[i] for i in others]]
@@ -40,13 +41,13 @@ def _gradient(m: Any, gy: Any, xs: Any, index: int, all_sources: Any, target: La
     known = {label for source in sources for label in source}
     found = tuple([label for label in wanted if label in known])
     gx = m.sum_of_products(*operands, sources=sources, target=found)
-    # An axis that was only summed over: all its elements have the same gradient.
+    # All elements along an axis that was only summed have the same gradient.
     shape = tuple([size if label in known else 1 for label, size in zip(wanted, x.shape, strict=True)])
     return m.broadcast_to(m.reshape(gx, shape), x.shape)
 
 
 def _without_repetition(m: Any, labels: Labels, x: Any, sources: list[Labels], operands: list[Any]) -> Labels:
-    """Labels that differ: a diagonal is spread by a unit matrix, which becomes one more operand."""
+    """Distinct labels: for a repeated one, a unit matrix becomes an additional operand."""
     fresh = max([0, *labels, *[label for source in sources for label in source]]) + 1
     different: list[int] = []
     for label, size in zip(labels, x.shape, strict=True):
@@ -69,12 +70,12 @@ ops.register_constant('unit_matrix', _unit_matrix)
 
 @primitive(rule=_gradients, name='EinSum')
 def sum_of_products(xp: Any, *xs: Any, sources: Sequence[Labels], target: Labels) -> Any:
-    """The summation itself, by the labels of the axes of each operand and of the result; every label has one size."""
+    """The summation, given axis labels of each operand and of the result; each label has one size."""
     return products.einsum(xp, *xs, sources=sources, target=target)
 
 
 def einsum(*operands: Any) -> Variable:
-    r"""Einstein summation: products of elements with equal subscripts, summed over those that the result lacks.
+    r"""Einstein summation: products of elements with equal subscripts, summed over those missing in the result.
 
     Args:
         operands: subscripts such as ``'ij,jk->ik'`` and then Variables or float arrays; or the arrays, each
@@ -110,7 +111,7 @@ def einsum(*operands: Any) -> Variable:
 
 
 def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variable:
-    """Applies the node, after axes of size 1 that an Ellipsis broadcasts have been dropped."""
+    """Applies the op after dropping axes of size 1 that an Ellipsis broadcasts."""
     sizes: dict[int, int] = {}
     for source, x in zip(sources, xs, strict=True):
         for label, size in zip(source, x.shape, strict=True):
@@ -129,7 +130,7 @@ def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variab
 
 
 def _numbered(sources: list[Labels], target: Labels) -> list[Labels]:
-    """The labels numbered from 0: NumPy takes 52 of them."""
+    """The labels renumbered from 0: NumPy allows 52."""
     numbers: dict[int, int] = {}
     return [tuple([numbers.setdefault(label, len(numbers)) for label in labels]) for labels in [*sources, target]]
 
@@ -140,6 +141,7 @@ def _misfit(expected: str, actual: Any, xs: Sequence[Variable]) -> Exception:
 
 
 def _check(sources: list[Labels], xs: list[Variable]) -> None:
+    """Raises InvalidType unless all operands are float arrays with one axis for each subscript."""
     for i, (source, x) in enumerate(zip(sources, xs, strict=True)):
         if x.dtype.kind != 'f':
             raise _misfit(f'x{i}.dtype of kind float', x.dtype, xs)
@@ -158,11 +160,12 @@ def _with_rest(source: Labels, rest: Labels, x: Variable) -> Labels:
 
 
 def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Labels:
+    """The labels of the result, with the axes of the Ellipsis filled in."""
     every = [label for source in sources for label in source]
     if target is None:
         return rest + tuple(sorted([label for label in every if label != _REST and every.count(label) == 1]))
     if _REST in every and _REST not in target:
-        raise ValueError('einsum: the result needs an Ellipsis too, sums over an Ellipsis are not supported')
+        raise ValueError('einsum: the result needs an Ellipsis too, because sums over an Ellipsis are not supported')
     for label in target:
         if target.count(label) > 1:
             raise ValueError(f'einsum: the result has the subscript {_shown(label)} more than once')
@@ -180,7 +183,7 @@ _LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 
 def _parsed(operands: tuple[Any, ...]) -> tuple[list[Labels], Labels | None, Sequence[Any]]:
-    """Labels of the operands, those of the result or None, and the arrays."""
+    """Labels of the operands, labels of the result or None, and the arrays."""
     if not operands:
         raise ValueError('einsum: No input operands; subscripts and arrays are expected')
     if not isinstance(operands[0], str):
@@ -193,6 +196,7 @@ def _parsed(operands: tuple[Any, ...]) -> tuple[list[Labels], Labels | None, Seq
 
 
 def _from_list(entries: Any) -> Labels:
+    """Labels from a list of ints."""
     is_list = isinstance(entries, (list, tuple))
     labels = [_REST if e is Ellipsis else as_integer(e) for e in entries] if is_list else [None]
     if None in labels:
@@ -203,6 +207,7 @@ def _from_list(entries: Any) -> Labels:
 
 
 def _from_text(part: str) -> Labels:
+    """Labels from a string of letters."""
     pieces = part.split('...')
     for letter in ''.join(pieces):
         if letter not in _LETTERS:

@@ -81,7 +81,7 @@ def square(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x: gy * m.exp(x), label='expm1', on_numpy='expm1')
 def expm1(xp: Any, x: Any) -> Any:
-    r"""Elementwise exponential less one, :math:`y = e^x - 1`.
+    r"""Elementwise exponential minus one, :math:`y = e^x - 1`.
 
     Args:
         x: Variable or float array of any shape.
@@ -98,7 +98,7 @@ def expm1(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x: gy / (x + 1), label='log1p', on_numpy='log1p')
 def log1p(xp: Any, x: Any) -> Any:
-    r"""Elementwise natural logarithm of one more, :math:`y = \ln (1 + x)`.
+    r"""Elementwise natural logarithm of one plus x, :math:`y = \ln (1 + x)`.
 
     Args:
         x: Variable or float array of any shape.

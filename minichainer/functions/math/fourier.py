@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of complex numbers as pairs of real arrays."""
+"""Discrete Fourier transforms of complex numbers, which are pairs of real arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minichainer.variable import Variable, as_variable
 
 
 def _adjoint(m: Any, gy: Any, real_shape: Any, inverse: bool) -> tuple[Any, Any]:
-    """The adjoint is the other transform, but for a factor n."""
+    """The adjoint: the other transform, up to a factor n."""
     real, imag = m.transformed(*gy, inverse=not inverse)
     factor = 1.0 / real_shape[-1] if inverse else float(real_shape[-1])
     return real * factor, imag * factor
@@ -68,6 +68,7 @@ def ifft(x: Any) -> tuple[Variable, Variable]:
 
 
 def _transformed(x: Any, inverse: bool) -> tuple[Variable, Variable]:
+    """Checks the pair of arrays, and applies the transform."""
     arguments = Arguments('FFT', 'ifft' if inverse else 'fft')
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         got = f'{len(x)} of them' if isinstance(x, (tuple, list)) else type(x).__name__

@@ -32,7 +32,7 @@ def _inverted(xp: Any, a: Any) -> Any:
     try:
         return linalg.inverse(xp, a)
     except numpy.linalg.LinAlgError:
-        raise ValueError(f'inv: Input has singular matrices. An inverse of {a.shape} was asked for') from None
+        raise ValueError(f'inv: Input has singular matrices. The shape is {a.shape}') from None
 
 
 def _inverse_rule(m: Any, gy: Any, y: Any) -> Any:
@@ -50,7 +50,7 @@ def inverses(xp: Any, a: Any) -> Any:
 
 
 def _third_derivative(m: Any, gy: Any, a: Any, step: Any) -> Any:
-    """Of the determinant, in the directions of the step and of ``gy``; the only one that needs the inverse."""
+    """The third derivative of the determinant along ``step`` and ``gy``; only this one needs the inverse."""
     inverted = m.inverse(a)
     x, y = (m.matrix_product(inverted, direction, False, False) for direction in (step, gy))
     trace_x, trace_y = _trace(m, x), _trace(m, y)
@@ -109,7 +109,7 @@ def lower_inverse(xp: Any, a: Any) -> Any:
 
 
 def _cholesky_rule(m: Any, gy: Any, y: Any) -> Any:
-    r""":math:`L^{-T} P(L^T G) L^{-1}`, symmetric; P halves the diagonal and drops what is above it."""
+    r""":math:`L^{-T} P(L^T G) L^{-1}`, symmetric; P halves the diagonal and drops the elements above it."""
     inner = m.matrix_product(y, gy, True, False) * m.half_triangle(y)
     inverted = m.lower_inverse(y)
     gx = m.matrix_product(m.matrix_product(inverted, inner, True, False), inverted, False, False)
@@ -127,7 +127,7 @@ def cholesky_factor(xp: Any, a: Any) -> Any:
 def cholesky(a: Any) -> Variable:
     r"""Cholesky factor of a symmetric positive definite matrix: the lower triangular L with :math:`A = L L^T`.
 
-    The gradient is that of symmetric matrices: it is symmetric itself.
+    The gradient is symmetric, like the matrix.
 
     Args:
         a: Variable or float array :math:`(n, n)`; only its lower triangle is read.

@@ -35,7 +35,7 @@ def matrix_product(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool =
 def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
     r"""Matrix product :math:`C = A B` of arrays with any number of axes.
 
-    Matrices are in the last two axes, the leading axes broadcast. A vector on the left is a row, on the right a
+    Matrices are in the last two axes; the leading axes broadcast. A vector on the left is a row, on the right a
     column, whose axis of size 1 is dropped from the result.
 
     Args:
@@ -69,6 +69,7 @@ def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variab
 
 
 def _operands(a: Any, b: Any) -> tuple[Variable, Variable]:
+    """Both operands as Variables of a common dtype."""
     a, b = as_variable(a), as_variable(b)
     if a.ndim == 0 or b.ndim == 0:
         raise _matmul.misfit('operands with at least one axis', f'shapes {a.shape} and {b.shape}')
@@ -84,7 +85,7 @@ def _check(arguments: Arguments, a: Variable, b: Variable, transa: bool, transb:
     inner_a, inner_b = a.shape[-2 if transa else -1], b.shape[-1 if transb else -2]
     if inner_a != inner_b:
         raise arguments.misfit(
-            'as many columns of a as rows of b',
+            'equal numbers of columns of a and rows of b',
             f'{inner_a} != {inner_b} (shapes {a.shape} and {b.shape}, transa={bool(transa)}, transb={bool(transb)})',
         )
     lead_a, lead_b = a.shape[:-2][::-1], b.shape[:-2][::-1]
@@ -101,8 +102,8 @@ def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> 
     r"""Matrix products of two batches of matrices, :math:`C_i = A_i B_i`; :func:`matmul` does the same and more.
 
     Args:
-        a: Variable or float array :math:`(B, m, k)`; :math:`(B, m)` stands for :math:`(B, m, 1)`.
-        b: Variable or float array :math:`(B, k, n)` of the same dtype; :math:`(B, k)` stands for :math:`(B, k, 1)`.
+        a: Variable or float array :math:`(B, m, k)`; :math:`(B, m)` means :math:`(B, m, 1)`.
+        b: Variable or float array :math:`(B, k, n)` of the same dtype; :math:`(B, k)` means :math:`(B, k, 1)`.
         transa: transpose the matrices of ``a``.
         transb: transpose the matrices of ``b``.
 

@@ -80,7 +80,7 @@ def clip_between(xp: Any, x: Any, x_min: Any, x_max: Any) -> Any:
 
 
 def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
-    r"""Elementwise limits, :math:`y = \min(\max(x, x_{min}), x_{max})`; gradients pass where x lies within them.
+    r"""Elementwise limits, :math:`y = \min(\max(x, x_{min}), x_{max})`; the gradient is 0 where x lies outside.
 
     Args:
         x: Variable or float array.

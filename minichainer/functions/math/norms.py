@@ -46,7 +46,7 @@ def power_norm(xp: Any, x: Any, order: float = 2, axis: Any = None, keepdims: bo
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
     r"""Norm of vectors, :math:`(\sum |x|^p)^{1/p}`, or of matrices, as ``numpy.linalg.norm``.
 
-    The gradient is 0 where the norm or an element is 0 and no derivative exists.
+    The gradient is 0 where no derivative exists because the norm or an element is 0.
 
     Args:
         x: Variable or float array.

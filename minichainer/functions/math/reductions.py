@@ -130,7 +130,7 @@ ops.register_constant('above_minus_infinity', _above_minus_infinity)
 
 
 def _log_sum_exp_rule(m: Any, gy: Any, x: Any, y: Any) -> Any:
-    """Shares of the sum; 0 where all that was summed is 0, whose logarithm is minus infinity."""
+    """The share of each term in the sum; 0 where all terms are 0, so that the logarithm is minus infinity."""
     return gy * m.exp(x - m.masked(y, m.above_minus_infinity(y)))
 
 
@@ -143,7 +143,7 @@ def log_sum_exp_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) 
 def logsumexp(x: Any, axis: Any = None) -> Variable:
     r"""Logarithm of the sum of exponentials, :math:`y = \log \sum e^{x}`, without overflow.
 
-    It is minus infinity, with gradient 0, where all elements are, and infinity where one is.
+    It is minus infinity, with gradient 0, if all elements are, and infinity if one element is.
 
     Args:
         x: Variable or float array.
@@ -200,7 +200,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
 
 
 def _share(shape: tuple[int, ...], axis: Any) -> float:
-    """One over the number of elements that a mean goes over."""
+    """One over the number of elements in a mean."""
     count = 1
     for i, size in enumerate(shape):
         count *= size if axis is None or i in axis else 1
@@ -208,7 +208,7 @@ def _share(shape: tuple[int, ...], axis: Any) -> float:
 
 
 def _mean(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The mean as an array or scalar of x's dtype; the sum of float16 may be beyond float16 where the mean is not."""
+    """The mean as an array or scalar of x's dtype; the sum of float16 may overflow where the mean does not."""
     wide = accumulator(x.dtype)
     total = x.sum(axis=axis, keepdims=keepdims, dtype=wide)
     return (total * xp.asarray(_share(x.shape, axis), wide)).astype(x.dtype, copy=False)
@@ -226,6 +226,7 @@ def mean_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _fitting_weights(weights: Variable, x: Variable, axis: Any) -> Variable:
+    """Weights broadcast to the shape of ``x``."""
     if weights.shape == x.shape:
         return weights
     if axis and weights.shape == (x.shape[axis[0]],):

@@ -13,7 +13,7 @@ from minichainer.variable import Variable, as_array
 
 
 def _step(name: str, x: Any) -> Variable:
-    """A function whose derivative is 0 or does not exist: its result has no graph. Integers stay what they are."""
+    """Applies a function whose derivative is 0 or undefined, without a graph; integers stay unchanged."""
     array = as_array(x)
     if array.dtype.kind not in 'fiu':
         raise Arguments(name).misfit('x.dtype of kind float or int', f'{array.dtype}')

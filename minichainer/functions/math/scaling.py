@@ -1,4 +1,4 @@
-"""Shifting, scaling, mixing and comparing arrays."""
+"""Shifting, scaling, interpolating and comparing arrays."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
 
 
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
+    """The second array, broadcast to the shape of ``x`` from ``axis`` on."""
     y = as_variable(y)
     arguments = Arguments(name)
     axis = arguments.integer(axis, 'axis')
@@ -69,7 +70,7 @@ def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
 
 
 def _of_one_shape(name: str, **xs: Variable) -> None:
-    """Raises InvalidType where shapes differ: broadcasting by mistake would give a number as well."""
+    """Raises InvalidType if shapes differ: accidental broadcasting would go unnoticed."""
     shapes = {key: x.shape for key, x in xs.items()}
     if len(set(shapes.values())) > 1:
         actual = ', '.join(f'{key}.shape = {shape}' for key, shape in shapes.items())

@@ -1,4 +1,4 @@
-"""Linear equations, and logarithms of determinants; over the last two axes, as in numpy.linalg."""
+"""Linear equations and log-determinants, over the last two axes, as in numpy.linalg."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _a_rule(m: Any, gy: Any, a: Any, y: Any, transposed: bool) -> Any:
     label='solve',
 )
 def solution(xp: Any, a: Any, b: Any, transposed: bool = False) -> Any:
-    """The X of AX = B, or of the transposed A; B are matrices."""
+    """The solution X of AX = B, or of A^T X = B; B are matrices."""
     try:
         return linalg.solve(xp, a.swapaxes(-1, -2) if transposed else a, b)
     except numpy.linalg.LinAlgError:
@@ -64,6 +64,7 @@ def solve(a: Any, b: Any) -> Variable:
 
 
 def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """Whether the leading axes of two shapes broadcast together."""
     pairs = zip(first[::-1], second[::-1], strict=False)
     return all(m == n or 1 in (m, n) for m, n in pairs)
 

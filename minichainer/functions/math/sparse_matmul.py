@@ -39,12 +39,12 @@ def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int
     name='CooMatMulGradSP',
 )
 def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
-    """``(left @ right.T)[row[e], col[e]]`` for each entry e, 0 for those that are not there."""
+    """``(left @ right.T)[row[e], col[e]]`` for each entry e, 0 for ignored entries."""
     return kernels.products_at(xp, left, right, row, col)
 
 
 def sparse_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
-    r"""Product of a sparse and a dense matrix, or of batches of them; gradients reach the entries that are there.
+    r"""Product of a sparse and a dense matrix, or of batches of them; gradients flow to the stored entries only.
 
     Args:
         a: matrix :math:`(m, k)`, or batch :math:`(B, m, k)`: a :class:`~minichainer.utils.CooMatrix`, or a
@@ -84,6 +84,7 @@ def _turned(x: Variable, turn: bool) -> Variable:
 
 
 def _sparse_dense(sparse: CooMatrix, transposed: bool, dense: Variable) -> Variable:
+    """The product of a sparse and a dense matrix, after checking both."""
     row, col, (rows, columns) = sparse.row, sparse.col, sparse.shape
     if transposed:
         row, col, rows, columns = col, row, columns, rows

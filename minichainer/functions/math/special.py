@@ -1,4 +1,4 @@
-"""Error functions, and the distribution function of the normal distribution."""
+"""Error functions and the normal distribution function."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def erf(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x: gy * (-2 / _ROOT_PI) * m.exp(-x * x), label='erfc')
 def erfc(xp: Any, x: Any) -> Any:
-    r"""Elementwise complement of the error function, :math:`y = 1 - \operatorname{erf} x`.
+    r"""Elementwise complementary error function, :math:`y = 1 - \operatorname{erf} x`.
 
     Args:
         x: Variable or float array of any shape.
@@ -51,10 +51,10 @@ def erfc(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x, n, y: gy * y * (m.tail_ratio(x, n + 1) - y))
 def tail_ratio(xp: Any, x: Any, n: int) -> Any:
-    r""":math:`n I_n(x) / I_{n-1}(x)`, where :math:`I_0 = \Phi` and each other one is the integral of the last.
+    r""":math:`n I_n(x) / I_{n-1}(x)`, where :math:`I_0 = \Phi` and :math:`I_n` is the integral of :math:`I_{n-1}`.
 
-    With :math:`h = \Phi' / \Phi`, the derivative of :func:`log_ndtr`, the first one is :math:`h + x`: what the rules
-    below would lose all digits of if they took that sum of x far below 0.
+    With :math:`h = \Phi' / \Phi`, the derivative of :func:`log_ndtr`, the first ratio is :math:`h + x`. The rules
+    below need it because this sum loses all digits for x far below 0.
     """
     return kernels.tail_ratio(xp, x, n).astype(x.dtype, copy=False)
 
@@ -67,7 +67,7 @@ def ndtr_log_slope(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, x, y: gy * y * m.tail_ratio(x * -_ROOT_2, 1) * -_ROOT_2, label='erfcx')
 def erfcx(xp: Any, x: Any) -> Any:
-    r"""Elementwise scaled complement of the error function, :math:`y = e^{x^2} \operatorname{erfc} x`.
+    r"""Elementwise scaled complementary error function, :math:`y = e^{x^2} \operatorname{erfc} x`.
 
     Args:
         x: Variable or float array of any shape.
@@ -101,7 +101,7 @@ def erfinv(xp: Any, x: Any) -> Any:
 
 @elementwise(lambda m, gy, y: gy * (-_ROOT_PI / 2) * m.exp(y * y), name='ErfcInv', label='erfcinv')
 def erfcinv(xp: Any, x: Any) -> Any:
-    r"""Elementwise inverse of the complement of the error function, :math:`y = \operatorname{erfc}^{-1} x`.
+    r"""Elementwise inverse of the complementary error function, :math:`y = \operatorname{erfc}^{-1} x`.
 
     Args:
         x: Variable or float array of any shape.

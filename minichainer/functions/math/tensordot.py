@@ -34,7 +34,7 @@ def _b_gradient(m: Any, gy: Any, a: Any, a_axes: Any, b_axes: Any) -> Any:
 
 
 def _places(count: int, axes: Any, partner_axes: Any, first_free: int) -> tuple[int, ...]:
-    """For each axis of an operand its place in the gradient, where the partner's summed axes come in their order."""
+    """The place of each axis of an operand in the gradient, where the partner's summed axes keep their order."""
     order = sorted(partner_axes)
     first_summed = 0 if first_free else count
     free = iter(range(first_free, first_free + count))
@@ -48,7 +48,7 @@ def tensor_product(xp: Any, a: Any, b: Any, a_axes: Any, b_axes: Any) -> Any:
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
-    r"""Sum of products over axes of two arrays: the free axes of ``a``, then those of ``b``, are left.
+    r"""Sum of products over axes of two arrays; the result has the free axes of ``a``, then those of ``b``.
 
     Args:
         a: Variable or float array.
@@ -77,6 +77,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
 
 
 def _pair(a: Variable, b: Variable, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The summed axes of both arrays."""
     shapes = f'shapes {a.shape} and {b.shape}, axes = {axes}'
     count = as_integer(axes)
     if count is not None:

@@ -119,7 +119,7 @@ ops.register_constant('larger', _larger)
 
 
 def _angle_rule(m: Any, gy: Any, x: Any, other: Any) -> Any:
-    """The gradient of ``x``. Both are scaled, for their squares may be beyond the dtype; the scale cancels out."""
+    """The gradient of ``x``. Both arguments are scaled to avoid overflow of their squares; the scale cancels out."""
     scale = m.larger(x, other)
     x, other = x / scale, other / scale
     return gy * (other / (x * x + other * other)) / scale

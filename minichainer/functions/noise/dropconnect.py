@@ -1,4 +1,4 @@
-"""Dropconnect: a fully connected layer of which connections are dropped at random."""
+"""Dropconnect: a fully connected layer with random connections dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _in_float32(*arrays: Any) -> list[Any]:
 
 
 def _product(xp: Any, x: Any, W: Any, mask: Any) -> Any:
-    """The sum of x[n, d] * W[m, d] * mask[n, m, d] over d; the mask may be one of (m, d) for all n."""
+    """The sum of x[n, d] * W[m, d] * mask[n, m, d] over d; the mask may be of shape (m, d) for all n."""
     rows, weights, scale = _in_float32(x, W, mask)
     if mask.ndim == 2:
         return rows @ (weights * scale).T
@@ -57,7 +57,7 @@ def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
     name='SimplifiedDropconnectGradW',
 )  # fmt: skip
 def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any) -> Any:
-    """The sum of u[n, m] * x[n, d] * mask[n, m, d] over n: the third side of the same sum."""
+    """The sum of u[n, m] * x[n, d] * mask[n, m, d] over n: the gradient of the weights."""
     columns, rows, scale = _in_float32(u, x, mask)
     if mask.ndim == 2:
         total = columns.T @ rows * scale
@@ -76,10 +76,10 @@ def simplified_dropconnect(
     mask: Any = None,
     use_batchwise_mask: bool = True,
 ) -> Variable:
-    r"""Fully connected layer without some random connections, :math:`Y = x (M \odot W)^\top / (1 - ratio) + b`.
+    r"""Fully connected layer with random connections dropped, :math:`Y = x (M \odot W)^\top / (1 - ratio) + b`.
 
-    From Wan et al., *Regularization of neural networks using DropConnect*, 2013, in a simplified form: their
-    approximation by a normal distribution for inference is not there.
+    From Wan et al., *Regularization of neural networks using DropConnect*, 2013, without their approximation by a
+    normal distribution for inference.
 
     Args:
         x: Variable or float array :math:`(B, \dots)`; the axes after the first are taken together as one of size
@@ -87,7 +87,7 @@ def simplified_dropconnect(
         W: weights :math:`(M, N)`; another float dtype is converted to that of ``x``.
         b: bias :math:`(M,)`, or None.
         ratio: share of the connections that are dropped, in ``[0, 1)``.
-        train: if false, ``ratio`` is taken as 0. ``config.train`` is not asked.
+        train: if false, ``ratio`` is treated as 0; ``config.train`` is ignored.
         mask: bool or float array with 1 for each connection to keep, instead of a drawn one: :math:`(B, M, N)`, or
             :math:`(M, N)` if ``use_batchwise_mask`` is false.
         use_batchwise_mask: draw other connections for each row of the batch.
@@ -129,7 +129,7 @@ def _draw(xp: Any, shape: tuple[int, ...], ratio: float) -> Any:
 
 
 def _rows(x: Variable, W: Variable) -> Variable:
-    """x with one axis after the batch's."""
+    """x with one axis after the batch axis."""
     size = int(numpy.prod(x.shape[1:], dtype=int))
     if x.ndim < 2 or W.ndim != 2 or W.shape[1] != size:
         raise _simplified_dropconnect.misfit(

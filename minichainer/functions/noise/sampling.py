@@ -1,4 +1,4 @@
-"""Draws from distributions through which gradients flow to their parameters."""
+"""Samples from distributions, differentiable with respect to the parameters."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _draw_normal(xp: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def _check_noise(eps: Any, mean: Variable) -> None:
     if isinstance(eps, Variable) or not hasattr(eps, 'astype'):
-        raise TypeError(f'gaussian: eps must be an array, to which no gradient flows; got {type(eps).__name__}')
+        raise TypeError(f'gaussian: eps must be an array, because it gets no gradient; got {type(eps).__name__}')
     try:
         fits = numpy.broadcast_shapes(eps.shape, mean.shape) == mean.shape
     except ValueError:

@@ -56,5 +56,5 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
 
 
 def _draw(xp: Any, shape: tuple[int, ...], ratio: float) -> Any:
-    """Where the previous state is kept."""
+    """A mask, true where the previous state is kept."""
     return xp.asarray(xp.random.rand(*shape) < ratio)

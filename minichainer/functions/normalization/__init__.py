@@ -1,1 +1,1 @@
-"""Functions that give arrays a mean and a scale."""
+"""Normalizations: functions that standardize mean and scale."""

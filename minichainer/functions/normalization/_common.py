@@ -1,9 +1,10 @@
-"""What the normalizations have in common: checks, running statistics, and the gradient in differentiable terms."""
+"""Shared code of the normalizations: checks, running statistics, and the gradient in differentiable functions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from minichainer.functions._arguments import Arguments, as_integer
@@ -14,36 +15,36 @@ from minichainer.variable import Variable, as_array
 
 
 class NormalizationArguments(Arguments):
-    """The checks that normalizations have in common; arrays are given by name."""
+    """The checks that all normalizations share; arrays are passed by name."""
 
     def float_arrays(self, **xs: Any) -> None:
-        """Raises InvalidType where an argument is not an array of floats."""
+        """Raises InvalidType if an argument is not a float array."""
         for name, x in xs.items():
             self.floats(x, name=name)
 
     def eps(self, eps: Any) -> None:
-        """Raises TypeError where ``eps`` is not a number, ValueError where it would make a variance negative."""
+        """Raises TypeError unless ``eps`` is a number, ValueError if it is negative."""
         self.number(eps, 'eps')
         if not eps >= 0:
             raise ValueError(f'{self.name}: eps is added to a variance\nExpect: eps >= 0\nActual: eps = {eps}')
 
     def shapes(self, shape: tuple[int, ...], why: str, **params: Any) -> None:
-        """Raises InvalidType where an argument has another shape than ``shape``."""
+        """Raises InvalidType unless all arguments have this shape."""
         for name, param in params.items():
             if param.shape != shape:
                 raise self.misfit(f'{name}.shape == {shape}, {why}', f'{name}.shape = {param.shape}')
 
     def same_dtype(self, **params: Any) -> None:
-        """Raises InvalidType where arguments differ in dtype."""
+        """Raises InvalidType if the dtypes of the arguments differ."""
         first, *names = params
         for name in names:
             if params[name].dtype != params[first].dtype:
                 raise self.misfit(f'{first}.dtype == {name}.dtype', f'{params[first].dtype} != {params[name].dtype}')
 
     def statistics_axes(self, x: Any, gamma: Any, axis: Any) -> tuple[int, ...]:
-        """The axes over which batch normalization takes statistics; the shape of ``gamma`` is checked.
+        """The axes over which batch normalization takes statistics; checks the shape of ``gamma``.
 
-        Where ``axis`` is None, the axes of gamma are those after the first.
+        If ``axis`` is None, the axes of gamma are those after the first.
         """
         axes = self.ascending_axes(axis, x.ndim)
         if axes is None:
@@ -56,7 +57,7 @@ class NormalizationArguments(Arguments):
         return axes
 
     def ascending_axes(self, axis: Any, ndim: int) -> tuple[int, ...] | None:
-        """None, an int or a tuple of ints as None or a tuple of non-negative ints.
+        """None as it is, an int or a tuple of ints as a tuple of non-negative ints.
 
         Raises:
             RuntimeError: they are not ints, or not in ascending order.
@@ -69,24 +70,24 @@ class NormalizationArguments(Arguments):
         if None in numbers:
             raise RuntimeError(f'{self.name}: axis must be int, tuple of int or None, got {axis!r}')
         axes = tuple([self.axis(a, ndim) for a in numbers])
-        if any(a >= b for a, b in zip(axes, axes[1:], strict=False)):
-            raise RuntimeError(f'{self.name}: numbers in axis must be sorted in ascending order, got {axis}')
+        if any(a >= b for a, b in pairwise(axes)):
+            raise RuntimeError(f'{self.name}: axis must be in ascending order, got {axis}')
         return axes
 
     def running(self, shape: tuple[int, ...], **running: Any) -> None:
-        """Raises ValueError where a running statistic has another shape than ``shape``."""
+        """Raises ValueError unless the running statistics have this shape."""
         for name, value in running.items():
             if as_array(value).shape != shape:
                 raise ValueError(f'{self.name}: {name} must have shape {shape}, got {as_array(value).shape}')
 
 
 def key_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape with ones at ``axes``: how a parameter is broadcast against the array."""
+    """A shape with ones at ``axes``, so that a parameter broadcasts against the array."""
     return tuple([1 if i in axes else size for i, size in enumerate(shape)])
 
 
 def update_running(running: Any, decay: float, value: Any) -> None:
-    """Moves a running statistic towards ``value``, in place.
+    """Updates a running statistic towards ``value``, in place.
 
     Args:
         running: array or Variable, which is written to.
@@ -102,11 +103,11 @@ def update_running(running: Any, decay: float, value: Any) -> None:
 def affine_gradients(
     wanted: Sequence[bool], x: Variable, gamma: Variable, gy: Variable, axes: Any, eps: float, centered: bool = True
 ) -> tuple[Variable | None, ...]:
-    r"""Gradients of :math:`\gamma z + \beta`, z being x normalized over axes, in differentiable terms.
+    r"""Gradients of :math:`\gamma z + \beta`, where z is x normalized over axes, in differentiable functions.
 
-    With :math:`g = \gamma\, gy` and the mean over ``axes`` as a bar, they are :math:`\frac{1}{\sigma}(g - \bar g -
-    z\,\overline{g z})`, the sum of gy z, and the sum of gy. All depends on x through its mean and variance again, so
-    that they may be differentiated any number of times.
+    With :math:`g = \gamma\, gy` and a bar for the mean over ``axes``, they are :math:`\frac{1}{\sigma}(g - \bar g -
+    z\,\overline{g z})`, the sum of gy z, and the sum of gy. Mean and variance are computed from x, so that the
+    gradients can be differentiated any number of times.
 
     Args:
         wanted: whether the gradients of x and gamma are wanted.
@@ -142,7 +143,7 @@ def affine_gradients(
 
 
 def centred(x: Variable, mean: Callable[[Any], Variable]) -> Variable:
-    """``x - mean(x)``, without loss of digits where the mean is large: a constant near it is subtracted first.
+    """``x - mean(x)`` without loss of digits if the mean is large: a constant near it is subtracted first.
 
     Args:
         x: Variable.

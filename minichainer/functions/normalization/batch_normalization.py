@@ -1,4 +1,4 @@
-"""Batch normalization, with the batch's statistics and with given ones."""
+"""Batch normalization with the statistics of the batch or with given ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from minichainer.utils import argument
 from minichainer.variable import Variable, as_variable
 
 _REMOVED = {
-    'train': "train is no longer an argument of it: use chainer.using_config('train', True or False)",
+    'train': "train is not supported anymore: use chainer.using_config('train', True or False)",
 }
 _arguments = NormalizationArguments('BatchNormalization', 'batch_normalization')
 _fixed = NormalizationArguments('FixedBatchNormalization', 'fixed_batch_normalization')
 
 
 def _rule(m: Any, gy: Any, x: Any, gamma: Any, axes: Any, eps: float, wanted: Any) -> tuple[Any, ...]:
-    """The statistics are computed again, as functions of x."""
+    """Computes the statistics again, as functions of x."""
     x = in_float32(m, x)
     scale = as_dtype(reshape(gamma, key_shape(x.shape, axes)), x.dtype)
     gx, *others = affine_gradients(wanted, x, scale, in_float32(m, gy), axes, eps)
@@ -48,6 +48,7 @@ def normalize_channels(
 
 
 def _fixed_rule(m: Any, gy: Any, x: Any, gamma: Any, mean: Any, var: Any, axes: Any, eps: float) -> tuple[Any, ...]:
+    """Gradients of x, gamma, beta, mean and variance."""
     shape, x, gy = gamma.shape, in_float32(m, x), in_float32(m, gy)
     key = key_shape(x.shape, axes)
     gamma, mean, var = (reshape(as_dtype(v, x.dtype), key) for v in (gamma, mean, var))
@@ -141,7 +142,7 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
 def checked_axes(
     arguments: NormalizationArguments, x: Any, gamma: Any, beta: Any, eps: float, axis: Any
 ) -> tuple[int, ...]:
-    """The axes of the statistics; all arguments are checked."""
+    """The axes of the statistics; checks all arguments."""
     arguments.float_arrays(x=x, gamma=gamma, beta=beta)
     arguments.same_dtype(gamma=gamma, beta=beta)
     arguments.eps(eps)
@@ -151,7 +152,7 @@ def checked_axes(
 
 
 def move_statistics(statistics: Statistics, running_mean: Any, running_var: Any, decay: float) -> None:
-    """Moves running statistics towards those of a batch; one without elements has none."""
+    """Updates running statistics with those of a batch, unless the batch is empty."""
     size, moments = statistics.channels.size, statistics.moments
     if size:
         update_running(running_mean, decay, moments.true_mean)
@@ -198,7 +199,7 @@ def fixed_batch_normalization(
 
 
 def _reference(x: Any, gamma: Any, beta: Any, axes: tuple[int, ...], eps: float = 2e-5) -> Variable:
-    """The plain composition of :func:`batch_normalization`: documentation, and oracle of the tests."""
+    """The plain composition of :func:`batch_normalization`: documentation, and reference for the tests."""
     x = as_variable(x)
     count = max(x.size // max(as_variable(gamma).size, 1), 1)
     shape = key_shape(x.shape, axes)

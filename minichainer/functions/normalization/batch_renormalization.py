@@ -1,4 +1,4 @@
-"""Batch renormalization: batch normalization that leans on the running statistics."""
+"""Batch renormalization: batch normalization corrected towards the running statistics."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def batch_renormalization(
         r = \mathrm{clip}\!\left(\frac{\sigma}{\sigma_r}, \frac{1}{r_{max}}, r_{max}\right), \qquad
         d = \mathrm{clip}\!\left(\frac{\mu - \mu_r}{\sigma_r}, -d_{max}, d_{max}\right)
 
-    where :math:`\mu, \sigma` are mean and standard deviation (with ``eps``) of the batch and :math:`\mu_r,
-    \sigma_r` those of the running statistics. r and d are constants to the gradient.
+    where :math:`\mu, \sigma` are mean and standard deviation (with ``eps``) of the batch and :math:`\mu_r, \sigma_r`
+    those of the running statistics. r and d are treated as constants in the gradient.
 
     Args:
         x: Variable or float array :math:`(N, C, \dots)`.

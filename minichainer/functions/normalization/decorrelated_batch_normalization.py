@@ -1,4 +1,4 @@
-"""Decorrelated batch normalization: channels get mean zero and, in each group, the unit matrix as covariance."""
+"""Decorrelated batch normalization: channels get mean zero and, within each group, the identity as covariance."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _fixed = NormalizationArguments('FixedDecorrelatedBatchNormalization', 'fixed_de
 def inverse_square_roots(xp: Any, a: Any) -> Any:
     r"""Inverse square roots :math:`P = A^{-1/2}` of symmetric matrices.
 
-    From :math:`P^2 = A^{-1}` follows :math:`P\,dP + dP\,P = -P^2\,dA\,P^2`; the map from dA to dP is self-adjoint, so
-    that it is the gradient too.
+    From :math:`P^2 = A^{-1}` follows :math:`P\,dP + dP\,P = -P^2\,dA\,P^2`. The map from dA to dP is self-adjoint, so
+    it is also the gradient.
     """
     values, vectors = _eigenvalues(xp, a)
     return (vectors * values[..., None, :] ** -0.5) @ vectors.swapaxes(-1, -2)
@@ -113,7 +113,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     grouped = _grouped(in_float32(ops, x), groups)
     count = grouped.shape[2]
     over = 1.0 / max(count, 1)
-    near = sum_(grouped.array, 2, True) * over  # a constant; without it a large mean would cost digits
+    near = sum_(grouped.array, 2, True) * over  # a constant, subtracted because a large mean would cost digits
     rest = sum_(grouped - near, 2, True) * over
     centre = grouped - near - rest
     covariance = as_dtype(matmul(centre, centre, transb=True) * over, 'd')

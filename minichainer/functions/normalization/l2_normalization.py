@@ -1,4 +1,4 @@
-"""Normalization to length one."""
+"""Normalization to unit length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _arguments = NormalizationArguments('NormalizeL2', 'normalize')
 
 @primitive(rule=(lambda m, g, x, y, axis: g * x / (y + m.equal(y, 0)),), name='Lengths', kinds='f')
 def lengths(xp: Any, x: Any, axis: Any) -> Any:
-    """Lengths along axes, which stay; the gradient at zero is taken as zero."""
+    """Lengths along axes, which are kept; the gradient at zero is zero."""
     return kernels.lengths(xp, x, axis)
 
 
@@ -29,21 +29,21 @@ def _gradient(m: Any, gy: Any, x: Any, eps: float, axis: Any) -> Any:
 
 @primitive(rule=(_gradient,), name='NormalizeL2', kinds='f')
 def unit_vectors(xp: Any, x: Any, eps: float, axis: Any) -> Any:
-    """Vectors over their lengths plus eps."""
+    """Vectors divided by their lengths plus eps."""
     return kernels.unit_vectors(xp, x, eps, axis)
 
 
 def normalize(x: Any, eps: float = 1e-5, axis: Any = 1) -> Variable:
-    r"""Vectors over their Euclidean lengths.
+    r"""Vectors divided by their Euclidean lengths.
 
     .. math:: y = \frac{x}{\lVert x \rVert_2 + \epsilon}
 
-    The gradient at zero is that of :math:`x / \epsilon`.
+    The gradient at zero is the gradient of :math:`x / \epsilon`.
 
     Args:
         x: Variable or float array; float16 is computed in float32.
         eps: added to the length.
-        axis: an int or a tuple of ints, the axes along which vectors lie; None for all.
+        axis: an int or a tuple of ints, the axes of the vectors; None for all.
 
     Returns:
         Variable of ``x``'s shape and dtype.

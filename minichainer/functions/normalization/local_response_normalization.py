@@ -15,7 +15,7 @@ _arguments = Arguments('LocalResponseNormalization', 'local_response_normalizati
 
 @linear_map(lambda m, gy, n: m.sum_of_neighbours(gy, n), name='SumOfNeighbours', kinds='f')
 def sum_of_neighbours(xp: Any, x: Any, n: int) -> Any:
-    """Sum over each channel and the n // 2 ones on either side of it; its own adjoint."""
+    """Sum over each channel and n // 2 channels on either side; self-adjoint."""
     return kernels.sums(x, n)
 
 
@@ -28,7 +28,7 @@ def _gradient(m: Any, gy: Any, x: Any, n: int, k: float, alpha: float, beta: flo
 
 @primitive(rule=(_gradient,), name='LocalResponseNormalization', kinds='f')
 def normalized_by_neighbours(xp: Any, x: Any, n: int, k: float, alpha: float, beta: float) -> Any:
-    """Each element over a power of the sum of squares of its neighbours, plus k."""
+    """Each element divided by a power of k plus the scaled sum of squares over neighbouring channels."""
     return kernels.normalize(xp, x, n, k, alpha, beta)
 
 
@@ -42,7 +42,7 @@ def local_response_normalization(
     Args:
         x: Variable or float array :math:`(N, C, \dots)`; float16 is computed in float32.
         n: width of the window of channels; an even one counts as the odd one after it.
-        k: what is added to the sum.
+        k: added to the sum.
         alpha: factor of the sum.
         beta: the exponent.
 

@@ -1,4 +1,4 @@
-"""Normalizations of each sample for itself."""
+"""Normalizations of each sample by itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _of_rows(m: Any, gy: Any, x: Any, gamma: Any, eps: float, wanted: Any, cente
     name=_layer.label,
 )
 def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, *, eps: float) -> Any:
-    """The rows of a matrix normalized; columns scaled and shifted."""
+    """Normalizes the rows of a matrix; scales and shifts the columns."""
     return kernels.normalize_rows(xp, x, gamma, beta, eps)
 
 
@@ -44,11 +44,12 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, *, eps: float) -> Any
     name=_rms.label,
 )
 def scale_rows(xp: Any, x: Any, gamma: Any, *, eps: float) -> Any:
-    """The rows of a matrix over the root of the mean of their squares; columns scaled."""
+    """Divides the rows of a matrix by the root of their mean square; scales the columns."""
     return kernels.normalize_rows(xp, x, gamma, None, eps)
 
 
 def _of_groups(m: Any, gy: Any, x: Any, gamma: Any, groups: int, eps: float, wanted: Any) -> tuple[Any, ...]:
+    """Gradients of x, gamma and beta for groups of channels."""
     n, c = x.shape[:2]
     shape = (n, groups, c // groups, math.prod(x.shape[2:]))
     grouped = reshape(in_float32(m, x), shape)
@@ -64,12 +65,12 @@ def _of_groups(m: Any, gy: Any, x: Any, gamma: Any, groups: int, eps: float, wan
     label=lambda groups, eps, label: label,
 )
 def normalize_groups(xp: Any, x: Any, gamma: Any, beta: Any, *, groups: int, eps: float, label: str) -> Any:
-    """Groups of channels of each sample normalized; channels scaled and shifted."""
+    """Normalizes groups of channels of each sample; scales and shifts the channels."""
     return kernels.normalize_images(xp, x, gamma, beta, groups, eps)
 
 
 def _reference(x: Any, gamma: Any, beta: Any, groups: int, eps: float, centered: bool = True) -> Variable:
-    """The plain composition of both: documentation, and oracle of the tests."""
+    """The plain composition of both: documentation, and reference for the tests."""
     x = as_variable(x)
     n, c = x.shape[:2]
     s = math.prod(x.shape[2:])
@@ -109,7 +110,7 @@ def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Var
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
     _layer.floats(x)
     if x.ndim != 2:
-        remedy = 'bring the other axes to the front and take them together by reshape'
+        remedy = 'move the other axes to the front and merge them by reshape'
         raise _layer.misfit('x.ndim == 2', f'x.ndim = {x.ndim} (shape {x.shape}); {remedy}')
     _layer.same_dtype(x=x, gamma=gamma, beta=beta)
     _layer.eps(eps)
@@ -123,8 +124,8 @@ def rms_norm(x: Any, gamma: Any, eps: float = 1e-5) -> Variable:
 
     .. math:: y_{\dots j} = \gamma_j \frac{x_{\dots j}}{\sqrt{\frac{1}{D}\sum_k x_{\dots k}^2 + \epsilon}}
 
-    Chainer has no such function; transformers use it in place of :func:`layer_normalization`, which also subtracts
-    the mean and adds a shift.
+    Not in Chainer. Transformers use it in place of :func:`layer_normalization`, which also subtracts the mean and
+    adds a shift.
 
     Args:
         x: Variable or float array :math:`(\dots, D)`; float16 is computed in float32.
@@ -200,8 +201,8 @@ def instance_normalization(x: Any, gamma: Any = None, beta: Any = None, eps: flo
 
     .. math:: y_{nc\dots} = \gamma_c \frac{x_{nc\dots} - \mu_{nc}}{\sqrt{\sigma_{nc}^2 + \epsilon}} + \beta_c
 
-    It is :func:`group_normalization` with a group for each channel. Chainer has no such function; it does the same in
-    training and in testing, and knows no running statistics.
+    It is :func:`group_normalization` with one group per channel. Not in Chainer. It has no running statistics and
+    does the same in training and testing.
 
     Args:
         x: Variable or float array :math:`(N, C, \dots)`; float16 is computed in float32.
@@ -231,7 +232,7 @@ def instance_normalization(x: Any, gamma: Any = None, beta: Any = None, eps: flo
 
 
 def _default(x: Variable, param: Any, other: Any, value: float) -> Variable:
-    """A parameter, or a constant for each channel where there is none."""
+    """A parameter, or a constant for each channel if it is None."""
     if param is not None:
         return as_variable(param)
     dtype = x.dtype if other is None else as_variable(other).dtype
@@ -243,7 +244,7 @@ def _check_images(
 ) -> None:
     arguments.float_arrays(x=x, gamma=gamma, beta=beta)
     if x.ndim < 2:
-        expected = 'x must have at least two axes, those of batch and channels'
+        expected = 'x must have at least two axes, batch and channels'
         raise ValueError(f'{arguments.name}: {expected}, got shape {x.shape}')
     arguments.same_dtype(gamma=gamma, beta=beta)
     arguments.eps(eps)

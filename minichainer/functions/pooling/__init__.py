@@ -1,1 +1,1 @@
-"""Summaries of windows."""
+"""Pooling and unpooling of windows."""

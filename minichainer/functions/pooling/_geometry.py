@@ -1,4 +1,4 @@
-"""Checks of the arguments that poolings have in common, and their geometry."""
+"""Checks of arguments that all poolings share, and their geometry."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from minichainer.variable import Variable
 
 
 class PoolingArguments(Arguments):
-    """The checks that poolings have in common."""
+    """The checks that all poolings share."""
 
     def axes_of(self, x: Any, n: int) -> None:
-        """Raises ValueError where x does not have n axes of space."""
+        """Raises ValueError unless x has n spatial axes."""
         if x.ndim != n + 2:
-            expected = f'x with {n + 2} axes (batch, channels, {n} of space) expected'
+            expected = f'x with {n + 2} axes (batch, channels, {n} spatial) expected'
             raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
 
     def images(self, x: Any) -> None:
-        """Raises InvalidType where x does not have four axes."""
+        """Raises InvalidType unless x has four axes."""
         if x.ndim != 4:
             raise self.misfit('x with 4 axes', f'x.shape = {x.shape}')
 
     def windows(self, x: Variable, ksize: Any, stride: Any, pad: Any) -> tuple[Any, Any, Any]:
-        """``ksize``, ``stride`` and ``pad`` with one int per axis of space."""
+        """``ksize``, ``stride`` and ``pad`` with one int per spatial axis."""
         n = x.ndim - 2
         if n < 1:
-            expected = 'x with at least one axis of space (3 in all) expected'
+            expected = 'x with at least one spatial axis (3 in all) expected'
             raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
         if x.dtype.kind != 'f':
             raise self.misfit('x of a float dtype', f'{x.dtype}')
@@ -40,7 +40,7 @@ class PoolingArguments(Arguments):
 def window_geometry(
     arguments: PoolingArguments, x: Variable, ksize: Any, stride: Any, pad: Any, cover_all: bool, empty: bool = False
 ) -> Geometry:
-    """The windows of a pooling, after its arguments have been checked.
+    """The windows of a pooling; checks the arguments.
 
     Raises:
         InvalidType: x has no elements and ``empty`` is False, or x is not a float array.
@@ -56,7 +56,7 @@ def window_geometry(
     out = tuple([get_conv_outsize(i, k, s, p, bool(cover_all)) for i, k, s, p in axes])
     if any(o <= 0 for o in out):
         raise AssertionError(
-            f'{arguments.name}: windows that fit into the padded input expected, got windows of size {ksize} and an '
+            f'{arguments.name}: expected windows that fit into the padded input, got windows of size {ksize} and an '
             f'input of size {size} (padding {pad}): the output size would be {out}, and must be positive'
         )
     return Geometry(size, ksize, stride, pad, (1,) * len(size), out)
@@ -65,7 +65,7 @@ def window_geometry(
 def unpooling_geometry(
     arguments: PoolingArguments, x: Variable, ksize: Any, stride: Any, pad: Any, outsize: Any, cover_all: bool
 ) -> Geometry:
-    """The windows of the pooling that an unpooling reverses, after its arguments have been checked.
+    """The windows of the pooling that an unpooling inverts; checks the arguments.
 
     Raises:
         InvalidType: x is not a float array, or its size is not what pooling an array of size ``outsize`` gives.
@@ -85,7 +85,7 @@ def unpooling_geometry(
         out = arguments.per_axis(outsize, 'outsize', len(size), least=0)
     if any(o < 0 for o in out):
         raise AssertionError(
-            f'{arguments.name}: a padding that does not cut off more than there is expected, got pad = {pad} for an '
+            f'{arguments.name}: expected a smaller padding, got pad = {pad} for an '
             f'input of size {size} and windows of size {ksize}: the output size would be {out}, and must not be '
             'negative'
         )

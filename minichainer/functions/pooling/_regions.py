@@ -1,4 +1,4 @@
-"""Checks of the arguments that poolings of regions have in common, and the ops that all of them are."""
+"""Checks of arguments that all poolings of regions share, and their ops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from minichainer.variable import Variable, as_array, as_variable
     kinds='f',
 )
 def weigh_regions(xp: Any, x: Any, rows: Any, columns: Any, images: Any, name: str) -> Any:
-    """Weighted sums over rows and columns of images, with weights of each region's own."""
+    """Weighted sums over rows and columns of images, with separate weights for each region."""
     return kernels.project(xp, x, rows, columns, images)
 
 
@@ -43,7 +43,7 @@ def unweigh_regions(xp: Any, gy: Any, rows: Any, columns: Any, images: Any, coun
     kinds='f',
 )
 def pick_regions(xp: Any, x: Any, picked: kernels.Picked, empty: float, name: str) -> Any:
-    """Weighted sums of few elements, ``empty`` where there are none; places and weights are constants."""
+    """Weighted sums of few elements, ``empty`` where there are none; indices and weights are constants."""
     y = kernels.pick(xp, x, picked)
     return xp.where((picked.weights != 0).any(axis=0), y, xp.asarray(empty, y.dtype)) if empty else y
 
@@ -59,10 +59,10 @@ def put_regions(xp: Any, gy: Any, picked: kernels.Picked, shape: tuple[int, ...]
 
 
 class RegionArguments(Arguments):
-    """The checks that poolings of regions have in common."""
+    """The checks that all poolings of regions share."""
 
     def regions(self, x: Any, rois: Any, roi_indices: Any) -> tuple[Variable, Any, Any]:
-        """The images, and on the CPU the regions in float64 with the image of each.
+        """The images, and on the CPU the regions in float64 and the image index of each.
 
         Raises:
             InvalidType: shapes or dtypes do not fit.
@@ -78,9 +78,9 @@ class RegionArguments(Arguments):
         return x, cuda.to_cpu(rois).astype('d'), images.astype(int) % max(len(x), 1)
 
     def images_and_regions(self, x: Variable, rois: Any, width: int) -> None:
-        """Raises InvalidType where images are not (N, C, H, W) of floats, or regions not (R, width) of floats.
+        """Raises InvalidType unless images are float arrays (N, C, H, W) and regions float arrays (R, width).
 
-        Regions that are not finite are a ValueError.
+        Raises ValueError if the regions are not finite.
         """
         if x.dtype.kind != 'f' or rois.dtype.kind != 'f':
             raise self.misfit('x and rois of a float dtype', f'{x.dtype} and {rois.dtype}')
@@ -92,27 +92,27 @@ class RegionArguments(Arguments):
             raise ValueError(f'{self.name}: rois of finite numbers expected, got infinity or NaN')
 
     def image_numbers(self, images: Any, count: int) -> None:
-        """Raises IndexError where a region lies on an image that does not exist."""
+        """Raises IndexError if the image of a region does not exist."""
         if images.size and not (images.min() >= -count and images.max() < count):
             got = f'from {images.min()} to {images.max()}'
-            raise IndexError(f'{self.name}: numbers of the {count} images in x expected for the regions, got {got}')
+            raise IndexError(f'{self.name}: expected indices of the {count} images in x, got {got}')
 
     def outsize(self, outsize: Any) -> tuple[int, int]:
-        """Height and width of the result; TypeError where it is not a positive int nor a pair of them."""
+        """Height and width of the result; TypeError unless it is a positive int or a pair of them."""
         pair = entries_of(outsize, 2)
         if len(pair) != 2 or not all(_is_positive_int(n) for n in pair):
             raise self.wrong_type('a positive int or a pair of them', 'outsize', outsize)
         return self._possible('outsize', pair)
 
     def scale(self, spatial_scale: Any) -> float:
-        """The scale of the regions; TypeError where it is not a positive number."""
+        """The scale of the regions; TypeError unless it is a positive number."""
         is_number = isinstance(spatial_scale, numbers.Real) and not isinstance(spatial_scale, bool)
         if not is_number or not 0 < float(spatial_scale) < math.inf:
             raise self.wrong_type('a positive number', 'spatial_scale', spatial_scale)
         return float(spatial_scale)
 
     def ratio(self, sampling_ratio: Any) -> tuple[int | None, int | None]:
-        """Points along both axes; TypeError where they are not None, a positive int, or a pair of these."""
+        """Points along both axes; TypeError unless it is None, a positive int, or a pair of these."""
         pair = entries_of(sampling_ratio, 2)
         if len(pair) != 2 or not all(n is None or _is_positive_int(n) for n in pair):
             raise self.wrong_type('None, a positive int, or a pair of these', 'sampling_ratio', sampling_ratio)
@@ -120,7 +120,7 @@ class RegionArguments(Arguments):
         return pair[0], pair[1]
 
     def _possible(self, name: str, pair: Sequence[Any]) -> tuple[int, int]:
-        """Two ints; ValueError where they are larger than any array's sizes."""
+        """Two ints; ValueError if they exceed the largest size of an array."""
         if max(pair) > MOST:
             raise self.wrong_value(f'at most {MOST}', name, tuple(pair))
         size = int(pair[0]), int(pair[1])

@@ -29,7 +29,7 @@ def window_means(xp: Any, x: Any, geometry: Geometry, count_padding: bool, name:
     kinds='f',
 )
 def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool, name: str) -> Any:
-    """The transpose of the means."""
+    """The transpose of :func:`window_means`."""
     return kernels.spread_means(xp, gy, geometry, count_padding)
 
 
@@ -44,7 +44,7 @@ def average_pooling_nd(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad
         pad_value: 0 for a padding of zeros, None for one that counts as no elements.
 
     Returns:
-        Variable :math:`(N, C, l_1, \dots, l_n)`; what is left over at the end is not used.
+        Variable :math:`(N, C, l_1, \dots, l_n)`; an incomplete window at the end is not used.
 
     Raises:
         InvalidType: ``x`` has no elements, or is not a float array.

@@ -29,13 +29,13 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
 
 @linear_map(lambda m, g, places, geometry: m.pick(g, places, geometry), name='MaxPoolingNDGrad', kinds='f')
 def spread(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
-    """Adds the value of each window to one of its elements; the places are constants."""
+    """Adds the value of each window to one of its elements; the indices are constants."""
     return kernels.spread(xp, gy, places, geometry)
 
 
 @linear_map(lambda m, g, places, geometry: m.spread(g, places, geometry), name='MaxPoolingNDWithIndexes', kinds='f')
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
-    """One element of each window; the places are constants."""
+    """One element of each window; the indices are constants."""
     return kernels.pick(xp, x, places, geometry)
 
 
@@ -44,15 +44,14 @@ def max_pooling_nd(
 ) -> Any:
     r"""The largest element of each window, over any number of axes.
 
-    The gradient goes to the first maximum of a window. A window that lies in the padding altogether gives minus
-    infinity.
+    The gradient goes to the first maximum of a window. A window that contains only padding gives minus infinity.
 
     Args:
         x: Variable or float array :math:`(N, C, d_1, \dots, d_n)`.
         ksize: size of the windows, an int or one per axis.
         stride: step of the windows, an int or one per axis; ``ksize`` by default.
         pad: width of the padding before and after each axis, an int or one per axis; it is never a maximum.
-        cover_all: also use what is left over at the end, so that each element is in some window.
+        cover_all: also use an incomplete window at the end, so that each element is in some window.
         return_indices: also return which element of its window each maximum is.
 
     Returns:
@@ -81,7 +80,7 @@ def max_pooling_1d(
         ksize: size of the windows.
         stride: step of the windows; ``ksize`` by default.
         pad: width of the padding at each end.
-        cover_all: also use what is left over at the end.
+        cover_all: also use an incomplete window at the end.
         return_indices: also return which element of its window each maximum is.
 
     Raises:
@@ -106,7 +105,7 @@ def max_pooling_2d(
         ksize: size of the windows, an int or a pair.
         stride: step of the windows, an int or a pair; ``ksize`` by default.
         pad: width of the padding on each side, an int or a pair.
-        cover_all: also use what is left over at the right and at the bottom.
+        cover_all: also use incomplete windows at the right and at the bottom.
         return_indices: also return which element of its window each maximum is.
 
     Raises:
@@ -131,7 +130,7 @@ def max_pooling_3d(
         ksize: size of the windows, an int or three.
         stride: step of the windows, an int or three; ``ksize`` by default.
         pad: width of the padding before and after each axis, an int or three.
-        cover_all: also use what is left over at the end of each axis.
+        cover_all: also use an incomplete window at the end of each axis.
         return_indices: also return which element of its window each maximum is.
 
     Raises:

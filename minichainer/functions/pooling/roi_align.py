@@ -1,4 +1,4 @@
-"""Pooling of regions of images at interpolated points, without rounding."""
+"""Pooling of regions of images at interpolated points, without rounding the regions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _points(
     spatial_scale: Any,
     sampling_ratio: Any,
 ) -> tuple[Variable, Any, tuple[kernels.Points, kernels.Points]]:
-    """The images, the image of each region, and the points along both axes; regions are one pixel at least."""
+    """The images, the image of each region, and the points along both axes; regions have at least one pixel."""
     x, regions, images = arguments.regions(x, rois, roi_indices)
     size, scale = arguments.outsize(outsize), arguments.scale(spatial_scale)
     ratio = arguments.ratio(sampling_ratio)

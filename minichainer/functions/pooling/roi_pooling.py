@@ -1,4 +1,4 @@
-"""Pooling of regions of images, cut into bins of whole pixels."""
+"""Pooling of regions of images in bins of whole pixels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _average = RegionArguments('ROIAveragePooling2D')
 
 
 def roi_pooling_2d(x: Any, rois: Any, outh: int, outw: int, spatial_scale: float) -> Variable:
-    """The largest pixel of each bin of regions, whose last row and column belong to them.
+    """The largest pixel of each bin of regions, including their last row and column.
 
     The gradient goes to the first maximum of a bin; a bin outside of its image is 0. Regions get no gradient.
 
@@ -122,7 +122,7 @@ def roi_average_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, sp
 
 
 def _pixel_bins(corners: Any, size: tuple[int, int], x: Variable) -> tuple[kernels.Bins, kernels.Bins]:
-    """Bins along both axes from (top, left, bottom, right); a region has one row and column at least."""
+    """Bins along both axes from (top, left, bottom, right); a region has at least one row and column."""
     lengths = numpy.maximum(corners[:, 2:] - corners[:, :2], 1)
     rows, columns = (
         kernels.pixel_bins(corners[:, axis], lengths[:, axis], size[axis], x.shape[2 + axis]) for axis in range(2)

@@ -1,4 +1,4 @@
-"""Poolings whose number of windows is given, whatever the size of the images."""
+"""Poolings with a given number of windows, for images of any size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _adaptive = Arguments('AdaptiveAveragePooling2D', 'adaptive_average_pooling_2d')
 
 
 def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None = None) -> Variable:
-    r"""Maxima of images cut into :math:`1, 2 \times 2, 4 \times 4, \dots` windows, whatever their size.
+    r"""Maxima of images divided into :math:`1, 2 \times 2, 4 \times 4, \dots` windows, for any size.
 
     Args:
         x: images, Variable or float array (N, C, H, W).
@@ -48,7 +48,7 @@ def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling: str | None 
 
 
 def _level(x: Variable, bins: int) -> Variable:
-    """The maxima of ``bins * bins`` windows, which lie on the images with as much left over on both sides."""
+    """The maxima of ``bins * bins`` windows, centred on the images."""
     ksize = tuple([-(-size // bins) for size in x.shape[2:]])
     pad = tuple([(k * bins - size) // 2 for k, size in zip(ksize, x.shape[2:], strict=True)])
     return reshape(max_pooling_2d(x, ksize, pad=pad, cover_all=True), (len(x), -1, 1, 1))
@@ -63,10 +63,10 @@ def weigh_axes(xp: Any, x: Any, rows: Any, columns: Any) -> Any:
 
 
 def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
-    r"""The means of images cut into a given number of windows.
+    r"""The means of images divided into a given number of windows.
 
     Window :math:`i` of :math:`n` covers the pixels from :math:`\lfloor i H / n \rfloor` up to, not including,
-    :math:`\lceil (i + 1) H / n \rceil`: windows are equal where :math:`n` divides :math:`H`, and share pixels
+    :math:`\lceil (i + 1) H / n \rceil`: windows have equal size if :math:`n` divides :math:`H`, and overlap
     otherwise.
 
     Args:
@@ -98,6 +98,7 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
 
 
 def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
+    """Height and width of the result; None keeps the size of the image."""
     pair = entries_of(outsize, 2)
     integers = [old if n is None else as_integer(n) for n, old in zip(pair, size, strict=False)]
     sizes = tuple([n for n in integers if n is not None])
@@ -110,7 +111,7 @@ def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _means(count: int, size: int) -> Any:
-    """Matrix (count, size) that gives the mean of each window."""
+    """Matrix (count, size) that computes the mean of each window."""
     window, pixel = numpy.arange(count)[:, None], numpy.arange(size)
     inside = (pixel >= window * size // count) & (pixel < -(-(window + 1) * size // count))
     return inside / inside.sum(axis=1, keepdims=True)

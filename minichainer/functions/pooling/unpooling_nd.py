@@ -1,4 +1,4 @@
-"""Unpooling over one to any number of axes: windows filled with a value, or with a value at one place."""
+"""Unpooling over one to any number of axes: fills windows with a value, or puts it at one of their elements."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def unpooling_nd(
 ) -> Variable:
     r"""Fills windows with the values of ``x``, over any number of axes: the transpose of sums over windows.
 
-    Where windows overlap their values add up; what no window covers is 0.
+    Overlapping windows are added; elements outside all windows are 0.
 
     Args:
         x: Variable or float array :math:`(N, C, d_1, \dots, d_n)`.
         ksize: size of the windows, an int or one per axis.
         stride: step of the windows, an int or one per axis; ``ksize`` by default.
-        pad: what is cut off before and after each axis, an int or one per axis.
+        pad: number of elements removed before and after each axis, an int or one per axis.
         outsize: size of the result, a tuple of one int per axis; by default the smallest that a pooling with these
             arguments makes ``x`` of.
-        cover_all: whether that pooling uses what is left over at the end.
+        cover_all: whether that pooling uses an incomplete window at the end.
 
     Returns:
         Variable :math:`(N, C, l_1, \dots, l_n)`; :math:`l = \mathrm{stride}\,(d - 1) + \mathrm{ksize} - 2\,
@@ -81,9 +81,9 @@ def unpooling_1d(
         x: Variable or float array (N, C, d).
         ksize: size of the windows.
         stride: step of the windows; ``ksize`` by default.
-        pad: what is cut off at each end.
+        pad: number of elements removed at each end.
         outsize: tuple with the size of the result.
-        cover_all: whether the pooling that this reverses uses what is left over at the end.
+        cover_all: whether the pooling that this reverses uses an incomplete window at the end.
 
     Raises:
         ValueError: ``x`` does not have three axes.
@@ -107,7 +107,7 @@ def unpooling_2d(
         stride: step of the windows, an int or a pair; ``ksize`` by default.
         pad: rows and columns that are cut off on each side, an int or a pair.
         outsize: pair with the size of the result.
-        cover_all: whether the pooling that this reverses uses what is left over at the right and at the bottom.
+        cover_all: whether the pooling that this reverses uses incomplete windows at the right and at the bottom.
 
     Raises:
         InvalidType: ``x`` does not have four axes.
@@ -131,9 +131,9 @@ def unpooling_3d(
         x: Variable or float array (N, C, d1, d2, d3).
         ksize: size of the windows, an int or three.
         stride: step of the windows, an int or three; ``ksize`` by default.
-        pad: what is cut off before and after each axis, an int or three.
+        pad: number of elements removed before and after each axis, an int or three.
         outsize: three ints, the size of the result.
-        cover_all: whether the pooling that this reverses uses what is left over at the end of each axis.
+        cover_all: whether the pooling that this reverses uses an incomplete window at the end of each axis.
 
     Raises:
         ValueError: ``x`` does not have five axes.
@@ -149,9 +149,9 @@ def unpooling_3d(
 def upsampling_2d(
     x: Any, indexes: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
 ) -> Variable:
-    """Puts values back to where a max pooling has found them; zeros elsewhere.
+    """Puts values at the indices that a max pooling has returned; zeros elsewhere.
 
-    Where several values meet they add up.
+    Values at the same index are added.
 
     Args:
         x: Variable or float array (N, C, h, w).
@@ -161,7 +161,7 @@ def upsampling_2d(
         stride: step of the windows, an int or a pair; ``ksize`` by default.
         pad: rows and columns that are cut off on each side, an int or a pair.
         outsize: pair with the size of the result; see :func:`unpooling_nd`.
-        cover_all: whether the pooling has used what is left over at the right and at the bottom.
+        cover_all: whether the pooling has used incomplete windows at the right and at the bottom.
 
     Returns:
         Variable (N, C, *outsize).

@@ -24,49 +24,49 @@ from minichainer.variable import Variable, as_variable
 class Kind(NamedTuple):
     """A kind of cell."""
 
-    #: As in the names of nodes, ``NStepLSTM``.
+    #: As in the labels of nodes, ``NStepLSTM``.
     name: str
     cell: kernels.Cell
     #: ``step(x_parts, h, states, parts_of_h)``: the plain composition of one step, on Variables.
     step: Any
-    #: The exception for inputs whose size is not that of the weights; Chainer's differ.
+    #: The exception for inputs of a wrong size; in Chainer it depends on the cell.
     size_error: type[Exception]
 
 
 class Plan(NamedTuple):
-    """What is to be computed."""
+    """The configuration of a call."""
 
     kind: Kind
     n_layers: int
-    #: 1, or 2 for both directions.
+    #: 1, or 2 for bidirectional layers.
     directions: int
     #: Number of sequences at each step.
     sizes: tuple[int, ...]
-    #: Probability that an element between two layers is dropped; None where nothing is.
+    #: Probability of dropping an element between two layers; None for no dropout.
     dropout: float | None
 
     @property
     def name(self) -> str:
-        """The name of the node."""
+        """The label of the node."""
         return self.kind.name if self.directions == 1 else self.kind.name.replace('NStep', 'NStepBi')
 
     @property
     def arguments(self) -> Arguments:
-        """The checks of its arguments."""
+        """The argument checks of the op."""
         return Arguments(self.name)
 
     @property
     def gates(self) -> int:
-        """Number of weights of the input, and of the state, of one layer in one direction."""
+        """Number of weight matrices for the input, and also for the state, of one layer in one direction."""
         return len(self.kind.cell.order)
 
     @property
     def parameter_count(self) -> int:
-        """Number of weights and biases of all layers and directions."""
+        """Number of weights and biases in all layers and directions."""
         return self.n_layers * self.directions * 4 * self.gates
 
     def stacked(self, xp: Any, parameters: list[Any]) -> kernels.Weights:
-        """The parameters of one layer in one direction, gate under gate."""
+        """The parameters of one layer in one direction, with the gates stacked."""
         n, order = self.gates, self.kind.cell.order
         parts = [xp.concatenate([parameters[k * n + place] for place in order]) for k in range(4)]
         return kernels.Weights(*map(in_float32, parts))
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
         return found
 
     def divided(self, values: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[Any]]:
-        """The states, the parameters of each layer and direction, and the steps, of the op's inputs."""
+        """Splits the op's inputs into states, the parameters of each layer and direction, and steps."""
         states, count = self.kind.cell.states, 4 * self.gates
         end = states + self.parameter_count
         layers = [list(values[at : at + count]) for at in range(states, end, count)]
@@ -90,7 +90,7 @@ class Plan(NamedTuple):
 
 # --- plain steps ----------------------------------------------------------------------------------------------------
 def lstm_step(x: list[Variable], h: list[Variable], states: list[Variable]) -> list[Variable]:
-    """New h and c from the input's and the state's parts of the gates i, f, g, o."""
+    """New h and c from the input's and the state's part of the gates i, f, g, o."""
     i, f, g, o = [a + b for a, b in zip(x, h, strict=True)]
     c = sigmoid(f) * states[1] + sigmoid(i) * tanh(g)
     return [sigmoid(o) * tanh(c), c]
@@ -104,12 +104,12 @@ def gru_step(x: list[Variable], h: list[Variable], states: list[Variable]) -> li
 
 
 def tanh_step(x: list[Variable], h: list[Variable], states: list[Variable]) -> list[Variable]:
-    """New h from its two parts."""
+    """New h from the input's and the state's part."""
     return [tanh(x[0] + h[0])]
 
 
 def relu_step(x: list[Variable], h: list[Variable], states: list[Variable]) -> list[Variable]:
-    """New h from its two parts."""
+    """New h from the input's and the state's part."""
     return [relu(x[0] + h[0])]
 
 
@@ -163,7 +163,7 @@ def n_step_layers(xp: Any, *xs: Any, plan: Plan, masks: Sequence[Any]) -> Any:
         xp: numpy or cupy.
         xs: states ``(layers * directions, batch, units)``, the weights and biases of each layer and direction, and
             the steps ``(size, inputs)``.
-        plan: what is to be computed.
+        plan: the configuration.
         masks: for each layer and direction the factors of its inputs, None where nothing is dropped.
 
     Returns:
@@ -177,13 +177,13 @@ def n_step_layers(xp: Any, *xs: Any, plan: Plan, masks: Sequence[Any]) -> Any:
 
 
 def _drawn(plan: Plan, x: Any, units: int) -> tuple[Any, ...]:
-    """Factors of the inputs of each layer and direction after the first layer; drawn in their order."""
+    """Dropout factors for the inputs of each layer and direction after the first layer, in order."""
     places = plan.n_layers * plan.directions
     masks: list[Any] = [None] * places
     if plan.dropout is not None:
         xp, dtype = get_array_module(x), in_float32(x[:0]).dtype
         for at in range(plan.directions, places):
-            # Also where nothing is dropped: what is drawn later stays the same.
+            # Drawn even if nothing is dropped, so that later random numbers stay the same.
             draws = xp.random.rand(sum(plan.sizes), plan.directions * units)
             if plan.dropout:
                 masks[at] = (draws >= plan.dropout) * dtype.type(1.0 / (1 - plan.dropout))
@@ -284,7 +284,7 @@ def _check_arrays(plan: Plan, states: list[Variable], parameters: list[Variable]
 def _check_dtypes(plan: Plan, variables: list[Variable]) -> None:
     dtype = variables[0].dtype
     for v in variables:
-        if v.dtype is not dtype and v.dtype != dtype or dtype.kind != 'f':
+        if (v.dtype is not dtype and v.dtype != dtype) or dtype.kind != 'f':
             raise plan.arguments.misfit('float states, parameters and inputs of one dtype', f'{dtype} and {v.dtype}')
 
 

@@ -1,4 +1,4 @@
-"""Keyword arguments of old versions."""
+"""Keyword arguments that are not supported anymore."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REMOVED = {
 
 
 def check_kwargs(kwargs: dict[str, Any]) -> None:
-    """Raises for arguments that are no longer, or never were, taken.
+    """Raises an error for removed or unknown arguments.
 
     Raises:
         ValueError: an argument of Chainer v1, with what to use instead.

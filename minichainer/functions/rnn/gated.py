@@ -15,8 +15,8 @@ from minichainer.variable import Variable, as_variable
 _lstm, _slstm, _tree = Arguments('LSTM', 'lstm'), Arguments('SLSTM', 'slstm'), Arguments('TreeLSTM', 'tree_lstm')
 
 # All cells are c = sum of sigmoid(z_k) u_k, h = sigmoid(z_o) tanh(c), where the u_k are new inputs tanh(a_j) and
-# previous cells. They differ in where in their inputs these are: the functions of the parts return the gates z_1, ..,
-# z_o, a_1, .. and the cells, of arrays as of Variables.
+# previous cells. They differ in how their inputs contain these: the ``..._parts`` functions return the gates z_1, ..,
+# z_o, a_1, .. and the cells, for arrays and Variables.
 Parts = tuple[list[Any], list[Any]]
 
 
@@ -36,12 +36,12 @@ def _plain(parts: Parts, new_inputs: int = 1) -> tuple[Variable, Variable]:
 
 
 def _interleaved(x: Any) -> Any:
-    """The gates of each unit beside each other, ``(B, n, 4, ...)``."""
+    """The gates of each unit, which are adjacent, ``(B, n, 4, ...)``."""
     return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:])
 
 
 def _joined(xp: Any, gz: Any, order: tuple[int, ...]) -> Any:
-    """The gradient of an input whose gates stand beside each other."""
+    """The gradient of an input with adjacent gates."""
     _, batch, units, *rest = gz.shape
     gx = xp.empty((batch, units, 4, *rest), gz.dtype)
     for place, gate in enumerate(order):
@@ -68,7 +68,7 @@ def _lstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
     several_outputs=True,
 )
 def lstm_cell(xp: Any, c_prev: Any, x: Any) -> Any:
-    """One step of LSTM, for c and x of one batch size."""
+    """One step of LSTM; c and x have the same batch size."""
     return _forward(xp, _lstm_parts(c_prev, x))
 
 
@@ -117,7 +117,7 @@ def _tree_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
     several_outputs=True,
 )
 def tree_cell(xp: Any, *xs: Any) -> Any:
-    """One step of Tree-LSTM: the children's cells, then the gates."""
+    """One step of Tree-LSTM: the arguments are the children's cells, then the gates."""
     return _forward(xp, _tree_parts(*xs))
 
 
@@ -125,7 +125,7 @@ def tree_cell(xp: Any, *xs: Any) -> Any:
 def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
     r"""One step of long short-term memory.
 
-    With :math:`x` split into :math:`a, i, f, o`, which stand beside each other for each unit (``x[:, 0::4]`` is a):
+    With :math:`x` split into :math:`a, i, f, o`, which are adjacent for each unit (``x[:, 0::4]`` is a):
 
     .. math:: c = \tanh(a)\, \sigma(i) + c_\mathrm{prev}\, \sigma(f), \qquad h = \tanh(c)\, \sigma(o)
 
@@ -168,7 +168,7 @@ def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
 def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[Variable, Variable]:
     r"""One step of S-LSTM, which merges two branches.
 
-    With each :math:`x_k` split into :math:`a_k, i_k, f_k, o_k` as by :func:`lstm`:
+    With each :math:`x_k` split into :math:`a_k, i_k, f_k, o_k` as in :func:`lstm`:
 
     .. math::
 
@@ -208,7 +208,7 @@ def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[Variable, Varia
 def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:
     r"""One step of Tree-LSTM: a node with N children.
 
-    With :math:`x` cut along axis 1 into :math:`a, i, o, f_1, \dots, f_N`:
+    With :math:`x` split along axis 1 into :math:`a, i, o, f_1, \dots, f_N`:
 
     .. math:: c = \tanh(a)\, \sigma(i) + \sum_k c_k\, \sigma(f_k), \qquad h = \tanh(c)\, \sigma(o)
 

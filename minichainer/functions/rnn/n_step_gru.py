@@ -58,8 +58,7 @@ def n_step_bigru(
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """Layers of gated recurrent units in both directions over a batch of sequences.
 
-    Each layer goes through the sequences forward and backward as :func:`n_step_gru` does; both results side by side
-    are its output.
+    Each layer processes the sequences forward and backward like :func:`n_step_gru`, and concatenates both outputs.
 
     Args:
         n_layers: number of layers.

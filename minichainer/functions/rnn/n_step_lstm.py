@@ -60,8 +60,7 @@ def n_step_bilstm(
 ) -> tuple[Variable, Variable, tuple[Variable, ...]]:
     """Layers of long short-term memory in both directions over a batch of sequences.
 
-    Each layer goes through the sequences forward and backward as :func:`n_step_lstm` does; both results side by
-    side are its output.
+    Each layer processes the sequences forward and backward like :func:`n_step_lstm`, and concatenates both outputs.
 
     Args:
         n_layers: number of layers.

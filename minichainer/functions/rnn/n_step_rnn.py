@@ -55,8 +55,7 @@ def n_step_birnn(
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """Plain recurrent layers in both directions over a batch of sequences.
 
-    Each layer goes through the sequences forward and backward as :func:`n_step_rnn` does; both results side by side
-    are its output.
+    Each layer processes the sequences forward and backward like :func:`n_step_rnn`, and concatenates both outputs.
 
     Args:
         n_layers: number of layers.

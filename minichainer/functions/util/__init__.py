@@ -1,1 +1,1 @@
-"""Functions about the graph itself."""
+"""Functions that control the graph."""

@@ -1,8 +1,8 @@
-"""What a call of a function finds and changes beside its arguments, so that it can be done again without a trace.
+"""Records what a call of a function reads and changes besides its arguments, so that it can be repeated.
 
-Settings and random numbers are those of the thread. The states of links are seen before the first call of each link,
-those of the links below it at the same time; arrays that functions write to, such as running statistics, are seen
-before the first of them is written (:func:`about_to_write`).
+Settings and random numbers are those of the thread. States of links are recorded before the first call of each link,
+together with those of the links below it. Arrays that functions write to, such as running statistics, are recorded
+before the first write (:func:`about_to_write`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from minichainer.variable_node import creator_of
 
 
 class FirstPass:
-    """A context manager around the first call of a function; :meth:`again` is one around each further call.
+    """Context manager for the first call of a function; :meth:`again` is one for each further call.
 
     Args:
         func: the function.
-        arrays: what it is called with.
+        arrays: its arguments.
     """
 
     def __init__(self, func: Callable[..., Any], arrays: Sequence[Any]) -> None:
@@ -51,12 +51,12 @@ class FirstPass:
         del self._contexts
 
     def states(self) -> list[tuple[Any, str]]:
-        """Links and names of their attributes that hold a Variable which a function of the pass has made."""
+        """Links and the names of their attributes that hold a Variable made during the call."""
         held = self._links.new_variables()
         return [(link, name) for link, name, y in held if creator_of(y.edge) in self._functions.seen]
 
     def places_outside(self, outputs: Sequence[Variable], inputs: Sequence[Variable]) -> list[Variable]:
-        """Where gradients of ``outputs`` leave the functions of the pass, apart from ``inputs``."""
+        """Where gradients of ``outputs`` leave the functions of the call, apart from ``inputs``."""
         inside, known = self._functions.seen, {x.edge for x in inputs}
         del self._functions
         found: dict[Any, Variable] = {}
@@ -75,7 +75,7 @@ class FirstPass:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        """Everything as the first call found it, and afterwards as it is now; the graph is recorded."""
+        """Restores everything as the first call found it, and undoes that afterwards; the graph is recorded."""
         settings = {**self._settings, 'enable_backprop': True, 'in_recomputing': True}
         with contextlib.ExitStack() as contexts:
             for name, value in settings.items():
@@ -87,7 +87,7 @@ class FirstPass:
 
 
 class _AppliedFunctions(FunctionHook):
-    """The functions that are applied inside of the context."""
+    """Collects the functions that are applied inside the context."""
 
     def __init__(self) -> None:
         self.name = f'{type(self).__name__} {id(self)}'
@@ -98,9 +98,9 @@ class _AppliedFunctions(FunctionHook):
 
 
 class _RandomNumbers:
-    """The states of the generators that functions draw from.
+    """The states of the random number generators.
 
-    CuPy's cannot be read: on a GPU the first call gets one of its own, with a seed drawn from CuPy's.
+    CuPy's state cannot be read: on a GPU the first call gets its own generator, with a seed drawn from CuPy's.
     """
 
     def __init__(self, on_gpu: bool) -> None:
@@ -117,6 +117,7 @@ class _RandomNumbers:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
+        """Context manager with the recorded states of the generators."""
         now = _host_states()
         _set_host_states(self._states)
         try:
@@ -127,6 +128,7 @@ class _RandomNumbers:
 
     @contextlib.contextmanager
     def _seeded(self) -> Iterator[None]:
+        """Context manager with CuPy's generator seeded as in the first call."""
         if not self._on_gpu:
             yield
             return
@@ -149,7 +151,7 @@ def _set_host_states(states: tuple[Any, Any]) -> None:
 
 
 class _Passes(threading.local):
-    """The first passes that a thread is in, each in one around it."""
+    """The nested first passes of a thread."""
 
     def __init__(self) -> None:
         self.written: list[_WrittenArrays] = []
@@ -159,13 +161,13 @@ _passes = _Passes()
 
 
 def about_to_write(array: Any) -> None:
-    """To be called by a function before it writes to an array that it has been given."""
+    """Must be called by a function before it writes to an array that it has been given."""
     for written in _passes.written:
         written.keep(array)
 
 
 class _WrittenArrays:
-    """Arrays that functions write to, with the values that they find there first."""
+    """Arrays that functions write to, and their first values."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Any, Any]] = {}
@@ -182,6 +184,7 @@ class _WrittenArrays:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
+        """Context manager with the first values of the arrays."""
         now = [(array, backend.copied(array)) for array, _ in self._kept.values()]
         try:
             for array, values in self._kept.values():
@@ -193,7 +196,7 @@ class _WrittenArrays:
 
 
 class _LinkStates(LinkHook):
-    """What the attributes of links are before the links are called."""
+    """The attributes of links before the links are called."""
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.name = f'{type(self).__name__} {id(self)}'
@@ -213,7 +216,7 @@ class _LinkStates(LinkHook):
                 self._kept[id(link)] = (link, {name: _state(value) for name, value in link.__dict__.items()})
 
     def new_variables(self) -> list[tuple[Any, str, Variable]]:
-        """Links, names of attributes, and the Variables that these hold now and did not hold before."""
+        """Links, names of attributes, and the Variables that they hold only since the call."""
         return [
             (link, name, value)
             for link, before in self._kept.values()
@@ -223,8 +226,9 @@ class _LinkStates(LinkHook):
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
+        """Context manager with the recorded attributes of the links."""
         now = [(link, dict(link.__dict__)) for link, _ in self._kept.values()]
-        parameters: dict[int, Any] = {}  # one that several links share stays one
+        parameters: dict[int, Any] = {}  # a shared parameter stays shared
         try:
             for link, state in self._kept.values():
                 _set_attributes(link, {name: _as_found(value, parameters) for name, value in state.items()})
@@ -241,20 +245,20 @@ def _set_attributes(link: Any, attributes: dict[str, Any]) -> None:
 
 
 class _NotInitialized:
-    """Stands for a Parameter whose shape the first call brings."""
+    """Stands for a Parameter whose shape is determined by the first call."""
 
     def __init__(self, parameter: Parameter) -> None:
         self.parameter = parameter
 
 
 class _InitializedAgain(Parameter):
-    """Takes the array of the Parameter for which it stands, when it is initialized; draws what that one has drawn."""
+    """A Parameter that was initialized in the first call: gets the same array, and draws the same numbers."""
 
     _found: Any
 
     def __init__(self, parameter: Parameter) -> None:
         self.__dict__.update(parameter.__dict__, _data=None, _view=None, _found=parameter.array)
-        self._grad_initializer = None  # the gradient of the place that both have belongs to the first
+        self._grad_initializer = None  # the gradient of their common leaf belongs to the original
 
     def initialize(self, shape: Any) -> None:
         if getattr(self.initializer, 'rng', None) is None:
@@ -263,7 +267,7 @@ class _InitializedAgain(Parameter):
 
 
 def _state(value: Any) -> Any:
-    """An attribute of a link, so that nothing done to the link changes it."""
+    """A copy of a link's attribute that later changes of the link do not affect."""
     if isinstance(value, Parameter):
         return value if value.is_initialized else _NotInitialized(value)
     if isinstance(value, array_types()):
@@ -272,6 +276,7 @@ def _state(value: Any) -> Any:
 
 
 def _as_found(value: Any, parameters: dict[int, Any]) -> Any:
+    """The recorded attribute; a Parameter that has been initialized since is replaced."""
     if not isinstance(value, _NotInitialized):
         return _state(value)
     parameter = value.parameter

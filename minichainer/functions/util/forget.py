@@ -1,4 +1,4 @@
-"""Recomputation instead of memory."""
+"""Recomputation, to save memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from minichainer.variable import Variable, as_variable
 
 
 class Forget(FunctionNode):
-    """A function whose intermediate results are computed again in backward.
+    """A function whose intermediate results are recomputed in backward.
 
-    Its edges are the places of its inputs, and after them those of what ``func`` closes over. Its outputs are those
-    of ``func``, and after them the Variables that ``func`` has left in links, such as the state of an LSTM.
+    Its edges lead to its inputs, and then to what ``func`` closes over. Its outputs are those of ``func``, and then
+    the Variables that ``func`` has left in links, such as the state of an LSTM.
     """
 
     takes_any_layout = True
@@ -28,7 +28,7 @@ class Forget(FunctionNode):
         self._states: list[tuple[Any, str]] = []
 
     def apply(self, inputs: Any) -> tuple[Variable, ...]:
-        """Calls the function, and returns its outputs alone."""
+        """Calls the function, and returns only its own outputs."""
         self._given = [as_variable(x) for x in inputs]
         try:
             outputs = super().apply(self._given)
@@ -53,6 +53,7 @@ class Forget(FunctionNode):
         return tuple([y.array for y in outputs])
 
     def _call(self, xs: Sequence[Variable]) -> list[Variable]:
+        """Calls the function, and returns its outputs as a list."""
         outputs = self.func(*xs)
         if isinstance(outputs, Variable):
             return [outputs]
@@ -83,7 +84,7 @@ class Forget(FunctionNode):
         ]
         targets = list(dict.fromkeys([edges[i] for i in target_input_indexes]))
         found = dict(zip(targets, gradients_of(targets, roots, False, double, edges), strict=True))
-        gradients = [found.pop(edges[i], None) for i in target_input_indexes]  # once where an input stands twice
+        gradients = [found.pop(edges[i], None) for i in target_input_indexes]  # only once for a repeated input
         return tuple([gx if gx is None or isinstance(gx, Variable) else Variable(gx) for gx in gradients])
 
     def _check_count(self, outputs: list[Variable]) -> None:
@@ -95,11 +96,11 @@ class Forget(FunctionNode):
 
 
 def forget(func: Callable[..., Any], *xs: Any) -> Any:
-    """Calls a function without keeping its intermediate results; backward computes them a second time.
+    """Calls a function without saving its intermediate results; backward computes them again.
 
     Values, gradients of any order and side effects are those of ``func(*xs)``. The second call finds the links that
     ``func`` calls (or is, or is bound to), the settings and the random numbers of NumPy, CuPy and ``random`` as the
-    first did, and what it does to them is undone. Gradients flow to whatever ``func`` closes over, as to ``xs``.
+    first did, and its side effects are undone. Gradients flow to ``xs`` and to whatever ``func`` closes over.
 
     Args:
         func: takes Variables, returns a Variable or a tuple of them; it must do the same at each call.

@@ -1,4 +1,4 @@
-"""The rectifier with learnt slopes."""
+"""The rectifier with learned slopes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minichainer.variable import Parameter, Variable
 
 
 class PReLU(Link):
-    """Parametric rectified linear unit: the slopes for negative values are learnt.
+    """Parametric rectified linear unit: the slopes for negative values are learned.
 
     See :func:`~minichainer.functions.prelu`.
 

@@ -1,1 +1,1 @@
-"""Links that connect every input to outputs by weights."""
+"""Links with weights: linear layers, convolutions and embeddings."""

@@ -11,7 +11,7 @@ from minichainer.variable import Parameter, Variable
 
 
 class Bilinear(Link):
-    """A bilinear map of two vectors, plus a linear one of each and a bias.
+    """A bilinear map of two vectors, plus a linear map of each, plus a bias.
 
     See :func:`~minichainer.functions.bilinear` for the formula.
 
@@ -87,5 +87,5 @@ def _three(initial_bias: Any) -> Any:
     if initial_bias is None:
         return None, None, 0
     if not isinstance(initial_bias, (tuple, list)) or len(initial_bias) != 3:
-        raise ValueError(f'Bilinear: initial_bias must be three initializers, of V1, V2 and b, got {initial_bias!r}')
+        raise ValueError(f'Bilinear: initial_bias must be three initializers, for V1, V2 and b, got {initial_bias!r}')
     return initial_bias

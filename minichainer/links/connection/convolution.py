@@ -14,20 +14,20 @@ from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable, as_array
 
 _REMOVED = {
-    'deterministic': 'deterministic is no longer an argument of it: use chainer.using_config('
+    'deterministic': 'deterministic is not supported anymore: use chainer.using_config('
     "'cudnn_deterministic', True or False)"
 }
 
 
 class _Filters(Link):
-    """What the links of this file have in common: filters and biases, their sizes and groups."""
+    """The base of the links in this file: filters and biases, their sizes and groups."""
 
     #: Whether ``in_channels`` is the first axis of the filters.
     transposed = False
     out_channels: int
     ksize: Any
     groups: int
-    #: Number of axes of space.
+    #: Number of spatial axes.
     _ndim: int
     W: Parameter
     b: Parameter | None
@@ -57,7 +57,7 @@ class _Filters(Link):
             self.W.initialize((self.out_channels, in_channels // self.groups, *ksize))
 
     def _prepare(self, x: Any) -> None:
-        """Takes ``in_channels`` from the first data; data of a wrong number of axes must not settle it."""
+        """Takes ``in_channels`` from the first data, after checking the number of axes."""
         if self.W.array is not None:
             return
         if x.ndim != self._ndim + 2:
@@ -90,7 +90,7 @@ class ConvolutionND(_Filters):
         initialW: initializer of W, shape ``(out_channels, in_channels / groups, *ksize)``: an initializer, a number
             or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
-        cover_all: also use what is left over at the end of each axis.
+        cover_all: also use an incomplete window at the end of each axis.
         dilate: distance of a filter's elements on the input, an int or one per axis.
         groups: number of groups of channels.
 
@@ -171,7 +171,7 @@ class ConvolutionND(_Filters):
 
     @classmethod
     def _leading(cls, ndim: int) -> tuple[Any, ...]:
-        """What stands before the channels among the arguments of the class."""
+        """The arguments of the class before the channels."""
         return (ndim,)
 
 
@@ -186,7 +186,7 @@ class DeconvolutionND(_Filters):
         out_channels: number of output channels.
         ksize: size of the filters, an int or one per axis.
         stride: step of the filters on the result, an int or one per axis.
-        pad: what is cut off before and after each axis of the result, an int or one per axis.
+        pad: number of elements removed before and after each axis of the result, an int or one per axis.
         nobias: without b.
         outsize: tuple with the size of the result along each axis, or None.
         initialW: initializer of W, shape ``(in_channels, out_channels / groups, *ksize)``: an initializer, a number

@@ -1,4 +1,4 @@
-"""EmbedID: a vector for each number."""
+"""EmbedID: a vector for each index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minichainer.variable import Parameter, Variable, as_array
 
 
 class EmbedID(Link):
-    """Embeddings of numbers, such as those of words: each number picks a row of W, :math:`y_i = W_{x_i}`.
+    """Embeddings of indices, such as word numbers: each index selects a row of W, :math:`y_i = W_{x_i}`.
 
     Args:
         in_size: how many numbers there are, V.
@@ -50,7 +50,7 @@ class EmbedID(Link):
         return cls(in_size, out_size, as_array(W), ignore_label)
 
     def forward(self, x: Any) -> Variable:
-        """The embeddings of numbers.
+        """The embeddings of indices.
 
         Args:
             x: int array or Variable ``(B, ...)``.

@@ -13,7 +13,7 @@ from minichainer.variable import Variable
 
 
 class Inception(Chain):
-    r"""Convolutions of three sizes and a pooling side by side, their channels joined.
+    r"""Convolutions of three sizes and a pooling in parallel, with concatenated channels.
 
     .. math::
 

@@ -102,7 +102,7 @@ class Linear(Link):
 
 
 def in_size_of(shape: tuple[int, ...], n_batch_axes: int) -> int:
-    """Number of inputs to be taken from the first data; wrong data must not settle it."""
+    """Number of inputs from the shape of the first data, after checking it."""
     if n_batch_axes < 1:
         raise ValueError(f'n_batch_axes should be greater than 0. Linear got {n_batch_axes}')
     if len(shape) <= n_batch_axes:

@@ -1,1 +1,1 @@
-"""Links that are whole models or go around one."""
+"""Links that are whole models or wrap one."""

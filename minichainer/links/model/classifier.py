@@ -12,13 +12,12 @@ from minichainer.link.link import Chain, Link
 
 
 class Classifier(Chain):
-    r"""A model to train by an optimizer: computes and reports loss and accuracy of a predictor.
+    r"""A model for training: computes and reports loss and accuracy of a predictor.
 
     .. math:: \mathrm{loss} = \mathrm{lossfun}(\mathrm{predictor}(x), t)
 
-    After a call the attributes ``y``, ``loss`` and ``accuracy`` hold prediction, loss and accuracy;
-    ``'loss'`` and ``'accuracy'`` are reported under the name of the link. Set ``compute_accuracy`` to False
-    to save the time.
+    After a call, the attributes ``y``, ``loss`` and ``accuracy`` hold the prediction, loss and accuracy. ``'loss'``
+    and ``'accuracy'`` are reported under the name of the link. Set ``compute_accuracy`` to False to save time.
 
     Args:
         predictor: the link that predicts.
@@ -46,7 +45,7 @@ class Classifier(Chain):
         label_key: int | str = -1,
     ) -> None:
         if not isinstance(label_key, (int, str)):
-            raise TypeError(f'label_key must be int or str, but is {type(label_key)}')
+            raise TypeError(f'label_key must be int or str, got {type(label_key)}')
         super().__init__()
         self.lossfun = lossfun
         self.accfun = accfun

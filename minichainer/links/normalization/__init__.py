@@ -1,1 +1,1 @@
-"""Links that give activations a mean and a scale."""
+"""Links that normalize mean and scale of activations."""

@@ -1,4 +1,4 @@
-"""What links with scales, shifts and running statistics have in common."""
+"""Shared code of links with scales, shifts and running statistics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minichainer.variable import Parameter
 
 
 class _Typed:
-    """Some callable that fills arrays, with a dtype."""
+    """A callable that fills arrays, with a dtype."""
 
     def __init__(self, fill: Any, dtype: Any) -> None:
         self.fill = fill
@@ -22,15 +22,15 @@ class _Typed:
 
 
 def typed_initializer(initializer: Any, default: float, dtype: Any) -> Any:
-    """What a user gives as initializer, as one for arrays of a dtype; a number where it is None."""
+    """A user's initializer as one for arrays of a dtype; for None, a constant initializer."""
     initializer = _get_initializer(default if initializer is None else initializer)
     if not isinstance(initializer, Initializer):
         return _Typed(initializer, dtype)
-    initializer = copy.copy(initializer)  # the user's own keeps its dtype
+    initializer = copy.copy(initializer)  # do not change the user's initializer
     initializer.dtype = dtype
     return initializer
 
 
 def parameter(initializer: Any, default: float, dtype: Any, shape: Any = None) -> Parameter:
-    """A Parameter of a dtype, whose shape may be left open."""
+    """A Parameter of a dtype; its shape may be unknown."""
     return Parameter(typed_initializer(initializer, default, dtype), shape)

@@ -18,14 +18,14 @@ from minichainer.links.normalization._parts import parameter, typed_initializer
 from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable
 
-_REMOVED = {'test': "test is no longer an argument of it: use chainer.using_config('train', False)"}
+_REMOVED = {'test': "test is not supported anymore: use chainer.using_config('train', False)"}
 
 
 class BatchNormalization(Link):
     r"""Batch normalization, :math:`y = \gamma (x - \mu) / \sqrt{\sigma^2 + \epsilon} + \beta` for each channel.
 
-    In training, the statistics are those of the batch, and running ones (``avg_mean``, ``avg_var``, persistent) move
-    towards them; otherwise (``chainer.config.train`` is False) the running ones are used.
+    In training, it uses the statistics of the batch, and updates running ones (``avg_mean``, ``avg_var``, persistent
+    values). Otherwise (``chainer.config.train`` is False) it uses the running ones.
 
     Args:
         size: shape of the parameters, an int (number of channels) or a tuple; None to take it from the data of the
@@ -89,7 +89,7 @@ class BatchNormalization(Link):
     ) -> None:
         super().__init__()
         if size is None and axis is None:
-            raise RuntimeError(f'{type(self).__name__}: size or axis is required, neither is given')
+            raise RuntimeError(f'{type(self).__name__}: size or axis is required, got neither')
         self.decay = decay
         self.eps = eps
         self.axis = (axis,) if isinstance(axis, int) else axis
@@ -112,7 +112,7 @@ class BatchNormalization(Link):
             if param is not None and param.array is None:
                 param.initialize(shape)
         self.avg_var = variance
-        self.avg_mean = mean  # the last, as other threads look whether it is there
+        self.avg_mean = mean  # set last, because other threads test whether it exists
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
@@ -141,7 +141,7 @@ class BatchNormalization(Link):
         gamma, beta = self._scale_and_shift()
         if not config.train:
             y: Variable = fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
-        elif config.in_recomputing:  # the statistics have seen this batch
+        elif config.in_recomputing:  # the statistics already include this batch
             y = batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
         else:
             y = batch_normalization(
@@ -151,7 +151,7 @@ class BatchNormalization(Link):
         return y
 
     def _prepare(self, x: Any) -> None:
-        """Takes ``size`` from the first data; data of too few axes must not settle it."""
+        """Takes ``size`` from the first data, after checking the number of axes."""
         if self.avg_mean is not None:
             return
         if not all(-x.ndim <= axis < x.ndim for axis in self.axis):
@@ -165,7 +165,7 @@ class BatchNormalization(Link):
                 self._initialize_params(tuple([size for i, size in enumerate(x.shape) if i not in axes]))
 
     def _scale_and_shift(self) -> tuple[Any, Any]:
-        """gamma and beta; arrays of ones and zeros where they are not used."""
+        """gamma and beta; constant ones and zeros if they are not used."""
         shape, xp = self.avg_mean.shape, self.xp
         with self.device.create_context():
             gamma = xp.ones(shape, self._dtype) if self.gamma is None else self.gamma
@@ -178,12 +178,12 @@ class BatchNormalization(Link):
         return 1.0 - 1.0 / self.N
 
     def start_finetuning(self) -> None:
-        """Begins to count batches anew: the next one with ``finetune=True`` replaces the running statistics."""
+        """Restarts counting batches: the next one with ``finetune=True`` replaces the running statistics."""
         self.N = 0
 
 
 class BatchRenormalization(BatchNormalization):
-    """Batch renormalization: the batch's statistics, corrected within limits towards the running ones.
+    """Batch renormalization: batch statistics, corrected towards the running ones within limits.
 
     See :func:`~minichainer.functions.batch_renormalization`; in testing it is the same as
     :class:`BatchNormalization`.

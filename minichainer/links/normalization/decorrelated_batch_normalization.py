@@ -17,13 +17,13 @@ from minichainer.link.link import Link
 from minichainer.utils import argument
 from minichainer.variable import Variable
 
-_REMOVED = {'test': "test is no longer an argument of it: use chainer.using_config('train', False)"}
+_REMOVED = {'test': "test is not supported anymore: use chainer.using_config('train', False)"}
 
 
 class DecorrelatedBatchNormalization(Link):
     """Decorrelated batch normalization (ZCA whitening) of groups of channels; it has no parameters.
 
-    See :func:`~minichainer.functions.decorrelated_batch_normalization`. In training the statistics are those of the
+    See :func:`~minichainer.functions.decorrelated_batch_normalization`. In training it uses the statistics of the
     batch, otherwise running ones.
 
     Args:
@@ -91,7 +91,7 @@ class DecorrelatedBatchNormalization(Link):
         if not config.train:
             y: Variable = fixed_decorrelated_batch_normalization(x, self.avg_mean, self.avg_projection, self.groups)
             return y
-        if config.in_recomputing:  # the statistics have seen this batch
+        if config.in_recomputing:  # the statistics already include this batch
             y = decorrelated_batch_normalization(x, groups=self.groups, eps=self.eps)
             return y
         decay = self.decay
@@ -105,5 +105,5 @@ class DecorrelatedBatchNormalization(Link):
         return y
 
     def start_finetuning(self) -> None:
-        """Begins to count batches anew: the next one with ``finetune=True`` replaces the running statistics."""
+        """Restarts counting batches: the next one with ``finetune=True`` replaces the running statistics."""
         self.N = 0

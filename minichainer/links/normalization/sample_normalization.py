@@ -16,7 +16,7 @@ from minichainer.variable import Variable
 
 
 class LayerNormalization(Link):
-    """Layer normalization of rows, with a scale and a shift for each place in a row.
+    """Layer normalization of rows, with a scale and a shift for each column.
 
     See :func:`~minichainer.functions.layer_normalization`.
 
@@ -160,7 +160,7 @@ def _size(param: Any) -> Any:
 
 
 def _unknown(name: str, x: Any, expected: str) -> ValueError:
-    """The error where the first data cannot say the size; data of a wrong number of axes must not settle it."""
+    """The error for first data with a wrong number of axes, from which the size cannot be taken."""
     return ValueError(
         f'{name}: size is not known yet and cannot be taken from an x of shape {x.shape}: expected {expected}'
     )

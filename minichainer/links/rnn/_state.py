@@ -1,4 +1,4 @@
-"""What links with a state from call to call have in common."""
+"""Shared code of links that keep a state between calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from minichainer.variable import Variable
 
 
 class Stateful(Chain):
-    """A chain whose attributes ``states`` are Variables that one call leaves to the next, or None."""
+    """A chain whose attributes ``states`` are Variables that are kept between calls, or None."""
 
     c: Any
     h: Any
@@ -18,11 +18,12 @@ class Stateful(Chain):
     states: tuple[str, ...] = ('h',)
 
     def reset_state(self) -> None:
-        """Forgets the state: the next call begins a new sequence."""
+        """Drops the state: the next call begins a new sequence."""
         for name in self.states:
             setattr(self, name, None)
 
     def _set_states(self, **values: Any) -> None:
+        """Sets the states, and moves them to the link's device."""
         for name, value in values.items():
             if not isinstance(value, Variable):
                 raise AssertionError(
@@ -33,7 +34,7 @@ class Stateful(Chain):
             setattr(self, name, value)
 
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        """Shows the visitor also the state; one that moves to another device leaves its graph behind."""
+        """Passes the state to the visitor too; a state that moves to another device loses its graph."""
         super().device_resident_accept(visitor)
         for name in self.states:
             state = getattr(self, name)

@@ -13,7 +13,7 @@ from minichainer.variable import Variable
 
 
 class GRUBase(Chain):
-    """The parameters of a GRU: ``W_r``, ``W_z``, ``W`` from the input, ``U_r``, ``U_z``, ``U`` from the state.
+    """The parameters of a GRU: ``W_r``, ``W_z``, ``W`` for the input, ``U_r``, ``U_z``, ``U`` for the state.
 
     The arguments are those of :class:`StatelessGRU`.
     """
@@ -32,7 +32,7 @@ class GRUBase(Chain):
 
 
 class StatelessGRU(GRUBase):
-    r"""Gated recurrent unit whose state is given to each call.
+    r"""Gated recurrent unit whose state is an argument of each call.
 
     .. math::
 
@@ -73,11 +73,11 @@ class StatelessGRU(GRUBase):
 
 
 class StatefulGRU(Stateful, GRUBase):
-    r"""Gated recurrent unit that keeps its state from call to call.
+    r"""Gated recurrent unit that keeps its state between calls.
 
     See :class:`StatelessGRU` for the formulas and the arguments.
 
-    At the first step, where there is no state, it is :math:`h = \sigma(W_z x) \tanh(W x)`.
+    At the first step, without a state, it is :math:`h = \sigma(W_z x) \tanh(W x)`.
 
     >>> import numpy as np, minichainer as chainer
     >>> layer = chainer.links.StatefulGRU(3, 2)
@@ -143,7 +143,7 @@ class GRU(StatefulGRU):
         """
         if len(args) != 1:
             raise ValueError(
-                f'GRU: expected one argument, the inputs, got {len(args)}. It keeps its state itself since '
-                'Chainer v2: use StatelessGRU to give it the state'
+                f'GRU: expected one argument, the inputs, got {len(args)}. Since Chainer v2 it keeps its state: '
+                'use StatelessGRU to pass the state as an argument'
             )
         return super().forward(args[0])

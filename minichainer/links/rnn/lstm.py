@@ -15,9 +15,9 @@ from minichainer.variable import Variable
 
 
 class LSTMBase(Chain):
-    """The parameters of an LSTM: the link ``upward`` from the input and ``lateral`` from the state.
+    """The parameters of an LSTM: the links ``upward`` for the input and ``lateral`` for the state.
 
-    Each gives the gates a, i, f, o of each unit beside each other, as :func:`~minichainer.functions.lstm` takes
+    Each computes the gates a, i, f, o of each unit next to each other, as :func:`~minichainer.functions.lstm` expects
     them. The arguments are those of :class:`LSTM`.
     """
 
@@ -49,7 +49,7 @@ class LSTMBase(Chain):
         self._fill(self.upward.W.array)
 
     def _fill(self, weights: Any) -> None:
-        """Gives their first values to the weights of the input, of the state and the biases."""
+        """Initializes the weights of the input and state, and the biases."""
         lateral, upward = _get_initializer(self.lateral_init), _get_initializer(self.upward_init)
         size = self.state_size
         for begin in range(0, 4 * size, size):
@@ -61,7 +61,7 @@ class LSTMBase(Chain):
             _get_initializer(initializer)(gate)
 
     def _prepare(self, x: Any) -> None:
-        """Makes the parameters where the size of the input was not known."""
+        """Makes the parameters if the size of the input was unknown."""
         W = self.upward.W
         if W.array is not None:
             return
@@ -74,7 +74,7 @@ class LSTMBase(Chain):
 
 
 class StatelessLSTM(LSTMBase):
-    r"""Long short-term memory whose state is given to each call, and returned.
+    r"""Long short-term memory whose state is an argument and a result of each call.
 
     .. math:: c, h = \mathrm{lstm}(c_\mathrm{prev},\; W_u x + b + W_l h_\mathrm{prev})
 
@@ -113,12 +113,12 @@ class StatelessLSTM(LSTMBase):
 
 
 class LSTM(Stateful, LSTMBase):
-    r"""Long short-term memory that keeps its state from call to call.
+    r"""Long short-term memory that keeps its state between calls.
 
     .. math:: c, h \leftarrow \mathrm{lstm}(c,\; W_u x + b + W_l h)
 
-    See :func:`~minichainer.functions.lstm`. Sequences that have ended stand last in the batch; the next inputs are
-    those of the others, and the state of what has ended stays.
+    See :func:`~minichainer.functions.lstm`. Sequences that have ended must be last in the batch; the next inputs are
+    those of the other sequences, and the states of ended sequences stay unchanged.
 
     Args:
         in_size: number of inputs; None to take it from the data of the first call. With one size alone, that is
@@ -183,7 +183,7 @@ class LSTM(Stateful, LSTMBase):
         if h is not None:
             if h.shape[0] < batch:
                 raise TypeError(
-                    f'LSTM: expected no more sequences than at the step before, got x of shape {x.shape} after a '
+                    f'LSTM: expected no more sequences than at the previous step, got x of shape {x.shape} after a '
                     f'state of shape {h.shape}; call reset_state() before new sequences'
                 )
             if h.shape[0] > batch:

@@ -1,4 +1,4 @@
-"""Variants of the LSTM that keep their state: with peepholes, and with zoneout."""
+"""Stateful variants of the LSTM: with peepholes, and with zoneout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minichainer.variable import Variable
 
 
 class _WithCells(Stateful):
-    """A layer with states c and h, and the links ``upward`` and ``lateral`` to the gates."""
+    """A layer with states c and h, and links ``upward`` and ``lateral`` that compute the gates."""
 
     states = ('c', 'h')
 
@@ -37,9 +37,9 @@ class _WithCells(Stateful):
 
 
 class StatefulPeepholeLSTM(_WithCells):
-    r"""Long short-term memory whose gates also see the cells, and which keeps its state from call to call.
+    r"""Long short-term memory with peepholes from the cells to the gates, which keeps its state between calls.
 
-    With :math:`W_u x + b + W_l h` split into :math:`a, i, f, o`, which stand beside each other for each unit:
+    With :math:`W_u x + b + W_l h` split into :math:`a, i, f, o`, which are next to each other for each unit:
 
     .. math::
 
@@ -92,12 +92,12 @@ class StatefulPeepholeLSTM(_WithCells):
 
 
 class StatefulZoneoutLSTM(_WithCells):
-    r"""Long short-term memory which at random keeps elements of its state, and keeps it from call to call.
+    r"""Long short-term memory with zoneout, which keeps random elements of its state; keeps its state between calls.
 
     .. math:: c', h' = \mathrm{lstm}(c,\; W_u x + b + W_l h)
 
-    as :func:`~minichainer.functions.lstm`; where ``config.train`` is true, each element of c stays what it was with
-    probability ``c_ratio``, and each of h with ``h_ratio``.
+    as :func:`~minichainer.functions.lstm`; if ``config.train`` is true, each element of c stays unchanged with
+    probability ``c_ratio``, and each element of h with ``h_ratio``.
 
     Args:
         in_size: number of inputs; None to take it from the data of the first call.

@@ -14,7 +14,7 @@ from minichainer.variable import Variable
 
 
 class MGUBase(Chain):
-    """The parameters of an MGU: ``W_f`` of the gate and ``W_h`` of the candidate, from state and input together.
+    """The parameters of an MGU: ``W_f`` for the gate and ``W_h`` for the candidate, from state and input together.
 
     Args:
         n_inputs: number of inputs.
@@ -33,7 +33,7 @@ class MGUBase(Chain):
 
 
 class StatelessMGU(MGUBase):
-    r"""Minimal gated unit whose state is given to each call.
+    r"""Minimal gated unit whose state is an argument of each call.
 
     .. math:: f = \sigma(W_f [h, x]), \quad \bar h = \tanh(W_h [f h, x]), \quad h' = (1 - f) h + f \bar h
 
@@ -66,7 +66,7 @@ class StatelessMGU(MGUBase):
 
 
 class StatefulMGU(Stateful, MGUBase):
-    """Minimal gated unit that keeps its state from call to call; see :class:`StatelessMGU` for the formulas.
+    """Minimal gated unit that keeps its state between calls; see :class:`StatelessMGU` for the formulas.
 
     Args:
         in_size: number of inputs.

@@ -66,12 +66,12 @@ class NStepRNNBase(ChainList):
         return [[layer.__dict__[f'b{k}'] for k in range(self.n_weights)] for layer in self]
 
     def rnn(self, *args: Any) -> Any:
-        """The function that is applied: ``rnn(n_layers, dropout, *states, ws, bs, xs)``, ``xs[t]`` for step t."""
+        """The function to apply: ``rnn(n_layers, dropout, *states, ws, bs, xs)``, with ``xs[t]`` for step t."""
         raise NotImplementedError(f'{type(self).__name__} must define rnn')
 
     @property
     def n_cells(self) -> int:
-        """Number of arrays that make the state: 2 for LSTM, else 1."""
+        """Number of arrays in the state: 2 for LSTM, else 1."""
         raise NotImplementedError(f'{type(self).__name__} must define n_cells')
 
     def init_hx(self, xs: Any) -> Variable:
@@ -107,6 +107,7 @@ class NStepRNNBase(ChainList):
         return self._apply([hx], xs)
 
     def _apply(self, states: list[Any], xs: Any) -> tuple[Any, ...]:
+        """Sorts the sequences by length, applies the layers, and restores the order."""
         xs = _checked_sequences(xs, type(self).__name__)
         order = numpy.argsort([-len(x) for x in xs], kind='stable').astype('i')
         places = None if all(order[:-1] <= order[1:]) else self.xp.asarray(order)
@@ -121,6 +122,7 @@ class NStepRNNBase(ChainList):
         return (*last, self._sequences(ys, order, xs))
 
     def _check_states(self, states: list[Any], batch: int) -> None:
+        """Raises InvalidType if a state has a wrong shape."""
         shape = (self.n_layers * self.direction, batch, self.out_size)
         for s in states:
             if s is not None and s.shape != shape:
@@ -132,7 +134,7 @@ class NStepRNNBase(ChainList):
         """The outputs by sequence, in the order of ``xs``."""
         width = self.out_size * self.direction
         found = list(transpose_sequence(list(ys)))
-        while len(found) < len(xs):  # sequences without steps stand last
+        while len(found) < len(xs):  # sequences without steps are last
             with self.device.create_context():
                 found.append(Variable(self.xp.zeros((0, width), xs[0].dtype)))
         by_place: list[Any] = [None] * len(xs)
@@ -142,6 +144,7 @@ class NStepRNNBase(ChainList):
 
 
 def _checked_sequences(xs: Any, name: str) -> list[Variable]:
+    """The sequences as Variables; raises an error unless they are matrices."""
     if not isinstance(xs, (list, tuple)):
         raise TypeError(f'{name}: xs must be a list or tuple of sequences, got {type(xs).__name__}')
     if not xs:

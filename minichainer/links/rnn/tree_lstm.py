@@ -12,7 +12,7 @@ from minichainer.variable import Variable, as_variable
 
 
 class _TreeLSTM(Chain):
-    """A link whose call takes cells and states of children, then an input."""
+    """A link that is called with cells and states of children, then an input."""
 
     W_x: Linear
 
@@ -22,12 +22,12 @@ class _TreeLSTM(Chain):
         self.state_size = out_size
 
     def _parts(self, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
-        """Cells, states and input, with zeros instead of what is not there."""
+        """Cells, states and input, with zeros in place of None."""
         *children, x = arguments
         given = [v for v in arguments if v is not None]
         if not given:
             raise ValueError(
-                f'{type(self).__name__}: all inputs (cs, hs, x) are None: one is needed for the batch size'
+                f'{type(self).__name__}: all inputs (cs, hs, x) are None; at least one is needed for the batch size'
             )
         batch, dtype = given[0].shape[0], given[0].dtype
         with self.device.create_context():
@@ -48,14 +48,14 @@ class _TreeLSTM(Chain):
 
 
 class ChildSumTreeLSTM(_TreeLSTM):
-    r"""Tree-LSTM for any number of children in no order.
+    r"""Tree-LSTM for any number of unordered children.
 
     .. math::
 
         a, i, o &= W_{aio} \textstyle\sum_k h_k + W_x x & f_k &= W_f h_k + W_x x \\
         c &= \tanh(a)\, \sigma(i) + \textstyle\sum_k c_k\, \sigma(f_k) & h &= \tanh(c)\, \sigma(o)
 
-    with a bias at :math:`W_x`, which gives a, i, o and the part of all f. From Tai, Socher and Manning, *Improved
+    with a bias in :math:`W_x`, which computes a, i, o and its part of all f. From Tai, Socher and Manning, *Improved
     Semantic Representations From Tree-Structured Long Short-Term Memory Networks*, 2015.
 
     Args:
@@ -107,7 +107,7 @@ class ChildSumTreeLSTM(_TreeLSTM):
 
 
 class NaryTreeLSTM(_TreeLSTM):
-    r"""Tree-LSTM for a fixed number of children, each with weights of its own.
+    r"""Tree-LSTM for a fixed number of children, with separate weights for each.
 
     .. math::
 

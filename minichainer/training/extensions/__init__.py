@@ -1,4 +1,4 @@
-"""Extensions of a trainer: what it does beside the updates."""
+"""Extensions of a trainer, which run between updates."""
 
 import typing
 

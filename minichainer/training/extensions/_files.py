@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
-    """Gives a temporary path in the same folder, and moves the file written there to ``path`` when all went
-    well.
+    """Yields a temporary path in the same folder; if no error occurs, the file is then moved to ``path``.
 
-    So under ``path`` there is always a complete file, the old one or the new one.
+    So ``path`` is always a complete file, the old one or the new one.
     """
     folder, name = os.path.split(path)
     with tempfile.TemporaryDirectory(prefix='.writing-', dir=folder or '.') as temporary:

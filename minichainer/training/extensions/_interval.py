@@ -8,9 +8,9 @@ from minichainer.serializer import Serializer
 
 
 def serialize_interval(serializer: Any, trigger: Any, summary: DictSummary | None = None) -> None:
-    """Saves or restores how far an interval is: its trigger, and the sums of the values so far.
+    """Saves or restores the progress of an interval: its trigger, and the sums so far.
 
-    Chainer's snapshots lack them; then it warns, and the interval begins where the run goes on.
+    They are missing in Chainer's snapshots; then it warns, and the interval begins at the current iteration.
     """
     try:
         if hasattr(trigger, 'serialize'):
@@ -20,4 +20,4 @@ def serialize_interval(serializer: Any, trigger: Any, summary: DictSummary | Non
     except KeyError as error:
         if isinstance(serializer, Serializer):
             raise
-        warnings.warn(f'The snapshot does not tell how far the interval was ({error}).', stacklevel=3)
+        warnings.warn(f'The snapshot does not contain the progress of the interval ({error}).', stacklevel=3)

@@ -25,8 +25,8 @@ def snapshot(
 ) -> _Snapshot:
     """Returns an extension that saves the trainer, once an epoch unless a trigger is given.
 
-    :func:`minichainer.serializers.load_npz` restores the trainer, and its run goes on as if it had not ended.
-    The file appears under its name only when it is complete.
+    :func:`minichainer.serializers.load_npz` restores the trainer, whose run then continues as if it had not been
+    interrupted. The file gets its name only when it is complete.
 
     Args:
         savefun: Function ``savefun(path, target)`` that writes the file, ``target`` being a dict of arrays;
@@ -88,16 +88,16 @@ def snapshot_object(
 
 
 class _Entries(dict[str, Any]):
-    """A serialized object: a dict, and itself serializable for functions that write objects."""
+    """A serialized object: a dict that can itself be serialized, for functions that write objects."""
 
     def serialize(self, serializer: Any) -> None:
         for key, value in self.items():
-            # None was saved as an object array, which serializers take for something unknown.
+            # None was saved as an object array, which serializers do not recognize.
             serializer(key, None if value.dtype.hasobject else value)
 
 
 class _Snapshot(Extension):
-    """Saves an object into a file when it is called."""
+    """Saves an object to a file when called."""
 
     trigger = 1, 'epoch'
     priority = -100
@@ -121,7 +121,7 @@ class _Snapshot(Extension):
         self.autoload = autoload
 
     def initialize(self, trainer: Any) -> None:
-        """Loads the newest file with ``autoload``; with ``n_retains`` has old ones removed."""
+        """Loads the newest file if ``autoload``; removes old ones according to ``n_retains``."""
         if not isinstance(self.filename, str):
             return
         if self.autoload:
@@ -141,7 +141,7 @@ class _Snapshot(Extension):
             self._save(trainer)
 
     def on_error(self, trainer: Any, exc: Exception, tb: Any) -> None:
-        """Saves, with ``snapshot_on_error``."""
+        """Saves, if ``snapshot_on_error``."""
         if self._snapshot_on_error:
             self._save(trainer)
 
@@ -152,13 +152,13 @@ class _Snapshot(Extension):
         self.writer(name, trainer.out, _Entries(serializer.target))
 
     def finalize(self) -> None:
-        """Waits for what is still being written."""
+        """Waits until everything is written."""
         if hasattr(self.writer, 'finalize'):
             self.writer.finalize()
 
 
 def _find(fmt: str, folder: str) -> list[str]:
-    """Files whose name the format may have made, oldest first."""
+    """Files with names that the format may have produced, oldest first."""
     parts = string.Formatter().parse(fmt)
     pattern = re.compile(''.join(re.escape(text) + ('' if field is None else '.+') for text, field, _, _ in parts))
     paths = [os.path.join(folder, name) for name in os.listdir(folder) if pattern.fullmatch(name)]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 
 class Bar(NamedTuple):
-    """A share of 1, drawn as a bar of so many characters."""
+    """A fraction between 0 and 1, drawn as a bar with this many characters."""
 
     share: float
     length: int = 50
@@ -16,15 +16,15 @@ class Bar(NamedTuple):
 
 
 def bar_line(title: str, bar: Bar) -> str:
-    """A line of the display: title, bar, percentage."""
+    """A line of the display: title, bar and percentage."""
     return f'{title:>10} [{bar}] {bar.share:6.2%}'
 
 
 class Display:
-    """Some lines at the end of a terminal that are redrawn in place, and vanish at the end.
+    """Lines at the end of a terminal that are redrawn in place, and erased at the end.
 
-    Where the stream is no terminal nothing can be redrawn: one plain line is written instead, so that a log
-    file shows the progress too.
+    If the stream is not a terminal, it cannot be redrawn: one plain line is written instead, so that a log file also
+    shows the progress.
     """
 
     def __init__(self, out: Any) -> None:
@@ -32,9 +32,9 @@ class Display:
         self._terminal = bool(getattr(out, 'isatty', lambda: False)())
 
     def show(self, lines: list[str], plain: str) -> None:
-        """Draws the lines and leaves the cursor where they begin, so that other output overwrites them."""
+        """Draws the lines and moves the cursor back to their start, so that other output overwrites them."""
         if self._terminal:
-            # ESC[J clears to the end of the screen, ESC[nF goes n lines up.
+            # ESC[J clears to the end of the screen, ESC[nF moves up n lines.
             self._out.write('\033[J' + '\n'.join(lines) + f'\n\033[{len(lines)}F')
         else:
             self._out.write(plain + '\n')
@@ -58,7 +58,7 @@ class Speed:
         self._recent: list[tuple[float, float, float]] = []
 
     def update(self, iteration: float, epoch: float) -> tuple[float, float]:
-        """Returns both speeds; zero as long as there is nothing to compare with."""
+        """Returns both speeds; zero at the first call."""
         now = time.monotonic()
         self._recent = [*self._recent[-99:], (iteration, epoch, now)]
         first_iteration, first_epoch, first_time = self._recent[0]

@@ -18,8 +18,8 @@ from minichainer.training.extensions._terminal import Bar, Display, bar_line
 class Evaluator(Extension):
     """Evaluates a model on a validation set and reports the means of what it reports.
 
-    The model runs with ``config.train`` off and without a graph. Values appear as ``validation/main/loss``:
-    the extension's name, the target's name and the model's own key.
+    The model runs with ``config.train`` off and without a graph. Keys are such as ``validation/main/loss``: the names
+    of the extension and of the target, and the model's own key.
 
     Args:
         iterator: Iterator that ends (``repeat=False``), or a dict of iterators; one alone is called
@@ -103,7 +103,7 @@ class Evaluator(Extension):
         return result
 
     def evaluate(self) -> dict[str, Any]:
-        """Runs over the main iterator and returns the means over its batches; subclasses may do otherwise."""
+        """Evaluates all batches of the main iterator and returns the means; subclasses may override it."""
         if self.eval_hook:
             self.eval_hook(self)
         iterator = _restarted(self._iterators['main'])
@@ -122,6 +122,7 @@ class Evaluator(Extension):
         return summary.compute_mean()
 
     def _evaluate_batch(self, batch: list[Any]) -> None:
+        """Calls the evaluation function on a converted batch."""
         eval_func = self.eval_func or self._targets['main']
         arrays = call_converter(self.converter, batch, self.device)
         with no_backprop_mode():
@@ -139,11 +140,12 @@ class Evaluator(Extension):
 
 
 def _restarted(iterator: Any) -> Any:
+    """The iterator at its start; a copy if it cannot be reset."""
     if hasattr(iterator, 'reset'):
         iterator.reset()
         return iterator
     warnings.warn(
-        f'Evaluator: {type(iterator).__name__} has no reset() and is copied instead; please give it one',
+        f'Evaluator: {type(iterator).__name__} has no reset() and is copied instead; define reset()',
         DeprecationWarning,
         stacklevel=2,
     )

@@ -7,9 +7,9 @@ from minichainer.training.extension import Extension
 
 
 class FailOnNonNumber(Extension):
-    """Ends the training with a :class:`RuntimeError` when a parameter became NaN or infinite.
+    """Ends the training with a :class:`RuntimeError` if a parameter becomes NaN or infinite.
 
-    Parameters are read after each update, which takes time; give it a trigger where that matters.
+    Reading the parameters after each update takes time; use a trigger if that matters.
 
     .. admonition:: Example
 

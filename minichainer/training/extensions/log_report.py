@@ -14,10 +14,10 @@ from minichainer.training.util import get_trigger
 
 
 class LogReport(Extension):
-    """Averages reported values over intervals and writes the averages into a JSON file.
+    """Averages reported values over intervals and writes the averages to a JSON file.
 
-    The file holds a list of one dict per interval: the means, and ``epoch``, ``iteration`` and
-    ``elapsed_time`` (seconds) at its end. It is replaced as a whole, so a reader never sees half of it.
+    The file contains a list of one dict per interval: the means, and ``epoch``, ``iteration`` and ``elapsed_time``
+    (seconds) at its end. It is replaced as a whole, so a reader never sees an incomplete file.
 
     Args:
         keys: Keys of the values; all when omitted.
@@ -53,7 +53,7 @@ class LogReport(Extension):
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """The dicts of the intervals so far."""
+        """The dicts of all intervals so far."""
         return self._log
 
     def __call__(self, trainer: Any) -> None:
@@ -66,6 +66,7 @@ class LogReport(Extension):
             self._close_interval(trainer)
 
     def _close_interval(self, trainer: Any) -> None:
+        """Adds the means of the interval to the log, and writes the file."""
         entry: dict[str, Any] = {name: float(value) for name, value in self._summary.compute_mean().items()}
         entry['epoch'] = trainer.updater.epoch
         entry['iteration'] = trainer.updater.iteration
@@ -82,13 +83,13 @@ class LogReport(Extension):
             json.dump(self._log, f, indent=4)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the intervals so far and the sums of the running one."""
+        """Saves or restores the dicts so far and the sums of the current interval."""
         if hasattr(self._trigger, 'serialize'):
             self._trigger.serialize(serializer['_trigger'])
         try:
             self._summary.serialize(serializer['_summary'])
         except Exception as e:
-            warnings.warn(f'LogReport: the sums of the running interval are lost ({e}).', stacklevel=2)
+            warnings.warn(f'LogReport: the sums of the current interval are lost ({e}).', stacklevel=2)
         if isinstance(serializer, Serializer):
             serializer('_log', json.dumps(self._log))
         else:
@@ -96,6 +97,7 @@ class LogReport(Extension):
 
 
 def _filename(filename: str | None, **kwargs: Any) -> str | None:
+    """The file name, which may be given by its old name ``log_name``."""
     if 'log_name' in kwargs:
         given = kwargs.pop('log_name')
         filename = given if filename is None else filename

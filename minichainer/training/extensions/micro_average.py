@@ -52,7 +52,7 @@ class MicroAverage(Extension):
             report({self._result_key: result})
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the sums of the running interval and its trigger."""
+        """Saves or restores the sums of the current interval and its trigger."""
         self._numerator = serializer('_numerator', self._numerator)
         self._denominator = serializer('_denominator', self._denominator)
         serialize_interval(serializer, self._trigger)

@@ -15,8 +15,8 @@ _PERCENTILES = (0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87)
 class ParameterStatistics(Extension):
     """Reports statistics of parameters and their gradients, averaged over intervals.
 
-    Keys are ``prefix/link/param/data/mean``; a statistic of several numbers has their index appended.
-    Parameters without values or without a gradient are left out.
+    Keys are such as ``prefix/link/param/data/mean``; for a statistic of several numbers the index is appended.
+    Parameters without values or without a gradient are skipped.
 
     Args:
         links: Link or list of links.
@@ -84,6 +84,7 @@ class ParameterStatistics(Extension):
             self._summary = DictSummary()
 
     def _describe(self, link_name: str, param_name: str, attr: str, values: Any) -> dict[str, Any]:
+        """The statistics of one array, by key."""
         skip = self._skip_nan_params and bool(get_array_module(values).isnan(values).any())
         found = {}
         for name, function in self._statistics.items():
@@ -106,5 +107,5 @@ class ParameterStatistics(Extension):
         self._statistics[name] = function
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the sums of the running interval and its trigger."""
+        """Saves or restores the sums of the current interval and its trigger."""
         serialize_interval(serializer, self._trigger, self._summary)

@@ -16,9 +16,9 @@ from minichainer.training.util import get_trigger
 
 
 class PlotReport(Extension):
-    """Draws reported values against the iterations or epochs into an image file, with matplotlib.
+    """Plots reported values against iterations or epochs to an image file, with matplotlib.
 
-    Without matplotlib it warns once and draws nothing.
+    Without matplotlib it warns once and does not plot.
 
     Args:
         y_keys (str or list of str): Keys of the values to draw.
@@ -62,14 +62,14 @@ class PlotReport(Extension):
 
     @staticmethod
     def available() -> bool:
-        """Returns whether matplotlib is installed; warns where it is not."""
+        """Returns whether matplotlib is installed; warns if it is not."""
         found = importlib.util.find_spec('matplotlib') is not None
         if not found:
             warnings.warn('PlotReport needs matplotlib, which is not installed; no plot will be drawn.', stacklevel=2)
         return found
 
     def __call__(self, trainer: Any) -> None:
-        """Adds the values of this iteration; at the end of an interval draws."""
+        """Adds the values of this iteration; at the end of an interval plots them."""
         observation = trainer.observation
         self._summary.add({k: observation[k] for k in self._y_keys if k in observation})
         if not (trainer.is_before_training or self._trigger(trainer)):
@@ -83,14 +83,15 @@ class PlotReport(Extension):
         self._summary = DictSummary()
 
     def _draw(self, path: str) -> None:
-        # Not through pyplot: that would choose a window system and keep figures alive.
+        """Writes the plot to a file."""
+        # Not through pyplot, which would choose a window system and keep figures alive.
         from matplotlib.figure import Figure
 
         figure = Figure()
         axes = figure.add_subplot()
         axes.set_xlabel(self._x_key)
         if self._x_key in ('epoch', 'iteration'):
-            axes.locator_params(axis='x', integer=True)  # no ticks at half an epoch
+            axes.locator_params(axis='x', integer=True)  # no ticks at fractions of an epoch
         axes.grid(self._grid)
         for key, points in self._data.items():
             if points:
@@ -105,7 +106,7 @@ class PlotReport(Extension):
             figure.savefig(part, bbox_extra_artists=(legend,), bbox_inches='tight')
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the points drawn so far, the sums of the running interval and its trigger."""
+        """Saves or restores the points so far, the sums of the current interval and its trigger."""
         key = f'_plot_{self._filename}'
         if isinstance(serializer, Serializer):
             serializer(key, json.dumps(self._data))

@@ -33,13 +33,13 @@ class PrintReport(Extension):
         self._widths = [max(10, len(entry)) for entry in self._entries]
 
     def __call__(self, trainer: Any) -> None:
-        """Prints the rows that are new since the last call, the first time with the header.
+        """Prints the rows added since the last call; the first time also the header.
 
         Raises :class:`TypeError` if ``log_report`` is neither a name nor a :class:`LogReport`.
         """
         log = self._get_log(trainer)
         out = sys.stdout if self._out is None else self._out
-        # A progress bar may stand below the cursor of a terminal; ESC[J clears it.
+        # A progress bar may be below the cursor of a terminal; ESC[J clears it.
         clear = '\033[J' if getattr(out, 'isatty', lambda: False)() else ''
         if not self._header_done:
             out.write(clear + '  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
@@ -57,6 +57,7 @@ class PrintReport(Extension):
         return ''.join(f'{row[e]:<{w}g}  ' if e in row else ' ' * (w + 2) for e, w in self._columns())
 
     def _get_log(self, trainer: Any) -> list[dict[str, Any]]:
+        """The log of the :class:`LogReport`, which is called first if this extension owns it."""
         report = self._log_report
         if isinstance(report, str):
             log: list[dict[str, Any]] = trainer.get_extension(report).log
@@ -67,6 +68,6 @@ class PrintReport(Extension):
         return report.log
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the :class:`LogReport` where this extension has its own."""
+        """Saves or restores the :class:`LogReport` if this extension owns one."""
         if isinstance(self._log_report, LogReport):
             self._log_report.serialize(serializer['_log_report'])

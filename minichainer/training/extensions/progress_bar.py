@@ -9,10 +9,10 @@ from minichainer.training.extensions._terminal import Bar, Display, Speed, bar_l
 
 
 class ProgressBar(Extension):
-    """Shows how far the training is, how fast, and when it will be over; disappears at the end.
+    """Shows the progress and speed of the training, and the remaining time; disappears at the end.
 
-    On a terminal these are four lines, redrawn in place. Where ``out`` is a file or a pipe, one plain line is
-    written at each update.
+    On a terminal it is four lines, redrawn in place. If ``out`` is a file or a pipe, it writes one plain line at each
+    update.
 
     Args:
         training_length (tuple): Length of the training, ``(20, 'epoch')``; that of the stop trigger when
@@ -35,7 +35,7 @@ class ProgressBar(Extension):
         bar_length: int = 50,
         out: Any = None,
     ) -> None:
-        #: Found by :meth:`initialize` where it is not given.
+        #: Set by :meth:`initialize` if not given.
         self._training_length: Any = training_length
         self._update_interval = update_interval
         self._bar_length = bar_length
@@ -44,7 +44,7 @@ class ProgressBar(Extension):
         self._speed = Speed()
 
     def initialize(self, trainer: Any) -> None:
-        """Finds the length of the training and starts the clock."""
+        """Determines the length of the training and starts the clock."""
         if self._training_length is None:
             self._training_length = _length_of(trainer.stop_trigger)
         self._display = Display(sys.stdout if self._out is None else self._out)
@@ -58,6 +58,7 @@ class ProgressBar(Extension):
             self._show(trainer.updater, self._display)
 
     def _show(self, updater: Any, display: Any) -> None:
+        """Draws bars, counts, speed and remaining time."""
         length, unit = self._training_length
         iteration, epoch = updater.iteration, updater.epoch_detail
         done = iteration if unit == 'iteration' else epoch
@@ -80,9 +81,10 @@ class ProgressBar(Extension):
 
 
 def _length_of(stop_trigger: Any) -> tuple[float, str]:
+    """The length of the training according to its stop trigger."""
     if not hasattr(stop_trigger, 'get_training_length'):
         raise TypeError(
-            f'ProgressBar: the stop trigger {stop_trigger!r} does not tell the length of the training; '
+            f'ProgressBar: the stop trigger {stop_trigger!r} does not define the length of the training; '
             "pass training_length=(number, 'epoch' or 'iteration')"
         )
     length: tuple[float, str] = stop_trigger.get_training_length()

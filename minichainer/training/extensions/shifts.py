@@ -1,4 +1,4 @@
-"""Extensions that change an attribute of an optimizer, mostly its learning rate, as the training goes on."""
+"""Extensions that change an attribute of an optimizer during training, usually its learning rate."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from minichainer.training.extension import Extension
 class _Shift(Extension):
     """Sets an attribute of an optimizer to a function of the number of calls."""
 
-    initialized_when_finished = True  # the attribute is no part of a snapshot
+    initialized_when_finished = True  # the attribute is not part of a snapshot
 
     def __init__(self, attr: str, init: float | None, optimizer: Any) -> None:
         self._attr = attr
-        #: Found by :meth:`initialize` where it is not given.
+        #: Set by :meth:`initialize` if not given.
         self._init: Any = init
         self._optimizer = optimizer
         self._t = 0
@@ -32,7 +32,7 @@ class _Shift(Extension):
         return self._optimizer or trainer.updater.get_optimizer('main')
 
     def initialize(self, trainer: Any) -> None:
-        """Sets the attribute to its first value, or to its last one where the run is resumed."""
+        """Sets the attribute to its initial value, or to its last one if the run is resumed."""
         optimizer = self._get_optimizer(trainer)
         if self._init is None:
             self._init = getattr(optimizer, self._attr)
@@ -55,7 +55,7 @@ class _Shift(Extension):
 
 
 def _bounded(value: float, target: float | None, falling: bool) -> float:
-    """``value``, no further from zero than ``target`` where it rises, no nearer where it falls."""
+    """``value``, clipped to at most ``target`` in magnitude if it rises, at least if it falls."""
     if target is None:
         return value
     return max(value, target) if (target >= 0) == falling else min(value, target)
@@ -193,13 +193,13 @@ class MultistepShift(_Shift):
         return value
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the number of calls; writes the number of steps too, which Chainer reads."""
+        """Saves or restores the number of calls; also writes the number of steps, which Chainer reads."""
         self._t = int(serializer('_t', self._t))
         serializer('_current_step', self._n_steps(self._t))
 
 
 class InverseShift(_Shift):
-    r"""Lets an attribute of an optimizer fall like a power: :math:`v_t = v_0 (1 + \gamma t)^{-p}`.
+    r"""Decreases an attribute of an optimizer like a power: :math:`v_t = v_0 (1 + \gamma t)^{-p}`.
 
     Args:
         attr (str): Name of the attribute.
@@ -243,8 +243,7 @@ class InverseShift(_Shift):
 
 
 class PolynomialShift(_Shift):
-    r"""Lets an attribute of an optimizer fall to zero like a polynomial: :math:`v_t = v_0 \max(1 - t/n,
-    0)^r`.
+    r"""Decreases an attribute of an optimizer to zero like a polynomial: :math:`v_t = v_0 \max(1 - t/n, 0)^r`.
 
     Args:
         attr (str): Name of the attribute.
@@ -288,7 +287,7 @@ class PolynomialShift(_Shift):
 
 
 class WarmupShift(_Shift):
-    r"""Lets an attribute of an optimizer rise (or fall) linearly in the first iterations.
+    r"""Increases (or decreases) an attribute of an optimizer linearly in the first iterations.
 
     Args:
         attr (str): Name of the attribute.

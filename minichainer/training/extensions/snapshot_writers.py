@@ -1,4 +1,4 @@
-"""Snapshot writers: where and when the file of a snapshot is written."""
+"""Snapshot writers, which determine where and when the file of a snapshot is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minichainer.training.extensions._files import replacing
 class Writer:
     """Base class of snapshot writers.
 
-    A subclass defines ``__call__(filename, outdir, target)``, which writes now or later by :meth:`save`.
+    A subclass defines ``__call__(filename, outdir, target)``, which writes immediately or later by :meth:`save`.
 
     .. admonition:: Example
 
@@ -42,10 +42,10 @@ class Writer:
         raise NotImplementedError(f'{type(self).__name__} must define __call__(filename, outdir, target)')
 
     def finalize(self) -> None:
-        """Waits for what is still being written."""
+        """Waits until everything is written."""
 
     def save(self, filename: str, outdir: str, target: Any, savefun: Callable[..., Any], **kwds: Any) -> None:
-        """Writes the file, under a temporary name first, and calls the hooks."""
+        """Writes the file under a temporary name, renames it, and calls the hooks."""
         write(os.path.join(outdir, filename), target, savefun, kwds)
         self._post_save()
 
@@ -58,13 +58,13 @@ class Writer:
 
 
 def write(path: str, target: Any, savefun: Callable[..., Any], kwds: dict[str, Any]) -> None:
-    """Writes a file that appears under its name only when it is complete."""
+    """Writes a file that gets its name only when it is complete."""
     with replacing(path) as part:
         savefun(part, target, **kwds)
 
 
 class SimpleWriter(Writer):
-    """Writes the file before the training goes on.
+    """Writes the file before the training continues.
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
@@ -89,9 +89,9 @@ class SimpleWriter(Writer):
 
 
 class StandardWriter(SimpleWriter):
-    """Base class of writers that write while the training goes on, one snapshot at a time.
+    """Base class of writers that write during training, one snapshot at a time.
 
-    An error in writing is raised at the next snapshot or at the end of the training.
+    A write error is raised at the next snapshot or at the end of the training.
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
@@ -115,15 +115,15 @@ class StandardWriter(SimpleWriter):
         self._pending: list[Future[None]] = []
 
     def create_executor(self) -> Executor:
-        """Returns what runs the writing; it has one worker."""
+        """Returns the executor for writing, with one worker."""
         raise NotImplementedError(f'{type(self).__name__} must define create_executor()')
 
     def __call__(self, filename: str, outdir: str, target: Any) -> None:
-        """Starts to write a snapshot; waits for the one before."""
+        """Starts to write a snapshot; waits for the previous one."""
         self._wait(self._max_pending - 1)
         if self._executor is None:
             self._executor = self.create_executor()
-        # The training changes the arrays while they are being written.
+        # The training changes the arrays during writing.
         frozen = type(target)({key: numpy.array(value) for key, value in target.items()})
         path = os.path.join(outdir, filename)
         self._pending.append(self._executor.submit(write, path, frozen, self._savefun, self._kwds))
@@ -134,7 +134,7 @@ class StandardWriter(SimpleWriter):
             self._post_save()
 
     def finalize(self) -> None:
-        """Waits for what is still being written."""
+        """Waits until everything is written."""
         executor, self._executor = self._executor, None
         if executor is not None:
             executor.shutdown()
@@ -142,7 +142,7 @@ class StandardWriter(SimpleWriter):
 
 
 class ThreadWriter(StandardWriter):
-    """Writes in a thread; a snapshot waits until the one before is written.
+    """Writes in a thread; a snapshot waits until the previous one is written.
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
@@ -156,7 +156,7 @@ class ThreadWriter(StandardWriter):
     """
 
     def create_executor(self) -> Executor:
-        """Returns a thread."""
+        """Returns an executor with one thread."""
         return ThreadPoolExecutor(1)
 
 
@@ -175,14 +175,14 @@ class ProcessWriter(StandardWriter):
     """
 
     def create_executor(self) -> Executor:
-        """Returns a process."""
+        """Returns an executor with one process."""
         from concurrent.futures import ProcessPoolExecutor
 
         return ProcessPoolExecutor(1)
 
 
 class QueueWriter(StandardWriter):
-    """Base class of writers that keep snapshots in a queue while earlier ones are being written.
+    """Base class of writers that queue snapshots while earlier ones are being written.
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
@@ -200,7 +200,7 @@ class QueueWriter(StandardWriter):
 
 
 class ThreadQueueWriter(QueueWriter, ThreadWriter):
-    """Writes in a thread; snapshots wait in a queue, the training does not.
+    """Writes in a thread; snapshots are queued, so that the training does not wait.
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
@@ -215,7 +215,7 @@ class ThreadQueueWriter(QueueWriter, ThreadWriter):
 
 
 class ProcessQueueWriter(QueueWriter, ProcessWriter):
-    """Writes in another process; snapshots wait in a queue, the training does not.
+    """Writes in another process; snapshots are queued, so that the training does not wait.
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.

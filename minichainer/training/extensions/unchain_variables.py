@@ -6,11 +6,11 @@ from minichainer.training.extension import Extension
 from minichainer.variable import Variable
 
 
-class unchain_variables(Extension):  # noqa: N801
-    """Cuts the graphs behind reported Variables, so that their memory goes.
+class unchain_variables(Extension):
+    """Drops the graphs of reported Variables, so that their memory is released.
 
-    Needed only where Variables are reported with ``config.keep_graph_on_report``. Runs after all other
-    extensions of an iteration.
+    Only needed if Variables are reported with ``config.keep_graph_on_report``. Runs after all other extensions of an
+    iteration.
 
     .. admonition:: Example
 
@@ -32,11 +32,11 @@ class unchain_variables(Extension):  # noqa: N801
         return True
 
     def initialize(self, trainer: Any) -> None:
-        """Cuts what is reported before the training."""
+        """Drops the graphs of values reported before training."""
         self(trainer)
 
     def __call__(self, trainer: Any) -> None:
-        """Cuts the graph behind each Variable in the trainer's observation."""
+        """Drops the graph of each Variable in the trainer's observation."""
         for value in trainer.observation.values():
             if isinstance(value, Variable):
                 value.unchain_backward()

@@ -23,7 +23,7 @@ def observe_value(observation_key: str, target_func: Callable[[Any], Any]) -> Ca
 
     """
 
-    # Chainer's snapshots hold the trigger under this name.
+    # The name of the trigger in Chainer's snapshots.
     @make_extension(trigger=(1, 'epoch'), priority=PRIORITY_WRITER, default_name='_observe_value')
     def observe(trainer: Any) -> None:
         report({observation_key: target_func(trainer)})
@@ -49,7 +49,7 @@ def observe_lr(optimizer_name: str = 'main', observation_key: str = 'lr') -> Cal
 
     def learning_rate(trainer: Any) -> Any:
         optimizer = trainer.updater.get_optimizer(optimizer_name)
-        # Adam and its kin call it alpha_t; their lr warns.
+        # Adam and its variants call it alpha_t; their lr warns.
         return optimizer.alpha_t if hasattr(optimizer, 'alpha_t') else optimizer.lr
 
     return observe_value(observation_key, learning_rate)

@@ -1,4 +1,4 @@
-"""Triggers: when an extension is called, when the training ends."""
+"""Triggers, which determine when an extension is called and when the training ends."""
 
 import typing
 

@@ -10,7 +10,7 @@ from minichainer.training.util import get_trigger
 
 
 class EarlyStoppingTrigger:
-    """Stop trigger: fires when a reported value has not improved for some checks, or the time is up.
+    """Stop trigger: fires if a reported value has not improved for some checks, or at the maximum length.
 
     Args:
         check_trigger: When to check; the mean of the values reported since the last check is compared with
@@ -89,7 +89,7 @@ class EarlyStoppingTrigger:
         return length
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the state; Chainer saved none: then it starts afresh with a warning."""
+        """Saves or restores the state; Chainer saves none: then it restarts with a warning."""
         try:
             self.count = serializer('count', self.count)
             self.best = serializer('best', self.best)
@@ -102,13 +102,13 @@ class EarlyStoppingTrigger:
             if isinstance(serializer, Serializer):
                 raise
             warnings.warn(
-                'The snapshot holds no state of EarlyStoppingTrigger; it counts from the beginning.',
+                'The snapshot contains no state of EarlyStoppingTrigger; it restarts counting.',
                 stacklevel=2,
             )
 
 
 def _patience(patience: int | None, patients: int | None = None) -> int:
     if patience is not None and patients is not None:
-        raise TypeError('EarlyStoppingTrigger: patients is an alias of patience, give one of them')
+        raise TypeError('EarlyStoppingTrigger: patients is an alias of patience, pass only one of them')
     given = patients if patience is None else patience
     return 3 if given is None else given

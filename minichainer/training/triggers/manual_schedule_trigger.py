@@ -32,7 +32,7 @@ class ManualScheduleTrigger(ProgressMemory):
         self._finished_unknown = False
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether a point was reached since the last call."""
+        """Returns whether a point has been reached since the last call."""
         before, now = self._advance(trainer.updater, self.unit)
         fire = any(before < p <= now for p in self.points)
         if (fire or self._finished_unknown) and now >= max(self.points):
@@ -47,7 +47,7 @@ class ManualScheduleTrigger(ProgressMemory):
             self.finished = serializer('finished', self.finished)
         except KeyError:
             warnings.warn(
-                'The snapshot lacks `finished` of ManualScheduleTrigger; the next call finds out.',
+                'The snapshot lacks `finished` of ManualScheduleTrigger; the next call determines it.',
                 stacklevel=2,
             )
             self.finished = False

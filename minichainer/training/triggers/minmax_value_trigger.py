@@ -11,7 +11,7 @@ from minichainer.training.util import get_trigger
 
 
 def optional_float(value: Any) -> float | None:
-    """A number that a serializer gave back, or ``None``, whatever it is wrapped in."""
+    """A number from a serializer, or ``None``, possibly wrapped in an array."""
     if isinstance(value, numpy.ndarray):
         value = value.item()
     return None if value is None else float(value)
@@ -41,7 +41,7 @@ class BestValueTrigger:
         self._summary = DictSummary()
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether an interval ended with a new best value.
+        """Returns whether an interval has ended with a new best value.
 
         Raises:
             KeyError: Nothing was reported under the key during the interval.
@@ -53,7 +53,7 @@ class BestValueTrigger:
         means = self._summary.compute_mean()
         if self._key not in means:
             raise KeyError(
-                f'{type(self).__name__}: {self._key!r} was not reported; reported are {sorted(trainer.observation)}'
+                f'{type(self).__name__}: {self._key!r} was not reported; reported keys: {sorted(trainer.observation)}'
             )
         value = float(means[self._key])
         self._summary = DictSummary()
@@ -71,7 +71,7 @@ class BestValueTrigger:
 
 
 class MaxValueTrigger(BestValueTrigger):
-    """Fires when the mean of a reported value over an interval is larger than ever.
+    """Fires if the mean of a reported value over an interval is the largest so far.
 
     Args:
         key (str): Key of the value, ``'validation/main/accuracy'``.
@@ -90,7 +90,7 @@ class MaxValueTrigger(BestValueTrigger):
 
 
 class MinValueTrigger(BestValueTrigger):
-    """Fires when the mean of a reported value over an interval is smaller than ever.
+    """Fires if the mean of a reported value over an interval is the smallest so far.
 
     Args:
         key (str): Key of the value, ``'validation/main/loss'``.

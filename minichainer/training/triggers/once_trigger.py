@@ -5,7 +5,7 @@ from typing import Any
 
 
 class OnceTrigger:
-    """Fires at the first call only.
+    """Fires only at the first call.
 
     Args:
         call_on_resume (bool): Whether it fires once more in a run resumed from a snapshot.
@@ -25,7 +25,7 @@ class OnceTrigger:
 
     @property
     def finished(self) -> bool:
-        """Whether it will not fire any more."""
+        """Whether it has fired for the last time."""
         return not (self._flag_first or self._flag_resumed)
 
     def __call__(self, trainer: Any) -> bool:
@@ -39,5 +39,5 @@ class OnceTrigger:
         try:
             self._flag_first = serializer('_flag_first', self._flag_first)
         except KeyError:
-            warnings.warn('The snapshot lacks the flag of OnceTrigger; it is taken to have fired.', stacklevel=2)
+            warnings.warn('The snapshot lacks the flag of OnceTrigger; it is assumed to have fired.', stacklevel=2)
             self._flag_first = False

@@ -6,12 +6,12 @@ from minichainer.serializer import Serializer
 
 
 class TimeTrigger:
-    """Fires each time another ``period`` seconds of training have passed.
+    """Fires after every ``period`` seconds of training.
 
     Args:
         period (float): Seconds.
 
-    It is no stop trigger for :class:`~minichainer.training.extensions.ProgressBar`, which needs a length in
+    It cannot be the stop trigger with :class:`~minichainer.training.extensions.ProgressBar`, which needs a length in
     epochs or iterations.
 
     .. admonition:: Example
@@ -29,14 +29,14 @@ class TimeTrigger:
         self._next_time = period
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether ``trainer.elapsed_time`` passed the end of an interval."""
+        """Returns whether ``trainer.elapsed_time`` has passed the end of an interval."""
         fire: bool = self._next_time < trainer.elapsed_time
         if fire:
             self._next_time += self._period
         return fire
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the end of the running interval, in seconds of training."""
+        """Saves or restores the end of the current interval, in seconds of training."""
         if isinstance(serializer, Serializer):
             serializer('next_time', self._next_time)
         else:

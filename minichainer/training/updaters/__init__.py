@@ -1,4 +1,4 @@
-"""Updaters: what one step of a training does."""
+"""Updaters, which do one step of training."""
 
 import typing
 

@@ -12,9 +12,9 @@ from minichainer.training.updater import Updater
 
 
 class StandardUpdater(Updater):
-    """Takes a mini-batch, computes the loss, updates the parameters.
+    """Gets a mini-batch, computes the loss, and updates the parameters.
 
-    For several iterators or optimizers, or another kind of step, a subclass defines :meth:`update_core`.
+    For several iterators or optimizers, or a different step, a subclass defines :meth:`update_core`.
 
     Args:
         iterator: Iterator over the training set, or a dict of iterators by name. One alone is called
@@ -82,12 +82,12 @@ class StandardUpdater(Updater):
 
     @property
     def device(self) -> Any:
-        """Device to which the models were sent, or ``None``."""
+        """The device of the models, or ``None``."""
         return self._device
 
     @property
     def input_device(self) -> Any:
-        """Device to which the arrays are sent, or ``None``."""
+        """The device for the inputs, or ``None``."""
         return self._input_device
 
     @property
@@ -98,7 +98,7 @@ class StandardUpdater(Updater):
 
     @property
     def epoch_detail(self) -> float:
-        """Number of epochs of the main iterator, with the fraction of the running one."""
+        """Number of epochs of the main iterator, including the fraction of the current one."""
         epochs: float = self._iterators['main'].epoch_detail
         return epochs
 
@@ -137,7 +137,7 @@ class StandardUpdater(Updater):
         self.iteration += 1
 
     def update_core(self) -> None:
-        """Takes a batch, converts it, lets the main optimizer update; subclasses may do otherwise."""
+        """Gets a batch, converts it, and updates with the main optimizer; subclasses may override it."""
         iterator = self._iterators['main']
         optimizer = self._optimizers['main']
         arrays = call_converter(self.converter, iterator.next(), self.input_device)
@@ -154,7 +154,7 @@ class StandardUpdater(Updater):
     def serialize(self, serializer: Any) -> None:
         """Saves or restores iterators, optimizers, their models and the number of updates.
 
-        Before anything is restored the models are compared with the snapshot.
+        The models are compared with the snapshot before anything is restored.
         """
         for name, optimizer in self._optimizers.items():
             model = serializer['model:' + name]
