@@ -202,7 +202,7 @@ class FunctionNode(Node):
         if owner is not None:
             return owner.node
         node = self._output_nodes[index]() if self._output_nodes else self
-        return _Gone() if node is None else view_of(node, variable_on)
+        return _Unreferenced() if node is None else view_of(node, variable_on)
 
     @property
     def output_data(self) -> Any:
@@ -386,7 +386,7 @@ class FunctionNode(Node):
             raise TypeError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx.array.dtype}')
 
 
-class _Gone:
+class _Unreferenced:
     """Stands for an output that is not referenced; it is freed at once, so a weak reference to it is dead."""
 
 

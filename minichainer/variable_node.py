@@ -146,7 +146,7 @@ def cut(node: Node) -> None:
         node.unchain()  # type: ignore[attr-defined]
 
 
-def _nobody() -> None:
+def _no_variable() -> None:
     return None
 
 
@@ -161,7 +161,7 @@ def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None) 
     view: VariableNode | None = node.view and node.view()
     if view is None:
         view = VariableNode.__new__(VariableNode)
-        view._target, view._make, view._variable = node, make, _nobody
+        view._target, view._make, view._variable = node, make, _no_variable
         node.view = weakref.ref(view)
     if variable is not None and view._variable() is None:
         view._variable = weakref.ref(variable)

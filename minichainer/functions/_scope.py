@@ -75,7 +75,7 @@ class _Scope(ops.Evaluators):
         super().__init__(self._op)
         self._function = function
         self._own = own
-        self._names = list(_names_asked(function.__code__, function.__code__.co_varnames[place : place + 1]))
+        self._names = list(_names_used(function.__code__, function.__code__.co_varnames[place : place + 1]))
         #: The functions and classes around the rule, outermost first, while they may still define ops.
         self._frames = list(_frames_around(function))[::-1]
         self._locals: dict[str, Any] = {}
@@ -120,7 +120,7 @@ class _Scope(ops.Evaluators):
             return None
 
 
-def _names_asked(code: CodeType, parameters: tuple[str, ...]) -> Iterator[str]:
+def _names_used(code: CodeType, parameters: tuple[str, ...]) -> Iterator[str]:
     """The attributes ``m.name`` that code reads from a parameter, also in nested functions."""
     previous: Any = None
     for instruction in dis.get_instructions(code):
@@ -131,7 +131,7 @@ def _names_asked(code: CodeType, parameters: tuple[str, ...]) -> Iterator[str]:
         previous = instruction
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names_asked(constant, tuple([p for p in parameters if p in constant.co_freevars]))
+            yield from _names_used(constant, tuple([p for p in parameters if p in constant.co_freevars]))
 
 
 #: Instructions that load a local variable; some combine two operations, and the load comes last.

@@ -131,7 +131,7 @@ def _shifted(e: Evidence) -> Cause | None:
     return None
 
 
-def _half_line(e: Evidence) -> Cause | None:
+def _one_sign(e: Evidence) -> Cause | None:
     """The gradient is wrong only where x is negative, or only where it is positive."""
     if e.x is None or np.shape(e.x) != e.numeric.shape:
         return None
@@ -250,7 +250,7 @@ _RULES: tuple[Callable[[Evidence], Cause | None], ...] = (
     _factor,
     _transposed,
     _shifted,
-    _half_line,
+    _one_sign,
     _single,
     _slice,
     _added_constant,

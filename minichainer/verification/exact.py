@@ -155,7 +155,7 @@ class ExactChecks:
         if found is None or self._unequal(found):
             here = self._all_again()
             if found is not None and not self._unequal(here) and not self._unequal(self._all_again()):
-                self._surroundings()
+                self._thread_or_config()
             found = here if found is None or self._unequal(here) else found
         for o, again in found.items():
             for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
@@ -188,7 +188,7 @@ class ExactChecks:
         with np.errstate(all='ignore'):
             return bool((abs(g - h) <= ROUNDINGS * np.finfo(g.dtype).eps * largest(g)).all())
 
-    def _surroundings(self) -> None:
+    def _thread_or_config(self) -> None:
         """Tells whether the thread or ``config.train`` is the reason, if gradients differ in another thread only."""
         cause = 'depends on thread: backward gives a different result outside the thread of the forward pass'
         found = in_another_thread(self._all_again)

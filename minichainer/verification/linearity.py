@@ -114,7 +114,7 @@ class LinearityChecks:
         tried = {f: full(self._scaled(k, f)[i], self.screen.arrays[i]) for f in FACTORS[: FACTORS.index(factor)]}
         tried[factor] = alone
         wrong = [f for f, a in tried.items() if bool(self._unscaled(g, a, f).any())]
-        wrong = [f for f in wrong if self._clearly(g, tried[f], f) or not self._flows_over(k, f)]
+        wrong = [f for f in wrong if self._is_clear(g, tried[f], f) or not self._overflows(k, f)]
         if not wrong:
             return
         factor, alone = wrong[0], tried[wrong[0]]
@@ -126,7 +126,7 @@ class LinearityChecks:
             allowed = abs(factor) * self.point.options.nondet_tol
             return breaks_scaling(g, scaled, factor) & ~(abs(scaled - factor * g) <= allowed)
 
-    def _flows_over(self, k: int, factor: float) -> bool:
+    def _overflows(self, k: int, factor: float) -> bool:
         """Whether intermediate results are too large or too small for powers of two to commute with rounding."""
         try:
             with np.errstate(over='raise', under='raise'):
@@ -136,7 +136,7 @@ class LinearityChecks:
             return True
         return self.screen.precision > 1e-4  # casts to half precision underflow without an error
 
-    def _clearly(self, g: Any, scaled: Any, factor: float) -> bool:
+    def _is_clear(self, g: Any, scaled: Any, factor: float) -> bool:
         with np.errstate(all='ignore'):
             off = (abs(scaled / factor - g) > _CLEARLY * largest(g)) & get_array_module(g).isfinite(scaled)
         return bool(off.any())

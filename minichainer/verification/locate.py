@@ -195,7 +195,7 @@ class Locator:
         drawn = self.point.rng.permutation(n)
         if (self._measure(drawn[:16]).verdict != PASS).mean() >= 0.25:
             return self._sampled(drawn)
-        found = self._halved()
+        found = self._bisected()
         if found.complete or n > _MANY:
             return found
         suspects = self._scanned()
@@ -224,7 +224,7 @@ class Locator:
         order = np.argsort(-ratio, kind='stable')
         return order[ratio[order] > 1]
 
-    def _halved(self) -> Measured:
+    def _bisected(self) -> Measured:
         """Finds the wrong elements by bisection, and measures them."""
         draw = (isotropic, relative)[int(np.argmax((self.verdicts != PASS).any(axis=1)))]
         x = host(self.x)
@@ -271,7 +271,7 @@ class Locator:
             return
         new = self._at(found.elements[again], scales[again], levels, start)
         old = found.verdict[again]
-        better = (new.verdict == PASS) | (_gravity(new.verdict) > _gravity(old))
+        better = (new.verdict == PASS) | (_severity(new.verdict) > _severity(old))
         better |= (start is not None) & np.isin(old, _SINGULAR)
         better |= (new.verdict == old) & (new.tolerance < found.tolerance[again])
         for field in ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right'):
@@ -302,7 +302,7 @@ class Locator:
         f = along.found
         fields = (f.value, along.analytic, self.screen.tolerance(along), f.left, f.right)
         numbers = (c.reshape(table)[:, columns[0]] / scales for c in fields)
-        worst = verdicts[np.arange(len(elements)), _gravity(verdicts).argmax(axis=1)]
+        worst = verdicts[np.arange(len(elements)), _severity(verdicts).argmax(axis=1)]
         numeric, analytic, tolerance, left, right = numbers
         return Measured(elements, numeric, analytic, tolerance, worst, left, right)
 
@@ -405,5 +405,5 @@ _WHOLE = {
 }
 
 
-def _gravity(verdicts: Any) -> Any:
+def _severity(verdicts: Any) -> Any:
     return np.vectorize(_GRAVITY.__getitem__, otypes=[int])(verdicts)

@@ -75,12 +75,12 @@ def identity(*inputs: Any) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-@elementwise(lambda m, gy, x, dst: _sent_back(gy, x), name='Copy', kinds=_ANY)
+@elementwise(lambda m, gy, x, dst: _copy_back(gy, x), name='Copy', kinds=_ANY)
 def copied(xp: Any, x: Any, dst: Any) -> Any:
     return x.copy() if dst.is_array_supported(x) else dst.send(x)
 
 
-def _sent_back(gy: Any, x: Any) -> Any:
+def _copy_back(gy: Any, x: Any) -> Any:
     home = backend.get_device_from_array(getattr(x, 'array', x))
     return copied(gy, home) if isinstance(gy, Variable) else home.send(gy)
 

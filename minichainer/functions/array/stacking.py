@@ -18,22 +18,22 @@ def _joined(xp: Any, xs: Any, shapes: list[Shape], axis: int) -> Any:
     return xp.concatenate([x.reshape(shape) for x, shape in zip(xs, shapes, strict=True)], axis)
 
 
-def _taken_apart(m: Any, gy: Any, xs_shape: Any, shapes: list[Shape], axis: int) -> Any:
+def _split(m: Any, gy: Any, xs_shape: Any, shapes: list[Shape], axis: int) -> Any:
     parts = m.parts(gy, ends_of(shapes, axis), axis)
     return tuple([m.reshape(part, shape) for part, shape in zip(parts, xs_shape, strict=True)])
 
 
-@primitive(rule=_taken_apart, name='Hstack')
+@primitive(rule=_split, name='Hstack')
 def stacked_in_a_row(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
     return _joined(xp, xs, shapes, axis)
 
 
-@primitive(rule=_taken_apart, name='Vstack')
+@primitive(rule=_split, name='Vstack')
 def stacked_in_a_column(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
     return _joined(xp, xs, shapes, axis)
 
 
-@primitive(rule=_taken_apart, name='Dstack')
+@primitive(rule=_split, name='Dstack')
 def stacked_in_depth(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
     return _joined(xp, xs, shapes, axis)
 

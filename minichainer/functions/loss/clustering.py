@@ -79,10 +79,10 @@ def discriminative_margin_based_clustering_loss(
     masks = _masks(t.reshape(batch, height * width), max_embedding_dim, x.dtype)
     x = reshape(x, (batch, dim, height * width))
     means = _means(x, masks)
-    gathering = _gathering(x, means, masks, delta_v, norm)
+    gathering = _pull(x, means, masks, delta_v, norm)
     # Chainer's norm of the means includes the batch axis, which matters only for norm 2.
     size = sum_(_norm(means, norm, (0, 2))) * (1.0 / max(batch * max_embedding_dim, 1))
-    return gathering * alpha, _parting(means, delta_d, norm) * beta, size * gamma
+    return gathering * alpha, _push(means, delta_d, norm) * beta, size * gamma
 
 
 def _masks(labels: Any, count: int, dtype: Any) -> Any:
@@ -112,7 +112,7 @@ def _norm(x: Variable, norm: int, axis: Any) -> Variable:
     return roots
 
 
-def _gathering(x: Variable, means: Variable, masks: Any, delta: float, norm: int) -> Variable:
+def _pull(x: Variable, means: Variable, masks: Any, delta: float, norm: int) -> Variable:
     batch, dim, pixels = x.shape
     apart = reshape(x, (batch, 1, dim, pixels)) - reshape(means, (*means.shape, 1))
     losses = masked(relu(_norm(apart, norm, 2) - delta) ** 2, masks != 0)
@@ -120,7 +120,7 @@ def _gathering(x: Variable, means: Variable, masks: Any, delta: float, norm: int
     return average(per_label)
 
 
-def _parting(means: Variable, delta: float, norm: int) -> Variable:
+def _push(means: Variable, delta: float, norm: int) -> Variable:
     batch, count, dim = means.shape
     apart = reshape(means, (batch, count, 1, dim)) - reshape(means, (batch, 1, count, dim))
     others = ~get_array_module(means.array).eye(count, dtype='?')

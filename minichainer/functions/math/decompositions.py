@@ -110,9 +110,9 @@ def _svd_rule(m: Any, gy: Any, y: Any, given: tuple[bool, ...]) -> Any:
     v, gv = m.matrix_transpose(vh), m.matrix_transpose(gvh)
     inner = _as_diagonal(m, gs)
     if given[0]:
-        inner = inner + _turning(m, u, gu, s) * _row(m, s)
+        inner = inner + _rotation(m, u, gu, s) * _row(m, s)
     if given[2]:
-        inner = inner + _column(m, s) * _turning(m, v, gv, s)
+        inner = inner + _column(m, s) * _rotation(m, v, gv, s)
     ga = m.matmul(m.matmul(u, inner), vh)
     if given[0] and u.shape[-2] > u.shape[-1]:
         ga = ga + m.matmul(_outside(m, u, gu) / _row(m, s), vh)
@@ -121,7 +121,7 @@ def _svd_rule(m: Any, gy: Any, y: Any, given: tuple[bool, ...]) -> Any:
     return ga
 
 
-def _turning(m: Any, u: Any, gu: Any, s: Any) -> Any:
+def _rotation(m: Any, u: Any, gu: Any, s: Any) -> Any:
     """The part of a gradient of orthonormal columns that rotates them within their span."""
     inner = m.matmul(u, gu, True)
     return _over_differences(m, inner - m.matrix_transpose(inner), s * s)
