@@ -141,8 +141,20 @@ def test_saturated_gates(dtype: str) -> None:
     z = np.array([1e30, -1e30, 1e30, 1e30], dtype).reshape(4, 1)
     c, h, saved = kernels.gated_sum(np, z.copy(), [np.array([2.0], dtype)], 1)
     np.testing.assert_allclose([c[0], h[0]], [1, np.tanh(1)], rtol=1e-6)
-    gz, (gc,) = kernels.gated_sum_backward(np, saved, np.ones(1, dtype), np.ones(1, dtype), 1)
+    gz, gc = kernels.gated_sum_backward(np, saved, np.ones(1, dtype), np.ones(1, dtype), 1)
     assert not gz.any() and gc == 0
+
+
+def test_cells_of_float16_are_computed_in_float32() -> None:
+    gates = list(np.random.RandomState(0).randn(4, 3, 2).astype('e'))
+    results = []
+    for dtype in 'ef':
+        c, h, saved = kernels.gated_sum(np, [g.astype(dtype) for g in gates], [gates[0].astype(dtype)], 1)
+        upstream = gates[1].astype(dtype)
+        results.append([c, h, *kernels.gated_sum_backward(np, saved, upstream, upstream, 1)])
+    for i, (half, single) in enumerate(zip(*results, strict=True)):
+        np.testing.assert_array_equal(half, single.astype(half.dtype))
+        assert half.dtype == ('f' if i < 2 else 'e')
 
 
 @pytest.mark.parametrize('dtype', ['f', 'd'])
