@@ -26,7 +26,8 @@ def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
         determinant: the determinants ``(...)``.
     """
     try:
-        y = determinant[..., None, None] * xp.linalg.inv(a).swapaxes(-1, -2)
+        with numpy.errstate(over='ignore', invalid='ignore'):  # where there is almost no inverse
+            y = determinant[..., None, None] * xp.linalg.inv(a).swapaxes(-1, -2)
     except numpy.linalg.LinAlgError:
         return singular_cofactors(xp, a)
     return y if xp.isfinite(y).all() or not xp.isfinite(a).all() else singular_cofactors(xp, a)

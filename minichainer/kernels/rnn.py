@@ -450,7 +450,7 @@ def gated_sum(xp: Any, gates: Sequence[Any], cells: Sequence[Any], inputs: int) 
         if k <= last:
             xp.negative(gate, out=z[k])
         else:
-            xp.tanh(gate, out=z[k])
+            xp.tanh(in_float32(gate), out=z[k])
     with numpy.errstate(over='ignore'):
         _sigmoids_of_negated(xp, z[: last + 1])
     terms = [*z[last + 1 :], *cells]
@@ -462,7 +462,7 @@ def gated_sum(xp: Any, gates: Sequence[Any], cells: Sequence[Any], inputs: int) 
 
 
 @kernel(widens=True)
-def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tuple[Any, list[Any]]:
+def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tuple[Any, ...]:
     """Gradients of :func:`gated_sum` for the gates, stacked, and for each cell; does not change ``saved``."""
     z, terms, squashed = saved
     last = len(terms)
@@ -484,4 +484,4 @@ def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tu
     xp.subtract(1, of_new, out=of_new)
     of_new *= total
     of_new *= z[:inputs]
-    return gz, [total * gate for gate in z[inputs:last]]
+    return (gz, *[total * gate for gate in z[inputs:last]])

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.special
 
-from tests.kernels.kernels import generic, kernel, threshold
+from minichainer.backends.cuda import get_array_module
+from tests.kernels import comparing
+from tests.kernels.comparing import Case
+from tests.kernels.kernels import kernel, threshold
 
-LAYOUTS: dict[str, Callable[[Any], Any]] = {
-    'C': lambda x: x,
-    'F': np.asfortranarray,
-    'every second': lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
-    'backwards': lambda x: x[..., ::-1],
-    'transposed': lambda x: np.ascontiguousarray(x.T).T,
-    'one row repeated': lambda x: np.broadcast_to(x[:1], x.shape),
-}
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-30, -1e-30]
 
 
 @dataclass
-class Row:
+class Row(comparing.Row):
     """A kernel and its plain form, both functions of the array module's arrays and what comes with them."""
 
-    #: Function of the kernel and the arrays, which calls it.
-    call: Callable[..., Any]
-    #: Function of the arrays.
-    plain: Callable[..., Any]
+    call: Callable[..., Any] = field(kw_only=False)
+    plain: Callable[..., Any] = field(kw_only=False)
     #: Numbers of elements from which on the kernel has another method.
     sizes: tuple[int, ...] = ()
     arrays: int = 1
@@ -37,15 +30,11 @@ class Row:
     low: float = -3
     high: float = 3
     special: tuple[float, ...] = tuple(SPECIAL)
-    #: In units of the dtype's precision.
-    tolerance: float = 8
-    #: Whether the tolerance is relative to numbers of size 1: where differences are taken.
-    absolute: bool = False
     #: Whether it takes arrays without axes: what is for large arrays only need not.
     scalars: bool = True
 
-    def cases(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Labels and arrays: no axis, no elements, few, and both sides of each size in each layout."""
+    def cases(self) -> Iterator[Case]:
+        """No axis, no elements, few, and both sides of each size in each layout."""
         for dtype in self.dtypes:
             for shape in [
                 *[()] * self.scalars,
@@ -55,11 +44,12 @@ class Row:
                 (5,),
                 *[(n,) for t in self.sizes for n in (t - 1, t)],
             ]:
-                yield f'{dtype} {shape}', self._drawn(shape, dtype)
+                yield Case(f'{dtype} {shape}', self._drawn(shape, dtype), dtype, ('C',))
             for size in (24, *self.sizes):
-                for name, layout in LAYOUTS.items():
-                    drawn = self._drawn((4, size // 3), dtype)
-                    yield f'{dtype} {size} {name}', tuple(layout(x) for x in drawn)
+                drawn = self._drawn((4, size // 3), dtype)
+                yield Case(f'{dtype} {size}', drawn, dtype)
+                repeated = tuple(np.broadcast_to(x[:1], x.shape) for x in drawn)
+                yield Case(f'{dtype} {size}, one row repeated', repeated, dtype, ('C',))
 
     def _drawn(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, ...]:
         found = []
@@ -75,7 +65,7 @@ class Row:
 
 
 def _like(value: float, x: Any) -> Any:
-    return np.asarray(value, x.dtype)
+    return get_array_module(x).asarray(value, x.dtype)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -117,24 +107,32 @@ def _gelu_rows(form: str) -> dict[str, Row]:
             lambda k, x: k(x, form),
             lambda x: _gelu(x, form),
             sizes,
-            dtypes='f',
             special=(*special, np.inf, 3e38),
-            absolute=True,
+            relative_to='one',
         ),
         f'gelu.gelu_gradient, {form}': Row(
             gradient,
             lambda gy, x: gy * _gelu_slope(x, form),
             sizes,
             2,
-            'f',
             special=special,
             tolerance=32,
-            absolute=True,
+            relative_to='one',
         ),
     }
 
 
+def _divisors(y: Any, value: float) -> Any:
+    """The array with a value in place of 0."""
+    return np.where(y == 0, _like(value, y), y)
+
+
+def _blended(p: Any, x: Any, y: Any) -> Any:
+    return p * x + (1 - p) * y
+
+
 _MANY = threshold('gates', '_MANY')
+_ANGLES = threshold('angles', '_MANY')
 _SMALL = threshold('rectifier', '_SMALL')
 _BLOCKS = 2 * threshold('blocks', '_BLOCK')
 _ERF = (threshold('error_functions', '_MANY'), _BLOCKS)
@@ -143,7 +141,7 @@ _WHOLE = tuple(value for value in SPECIAL if not np.isinf(value))
 
 ROWS = {
     'rectifier.relu': Row(
-        lambda k, x: k(x), generic('rectifier.relu'), (_SMALL,), dtypes='efd', tolerance=0
+        lambda k, x: k(x), lambda x: np.maximum(x, _like(0, x)), (_SMALL,), dtypes='efd', tolerance=0
     ),
     # A factor, of bools or of numbers.
     'rectifier.step': Row(
@@ -170,6 +168,16 @@ ROWS = {
         dtypes='efd',
         tolerance=0,
     ),
+    **{
+        f'rectifier.leaky_factor, {slope}': Row(
+            lambda k, x, slope=slope: k(x, slope),
+            lambda x, slope=slope: np.where(x >= 0, _like(1, x), _like(slope, x)),
+            (_SMALL,),
+            dtypes='efd',
+            tolerance=0,
+        )
+        for slope in (0, 1, -0.5, 1.5)
+    },
     'bounds.above': Row(
         lambda k, x: k(x, _like(-0.5, x)), lambda x: np.maximum(x, -0.5), (_BOUNDS,), dtypes='efd', tolerance=0
     ),
@@ -184,31 +192,93 @@ ROWS = {
         tolerance=0,
     ),
     'bounds.fmod': Row(
-        lambda k, x, y: k(x, y), generic('bounds.fmod'), (_BOUNDS, _BLOCKS), 2, 'efd', tolerance=0
+        lambda k, x, y: k(x, y), np.fmod, (_BOUNDS, _BLOCKS), 2, 'efd', tolerance=0, signed_zeros=True
     ),
-    'blocks.in_blocks': Row(
-        lambda k, x, y: k(lambda a, b: a * b + 1, x, y), lambda x, y: x * y + 1, (_BLOCKS, _BLOCKS + 1), 2, 'fd',
+    'rectifier.leaky_gradient': Row(
+        lambda k, gy, x: k(gy, x, 0.2),
+        lambda gy, x: gy * np.where(x >= 0, _like(1, x), _like(0.2, x)),
+        (_SMALL,),
+        2,
+        'efd',
         tolerance=0,
     ),
-    'gates.sigmoid': Row(lambda k, x: k(x), generic('gates.sigmoid'), (_MANY,), low=-30),
-    'gates.sigmoid_slope': Row(lambda k, x: k(x), lambda x: _sigmoid(x) * _sigmoid(-x), (_MANY,), low=-30),
-    'gates.silu': Row(lambda k, x: k(x), generic('gates.silu'), (_MANY,), low=-30),
+    'angles.angle_gradient': Row(
+        lambda k, gy, x, y: k(gy, x, y), lambda gy, x, y: gy * y / (x * x + y * y), (_ANGLES,), 3, special=()
+    ),
+    # Squares that are beyond float32, and what is no number: the method for few elements.
+    'angles.angle_gradient, far': Row(
+        lambda k, gy, x, y: k(gy, x, y),
+        lambda gy, x, y: gy * y / (x * x + y * y),
+        (_ANGLES,),
+        3,
+        special=(1e25, -1e25, 1e-25, 1.0),
+    ),
+    'angles.angle_gradient, special': Row(
+        lambda k, gy, x, y: k(gy, x, y), lambda gy, x, y: gy * y / (x * x + y * y), (_ANGLES,), 3
+    ),
+    'blending.blended': Row(lambda k, p, x, y: k(p, x, y), _blended, (), 3, 'efd', relative_to='one'),
+    **{
+        f'bounds.fmod, {name}': Row(
+            lambda k, x, y, value=value: k(x, _divisors(y, value)),
+            lambda x, y, value=value: np.fmod(x, _divisors(y, value)),
+            (_BOUNDS, _BLOCKS),
+            2,
+            'efd',
+            special=(-0.0, 0.0, -2.0, 0.5),
+            tolerance=0,
+            signed_zeros=True,
+        )
+        for name, value in (('remainders of 0', 2), ('infinite divisors', np.inf))
+    },
+    'blocks.in_blocks': Row(
+        lambda k, x, y: k(lambda a, b: a * b + 1, x, y), lambda x, y: x * y + 1, (_BLOCKS, _BLOCKS + 1), 2, 'fd',
+        tolerance=0, numpy_only=True,
+    ),
+    'gates.sigmoid': Row(lambda k, x: k(x), _sigmoid, (_MANY,), dtypes='efd', low=-15),
+    'gates.sigmoid_slope': Row(
+        lambda k, x: k(x),
+        lambda x: _sigmoid(x) * _sigmoid(-x),
+        (_MANY,),
+        dtypes='efd',
+        low=-30,
+        dtypes_of_result=('computed',),
+    ),
+    'gates.silu': Row(
+        lambda k, x: k(x),
+        lambda x: x * _sigmoid(x),
+        (_MANY,),
+        dtypes='efd',
+        low=-30,
+        special=_WHOLE,
+        dtypes_of_result=('computed',),
+    ),
     'gates.silu_gradient': Row(
         lambda k, gy, x: k(gy, x, kernel('gates.silu')(x)),
         lambda gy, x: gy * (_sigmoid(x) + x * _sigmoid(x) * _sigmoid(-x)),
         (_MANY,),
         2,
+        dtypes='efd',
         special=_WHOLE,
-        absolute=True,
+        relative_to='one',
+        roundings=3,
     ),
-    'gates.mish': Row(lambda k, x: k(x), generic('gates.mish'), (_BOUNDS,), low=-20, high=50),
+    'gates.mish': Row(
+        lambda k, x: k(x),
+        lambda x: x * np.tanh(np.logaddexp(0, x)),
+        (_BOUNDS,),
+        dtypes='efd',
+        low=-20,
+        high=50,
+        special=_WHOLE,
+        dtypes_of_result=('computed',),
+    ),
     'gates.mish_gradient': Row(
         lambda k, gy, x: k(gy, x),
         lambda gy, x: gy * (np.tanh(np.logaddexp(0, x)) + x * _sigmoid(x) / np.cosh(np.logaddexp(0, x)) ** 2),
         (_BOUNDS,),
         2,
         special=_WHOLE,
-        absolute=True,
+        relative_to='one',
     ),
     'gates.scaled_inside': Row(
         lambda k, gy, x: k(gy, x, 0.25, -1, 2),
@@ -217,13 +287,27 @@ ROWS = {
         2,
         tolerance=0,
     ),
+    'gelu.argument': Row(
+        lambda k, x: k(x), lambda x: np.sqrt(2 / np.pi) * (x + 0.044715 * x**3), special=(np.nan, 0.0, 1.0, 1e4)
+    ),
+    'gelu.slope': Row(
+        lambda k, x: k(x), lambda x: np.sqrt(8 / np.pi) * (1 + 3 * 0.044715 * x * x), special=(np.nan, 0.0, 1.0, 1e4)
+    ),
+    'gates.scaled_inside, of two dtypes': Row(
+        lambda k, gy, x: k(gy, x.astype('d'), 0.25, -1, 2),
+        lambda gy, x: np.where((x > -1) & (x < 2), gy * _like(0.25, gy), _like(0, gy)),
+        (threshold('selection', '_MANY'),),
+        2,
+        'ef',
+        tolerance=0,
+    ),
     **_gelu_rows('none'),
     **_gelu_rows('tanh'),
-    'error_functions.erf': Row(lambda k, x: k(x), scipy.special.erf, _ERF, dtypes='f', scalars=False),
-    'error_functions.erfc': Row(lambda k, x: k(x), scipy.special.erfc, _ERF, dtypes='f', scalars=False),
-    'error_functions.ndtr': Row(lambda k, x: k(x), scipy.special.ndtr, _ERF, dtypes='f', scalars=False),
+    'error_functions.erf': Row(lambda k, x: k(x), scipy.special.erf, _ERF, scalars=False),
+    'error_functions.erfc': Row(lambda k, x: k(x), scipy.special.erfc, _ERF, scalars=False),
+    'error_functions.ndtr': Row(lambda k, x: k(x), scipy.special.ndtr, _ERF, scalars=False),
     'error_functions.erfinv': Row(
-        lambda k, x: k(x), scipy.special.erfinv, _ERF, dtypes='f', low=-1, high=1,
+        lambda k, x: k(x), scipy.special.erfinv, _ERF, low=-1, high=1,
         special=(np.nan, 1.0, -1.0, 0.0, -0.0, 2.0), scalars=False,
     ),
     'error_functions.tail_ratio': Row(
@@ -237,11 +321,28 @@ ROWS = {
         dtypes='f',
         low=0.01,
         high=20,
-        special=(np.nan, 1.0, 1e-10),
+        special=(1.0, 1e-10),
+    ),
+    'gamma.polygamma, not trigamma of positive numbers': Row(
+        lambda k, x: k(((x > 2) + 1).astype(x.dtype), x),
+        lambda x: scipy.special.polygamma(np.asarray(x > 2) + 1, x.astype('d')),
+        (threshold('gamma', '_MANY'),),
+        dtypes='efd',
+        low=0.1,
+        high=4,
+        special=(1.0, 0.1),
+    ),
+    'gamma.polygamma, special': Row(
+        lambda k, x: k(_like(1, x), x),
+        lambda x: scipy.special.polygamma(1, x),
+        (threshold('gamma', '_MANY'),),
+        dtypes='f',
+        special=(np.nan, 1.0, 0.0, np.inf),
+        low=-30,
     ),
     'selection.masked': Row(
         lambda k, x, y: k(x, y > 0),
-        lambda x, y: generic('selection.masked')(x, y > 0),
+        lambda x, y: np.where(y > 0, x, _like(0, x)),
         (threshold('selection', '_MANY'),),
         2,
         'efdi',
@@ -250,7 +351,7 @@ ROWS = {
     ),
     'selection.masked, infinite': Row(
         lambda k, x, y: k(x, y > 0),
-        lambda x, y: generic('selection.masked')(x, y > 0),
+        lambda x, y: np.where(y > 0, x, _like(0, x)),
         (threshold('selection', '_MANY'),),
         2,
         'efd',

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minichainer.kernels import reductions, running, scattering, softmax, triangular
+from minichainer.kernels import cofactors, reductions, running, scattering, softmax, triangular
 
 
 def normal(shape: Any, dtype: str = 'f', seed: int = 0) -> Any:
@@ -168,3 +168,11 @@ def test_lower_inverse(size, dtype, order):
     exact = triangular.lower_inverse.generic(np, a.astype('d'))
     np.testing.assert_allclose(found, exact, atol=40 * np.finfo(dtype).eps)
     np.testing.assert_array_equal(np.triu(found, 1) == 0, np.ones((size, size), '?'))
+
+
+@pytest.mark.parametrize('dtype', 'fd')
+def test_cofactors_where_there_is_almost_no_inverse(dtype):
+    """The inverse is infinite, which is no warning: then the way is by singular values."""
+    tiny = np.finfo(dtype).tiny / 100
+    found = cofactors.cofactors(np, np.diag(np.array([tiny, 2], dtype)), np.array(2 * tiny, dtype))
+    np.testing.assert_allclose(found, [[2, 0], [0, tiny]], rtol=1e-3)

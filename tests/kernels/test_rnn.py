@@ -110,6 +110,59 @@ def test_backward(name: str, lengths: list[int], units: int, inputs: int, backwa
     assert abs(actual - expected) <= 1e-7 * max(size, 1)
 
 
+def layers_reference(name: str, weights: Any, masks: Any, x: Any, states: Any, lengths: Any, directions: int) -> Any:
+    """The outputs, packed like ``x``, and the last states of all layers."""
+    last: list[list[Any]] = [[] for _ in states]
+    for begin in range(0, len(weights), directions):
+        parts = []
+        for at in range(begin, begin + directions):
+            masked = x if masks[at] is None else x * masks[at]
+            y, *ends = layer_reference(name, weights[at], masked, [s[at] for s in states], lengths, at > begin)
+            parts.append(y)
+            for of_state, end in zip(last, ends, strict=True):
+                of_state.append(end)
+        x = np.concatenate(parts, axis=1)
+    return [x, *map(np.stack, last)]
+
+
+@pytest.mark.parametrize('masked', [False, True])
+@pytest.mark.parametrize('directions', [1, 2])
+@pytest.mark.parametrize('name', sorted(CELLS))
+def test_layers(name: str, directions: int, masked: bool) -> None:
+    """Two layers above each other, forward, and backward along a random direction of all arguments."""
+    lengths, units, rng = [3, 2, 2], 2, np.random.RandomState(0)
+    inputs = [3] * directions + [directions * units] * directions
+    weights = [drawn(name, lengths, units, size)[0] for size in inputs]
+    _, x, _ = drawn(name, lengths, units, 3)
+    weights = [kernels.Weights(*[w + 0.3 * at for w in of_layer]) for at, of_layer in enumerate(weights)]
+    states = [rng.randn(2 * directions, 3, units) for _ in range(CELLS[name].states)]
+    masks = [rng.rand(7, w.x.shape[1]) * 2 if masked and at % 3 else None for at, w in enumerate(weights)]
+    steps = np.split(x, np.cumsum(sizes_of(lengths))[:-1])
+    last, y, saved = kernels.layers_forward(np, CELLS[name], weights, masks, states, steps, directions)
+    expected = layers_reference(name, weights, masks, x, states, lengths, directions)
+    for a, e in zip([y, *last], expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-11, atol=1e-12)
+    gy, *gstates = [rng.randn(*e.shape) for e in expected]
+    gsteps = np.split(gy, np.cumsum(sizes_of(lengths))[:-1])
+    before = [g.copy() for g in gstates]
+    of_states, of_weights, gx = kernels.layers_backward(np, CELLS[name], saved, masks, gstates, gsteps, (True, True))
+    np.testing.assert_array_equal(gstates, before)
+    arguments = [x, *states, *[w for of_layer in weights for w in of_layer]]
+    gradients = [gx, *of_states, *[g for of_layer in of_weights for g in of_layer]]
+    directions_of = [rng.randn(*a.shape) for a in arguments]
+
+    def loss(step: float) -> Any:
+        moved = [a + step * d for a, d in zip(arguments, directions_of, strict=True)]
+        ws = [kernels.Weights(*moved[i : i + 4]) for i in range(1 + len(states), len(moved), 4)]
+        found = layers_reference(name, ws, masks, moved[0], moved[1 : 1 + len(states)], lengths, directions)
+        return sum((g * r).sum() for g, r in zip([gy, *gstates], found, strict=True))
+
+    expected = (loss(1e-6) - loss(-1e-6)) / 2e-6
+    actual = sum((g * d).sum() for g, d in zip(gradients, directions_of, strict=True))
+    size = sum(abs(g * d).sum() for g, d in zip(gradients, directions_of, strict=True))
+    assert abs(actual - expected) <= 1e-7 * size
+
+
 def test_what_is_not_wanted_is_not_computed() -> None:
     w, x, states = drawn('LSTM', [2, 1], 2, 3)
     spans = kernels.spans_of([2, 1])
@@ -141,8 +194,20 @@ def test_saturated_gates(dtype: str) -> None:
     z = np.array([1e30, -1e30, 1e30, 1e30], dtype).reshape(4, 1)
     c, h, saved = kernels.gated_sum(np, z.copy(), [np.array([2.0], dtype)], 1)
     np.testing.assert_allclose([c[0], h[0]], [1, np.tanh(1)], rtol=1e-6)
-    gz, (gc,) = kernels.gated_sum_backward(np, saved, np.ones(1, dtype), np.ones(1, dtype), 1)
+    gz, gc = kernels.gated_sum_backward(np, saved, np.ones(1, dtype), np.ones(1, dtype), 1)
     assert not gz.any() and gc == 0
+
+
+def test_cells_of_float16_are_computed_in_float32() -> None:
+    gates = list(np.random.RandomState(0).randn(4, 3, 2).astype('e'))
+    results = []
+    for dtype in 'ef':
+        c, h, saved = kernels.gated_sum(np, [g.astype(dtype) for g in gates], [gates[0].astype(dtype)], 1)
+        upstream = gates[1].astype(dtype)
+        results.append([c, h, *kernels.gated_sum_backward(np, saved, upstream, upstream, 1)])
+    for i, (half, single) in enumerate(zip(*results, strict=True)):
+        np.testing.assert_array_equal(half, single.astype(half.dtype))
+        assert half.dtype == ('f' if i < 2 else 'e')
 
 
 @pytest.mark.parametrize('dtype', ['f', 'd'])

@@ -57,7 +57,7 @@ def _lstm_parts(c: Any, x: Any) -> Parts:
 
 def _lstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
     gc, gh = gy
-    gz, gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 1)
+    gz, *gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 1)
     return (*gcells, _joined(xp, gz, (3, 0, 1, 2)))
 
 
@@ -81,7 +81,7 @@ def _slstm_parts(c1: Any, c2: Any, x1: Any, x2: Any) -> Parts:
 
 def _slstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
     gc, gh = gy
-    gz, gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 2)
+    gz, *gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 2)
     return (*gcells, _joined(xp, gz, (5, 0, 2, 4)), _joined(xp, gz, (6, 1, 3, 4)))
 
 
@@ -106,7 +106,7 @@ def _tree_parts(*xs: Any) -> Parts:
 
 def _tree_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
     gc, gh = gy
-    (i, *f, o, a), gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 1)
+    (i, *f, o, a), *gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 1)
     return (*gcells, xp.concatenate([a, i, o, *f], axis=1))
 
 

@@ -1,0 +1,389 @@
+"""Rows of kernels of matrices: products, inverses and factors; and of what goes along with them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.kernels.drawing import Arguments, Row, drawn, each, transposed
+from tests.kernels.kernels import kernel, threshold
+
+# --- products ---
+_ROWS, _COLUMNS, _ELEMENTS = (threshold('affine', name) for name in ('_ROWS', '_COLUMNS', '_ELEMENTS'))
+_FIRST, _LAST, _DEPTH = _ROWS[0], _ROWS[-1], _ELEMENTS // _COLUMNS
+#: On both sides of the numbers of rows, of columns, of elements, and of how long the rows must be.
+_AFFINE = [(0, 3, 2), (1, 1, 1), (3, 0, 2), (3, 4, 0), (_FIRST - 1, 600, 130), (_FIRST, 600, 130), (_LAST, 512, 128),
+           (_LAST + 1, 520, 128), (20, 600, _COLUMNS - 1), (20, 600, _COLUMNS), (8, _DEPTH - 1, _COLUMNS),
+           (8, _DEPTH, _COLUMNS), (60, 239, 150), (60, 240, 150)]  # fmt: skip
+_CONTRACTED = [('ij,jk->ik', (3, 4), (4, 5)), ('ij->ji', (3, 4)), ('ii->i', (4, 4)),
+               ('ij,ij,k->k', (3, 2), (3, 2), (4,)), ('bij,bjk->bik', (2, 3, 4), (2, 4, 1)), ('ij->', (0, 4)),
+               ('i,j->ij', (3,), (0,)), ('ii->', (3, 3))]  # fmt: skip
+
+
+def _labels(text: str) -> tuple[list[list[int]], list[int]]:
+    sources, target = text.split('->')
+    return [[ord(c) for c in source] for source in sources.split(',')], [ord(c) for c in target]
+
+
+def _einsum(k: Any, text: str, *xs: Any) -> Any:
+    sources, target = _labels(text)
+    return k(*xs, sources=[[label - 97 for label in s] for s in sources], target=[label - 97 for label in target])
+
+
+def _summed(text: str, *xs: Any) -> Any:
+    """Einstein summation, number by number."""
+    sources, target = _labels(text)
+    sizes = {label: n for s, x in zip(sources, xs, strict=True) for label, n in zip(s, x.shape, strict=True)}
+    found = np.zeros([sizes[label] for label in target])
+    for place in itertools.product(*map(range, sizes.values())):
+        at = dict(zip(sizes, place, strict=True))
+        found[tuple([at[label] for label in target])] += np.prod([
+            x[tuple([at[label] for label in s])] for s, x in zip(sources, xs, strict=True)
+        ])  # fmt: skip
+    return found
+
+
+def _sparse(dtype: str, batch: tuple[int, ...]) -> Arguments:
+    """Entries of a matrix (4, 5), some twice, some not there; and a dense matrix (5, 3)."""
+    random = np.random.RandomState(0)
+    row, col = random.randint(-1, 4, (*batch, 9)), random.randint(-1, 5, (*batch, 9))
+    return *drawn(dtype, (*batch, 9), (*batch, 5, 3)), row, col, 4
+
+
+def _products_at(dtype: str, batch: tuple[int, ...]) -> Arguments:
+    _, _, row, col, _ = _sparse(dtype, batch)
+    return *drawn(dtype, (*batch, 4, 3), (*batch, 5, 3)), row, col
+
+
+def _dense(data: Any, row: Any, col: Any, rows: int, columns: int) -> Any:
+    found = np.zeros((*data.shape[:-1], rows, columns))
+    for place in np.ndindex(data.shape):
+        if row[place] >= 0 and col[place] >= 0:
+            found[(*place[:-1], row[place], col[place])] += data[place]
+    return found
+
+
+def _picked_products(left: Any, right: Any, row: Any, col: Any) -> Any:
+    whole, found = left @ right.swapaxes(-1, -2), np.zeros(row.shape)
+    for place in np.ndindex(row.shape):
+        if row[place] >= 0 and col[place] >= 0:
+            found[place] = whole[(*place[:-1], row[place], col[place])]
+    return found
+
+
+_PRODUCTS = {
+    'affine.affine': Row(
+        each(lambda t, r, d, c: tuple(drawn(t, (r, d), (c, d), (c,))), *_AFFINE),
+        plain=lambda x, W, b: np.einsum('rd,cd->rc', x, W) + b,
+        dtypes='fd',
+        contiguous=True,
+    ),
+    'affine.affine, no bias': Row(
+        each(lambda t, r, d, c: tuple(drawn(t, (r, d), (c, d))), *_AFFINE),
+        plain=lambda x, W: np.einsum('rd,cd->rc', x, W),
+        contiguous=True,
+        layouts=('C', 'F'),
+    ),
+    'affine.sum_of_rows': Row(
+        each(lambda t, *s: (drawn(t, s)[0],), (3, 4), (0, 3), (3, 0), (1000, 5), *[(n, 2) for n in range(1, 70)]),
+        plain=lambda x: x.sum(axis=0),
+    ),
+    'products.einsum': Row(
+        each(lambda t, text, *shapes: (text, *drawn(t, *shapes)), *_CONTRACTED), call=_einsum, plain=_summed
+    ),
+    'products.tensordot': Row(
+        each(
+            lambda t, a, b, axes: (*drawn(t, a, b), axes),
+            ((3, 4, 5), (5, 3, 2), ((0, 2), (1, 0))), ((3,), (4,), ((), ())), ((0, 3), (3, 2), ((1,), (0,))),
+        ),
+        plain=lambda a, b, axes: np.einsum({2: 'ijk,kil->jl', 0: 'i,j->ij', 1: 'ij,jk->ik'}[len(axes[0])], a, b),
+    ),
+    'products.along_axes': Row(
+        each(lambda t, *s: (drawn(t, s)[0], tuple(drawn('d', *[(n + 1, n) for n in s]))), (3, 4, 2), (5,), (0, 2)),
+        plain=lambda x, matrices: _along_axes(x, matrices),
+        host=(1,),
+    ),
+    'sparse.sparse_product': Row(
+        each(_sparse, ((),), ((3,),)),
+        plain=lambda data, dense, row, col, rows: _dense(data, row, col, rows, dense.shape[-2]) @ dense,
+    ),
+    'sparse.products_at': Row(each(_products_at, ((),), ((3,),)), plain=_picked_products),
+}  # fmt: skip
+
+
+def _along_axes(x: Any, matrices: Any) -> Any:
+    return np.einsum({1: 'ia,a->i', 2: 'ia,jb,ab->ij', 3: 'ia,jb,kc,abc->ijk'}[x.ndim], *matrices, x)
+
+
+# --- inverses, factors, determinants ---
+_SQUARES = [(1, 1), (3, 3), (2, 4, 4), (0, 2, 2)]
+
+
+def _well(dtype: str, *shape: int) -> Any:
+    """Matrices whose inverses are small."""
+    return (drawn('d', shape)[0] * 0.4 + 2 * np.eye(*shape[-2:])).astype(dtype)
+
+
+def _determinant(a: Any) -> Any:
+    """By the definition: the sum over permutations."""
+    n, found = a.shape[-1], 0.0
+    for order in itertools.permutations(range(n)):
+        sign = round(np.linalg.det(np.eye(n)[list(order)]))
+        found = found + sign * np.prod([a[..., i, j] for i, j in enumerate(order)], axis=0)
+    return np.asarray(found)
+
+
+def _cofactors(a: Any) -> Any:
+    found = np.empty(a.shape)
+    for *at, i, j in np.ndindex(*a.shape):
+        minor = np.delete(np.delete(a[tuple(at)], i, 0), j, 1)
+        found[(*at, i, j)] = (-1) ** (i + j) * _determinant(minor)
+    return found
+
+
+def _inverse(a: Any) -> Any:
+    return _cofactors(a).swapaxes(-1, -2) / _determinant(a)[..., None, None]
+
+
+def _change_of_cofactors(a: Any, step: Any) -> Any:
+    """The derivative along a line, on which they are polynomials of a degree below 4: this quotient is exact."""
+    at = {k: _cofactors(a + k * step) for k in (-2, -1, 1, 2)}
+    return (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / 12
+
+
+def _singular(dtype: str, n: int, rank: int) -> Any:
+    left, right = drawn('d', (3, n, rank), (3, rank, n))
+    return (left @ right).astype(dtype)
+
+
+def _with_determinant(k: Any, a: Any) -> Any:
+    return k(a, kernel('linalg.determinant')(a))
+
+
+def _symmetric(dtype: str, *shape: int) -> Any:
+    a = _well('d', *shape)
+    return (a @ a.swapaxes(-1, -2)).astype(dtype)
+
+
+def _joined(left: Any, middle: Any, right: Any) -> Any:
+    """The product of three matrices, in float64, as an array of their dtype."""
+    left, middle, right = (a.astype('d') for a in (left, middle, right))
+    return left @ middle @ right
+
+
+def _t(a: Any) -> Any:
+    return a.swapaxes(-1, -2)
+
+
+def _diagonal(values: Any) -> Any:
+    return values[..., None] * np.eye(values.shape[-1])
+
+
+def _of_dtype(dtype: Any, *arrays: Any) -> tuple[Any, ...]:
+    return tuple([a.astype(dtype) for a in arrays])
+
+
+def _eigh(k: Any, a: Any, uplo: str) -> Any:
+    """What does not depend on the signs of the vectors."""
+    w, v = k(a, uplo)
+    one = np.eye(a.shape[-1])
+    return w, *_of_dtype(v.dtype, _joined(v, _diagonal(w), _t(v)), _joined(_t(v), one, v))
+
+
+def _eigh_plain(a: Any, uplo: str) -> Any:
+    half = np.tril(a, -1) if uplo == 'L' else _t(np.triu(a, 1))
+    whole = half + _t(half) + _diagonal(np.diagonal(a, axis1=-2, axis2=-1))
+    return np.linalg.eigvalsh(whole), whole, np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+
+
+def _svd(k: Any, a: Any) -> Any:
+    u, s, v = k(a)
+    one = np.eye(s.shape[-1])
+    m, n = (np.eye(size) for size in a.shape[-2:])
+    return s, *_of_dtype(s.dtype, _joined(u, _diagonal(s), v), _joined(_t(u), m, u), _joined(v, n, _t(v)), one)
+
+
+def _svd_plain(a: Any) -> Any:
+    less = min(a.shape[-2:])
+    one = np.eye(less)
+    squares = np.linalg.eigvalsh(a @ _t(a) if a.shape[-2] == less else _t(a) @ a)
+    ones = np.broadcast_to(one, (*a.shape[:-2], less, less))
+    return np.sqrt(squares[..., ::-1]), a, ones, ones, one
+
+
+def _qr(k: Any, a: Any) -> Any:
+    q, r = k(a)
+    m, n = np.eye(a.shape[-2]), np.eye(a.shape[-1])
+    return *_of_dtype(q.dtype, _joined(q, r, n), _joined(_t(q), m, q)), r * np.tri(*r.shape[-2:], -1, dtype=r.dtype)
+
+
+def _qr_plain(a: Any) -> Any:
+    m, n = a.shape[-2:]
+    less = min(m, n)
+    return a, np.broadcast_to(np.eye(less), (*a.shape[:-2], less, less)), np.zeros((*a.shape[:-2], less, n))
+
+
+def _cholesky(a: Any) -> Any:
+    found = np.zeros(a.shape)
+    for i, j in zip(*np.tril_indices(a.shape[-1]), strict=True):
+        rest = a[..., i, j] - (found[..., i, :j] * found[..., j, :j]).sum(-1)
+        found[..., i, j] = np.sqrt(rest) if i == j else rest / found[..., j, j]
+    return found
+
+
+def _lower(dtype: str, n: int) -> Any:
+    return np.tril(drawn(dtype, (n, n))[0] * np.asarray(0.1, dtype) + 2 * np.eye(n, dtype=dtype))
+
+
+def _solved_lower(a: Any) -> Any:
+    found = np.zeros(a.shape)
+    for i in range(len(a)):
+        found[i] = (np.eye(len(a))[i] - a[i, :i] @ found[:i]) / a[i, i]
+    return found
+
+
+_SIZE = threshold('triangular', '_LARGE')
+_FACTORS = {
+    'linalg.inverse': Row(each(lambda t, *s: (_well(t, *s),), *_SQUARES), plain=_inverse),
+    'linalg.solve': Row(
+        each(
+            lambda t, a, b: (_well(t, *a), drawn(t, b)[0]),
+            ((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 4)), ((3, 3), (2, 3, 1)), ((2, 3, 3), (3, 2)), ((2, 2), (2, 0)),
+        ),
+        plain=lambda a, b: _inverse(a) @ b,
+    ),
+    'linalg.determinant': Row(each(lambda t, *s: (drawn(t, s)[0],), *_SQUARES, (0, 0)), plain=_determinant),
+    'linalg.log_determinant': Row(
+        each(lambda t, a: (np.asarray(a, t),), [[2.0, 1], [0.5, -3]], [[[1.0, 2], [2, 4]], [[3, 1], [1, 1]]]),
+        plain=lambda a: (np.sign(_determinant(a)), np.log(np.abs(_determinant(a)))),
+    ),
+    'linalg.cholesky': Row(each(lambda t, *s: (_symmetric(t, *s),), *_SQUARES), plain=_cholesky),
+    'linalg.eigh': Row(
+        each(lambda t, s, uplo: (_well(t, *s), uplo), *itertools.product([(3, 3), (2, 4, 4)], 'UL')),
+        call=_eigh, plain=_eigh_plain, numpy_only=True, tolerance=32, roundings=4,
+    ),
+    'linalg.svd': Row(
+        each(lambda t, *s: (drawn(t, s)[0],), (3, 3), (2, 4, 3), (2, 5)),
+        call=_svd, plain=_svd_plain, numpy_only=True, tolerance=32, roundings=4,
+    ),
+    'linalg.qr': Row(
+        each(lambda t, *s: (drawn(t, s)[0],), (3, 3), (4, 3), (2, 5)),
+        call=_qr, plain=_qr_plain, numpy_only=True, tolerance=32, roundings=4,
+    ),
+    'triangular.lower_inverse': Row(
+        each(lambda t, n: (_lower(t, n),), 1, 5, _SIZE - 1, _SIZE, 60), plain=_solved_lower
+    ),
+    'cofactors.cofactors': Row(
+        each(lambda t, *s: (drawn(t, s)[0],), (1, 1), (2, 2), (5, 3, 3), (2, 2, 4, 4), (0, 3, 3)),
+        call=_with_determinant, plain=_cofactors, tolerance=64,
+    ),
+    # Some are not inverted exactly, some not at all.
+    'cofactors.cofactors, singular': Row(
+        lambda t: iter([
+            (np.zeros((2, 3, 3), t),), (np.asarray([[[1.0, 2], [2, 4]], [[1, 0], [0, 1]]], t),),
+            (np.diag(np.asarray([2.0, 0, 3], t)),), (np.diag(np.asarray([2.0, 0, 0], t)),),
+            (np.diag(np.asarray([np.finfo(t).tiny / 100, 2.0], t)),),
+        ]),
+        call=_with_determinant, plain=_cofactors, tolerance=64,
+    ),
+    'cofactors.singular_cofactors': Row(
+        each(lambda t, n, rank: (_singular(t, n, rank),), (1, 1), (3, 3), (3, 2), (4, 3), (4, 2), (2, 0)),
+        plain=_cofactors, dtypes='fd', relative_to='one', tolerance=64,
+    ),
+    'cofactors.change_of_cofactors': Row(
+        each(lambda t, *s: tuple(drawn(t, s, s)), (1, 1), (2, 2), (5, 3, 3), (2, 4, 4)),
+        plain=_change_of_cofactors, tolerance=256,
+    ),
+    'cofactors.change_of_cofactors, singular': Row(
+        each(lambda t, n, rank: (_singular(t, n, rank), drawn(t, (3, n, n))[0]), (3, 2), (4, 2), (3, 1)),
+        plain=_change_of_cofactors, relative_to='one', tolerance=256,
+    ),
+}  # fmt: skip
+
+
+# --- interpolation ---
+def _taps(size: int, count: int) -> tuple[tuple[Any, Any], ...]:
+    random = np.random.RandomState(size)
+    return tuple([(random.randint(0, size, count), random.uniform(-1, 1, count)) for _ in range(2)])
+
+
+def _matrix(taps: Any, size: int) -> Any:
+    found = np.zeros((len(taps[0][0]), size))
+    for indices, weights in taps:
+        for row, (index, weight) in enumerate(zip(indices, weights, strict=True)):
+            found[row, index] += weight
+    return found
+
+
+def _interpolated(x: Any, rows: Any, columns: Any) -> Any:
+    return np.einsum('ph,bchw,qw->bcpq', _matrix(rows, x.shape[2]), x, _matrix(columns, x.shape[3]))
+
+
+def _grid(theta: Any, size: tuple[int, int]) -> Any:
+    found = np.empty((len(theta), 2, *size))
+    for i, j in np.ndindex(*size):
+        x, y = (-1 if n == 1 else 2 * at / (n - 1) - 1 for at, n in ((j, size[1]), (i, size[0])))
+        found[:, :, i, j] = theta @ [x, y, 1]
+    return found
+
+
+_IMAGES = [(2, 3, 4, 5), (0, 2, 1, 3), (1, 0, 2, 2)]
+_INTERPOLATION = {
+    'interpolation.interpolated': Row(
+        each(lambda t, *s: (drawn(t, s)[0], _taps(s[2], 6), _taps(s[3], 2)), *_IMAGES),
+        plain=_interpolated,
+        host=(1, 2),
+    ),
+    'interpolation.uninterpolated': Row(
+        each(lambda t, *s: (drawn(t, (*s[:2], 6, 2))[0], s, _taps(s[2], 6), _taps(s[3], 2)), *_IMAGES),
+        plain=lambda y, s, rows, columns: transposed(lambda x: _interpolated(x, rows, columns), s, y),
+        host=(2, 3),
+    ),
+    'interpolation.affine_grid': Row(
+        each(lambda t, n, *size: (drawn(t, (n, 2, 3))[0], size), (2, 3, 4), (0, 2, 2), (1, 1, 5), (1, 0, 2)),
+        plain=_grid,
+    ),
+    'interpolation.theta_gradient': Row(
+        each(lambda t, n, *size: (drawn(t, (n, 2, *size))[0], size), (2, 3, 4), (0, 2, 2), (1, 1, 5), (1, 0, 2)),
+        plain=lambda y, size: transposed(lambda theta: _grid(theta, size), (len(y), 2, 3), y),
+    ),
+}
+
+
+# --- neighbouring channels, constants ---
+def _neighbours(x: Any, n: int) -> Any:
+    found = np.zeros(x.shape)
+    for i, j in itertools.product(range(x.shape[1]), repeat=2):
+        found[:, i] += x[:, j] * (abs(i - j) <= n // 2)
+    return found
+
+
+def _by_dtype(make: Callable[[np.dtype], Any]) -> Callable[[str], Iterator[Arguments]]:
+    return lambda dtype: iter([(make(np.dtype(dtype)),)])
+
+
+_CHANNELS = [((2, 6, 3), 3), ((2, 6), 4), ((1, 5, 2, 2), 1), ((2, 3, 2), 9), ((0, 3, 2), 3), ((2, 1, 2), 5)]
+_OTHERS = {
+    'neighbours.sums': Row(
+        each(lambda t, s, n: (drawn(t, s)[0], n), *_CHANNELS), plain=_neighbours, relative_to='one', roundings=4
+    ),
+    'neighbours.normalize': Row(
+        each(lambda t, s, n: (drawn(t, s)[0], n, 1.5, 0.3, 0.75), *_CHANNELS),
+        plain=lambda x, n, k, alpha, beta: x / (k + alpha * _neighbours(x * x, n)) ** beta,
+    ),
+    'constants.zero': Row(
+        _by_dtype(lambda dtype: dtype), plain=lambda dtype: np.zeros((), dtype), tolerance=0, dtypes='efdi'
+    ),
+    'precision.accumulator': Row(
+        _by_dtype(lambda dtype: dtype), plain=lambda dtype: np.dtype('f') if dtype == 'e' else dtype,
+        dtypes='efdi',
+    ),
+    'precision.in_float32': Row(
+        each(lambda t, s: (drawn(t, s)[0],), ((3, 4),), ((),), ((0,),)),
+        plain=lambda x: x, dtypes_of_result=('computed',), shares=True,
+    ),
+}  # fmt: skip
+ROWS = {**_PRODUCTS, **_FACTORS, **_INTERPOLATION, **_OTHERS}

@@ -1,0 +1,258 @@
+"""Every public kernel is compared with a plain form: by a row of a table, or by a test that is named here.
+
+Every body for the CPU computes in some case, and declines in another where it may. Generic bodies, which these hide,
+are compared on their own.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+from minichainer.kernels import _scipy, _windows, blocks
+from minichainer.kernels._dispatch import DECLINED
+from minichainer.kernels._dispatch import kernel as make_kernel
+from tests.kernels import kernels, rows_elementwise
+from tests.kernels.comparing import check, check_named, last_is_wrong, slightly_wrong, wide
+from tests.kernels.drawing import Row, drawn, each
+from tests.kernels.kernels import bodies, counted, declines, dispatched, generic_only, kernel, leaves, public
+from tests.kernels.rows_arrays import ROWS
+
+TESTS = Path(__file__).parents[1]
+_BINS = 'kernels/test_roi.py::test_bins_of_pixels'
+_POINTS = 'kernels/test_roi.py::test_interpolated_points'
+_LAYERS = 'kernels/test_rnn.py::test_layers'
+#: Kernels whose arguments or results are structures, and what is no kernel but serves them.
+COMPARED_BY = {
+    '_dispatch.kernel': 'kernels/test_dispatch.py::test_the_best_body_that_is_there_is_chosen',
+    '_dispatch.kernels': 'kernels/test_kernel_table.py::test_every_kernel_is_found_in_the_source',
+    '_scipy.special': 'kernels/test_kernel_table.py::test_special_functions_are_those_of_scipy',
+    '_windows.empty_like_layout': 'kernels/test_kernel_table.py::test_an_array_like_another_lies_in_memory_so',
+    'blocks.in_memory_order': 'kernels/test_kernel_table.py::test_axes_in_memory_order',
+    'normalization.channels_of': 'kernels/test_normalization.py::test_laying_and_its_inverse',
+    'rnn.spans_of': 'kernels/test_rnn.py::test_spans',
+    'rnn.layer_forward': 'kernels/test_rnn.py::test_forward',
+    'rnn.layer_backward': 'kernels/test_rnn.py::test_backward',
+    'rnn.layers_forward': _LAYERS,
+    'rnn.layers_backward': _LAYERS,
+    'roi.pixel_bins': _BINS,
+    'roi.bin_means': _BINS,
+    'roi.places_of_bin_maxima': _BINS,
+    'roi.sampled_points': _POINTS,
+    'roi.point_means': _POINTS,
+    'roi.places_of_point_maxima': _POINTS,
+}
+ALL_ROWS: dict[str, Any] = {**ROWS, **rows_elementwise.ROWS}
+IN_ROWS = {name.partition(',')[0] for name in ALL_ROWS}
+PLAIN_FORMS = [name for name in public() if name.endswith('_reference')]
+
+
+# --- Nothing is left out. ---
+
+
+def test_every_public_kernel_is_compared() -> None:
+    expected = set(public()) - set(PLAIN_FORMS)
+    assert IN_ROWS | set(COMPARED_BY) == expected
+    assert IN_ROWS & set(COMPARED_BY) == set()
+    assert len(ALL_ROWS) == len(ROWS) + len(rows_elementwise.ROWS)
+
+
+@pytest.mark.parametrize('name', COMPARED_BY)
+def test_what_compares_it_is_there(name: str) -> None:
+    file, _, test = COMPARED_BY[name].partition('::')
+    text = (TESTS / file).read_text()
+    assert test in {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    nodes = list(ast.walk(ast.parse(text)))
+    names = {getattr(node, 'attr', getattr(node, 'id', None)) for node in nodes}
+    assert name.rpartition('.')[2] in names
+
+
+@pytest.mark.parametrize('name', PLAIN_FORMS)
+def test_every_plain_form_is_compared_with(name: str) -> None:
+    function = name.rpartition('.')[2]
+    assert any(f'.{function}(' in path.read_text() for path in TESTS.glob('kernels/*.py'))
+
+
+def test_every_kernel_is_found_in_the_source() -> None:
+    found = {name for name in dispatched() if not name.rpartition('.')[2].startswith('_')}
+    assert found and found <= set(public())
+    assert kernels.kernels()[0] in dispatched().values()
+
+
+@pytest.mark.parametrize(
+    'source', ['def sort(x):\n    return x\n', '@kernel(widens=True)\ndef sort(xp, x):\n    return x\n'],
+    ids=['function', 'kernel'],
+)  # fmt: skip
+@pytest.mark.parametrize('file', ['sorting.py', 'cuda/sorting.py'])
+def test_a_new_kernel_without_a_row_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, source: str
+) -> None:
+    (tmp_path / 'cuda').mkdir()
+    (tmp_path / file).write_text(source + '\n\ndef _swap(x):\n    return x\n')
+    monkeypatch.setattr(kernels, 'FOLDER', tmp_path)
+    assert public() == [f'{file.removesuffix(".py").replace("/", ".")}.sort']
+    every = [*IN_ROWS, *COMPARED_BY, *public()]
+    monkeypatch.setitem(globals(), 'public', lambda: every)
+    with pytest.raises(AssertionError):
+        test_every_public_kernel_is_compared()
+
+
+# --- Each is its plain form. ---
+
+
+@pytest.mark.parametrize('name', ROWS)
+def test_is_the_plain_form(name: str, xp: Any) -> None:
+    check_named(ROWS, name, xp)
+
+
+@pytest.mark.parametrize('name', [name for name in ALL_ROWS if not ALL_ROWS[name].numpy_only])
+def test_generic_bodies_are_the_plain_form(name: str) -> None:
+    """They compute on a GPU; here they must be asked for."""
+    row = ALL_ROWS[name]
+    with generic_only():
+        cases = [case._replace(layouts=('C',)) for case in row.cases()]
+        check(_with_cases(row, cases), kernel(name.partition(',')[0]))
+
+
+def _with_cases(row: Any, cases: list[Any]) -> Any:
+    found = copy.copy(row)
+    found.cases = lambda: iter(cases)
+    return found
+
+
+# --- Each body computes and declines. ---
+
+
+@pytest.fixture(scope='module')
+def counts() -> dict[str, Counter[tuple[str, str, str]]]:
+    """What bodies did in the rows of each kernel."""
+    found: dict[str, Counter[tuple[str, str, str]]] = {}
+    for name, row in ALL_ROWS.items():
+        with counted() as counter, np.errstate(all='ignore'):
+            for case in row.cases():
+                row.call(kernel(name.partition(',')[0]), *case.args)
+        found.setdefault(name.partition(',')[0], Counter()).update(counter)
+    return found
+
+
+@pytest.mark.parametrize(('name', 'where'), bodies(), ids=lambda value: value)
+def test_each_body_computes_and_declines(name: str, where: str, counts: Any) -> None:
+    """A public one in the rows of its own kernel."""
+    counter = sum(counts.values(), Counter()) if '._' in name else counts[name]
+    assert counter[name, where, 'computed']
+    assert bool(counter[name, where, 'declined']) == declines(name, where)
+
+
+def test_what_bodies_do_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    op = make_kernel(lambda xp, x: x)
+    op.on('numpy', declines=True)(lambda xp, x: DECLINED if x else -1)
+    monkeypatch.setattr(kernels, 'dispatched', lambda: {'module.op': op})
+    before = op.bodies['numpy']
+    with counted() as counter:
+        assert [op(np, x) for x in (0, 1, 2)] == [-1, 1, 2]
+    assert counter == {('module.op', 'numpy', 'computed'): 1, ('module.op', 'numpy', 'declined'): 2}
+    op(np, 3)
+    assert sum(counter.values()) == 3 and op.bodies['numpy'] is before
+
+
+# --- What serves kernels. ---
+
+
+def test_special_functions_are_those_of_scipy() -> None:
+    assert _scipy.special(np) is scipy.special
+
+
+@pytest.mark.parametrize('order', [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_an_array_like_another_lies_in_memory_so(order: tuple[int, ...]) -> None:
+    x = np.zeros((2, 3, 4), 'f').transpose(order)[::-1]
+    found = _windows.empty_like_layout(np, x, (5, 6, 7))
+    assert (found.shape, found.dtype) == ((5, 6, 7), x.dtype)
+    assert np.argsort(found.strides).tolist() == np.argsort(np.abs(x.strides)).tolist()
+    assert _windows.empty_like_layout(np, x, x.shape, np.dtype('B')).dtype == 'B'
+
+
+def test_axes_in_memory_order() -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+        found = blocks.in_memory_order(x.transpose(order))
+        np.testing.assert_array_equal(found, x)
+        assert np.shares_memory(found, x)
+
+
+# --- The test fails where it should. ---
+
+
+MUTANTS: dict[str, Callable[[Any], Any]] = {
+    'the last element': last_is_wrong,
+    'slightly': slightly_wrong,
+    'in its dtype': wide,
+    'in its shape': lambda y: y[None],
+}
+
+
+def _changed(change: Callable[[Any], Any], y: Any) -> Any:
+    """A result that is wrong; None stays None."""
+    if hasattr(y, 'dtype'):
+        return change(np.array(y))
+    if isinstance(y, np.dtype):
+        return np.dtype('g')
+    if isinstance(y, bool):
+        return not y
+    return {int: lambda: y + 1, slice: lambda: slice(y.start, y.stop, 7)}.get(type(y), lambda: y)()
+
+
+@pytest.mark.parametrize('mutant', MUTANTS)
+@pytest.mark.parametrize('name', ROWS)
+def test_a_wrong_kernel_is_noticed(name: str, mutant: str) -> None:
+    row, right = ROWS[name], kernel(name.partition(',')[0])
+    with np.errstate(all='ignore'):
+        count = max(len(leaves(row.call(right, *case.args))) for case in itertools.islice(row.cases(), 3))
+    for which in range(count):
+        changed: list[Any] = []
+
+        def wrong(k: Any, *args: Any, which: int = which, changed: list[Any] = changed) -> Any:
+            found = leaves(row.call(k, *args))
+            if which < len(found) and found[which] is not None:
+                changed.append(found[which])
+                found[which] = _changed(MUTANTS[mutant], found[which])
+            return found
+
+        try:
+            check(dataclasses.replace(row, call=wrong), right)
+        except AssertionError:
+            continue
+        assert not changed, f'result {which} was made wrong, and the test did not see it'
+
+
+def _over_its_argument(x: Any) -> Any:
+    return np.negative(x, out=x)
+
+
+WRONG: dict[str, Callable[[Any], Any]] = {
+    'writes to its argument': _over_its_argument,
+    'writes to its argument and returns a copy': lambda x: _over_its_argument(x).copy(),
+    'returns a view': lambda x: x.T.T,
+    'returns another order in memory': lambda x: np.asfortranarray(-x),
+    'takes C order for granted': lambda x: -x.ravel('K').reshape(x.shape),
+    'computes in float16': lambda x: (-x).astype('e').astype(x.dtype),
+}
+
+
+@pytest.mark.parametrize('wrong', WRONG)
+def test_what_a_kernel_must_not_do_is_noticed(wrong: str) -> None:
+    row = Row(each(lambda t: (drawn(t, (3, 4))[0],), ()), plain=np.negative, contiguous=True)
+    if 'view' in wrong:
+        row = dataclasses.replace(row, plain=np.copy, contiguous=False)
+    check(row, lambda x: np.array(row.plain(x), order='C'))
+    with pytest.raises(AssertionError):
+        check(row, WRONG[wrong])
