@@ -144,7 +144,7 @@ def _by_gradients(gy: Any, x: Any, gamma: Any, mean: Any, var: Any, axes: Any, w
 
 
 def _by_numbers(dtype: str, *case: Any) -> Arguments:
-    x, gy, axes = _arrays(dtype, *case)
+    x, _, axes = _arrays(dtype, *case)
     gamma, beta, mean, var = _numbers(x, axes, 4)
     return x, gamma, beta, mean + np.asarray(0 if dtype == 'e' else case[2], dtype), var * var, axes
 
