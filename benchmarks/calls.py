@@ -86,8 +86,10 @@ REASONS = {
     # a backward pass
     'backprop.propagate': 'the pass of backward(): to all leaves, whose gradients are then written',
     'backprop.run': 'the pass itself, which grad() has in common with backward()',
+    'backprop._started': 'the gradients of the outputs, with which the pass begins',
+    'backprop._watched_step': 'the gradients of a node where hooks or debug mode watch, or gradients are kept',
+    'backprop._watched_step.done': 'what watches is told that the step is over',
     'backprop._enter': 'puts a node that a gradient has reached into the bucket of its level',
-    'backprop._hand_over': 'the one place that hands the gradients of a node on to its edges',
     'backprop.is_wanted': 'whether an edge needs a gradient at all',
     'backprop.keep': 'retain_grad: gradients of what is not a leaf',
     'backprop.commit_arrays': 'leaves are written once, at the end, under a lock',

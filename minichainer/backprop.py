@@ -118,10 +118,13 @@ def run(
     keep: Any = None,
     watchers: Sequence[Any] = (),
 ) -> tuple[dict[Node, Any], dict[Node, Any]]:
-    """Runs a backward pass.
+    """Runs a backward pass: the only place that adds the gradients computed by nodes to their edges.
 
     Nodes are visited level by level, from high to low, and within a level in the order in which gradients reach them,
     as in Chainer. Levels without nodes cost nothing. A node runs on the device of its gradient.
+
+    The first gradient of an edge may belong to someone else and is kept by reference; the second makes a new array,
+    which the pass owns; later ones are added to it in place.
 
     Args:
         roots: nodes and their gradients: arrays, or Variables in a differentiable pass; those of one node add up.
@@ -135,11 +138,63 @@ def run(
     Returns:
         The gradients of the leaves (and ends), and of the nodes in ``keep``.
     """
-    table: dict[Node, Any] = {}
-    buckets: defaultdict[int, list[Any]] = defaultdict(list)
+    table, buckets = _started(roots, ends)
     kept: dict[Node, Any] = {}
     owned: set[Node] = set()
     watched = bool(watchers) or keep is not None or cuda.available
+    level = -1
+    while buckets:
+        if level not in buckets:
+            level = max(buckets)
+        for node in buckets.pop(level):
+            gradient = table.pop(node, None)
+            if gradient is None:  # here a second time: a user's backward_accumulate had emptied its place
+                continue
+            if gradient is _AT_OUTPUTS:
+                gradient = node.take_from_outputs(table, kept, keep)
+            done = None
+            if watched:
+                if keep is all or (keep is not None and node in keep):
+                    kept[node] = gradient
+                found, done = _watched_step(node, gradient, table, variables, wanted, watchers)
+            elif variables:
+                found = node.pullback_variables(gradient, wanted, table)
+            else:
+                found = node.pullback(gradient, wanted, table)
+            place = -1
+            for edge in node.edges:
+                place += 1
+                gx = found[place]
+                if gx is None:
+                    continue
+                present = table.get(edge)
+                if present is None:
+                    table[edge] = gx
+                    if edge.edges is not None and (ends is None or edge not in ends):
+                        if edge.__class__ is OutputNode:
+                            _enter(edge, table, buckets)
+                        else:
+                            buckets[edge.level].append(edge)
+                elif edge not in owned:
+                    table[edge] = _sum_of(present, gx)
+                    if not variables:
+                        owned.add(edge)
+                elif cuda.available:
+                    _on_its_device(operator.iadd, present, gx)
+                else:
+                    present += gx
+            if done is not None:
+                done()
+        level -= 1
+    return table, kept
+
+
+def _started(
+    roots: Iterable[tuple[Node, Any]], ends: Container[Node] | None
+) -> tuple[dict[Node, Any], defaultdict[int, list[Any]]]:
+    """The table with the gradients of the roots, and the nodes to visit by level."""
+    table: dict[Node, Any] = {}
+    buckets: defaultdict[int, list[Any]] = defaultdict(list)
     for node, gradient in roots:
         if node in table:
             table[node] = _sum_of(table[node], gradient)
@@ -147,67 +202,30 @@ def run(
             table[node] = gradient
             if node.edges is not None and (ends is None or node not in ends):
                 _enter(node, table, buckets)
-    level = -1
-    while buckets:
-        if level not in buckets:
-            level = max(buckets)
-        for node in buckets.pop(level):
-            gradient = table.pop(node)
-            if gradient is _AT_OUTPUTS:
-                gradient = node.take_from_outputs(table, kept, keep)
-            if not watched:
-                _hand_over(node, gradient, table, buckets, owned, variables, wanted, ends)
-                continue
-            if keep is all or (keep is not None and node in keep):
-                kept[node] = gradient
-            with cuda.get_device_from_array(*map(as_raw, gradient if type(gradient) is list else [gradient])):
-                after = [watcher(node, gradient, table) for watcher in watchers]
-                _hand_over(node, gradient, table, buckets, owned, variables, wanted, ends)
-                for done in filter(None, after):
-                    done()
-        level -= 1
-    return table, kept
+    return table, buckets
 
 
-def _hand_over(
+def _watched_step(
     node: Any,
     gradient: Any,
     table: dict[Node, Any],
-    buckets: defaultdict[int, list[Any]],
-    owned: set[Node],
     variables: bool,
     wanted: Container[Node] | None,
-    ends: Container[Node] | None,
-) -> None:
-    """Adds the gradients computed by a node to its edges; the only place that does so.
+    watchers: Sequence[Any],
+) -> tuple[Any, Callable[[], None]]:
+    """The gradients of a node's edges, computed on the device of its gradient; and what to call after the step."""
+    device = cuda.get_device_from_array(*map(as_raw, gradient if type(gradient) is list else [gradient]))
+    with device:
+        after = [watcher(node, gradient, table) for watcher in watchers]
+        pullback = node.pullback_variables if variables else node.pullback
+        found = pullback(gradient, wanted, table)
 
-    The first gradient of an edge may belong to someone else and is kept by reference; the second makes a new array,
-    which the pass owns; later ones are added to it in place.
-    """
-    found = node.pullback_variables(gradient, wanted, table) if variables else node.pullback(gradient, wanted, table)
-    place = -1
-    for edge in node.edges:
-        place += 1
-        gx = found[place]
-        if gx is None:
-            continue
-        present = table.get(edge)
-        if present is None:
-            table[edge] = gx
-            if edge.edges is not None and (ends is None or edge not in ends):
-                if edge.__class__ is OutputNode:
-                    _enter(edge, table, buckets)
-                else:
-                    buckets[edge.level].append(edge)
-        elif edge in owned:
-            if cuda.available:
-                _on_its_device(operator.iadd, present, gx)
-            else:
-                present += gx
-        else:
-            table[edge] = _sum_of(present, gx)
-            if not variables:
-                owned.add(edge)
+    def done() -> None:
+        with device:
+            for call in filter(None, after):
+                call()
+
+    return found, done
 
 
 #: Stands in the table for the gradient of a function with several outputs, which hold the gradients themselves.

@@ -76,8 +76,8 @@ def test_nodes_are_assembled_by_the_recorder_and_one_fast_path() -> None:
 
 def test_gradients_are_handed_on_in_one_place() -> None:
     found = set().union(*map(handing_over, [PACKAGE / 'backprop.py', PACKAGE / 'function_node.py', *FUNCTIONS]))
-    # run seeds the table with the gradients of the roots; _enter marks a function whose outputs have gradients.
-    assert found == {'backprop.run', 'backprop._hand_over', 'backprop._enter'}
+    # _started seeds the table with the gradients of the roots; _enter marks a function whose outputs have gradients.
+    assert found == {'backprop.run', 'backprop._started', 'backprop._enter'}
 
 
 BRANCHES = re.compile(

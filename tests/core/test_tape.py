@@ -1,6 +1,7 @@
 """The contract of the tape: nesting, exceptions, identities, hooks, aliasing, strictness, depth."""
 
 import gc
+import itertools
 import time
 
 import numpy as np
@@ -450,10 +451,11 @@ def test_backward_accumulate_of_a_user_gets_and_returns_sums():
             gx = grad_outputs[0] * 2
             return (gx if grad_inputs[0] is None else gx + grad_inputs[0],)
 
-    for double in (False, True):
+    for double, first in itertools.product((False, True), repeat=2):
         x = variable(1.0)
         h = x * 1
-        y = F.sum(Accumulating().apply((h,))[0] + h * 10)
+        terms = [Accumulating().apply((h,))[0], h * 10]
+        y = F.sum(terms[0] + terms[1] if first else terms[1] + terms[0])
         y.backward(enable_double_backprop=double)
         np.testing.assert_array_equal(x.grad, [12.0])
 
