@@ -41,6 +41,8 @@ _ADD = NAME + 'the gradients for two upstream gradients do not add up to the gra
 
 #: The ratio by which one upstream gradient exceeds another; the most outputs and leaves that are tried alone.
 _FAR, _FEW = 2.0**24, 4
+#: How many times as large as the drawn upstream gradient the four parts are together, at most.
+_PARTS = 16.0
 _DOUBLE = 1e-15
 
 Gradients = list[Any]
@@ -155,7 +157,7 @@ class AdditivityChecks:
         gys, off = self._gys(self.drawn if upstream is None else upstream), {}
         for i in self.moving if leaves is None else leaves:
             scale = largest(found[i]) + sum(largest(part[i]) for part in parts)
-            where = differ(self.screen, gys, i, found[i], sum(part[i] for part in parts), scale, exact)
+            where = differ(self.screen, gys, i, found[i], sum(part[i] for part in parts), scale, exact, _PARTS)
             if where is not None:
                 off[i] = where
         return off

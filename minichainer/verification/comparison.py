@@ -14,7 +14,14 @@ from minichainer.verification.screen import Screen
 
 
 def differ(
-    screen: Screen, gys: Sequence[Any], i: int, found: Any, expected: Any, scale: float, exact: bool = False
+    screen: Screen,
+    gys: Sequence[Any],
+    i: int,
+    found: Any,
+    expected: Any,
+    scale: float,
+    exact: bool = False,
+    ratio: float = 1.0,
 ) -> Any:
     """Where two gradients of leaf ``i`` differ by more than rounding; None if nowhere.
 
@@ -26,6 +33,7 @@ def differ(
         expected: The other gradient, computed from parts.
         scale: The largest element of the parts.
         exact: Whether no intermediate result is in single precision.
+        ratio: How much larger than ``gys`` the upstream gradients of the parts are; their rounding errors are, too.
     """
     with np.errstate(all='ignore'):
         off = abs(found - expected)
@@ -38,5 +46,5 @@ def differ(
         allowed = allowed + atol + screen.point.options.nondet_tol + rtol * abs(expected)
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
         if bool(bad.any()):
-            bad &= off > allowed + 4 * largest(screen.noise_of(gys, i))
+            bad &= off > allowed + 4 * ratio * largest(screen.noise_of(gys, i))
     return bad if bool(bad.any()) else None
