@@ -327,7 +327,7 @@ def lengths(xp: Any, x: Any, axis: tuple[int, ...]) -> Any:
 @kernel(widens=True)
 def unit_vectors(xp: Any, x: Any, eps: float, axis: tuple[int, ...]) -> Any:
     """Vectors along axes, divided by their lengths plus eps."""
-    return x / (lengths(xp, x, axis) + eps)
+    return x / (lengths(xp, x, axis) + xp.asarray(eps, x.dtype))  # NumPy 1.26: a scalar plus a float is float64
 
 
 # --- the plain form ------------------------------------------------------------------------------------------------
