@@ -24,6 +24,8 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 #: Those of all arrays, and of images.
 ANY = ('C', 'F', 'every second', 'backwards')
 IMAGES = (*ANY, 'channels last')
+#: Before NumPy 2 an array without axes takes the dtype of a number that it is combined with; ops restore its own.
+_BY_VALUE = np.lib.NumpyVersion(np.__version__) < '2.0.0'
 #: Results of so many numbers are kept.
 _FEW = 5000
 
@@ -107,6 +109,8 @@ def _compare(row: Row, y: Any, e: Any, dtype: Any, of_case: Any, label: str) -> 
         assert type(y) is type(e) and y == e, f'{label}: got {y!r}, expected {e!r}'
         return
     y, e = np.asarray(to_cpu(y)), np.asarray(e)
+    if _BY_VALUE and not y.shape and y.dtype.kind == np.dtype(dtype).kind == 'f':
+        y, e = y.astype(dtype), e if row.tolerance else e.astype(dtype)
     assert (y.shape, y.dtype) == (e.shape, dtype), f'{label}: got {y.shape} {y.dtype}, expected {e.shape} {dtype}'
     if y.dtype.kind != 'f' or not row.tolerance:
         np.testing.assert_array_equal(y, e, label)

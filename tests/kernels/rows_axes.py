@@ -36,7 +36,9 @@ def _scores(plain: Callable[..., Any]) -> Row:
 
 def _far_scores(plain: Callable[..., Any]) -> Row:
     """Exponentials of the scores are infinite."""
-    return Row(each(lambda t, s: (8 * drawn(t, s)[0] + 1000, 1), ((3, 4),), ((2, _MANY // 2),)), plain=plain)
+    return Row(
+        each(lambda t, s: (np.asarray(8 * drawn(t, s)[0] + 1000, t), 1), ((3, 4),), ((2, _MANY // 2),)), plain=plain
+    )
 
 
 def _infinite_scores(plain: Callable[..., Any]) -> Row:
@@ -146,7 +148,7 @@ _REDUCTIONS = {
     ),
     # Squares are infinite in float16.
     'reductions.norm, far': Row(
-        each(lambda t, order: (500 * drawn(t, (3, 4))[0], order, (1,), False), 2, 3.5), plain=_norm
+        each(lambda t, order: (np.asarray(500 * drawn(t, (3, 4))[0], t), order, (1,), False), 2, 3.5), plain=_norm
     ),
     'reductions.sum_of_squares': Row(
         each(lambda t, s, axis: (drawn(t, s)[0], axis), *_FEW_REDUCED), plain=lambda x, axis: (x**2).sum(axis)
