@@ -174,15 +174,13 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 # --- inputs --------------------------------------------------------------------------------------------------------
 def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
     """Raises TypeError if inputs of an op are not arrays, or are on CPU and GPU at once."""
-    if all([type(x) is numpy.ndarray for x in arrays]):
-        return
-    on_cpu = sum(isinstance(x, numpy.ndarray) for x in arrays)
-    if on_cpu == len(arrays):
+    on_cpu = [isinstance(x, numpy.ndarray) for x in arrays]
+    if all(on_cpu):
         return
     for i, x in enumerate(arrays):
         if x is None:
             raise uninitialized(op, i)
-    if on_cpu or not all(isinstance(x, cuda.ndarray) for x in arrays):
+    if any(on_cpu) or not all(isinstance(x, cuda.ndarray) for x in arrays):
         kinds = ', '.join(f'{type(x).__module__}.{type(x).__name__}' for x in arrays)
         raise TypeError(
             f'inputs of {op} must be arrays of one kind\nExpect: all numpy.ndarray or all '

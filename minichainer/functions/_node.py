@@ -201,7 +201,8 @@ def pullback_of(spec: Primitive) -> Callable[..., Any] | None:
 
 
 def _compiled(spec: Primitive) -> Callable[..., Any]:
-    source, file = _source_of_pullback(spec), f'<pullback of {spec.name}>'
+    # Named by the body: two ops may have nodes of one name.
+    source, file = _source_of_pullback(spec), f'<pullback of {spec.body.__module__}.{spec.body.__qualname__}>'
     namespace: dict[str, Any] = {'ndarray': _ndarray, 'in_full': PrimitiveNode.pullback}
     for i, (rule, evaluators) in enumerate(zip(spec.array_rules, spec.array_evaluators, strict=True)):
         body = rule.body_for(numpy) if isinstance(rule, Kernel) else rule

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import traceback
 import weakref
 from typing import Any
 
@@ -397,3 +398,31 @@ def test_an_op_defined_again_uses_its_new_body() -> None:
         F.sum(op(x)).backward()
         found.append(float(x.grad[0]))
     assert found == [2.0, 3.0]
+
+
+def test_tracebacks_show_the_lines_of_the_op_that_fails():
+    """Also where the nodes of two ops have one name."""
+
+    def refuse(m, gy, *saved):
+        raise RuntimeError('no gradient')
+
+    def one(xp, x):
+        return 2 * x
+
+    def two(xp, x, y):
+        return x * y
+
+    ops = [
+        primitive(one, (lambda m, gy, x: refuse(m, gy, x),), name='Same'),
+        primitive(two, (lambda m, gy, x, y: refuse(m, gy, x), lambda m, gy, x: gy * x), name='Same'),
+    ]
+    caught = []
+    for count, op in enumerate(ops, start=1):
+        z = op(*[chainer.Variable(np.ones(2)) for _ in range(count)])
+        z.grad = np.ones(2)
+        with pytest.raises(RuntimeError, match='no gradient') as info:
+            z.backward()
+        caught.append(info)
+    shown = [''.join(traceback.format_tb(info.tb)) for info in caught]
+    assert 'rule0(m0, gradient, saved_x)' in shown[0]
+    assert 'rule0(m0, gradient, saved_x, saved_y)' in shown[1]
