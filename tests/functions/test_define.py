@@ -409,12 +409,12 @@ def test_tracebacks_show_the_lines_of_the_op_that_fails():
     def one(xp, x):
         return 2 * x
 
-    def two(xp, x, y):
-        return x * y
+    def two(xp, x, w):
+        return x * w
 
     ops = [
         primitive(one, (lambda m, gy, x: refuse(m, gy, x),), name='Same'),
-        primitive(two, (lambda m, gy, x, y: refuse(m, gy, x), lambda m, gy, x: gy * x), name='Same'),
+        primitive(two, (lambda m, gy, x, w: refuse(m, gy, x, w), lambda m, gy, x: gy * x), name='Same'),
     ]
     caught = []
     for count, op in enumerate(ops, start=1):
@@ -425,4 +425,4 @@ def test_tracebacks_show_the_lines_of_the_op_that_fails():
         caught.append(info)
     shown = [''.join(traceback.format_tb(info.tb)) for info in caught]
     assert 'rule0(m0, gradient, saved_x)' in shown[0]
-    assert 'rule0(m0, gradient, saved_x, saved_y)' in shown[1]
+    assert 'rule0(m0, gradient, saved_x, saved_w)' in shown[1]
