@@ -1,0 +1,1 @@
+"""Automatic differentiation by the names of torch's package ``torch.autograd``."""
