@@ -50,16 +50,18 @@ class Application(FunctionNode):
     _differentiable: tuple[int, ...] = ()
     #: Where the saved values stand, those for backward and those for forward mode; see :meth:`keep`.
     _places: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
-    _returned: Any = None
 
     def __init__(self, function: Any, context: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self._function = function
         context._node = weakref.ref(self)
         self.context = context
         self._call: Any = (arguments, keywords)
+        self._returned: Any = ()
         #: The positions of the Variables among the arguments, which are the node's inputs.
         self._positions = tuple([i for i, x in enumerate(arguments) if isinstance(x, Variable)])
-        self._argument_types = tuple([type_of(x) if isinstance(x, Variable) else None for x in arguments])
+        self._argument_types: tuple[Any, ...] = tuple(
+            [type_of(x) if isinstance(x, Variable) else None for x in arguments]
+        )
 
     def applied(self) -> Any:
         """Applies the function; returns what forward returned, with Variables in the place of arrays."""
@@ -70,7 +72,7 @@ class Application(FunctionNode):
         if self.edges is not None:
             self._owners = tuple([weakref.ref(found[i]) for i in self._differentiable])
         # References to arguments and outputs would keep memory, and make a cycle with an input changed in place.
-        self._call = self._returned = None
+        self._call = self._returned = ()
         self.context._dirty = self.context._non_differentiable = ()
         return tuple(found) if self._returns_tuple else found[0]
 
