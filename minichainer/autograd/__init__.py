@@ -1,0 +1,1 @@
+"""Automatic differentiation with the names of ``torch.autograd``."""
