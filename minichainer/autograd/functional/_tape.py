@@ -12,6 +12,7 @@ from minichainer.variable import Variable
 
 
 def recording() -> AbstractContextManager[None]:
+    """Records functions of Variables, also inside ``no_backprop_mode``."""
     return using_config('enable_backprop', True)
 
 
@@ -27,11 +28,11 @@ def pushed(
 ) -> tuple[list[Variable], bool, list[Gradients]]:
     """Outputs, whether they are a tuple, and for each direction of the inputs the tangents of the outputs.
 
-    A pullback ``J^T u`` is linear in ``u``, so its own pullback with respect to ``u`` is ``v -> J v``. Any ``u`` will
-    do. A direction has None for an input that does not move.
+    A pullback ``J^T u`` is linear in ``u``, so its own pullback with respect to ``u`` is ``v -> J v``. Any ``u``
+    would do; it is 1, because 0 times an infinite slope is NaN. A direction has None for an input that does not move.
     """
     ys, is_tuple = called(name, func, xs, strict)
-    us = [Variable(filled(y, 0).array) for y in ys]
+    us = [Variable(filled(y, 1).array) for y in ys]
     pulled = gradients(ys, xs, us, True)
     complete(name, pulled, xs, strict)
     tangents = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.autograd.functional._tape import gradients, pushed, recording, value_and_gradient
-from minichainer.autograd.functional._values import Func, complete, inputs_of, returned, vector
+from minichainer.autograd.functional._values import Func, called, complete, inputs_of, returned, vector
 from minichainer.variable import Variable
 
 
