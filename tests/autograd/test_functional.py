@@ -286,6 +286,8 @@ VECTOR_PROGRAMS = {
     'a tuple of one': (None, lambda m, f, g: f(g, m.variable(X), (m.variable(Y),))),
     'a number': (TypeError, lambda m, f, g: f(g, m.variable(X), 3.0)),
     'a list': (TypeError, lambda m, f, g: f(g, m.variable(X), [m.variable(X)])),
+    'as a column': (RuntimeError, lambda m, f, g: f(g, m.variable(X), m.variable(X[:, None]))),
+    'more precise': (None, lambda m, f, g: f(g, m.variable(X, 'float32'), m.variable(Y))),
     'other dtype': (None, lambda m, f, g: f(g, m.variable(X), m.variable(Y, 'float32'))),
     'integers': (None, lambda m, f, g: f(g, m.variable(X), m.variable([1, 2, 3], 'int64'))),
     'differentiable': (
@@ -328,7 +330,8 @@ def check_outcome(m, error, program, *args):
     mine = outcome(ours, program, *[getattr(ours.functional, a.__name__, a) if callable(a) else a for a in args])
     np.testing.assert_equal(tree(np.shape, found), tree(np.shape, mine))
     for one, other in zip(as_tuple(found), as_tuple(mine), strict=True):
-        np.testing.assert_allclose(one, other, 1e-12)
+        np.testing.assert_allclose(one, other, 1e-12 if other.dtype == 'float64' else 1e-6)
+        assert one.dtype == other.dtype
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -402,6 +405,29 @@ def test_strict_with_two_inputs(m, name, program):
             product(func, inputs, *v, strict=True)
     else:
         product(func, inputs, *v, strict=True)
+
+
+@pytest.mark.parametrize('name', ['vjp', 'jvp', 'jacobian'])
+def test_strict_with_a_constant_among_the_outputs(m, name):
+    v = {'vjp': [(m.variable(X), m.variable(S))], 'jvp': [m.variable(X)], 'jacobian': []}[name]
+    with pytest.raises(RuntimeError, match='strict'):
+        getattr(m.functional, name)(lambda x: (x * x, m.variable(S)), m.variable(X), *v, strict=True)
+
+
+@pytest.mark.parametrize('name', ['vhp', 'hvp', 'hessian'])
+def test_strict_with_constant_second_derivatives(m, name):
+    derivative, x = getattr(m.functional, name), m.variable(S)
+    derivative(lambda x: x * x, x, strict=True)
+    with pytest.raises(RuntimeError, match='strict'):
+        derivative(lambda x: x * x, x, strict=True, create_graph=True)
+
+
+@pytest.mark.parametrize('name', ['vhp', 'hvp', 'hessian'])
+def test_strict_names_the_derivative_that_is_constant(name):
+    v = [] if name == 'hessian' else [(X, Y)]
+    expected = f'^{name}: no path in the graph from the derivative with respect to input 1'
+    with pytest.raises(RuntimeError, match=expected):
+        getattr(functional, name)(lambda x, y: F.sum(x**3) + F.sum(y), (X, Y), *v, strict=True)
 
 
 # --- graphs of the results -------------------------------------------------------------------------------------
@@ -484,6 +510,15 @@ def test_derivatives_have_the_dtypes_of_what_they_belong_to(m):
     _, products = m.functional.vjp(func, inputs, inputs)
     assert [m.numpy(product).dtype for product in products] == ['float32', 'float64']
     assert [float(m.numpy(product)) for product in products] == [12, 4]
+
+
+@pytest.mark.parametrize('name', ['vjp', 'jvp'])
+@pytest.mark.parametrize('create_graph', [False, True])
+def test_the_vector_takes_the_dtype_of_what_it_belongs_to(m, name, create_graph):
+    x, v = m.variable(X, 'float32'), m.variable(Y)
+    check(m, getattr(m.functional, name)(lambda x: x * 1, x, v, create_graph)[1], Y, 'float32')
+    ours = getattr(functional, name)(lambda x: x, X.astype('float32'), Y, create_graph)[1]
+    assert ours.dtype == 'float32'
 
 
 def test_columns_have_the_dtype_of_the_output():
