@@ -27,7 +27,7 @@ ROOMS = [
     'kernels',
     'initializer initializers',
     'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
-    '_checks _observers _operators utils.sparse _sparse',
+    '_checks _observers _operators _trace utils.sparse _sparse',
     'functions',
     'verification',
     'gradient_check',

@@ -1,0 +1,1 @@
+"""The package ``torch.autograd`` on this tape."""
