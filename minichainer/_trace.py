@@ -16,8 +16,6 @@ from contextlib import AbstractContextManager
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeVar
 
-import numpy
-
 from minichainer._checks import as_raw
 from minichainer.backends import cuda
 from minichainer.configuration import count_nondefault
@@ -73,7 +71,16 @@ class Trace:
     ('user', 'two')
     """
 
-    __slots__ = ('rows', 'record_shapes', 'profile_memory', 'with_stack', 'use_cuda', 'is_detailed', 'thread')
+    __slots__ = (
+        'rows',
+        'record_shapes',
+        'profile_memory',
+        'with_stack',
+        'use_cuda',
+        'is_detailed',
+        'thread',
+        'places',
+    )
 
     def __init__(
         self,
@@ -89,6 +96,7 @@ class Trace:
         self.use_cuda = use_cuda
         self.is_detailed = record_shapes or profile_memory or with_stack or use_cuda
         self.thread = threading.get_native_id()
+        self.places: dict[tuple[int, int], tuple[Any, str]] = {}
 
     def forward(self, node: Any, arrays: Iterable[Any], compute: Callable[[], T]) -> T:
         """Runs ``compute()``, the forward of a function, and appends a row; also numbers the node.
@@ -150,7 +158,7 @@ class Trace:
     ) -> T:
         given = [as_raw(x) for x in inputs if x is not None]
         shapes = tuple([x.shape for x in given]) if self.record_shapes else None
-        stack = user_frames() if self.with_stack else None
+        stack = user_frames(self.places) if self.with_stack else None
         made: Any = ()
         events = _cuda_events() if self.use_cuda else None
         begin = perf_counter_ns()
@@ -172,7 +180,7 @@ class _Block:
         self._trace, self._name, self._note = trace, name, note
 
     def __enter__(self) -> None:
-        self._stack = user_frames() if self._trace.with_stack else None
+        self._stack = user_frames(self.places) if self._trace.with_stack else None
         self._events = _cuda_events() if self._trace.use_cuda else None
         self._begin = perf_counter_ns()
 
@@ -196,14 +204,14 @@ def _cuda_events() -> tuple[Any, Any]:
     return events
 
 
-def _made_bytes(made: Iterable[Any], given: list[Any]) -> tuple[int, int]:
+def _made_bytes(made: Any, given: list[Any]) -> tuple[int, int]:
     """Bytes of the arrays among ``made`` that do not share the memory of ``given``: of NumPy's and of CuPy's."""
     known = {id(_owner(x)) for x in given}
     total = [0, 0]
-    for y in map(as_raw, made):
-        if y is not None and id(_owner(y)) not in known:
+    for y in map(as_raw, made if isinstance(made, (tuple, list)) else (made,)):
+        if id(_owner(y)) not in known:
             known.add(id(_owner(y)))
-            total[not isinstance(y, numpy.ndarray)] += y.nbytes
+            total[isinstance(y, cuda.ndarray)] += getattr(y, 'nbytes', 0)  # what is not an array is an error later
     return total[0], total[1]
 
 
@@ -214,16 +222,32 @@ def _owner(array: Any) -> Any:
     return array
 
 
-def user_frames() -> tuple[str, ...]:
-    """``'file(line): function'`` of the calling frames outside the package, the innermost first."""
+def user_frames(known: dict[tuple[int, int], tuple[Any, str]]) -> tuple[str, ...]:
+    """``'file(line): function'`` of the calling frames outside the package, the innermost first.
+
+    Args:
+        known: texts of places in code, to which new ones are added: finding a line takes longer than all else here.
+            They are keyed by identities, because code objects hash slowly, and keep the code objects alive.
+    """
     found = []
     frame: Any = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(_GENERATED):
-            found.append(f'{code.co_filename}({frame.f_lineno}): {code.co_name}')
+        place = id(frame.f_code), frame.f_lasti
+        entry = known.get(place)
+        if entry is None:
+            entry = known[place] = frame.f_code, _text_of(frame)
+        if entry[1]:
+            found.append(entry[1])
         frame = frame.f_back
     return tuple(found)
+
+
+def _text_of(frame: Any) -> str:
+    """The text of a frame; empty if it is the package's own."""
+    code = frame.f_code
+    if code.co_filename.startswith((_PACKAGE, *_GENERATED)):
+        return ''
+    return f'{code.co_filename}({frame.f_lineno}): {code.co_name}'
 
 
 # --- which recording is current ------------------------------------------------------------------------------------

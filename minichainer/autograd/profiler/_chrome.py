@@ -40,7 +40,7 @@ def _complete(event: Any) -> dict[str, Any]:
         'name': event.name,
         'cat': _CATEGORIES[event.phase],
         'ph': 'X',
-        'dur': event.time_range.elapsed_us(),
+        'dur': round(event.time_range.elapsed_us(), 3),  # whole nanoseconds
         'args': _arguments(event),
         **_place(event),
     }

@@ -27,9 +27,9 @@ button.plain { font: inherit; padding: 3px 10px; }
   background: var(--color); vertical-align: -1px; }
 #found { color: var(--dim); }
 #graph { position: relative; border: 1px solid var(--line); overflow: hidden; }
-.frame { position: absolute; height: 19px; box-sizing: border-box; padding: 0 4px; overflow: hidden; cursor: pointer;
+.frame { position: absolute; height: 19px; text-indent: 4px; overflow: hidden; cursor: pointer;
   white-space: nowrap; text-overflow: ellipsis; font: 12px/19px ui-monospace, monospace; color: var(--ink);
-  background: var(--color); border-right: 1px solid var(--page); border-radius: 2px; text-align: left; }
+  background: var(--color); box-shadow: inset -1px 0 var(--page); border-radius: 2px; }
 .frame.line { background: color-mix(in srgb, var(--color) 45%, var(--page)); color: var(--text); }
 .frame.root { font-weight: 700; }
 .frame.around { opacity: 0.6; }

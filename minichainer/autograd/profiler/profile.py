@@ -72,7 +72,7 @@ class profile:
 
     def _evaluated(self) -> EventList:
         events = events_of(self._trace.rows, self._origin, self._trace.thread)
-        self._trace.rows = []
+        self._trace.rows, self._trace.places = [], {}
         return EventList(events, self.use_cuda, self.profile_memory)
 
     @property

@@ -65,6 +65,8 @@ MADE = {
     'a view of a new array': (X, lambda: (np.ones((4, 5)).T,), 160),
     'a view of what the input is a view of': (X[1:], lambda: (X[:1],), 0),
     'the same array twice': (X, lambda: [np.ones(1)] * 2, 8),
+    'no tuple': (X, lambda: None, 0),
+    'a scalar of NumPy': (X, lambda: (np.float32(1),), 4),
     'nothing': (X, lambda: [None], 0),
     'a Variable': (X, lambda: [chainer.Variable(np.ones(3))], 24),
 }
