@@ -180,7 +180,7 @@ class _Block:
         self._trace, self._name, self._note = trace, name, note
 
     def __enter__(self) -> None:
-        self._stack = user_frames(self.places) if self._trace.with_stack else None
+        self._stack = user_frames(self._trace.places) if self._trace.with_stack else None
         self._events = _cuda_events() if self._trace.use_cuda else None
         self._begin = perf_counter_ns()
 
