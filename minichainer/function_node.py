@@ -56,6 +56,8 @@ class FunctionNode(Node):
     output_count = 1
     #: In debug mode, the stack where the function was applied (:class:`traceback.StackSummary`).
     stack: Any = None
+    #: Its number in recordings of a profiler; None if none was running when it was applied.
+    seq: int | None = None
     #: If False, :meth:`forward` and :meth:`backward` get C-contiguous arrays, whatever layout the kernels use.
     takes_any_layout = False
     is_elementwise = False
