@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from minichainer import configuration
+from minichainer import _trace, configuration
 from minichainer._checks import as_raw
 from minichainer.backends import cuda
 from minichainer.configuration import config
@@ -104,6 +104,6 @@ def detect_nan(node: Any, gradient: Any, table: Any) -> Callable[[], None]:
 
 def observers() -> list[Any]:
     """The observers of passes in this thread."""
-    if not configuration.nondefault:
+    if not configuration.nondefault or _trace.alone() is not None:
         return []
     return [call_hooks, detect_nan] if config.debug or config.detect_anomaly is True else [call_hooks]

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeVar
 
+from minichainer import configuration
 from minichainer._checks import as_raw
 from minichainer.backends import cuda
 from minichainer.configuration import count_nondefault
@@ -23,7 +24,7 @@ from minichainer.configuration import count_nondefault
 T = TypeVar('T')
 
 #: Numbers of nodes, unique in the process, so that rows of several recordings can be joined.
-_numbers = itertools.count()
+numbers = itertools.count()
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 #: Files of code without a file of its own, which the package compiles.
 _GENERATED = ('<pullback of ', '<frozen ')
@@ -111,7 +112,7 @@ class Trace:
         """
         seq = node.seq
         if seq is None:
-            seq = node.seq = next(_numbers)
+            seq = node.seq = next(numbers)
         if self.is_detailed:
             return self._in_detail('forward', node.__class__.__name__, seq, arrays, compute)
         begin = perf_counter_ns()
@@ -194,7 +195,7 @@ class _Block:
 
 def next_number() -> int:
     """The number for the next node."""
-    return next(_numbers)
+    return next(numbers)
 
 
 def _cuda_events() -> tuple[Any, Any]:
@@ -271,6 +272,15 @@ def current() -> Trace | None:
     """The innermost recording of this thread, or None."""
     running = _thread.running
     return running[-1] if running else None
+
+
+def alone() -> Trace | None:
+    """The recording of this thread, if it notes times only and nothing else watches ops in any thread."""
+    running = _thread.running
+    if len(running) != configuration.nondefault or not running:
+        return None
+    trace = running[-1]
+    return None if trace.is_detailed else trace
 
 
 def start(trace: Trace) -> None:

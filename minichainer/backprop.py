@@ -22,11 +22,12 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 import numpy
 
-from minichainer import _inplace
+from minichainer import _inplace, _trace, configuration
 from minichainer._checks import as_raw
 from minichainer._observers import add_application, observers
 from minichainer.backend import copied
@@ -159,8 +160,7 @@ def run(
     """
     table, buckets = _started(roots, ends)
     owned: set[Node] = set()
-    is_watched = bool(watchers) or keep is not None or cuda.available or hooked
-    watch = _Watch(variables, wanted, keep, watchers) if is_watched else None
+    watch = _watch(variables, wanted, keep, watchers)
     exposed: Any = _inplace.exposed
     level = -1
     while buckets:
@@ -210,7 +210,7 @@ def run(
             if free:
                 node.free()
         level -= 1
-    return table, {} if watch is None else watch.finished()
+    return table, watch.finished() if watch is not None else {}
 
 
 def _started(
@@ -229,11 +229,22 @@ def _started(
     return table, buckets
 
 
+def _watch(variables: bool, wanted: Container[Node] | None, keep: Any, watchers: Sequence[Any]) -> Any:
+    """What watches a pass; None if nothing does."""
+    trace = _trace.current() if configuration.nondefault else None
+    if watchers or keep is not None or cuda.available or hooked:
+        return _Watch(variables, wanted, keep, watchers, trace)
+    return None if trace is None else _Clock(variables, wanted, trace)
+
+
 class _Watch:
     """What a pass does at each step beside the step itself: hooks, devices, gradients that are kept."""
 
-    def __init__(self, variables: bool, wanted: Container[Node] | None, keep: Any, watchers: Sequence[Any]) -> None:
+    def __init__(
+        self, variables: bool, wanted: Container[Node] | None, keep: Any, watchers: Sequence[Any], trace: Any
+    ) -> None:
         self._variables, self._wanted, self._keep, self._watchers = variables, wanted, keep, watchers
+        self._trace = trace
         self._kept: dict[Node, Any] = {}
         self._retained: dict[Node, Any] = {}
 
@@ -266,12 +277,17 @@ class _Watch:
         return found, done
 
     def _found(self, node: Any, gradient: Any, table: dict[Node, Any]) -> Any:
-        pullback = node.pullback_variables if self._variables else node.pullback
         hooks = node.hooks
         if hooks is None or not (hooks.before or hooks.after):
-            return pullback(gradient, self._wanted, table)
+            return self._pulled_back(node, gradient, table)
         gradient = hooks.on_upstream(gradient, self._variables)
-        return hooks.on_found(pullback(gradient, self._wanted, table), gradient, self._variables)
+        return hooks.on_found(self._pulled_back(node, gradient, table), gradient, self._variables)
+
+    def _pulled_back(self, node: Any, gradient: Any, table: dict[Node, Any]) -> Any:
+        pullback = node.pullback_variables if self._variables else node.pullback
+        if self._trace is None:
+            return pullback(gradient, self._wanted, table)
+        return self._trace.backward(node, gradient, lambda: pullback(gradient, self._wanted, table))
 
     def finished(self) -> dict[Node, Any]:
         """Ends the pass: stores retained gradients; returns those to keep."""
@@ -279,6 +295,32 @@ class _Watch:
             present = node.grad_value if self._variables else as_raw(node.grad_value)
             node.grad_value = gradient if present is None else _sum_of(present, gradient)
         return self._kept
+
+
+class _Clock:
+    """What a pass does at each step where nothing but times are asked for; a short form of :class:`_Watch`."""
+
+    def __init__(self, variables: bool, wanted: Container[Node] | None, trace: Any) -> None:
+        self._variables, self._wanted, self._rows = variables, wanted, trace.rows
+
+    def arrived(self, node: Any, gradient: Any) -> Any:
+        """The gradient of a node."""
+        return gradient
+
+    def step(self, node: Any, gradient: Any, table: dict[Node, Any]) -> tuple[Any, None]:
+        """The gradients of a node's edges; notes how long that took."""
+        pullback = node.pullback_variables if self._variables else node.pullback
+        begin = perf_counter_ns()
+        found = pullback(gradient, self._wanted, table)
+        end = perf_counter_ns()
+        self._rows.append(
+            ('backward', f'{node.__class__.__name__}Backward', begin, end, node.seq, None, 0, None, None)
+        )
+        return found, None
+
+    def finished(self) -> dict[Node, Any]:
+        """Nothing is kept."""
+        return {}
 
 
 #: Stands in the table for the gradient of a function with several outputs, which hold the gradients themselves.

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy
 
-from minichainer import _inplace, configuration
+from minichainer import _inplace, _trace, configuration
 from minichainer._checks import array_types
 from minichainer._inplace import prints_of, whole_prints_of
 from minichainer._observers import hooks_of, is_nan, nan_error, records_stacks, users_stack
@@ -202,10 +202,13 @@ def _as_output(node: Any, y: Any) -> Any:
 
 def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Runs forward with hooks and debug mode."""
-    hooks = hooks_of(node)
+    hooks, trace = hooks_of(node), _trace.current()
     for hook in hooks:
         hook.forward_preprocess(node, arrays)
-    outputs = _forward(node, arrays)
+    if trace is None:
+        outputs = _forward(node, arrays)
+    else:
+        outputs = trace.forward(node, arrays, lambda: _forward(node, arrays))
     for hook in hooks:
         hook.forward_postprocess(node, arrays)
     if records_stacks():

@@ -27,11 +27,7 @@ ROOMS = [
     'kernels',
     'initializer initializers',
     'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
-<<<<<<< HEAD
     '_checks _observers _operators _hooks _grad_fn _graph_methods _inplace _roots _saved _trace utils.sparse _sparse',
-=======
-    '_checks _observers _operators _trace utils.sparse _sparse',
->>>>>>> profiler
     'functions',
     'verification',
     'gradient_check',

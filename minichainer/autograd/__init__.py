@@ -14,6 +14,7 @@ from minichainer.autograd.anomaly_mode import detect_anomaly as detect_anomaly
 from minichainer.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from minichainer.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from minichainer.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
+from minichainer.autograd.function import Function as Function
 from minichainer.autograd.grad_mode import enable_grad as enable_grad
 from minichainer.autograd.grad_mode import inference_mode as inference_mode
 from minichainer.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -22,12 +23,14 @@ from minichainer.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from minichainer.autograd.graph import checkpoint as checkpoint
 
 if typing.TYPE_CHECKING:
+    from minichainer.autograd import functional as functional
+    from minichainer.autograd import profiler as profiler
     from minichainer.autograd._gradcheck import GradcheckError as GradcheckError
     from minichainer.autograd._gradcheck import gradcheck as gradcheck
     from minichainer.autograd._gradcheck import gradgradcheck as gradgradcheck
 else:
     __getattr__, __dir__ = _namespace(
         __name__,
-        'anomaly_mode grad_mode graph'.split(),
+        'anomaly_mode function functional grad_mode graph profiler'.split(),
         {'GradcheckError': '_gradcheck', 'gradcheck': '_gradcheck', 'gradgradcheck': '_gradcheck'},
     )

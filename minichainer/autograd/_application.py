@@ -19,7 +19,8 @@ from minichainer.autograd._arrays import (
     raw,
     type_of,
 )
-from minichainer.configuration import config, using_config
+from minichainer.autograd.grad_mode import no_grad
+from minichainer.configuration import config
 from minichainer.function_node import FunctionNode
 from minichainer.functions._node import reaches
 from minichainer.functions.array.conversion import as_dtype
@@ -85,7 +86,7 @@ class Application(FunctionNode):
 
     # --- forward -----------------------------------------------------------------------------------------------
     def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        with using_config('enable_backprop', False):
+        with no_grad():
             returned = self._call_forward()
         self._returns_tuple = isinstance(returned, tuple)
         self._returned = returned if self._returns_tuple else (returned,)

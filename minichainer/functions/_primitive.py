@@ -45,6 +45,9 @@ class Primitive:
 
     #: The op itself.
     op: ops.Op
+    #: Whether the op is called in a short form without hooks, and a copy of that for profiles.
+    has_short_form = False
+    short_form: Callable[..., Any] | None = None
 
     def __init__(
         self,
