@@ -15,6 +15,7 @@ forward mode, the packing of saved arrays (``assemble``), and the prints that de
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -205,10 +206,8 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     hooks, trace = hooks_of(node), _trace.current()
     for hook in hooks:
         hook.forward_preprocess(node, arrays)
-    if trace is None:
-        outputs = _forward(node, arrays)
-    else:
-        outputs = trace.forward(node, arrays, lambda: _forward(node, arrays))
+    compute = functools.partial(_forward, node, arrays)
+    outputs = compute() if trace is None else trace.forward(node, arrays, compute)
     for hook in hooks:
         hook.forward_postprocess(node, arrays)
     if records_stacks():
