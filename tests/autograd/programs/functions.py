@@ -168,7 +168,9 @@ def none_before_an_intermediate(w: World) -> Any:
 
 def too_few_gradients(w: World) -> Any:
     x, y = w.leaf(2.0), w.leaf(3.0)
-    kinds = [w.kind(lambda r=r: w.autograd.backward(_returning(w, r).apply(x, y))) for r in (lambda g: g, lambda g: (g,))]
+    kinds = [
+        w.kind(lambda r=r: w.autograd.backward(_returning(w, r).apply(x, y))) for r in (lambda g: g, lambda g: (g,))
+    ]
     return kinds, w.grad_of(x)
 
 
@@ -317,7 +319,11 @@ def forward_that_returns_no_tensor(w: World) -> Any:
             return (None, None)
 
     x = w.leaf(1.0)
-    return w.kind(lambda: Text.apply(x, 'text')), w.kind(lambda: Text.apply(x, 3.0)), w.kind(lambda: Text.apply(x, None))
+    return (
+        w.kind(lambda: Text.apply(x, 'text')),
+        w.kind(lambda: Text.apply(x, 3.0)),
+        w.kind(lambda: Text.apply(x, None)),
+    )
 
 
 def output_that_is_the_input(w: World) -> Any:

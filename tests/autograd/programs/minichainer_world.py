@@ -8,7 +8,6 @@ import numpy as np
 
 import minichainer.functions as F
 from minichainer import autograd
-from minichainer.autograd import forward_ad, functional, graph  # noqa: F401  programs use them as attributes of autograd
 from tests.autograd.programs.world import World
 
 

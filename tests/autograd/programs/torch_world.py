@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,9 @@ from tests.autograd.programs.world import World
 
 
 class Torch(World):
-    autograd = torch.autograd
+    autograd = SimpleNamespace(**vars(torch.autograd), is_grad_enabled=torch.is_grad_enabled)
     Function = torch.autograd.Function
     ops = torch
-
-    def __init__(self) -> None:
-        # Not attributes of torch.autograd, but of torch.
-        for name in ('no_grad', 'enable_grad', 'set_grad_enabled', 'inference_mode', 'is_grad_enabled'):
-            if not hasattr(torch.autograd, name):
-                setattr(torch.autograd, name, getattr(torch, name))
 
     def raw(self, values: Any, dtype: str = 'f8') -> Any:
         return torch.tensor(np.array(values, dtype))

@@ -40,7 +40,11 @@ def flags_of_results(w: World) -> Any:
 
 def flag_of_one_among_many(w: World) -> Any:
     x, c = w.leaf([1.0]), w.tensor([2.0])
-    return [w.cat([c, c]).requires_grad, w.cat([c, x]).requires_grad, [p.requires_grad for p in w.split(w.cat([c, x]), 2)]]
+    return [
+        w.cat([c, c]).requires_grad,
+        w.cat([c, x]).requires_grad,
+        [p.requires_grad for p in w.split(w.cat([c, x]), 2)],
+    ]
 
 
 def requires_grad_on_a_leaf(w: World) -> Any:

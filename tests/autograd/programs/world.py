@@ -104,7 +104,7 @@ class World:
 
 
 def difference(expected: Any, got: Any, where: str = 'result') -> str | None:
-    """The first difference between two results, or None; a subclass of the expected kind of exception is no difference."""
+    """The first difference between two results, or None; a subclass of the expected kind is no difference."""
     if isinstance(expected, (list, tuple)) and isinstance(got, (list, tuple)) and len(expected) == len(got):
         each = (difference(e, g, f'{where}[{i}]') for i, (e, g) in enumerate(zip(expected, got, strict=True)))
         return next(filter(None, each), None)
