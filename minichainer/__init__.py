@@ -73,6 +73,7 @@ from minichainer.variable import as_array as as_array
 from minichainer.variable import as_variable as as_variable
 
 if typing.TYPE_CHECKING:
+    from minichainer import autograd as autograd
     from minichainer import dataset as dataset
     from minichainer import datasets as datasets
     from minichainer import gradient_check as gradient_check
@@ -99,9 +100,10 @@ disable_experimental_feature_warning = False
 Fallback = None
 
 _MODULES = """
-    backend backends configuration cuda dataset datasets device_resident errors function function_hook function_node
-    functions gradient_check initializer initializers iterators link link_hook links optimizer optimizer_hooks
-    optimizers reporter sequential serializer serializers testing training types utils variable verification
+    autograd backend backends configuration cuda dataset datasets device_resident errors function function_hook
+    function_node functions gradient_check initializer initializers iterators link link_hook links optimizer
+    optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
+    verification
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.backends import cuda
+from minichainer.errors import GradientShapeError, GradientTypeError
 
 
 def array_types() -> tuple[Any, ...]:
@@ -24,17 +25,19 @@ def check_gradient(grad: Any, data: Any, op: str) -> None:
     where = f'\nGradient of: {op}' if op else ''
     if not isinstance(grad, array_types()):
         kinds = ', '.join(kind.__name__ for kind in array_types())
-        raise TypeError(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
+        raise GradientTypeError(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
     if data is None:
         return
     if isinstance(grad, numpy.ndarray) is not isinstance(data, numpy.ndarray):
-        raise TypeError(f'grad and data are on different devices{where}\ngrad: {type(grad)} != data: {type(data)}')
+        raise GradientTypeError(
+            f'grad and data are on different devices{where}\ngrad: {type(grad)} != data: {type(data)}'
+        )
     if grad.dtype != data.dtype:
-        raise TypeError(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
+        raise GradientTypeError(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
     if grad.shape != data.shape:
-        raise ValueError(f'grad and data differ in shape{where}\ngrad: {grad.shape} != data: {data.shape}')
+        raise GradientShapeError(f'grad and data differ in shape{where}\ngrad: {grad.shape} != data: {data.shape}')
 
 
 def as_raw(gradient: Any) -> Any:
     """The array of a gradient that is an array or a Variable."""
-    return getattr(gradient, 'array', gradient)
+    return getattr(gradient, '_data', gradient)  # not .array, which exposes it to users

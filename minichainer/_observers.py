@@ -1,13 +1,17 @@
-"""Observers of a backward step: function hooks and debug mode."""
+"""Observers of a backward step: function hooks, debug mode and the detection of anomalies."""
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 from minichainer import configuration
 from minichainer._checks import as_raw
 from minichainer.backends import cuda
+from minichainer.configuration import config
 from minichainer.errors import NaNError
 from minichainer.function_hook import get_function_hooks
 
@@ -23,10 +27,41 @@ def is_nan(array: Any) -> bool:
 
 def nan_error(function: Any, direction: str) -> NaNError:
     """The error of debug mode: names the op and shows where it was applied."""
-    text = f'NaN appeared in the {direction} of {function.label}'
-    if function.stack:
-        text += '\nThe function was applied here (most recent call last):\n' + ''.join(function.stack.format())
-    return NaNError(text)
+    return NaNError(f'NaN appeared in the {direction} of {function.label}' + _application(function))
+
+
+def _application(function: Any) -> str:
+    if not function.stack:
+        return ''
+    return '\nThe function was applied here (most recent call last):\n' + ''.join(function.stack.format()).rstrip()
+
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+def users_stack() -> traceback.StackSummary:
+    """The present stack, without the package's own frames at its end."""
+    stack = traceback.extract_stack()
+    while len(stack) > 1 and stack[-1].filename.startswith(_PACKAGE):
+        stack.pop()
+    return stack
+
+
+def add_application(error: Exception, function: Any) -> None:
+    """Adds to an error of a function's backward where the function was applied, if that was recorded."""
+    text = '' if isinstance(error, NaNError) else _application(function)
+    if not text:
+        return
+    text = f'The error occurred in the backward of {function.label}.{text}'
+    if sys.version_info >= (3, 11):
+        error.add_note(text)
+    else:
+        print(text, file=sys.stderr)
+
+
+def records_stacks() -> bool:
+    """Whether the stack is recorded when a function is applied."""
+    return bool(config.debug or config.detect_anomaly)
 
 
 def hooks_of(function: Any) -> list[Any]:
@@ -71,4 +106,4 @@ def observers() -> list[Any]:
     """The observers of passes in this thread."""
     if not configuration.nondefault:
         return []
-    return [call_hooks, detect_nan] if configuration.is_debug() else [call_hooks]
+    return [call_hooks, detect_nan] if config.debug or config.detect_anomaly is True else [call_hooks]

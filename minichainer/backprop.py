@@ -8,6 +8,8 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
              backward goes from high to low (Chainer's order, so hooks see functions in the same order)
 ``requires_grad``, ``shape``, ``dtype``, ``name``   those of the array
 ``grad_value``  the stored gradient: None, an array, or a Variable
+``hooks``    None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
+``tangent``  in forward mode, the directional derivative: None or a Variable
 
 A pass owns a table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
 several threads, and an exception leaves every ``.grad`` unchanged: leaves are written once, at the end.
@@ -24,13 +26,24 @@ from typing import Any
 
 import numpy
 
+from minichainer import _inplace
 from minichainer._checks import as_raw
-from minichainer._observers import observers
+from minichainer._observers import add_application, observers
 from minichainer.backend import copied
 from minichainer.backends import cuda
 
 _ndarray = numpy.ndarray
 _commit_lock = threading.Lock()
+_hooked_lock = threading.Lock()
+#: How many nodes have hooks, in all threads.
+hooked = 0
+
+
+def count_hooked(change: int) -> None:
+    """Adds ``change`` to the number of nodes with hooks."""
+    global hooked
+    with _hooked_lock:
+        hooked += change
 
 
 class Node:
@@ -47,6 +60,8 @@ class Node:
     grad_value: Any
     loss_scale: Any
     view: Any
+    hooks: Any
+    tangent: Any
 
     def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
         """The gradient arrays of the edges in an ordinary (first-order) pass.
@@ -77,7 +92,10 @@ def is_wanted(edge: Node, wanted: Container[Node] | None) -> bool:
 class LeafNode(Node):
     """The node of a Variable that no function made."""
 
-    __slots__ = ('requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '__weakref__')
+    __slots__ = (
+        'requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', 'hooks', 'tangent',
+        '__weakref__',
+    )  # fmt: skip
 
     edges = None
     level = 0
@@ -85,7 +103,7 @@ class LeafNode(Node):
     def __init__(self, array: Any, requires_grad: bool, name: str | None = None) -> None:
         self.requires_grad = requires_grad
         self.name = name
-        self.grad_value = self.loss_scale = self.view = None
+        self.grad_value = self.loss_scale = self.view = self.hooks = self.tangent = None
         self.describe(array)
 
     def describe(self, array: Any) -> None:
@@ -97,7 +115,8 @@ class OutputNode(Node):
     """One of several outputs of a function; collects the gradient of that output."""
 
     __slots__ = (
-        'edges', 'level', 'index', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '__weakref__'
+        'edges', 'level', 'index', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', 'hooks', 'tangent',
+        '__weakref__',
     )  # fmt: skip
 
     requires_grad = True
@@ -107,17 +126,14 @@ class OutputNode(Node):
         self.index = index
         self.level = function.level
         self.shape, self.dtype = array.shape, array.dtype
-        self.name = self.grad_value = self.loss_scale = self.view = None
+        self.name = self.grad_value = self.loss_scale = self.view = self.hooks = self.tangent = None
 
 
 def run(
-    roots: Iterable[tuple[Node, Any]],
-    variables: bool = False,
-    wanted: Container[Node] | None = None,
-    ends: Container[Node] | None = None,
-    keep: Any = None,
-    watchers: Sequence[Any] = (),
-) -> tuple[dict[Node, Any], dict[Node, Any]]:
+    roots: Iterable[tuple[Node, Any]], variables: bool = False, wanted: Container[Node] | None = None,
+    ends: Container[Node] | None = None, keep: Any = None, watchers: Sequence[Any] = (), free: bool = False,
+    strict: bool = False,
+) -> tuple[dict[Node, Any], dict[Node, Any]]:  # fmt: skip
     """Runs a backward pass: the only place that adds the gradients computed by nodes to their edges.
 
     Nodes are visited level by level, from high to low, and within a level in the order in which gradients reach them,
@@ -134,14 +150,18 @@ def run(
         keep: the nodes whose gradients are kept; ``all`` for all of them, None for none.
         watchers: called as ``watcher(node, gradient, table)`` before each step; each returns None or a function
             to be called after the step.
+        free: free what each node has saved after its step.
+        strict: a saved array that was modified is an error, whatever ``config.check_inplace`` is.
 
     Returns:
-        The gradients of the leaves (and ends), and of the nodes in ``keep``.
+        The gradients of the leaves (and ends), and of the nodes in ``keep``. Hooks of leaves (and ends) have not been
+        called yet.
     """
     table, buckets = _started(roots, ends)
-    kept: dict[Node, Any] = {}
     owned: set[Node] = set()
-    watched = bool(watchers) or keep is not None or cuda.available
+    is_watched = bool(watchers) or keep is not None or cuda.available or hooked
+    watch = _Watch(variables, wanted, keep, watchers) if is_watched else None
+    exposed: Any = _inplace.exposed
     level = -1
     while buckets:
         if level not in buckets:
@@ -151,12 +171,14 @@ def run(
             if gradient is None:  # here a second time: a user's backward_accumulate had emptied its place
                 continue
             if gradient is _AT_OUTPUTS:
-                gradient = node.take_from_outputs(table, kept, keep)
+                gradient = node.take_from_outputs(table, watch)
+            elif watch is not None:
+                gradient = watch.arrived(node, gradient)
+            if (node.prints is not None or exposed) and _inplace.check(node, variables, strict):
+                exposed = ()  # one warning is enough
             done = None
-            if watched:
-                if keep is all or (keep is not None and node in keep):
-                    kept[node] = gradient
-                found, done = _watched_step(node, gradient, table, variables, wanted, watchers)
+            if watch is not None:
+                found, done = watch.step(node, gradient, table)
             elif variables:
                 found = node.pullback_variables(gradient, wanted, table)
             else:
@@ -185,8 +207,10 @@ def run(
                     present += gx
             if done is not None:
                 done()
+            if free:
+                node.free()
         level -= 1
-    return table, kept
+    return table, {} if watch is None else watch.finished()
 
 
 def _started(
@@ -205,27 +229,56 @@ def _started(
     return table, buckets
 
 
-def _watched_step(
-    node: Any,
-    gradient: Any,
-    table: dict[Node, Any],
-    variables: bool,
-    wanted: Container[Node] | None,
-    watchers: Sequence[Any],
-) -> tuple[Any, Callable[[], None]]:
-    """The gradients of a node's edges, computed on the device of its gradient; and what to call after the step."""
-    device = cuda.get_device_from_array(*map(as_raw, gradient if type(gradient) is list else [gradient]))
-    with device:
-        after = [watcher(node, gradient, table) for watcher in watchers]
-        pullback = node.pullback_variables if variables else node.pullback
-        found = pullback(gradient, wanted, table)
+class _Watch:
+    """What a pass does at each step beside the step itself: hooks, devices, gradients that are kept."""
 
-    def done() -> None:
+    def __init__(self, variables: bool, wanted: Container[Node] | None, keep: Any, watchers: Sequence[Any]) -> None:
+        self._variables, self._wanted, self._keep, self._watchers = variables, wanted, keep, watchers
+        self._kept: dict[Node, Any] = {}
+        self._retained: dict[Node, Any] = {}
+
+    def arrived(self, node: Any, gradient: Any) -> Any:
+        """The gradient of a node, as its hooks replace it; keeps it if asked to."""
+        if node.hooks is not None:
+            gradient = node.hooks.on_gradient(gradient, self._variables)
+            if node.hooks.retains:
+                self._retained[node] = gradient
+        if self._keep is all or (self._keep is not None and node in self._keep):
+            self._kept[node] = gradient
+        return gradient
+
+    def step(self, node: Any, gradient: Any, table: dict[Node, Any]) -> tuple[Any, Callable[[], None]]:
+        """The gradients of a node's edges, computed on the device of its gradient; and what to call afterwards."""
+        device = cuda.get_device_from_array(*map(as_raw, gradient if type(gradient) is list else [gradient]))
         with device:
-            for call in filter(None, after):
-                call()
+            after = [watcher(node, gradient, table) for watcher in self._watchers]
+            try:
+                found = self._found(node, gradient, table)
+            except Exception as error:
+                add_application(error, node)
+                raise
 
-    return found, done
+        def done() -> None:
+            with device:
+                for call in filter(None, after):
+                    call()
+
+        return found, done
+
+    def _found(self, node: Any, gradient: Any, table: dict[Node, Any]) -> Any:
+        pullback = node.pullback_variables if self._variables else node.pullback
+        hooks = node.hooks
+        if hooks is None or not (hooks.before or hooks.after):
+            return pullback(gradient, self._wanted, table)
+        gradient = hooks.on_upstream(gradient, self._variables)
+        return hooks.on_found(pullback(gradient, self._wanted, table), gradient, self._variables)
+
+    def finished(self) -> dict[Node, Any]:
+        """Ends the pass: stores retained gradients; returns those to keep."""
+        for node, gradient in self._retained.items():
+            present = node.grad_value if self._variables else as_raw(node.grad_value)
+            node.grad_value = gradient if present is None else _sum_of(present, gradient)
+        return self._kept
 
 
 #: Stands in the table for the gradient of a function with several outputs, which hold the gradients themselves.
@@ -332,7 +385,13 @@ def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:
 
 
 def propagate(
-    roots: list[tuple[Node, Any]], retain_grad: bool = False, variables: bool = False, loss_scale: Any = None
+    roots: list[tuple[Node, Any]],
+    retain_grad: bool = False,
+    variables: bool = False,
+    loss_scale: Any = None,
+    free: bool = False,
+    strict: bool = False,
+    clear: bool = True,
 ) -> None:
     """Runs a whole pass from ``roots`` to the leaves, and adds the gradients to their ``.grad``.
 
@@ -341,12 +400,112 @@ def propagate(
         retain_grad: also keep the gradients of nodes that are not leaves.
         variables: make the pass differentiable.
         loss_scale: noted in the leaves, for optimizers.
+        free: free what functions have saved.
+        strict: as for :func:`run`.
+        clear: drop the gradients of the roots, which were the upstream gradients.
     """
-    table, kept = run(roots, variables, keep=all if retain_grad else None, watchers=observers())
-    for root, _ in roots:
+    table, kept = run(roots, variables, None, None, all if retain_grad else None, observers(), free, strict)
+    for root, _ in roots if clear else ():
         root.grad_value = None
     keep(kept)
+    accumulate(table, variables, loss_scale)
+
+
+def gradients_of(
+    targets: Sequence[Node],
+    roots: list[tuple[Node, Any]],
+    retain_grad: bool = False,
+    variables: bool = False,
+    ends: Iterable[Node] = (),
+    free: bool = False,
+    strict: bool = False,
+) -> list[Any]:
+    """The gradients of some nodes, computed along the paths to them only; no ``.grad`` changes.
+
+    Args:
+        targets: the nodes whose gradients are wanted.
+        roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
+        retain_grad: store the gradients of intermediate nodes.
+        variables: make the pass differentiable.
+        ends: places beyond which no gradient goes; their hooks are not called.
+        free: free what functions have saved.
+        strict: as for :func:`run`.
+
+    Returns:
+        An array or Variable for each target; None for a target that no output depends on.
+    """
+    ends = set(ends)
+    wanted = between([node for node, _ in roots], targets, ends)
+    passing = ends.union([x for x in targets if not _leads_on(x, wanted)])
+    roots = [(node, gradient) for node, gradient in roots if node in wanted]
+    keep_ = all if retain_grad else set(targets)
+    table, kept = run(roots, variables, wanted, passing, keep_, observers(), free, strict)
+    if hooked:
+        hook_leaves({node: table[node] for node in table if node not in ends}, variables, table)
+    if retain_grad:
+        keep(kept)
+    kept.update(table)
+    if not variables:
+        kept = {node: take_own(kept, node) for node in dict.fromkeys(targets) if node in kept}
+    return [kept.get(node) for node in targets]
+
+
+def gradients_and_others(
+    targets: Sequence[Node], roots: list[tuple[Node, Any]], variables: bool, free: bool, strict: bool
+) -> list[Any]:
+    """The gradients of some nodes; those of all other leaves are added to their ``.grad``.
+
+    The arguments are those of :func:`gradients_of`.
+    """
+    table, kept = run(roots, variables, None, None, set(targets), observers(), free, strict)
+    if hooked:
+        hook_leaves(dict(table), variables, table)
+    kept.update({node: table.pop(node) for node in dict.fromkeys(targets) if node in table})
+    accumulate(table, variables, hooks_called=True)
+    if not variables:
+        kept = {node: take_own(kept, node) for node in list(kept)}
+    return [kept.get(node) for node in targets]
+
+
+def _leads_on(node: Node, wanted: Container[Node]) -> bool:
+    """Whether gradients flow from a node to others that need one."""
+    return node.edges is not None and any([edge in wanted for edge in node.edges])
+
+
+def accumulate_into(
+    targets: Sequence[Node],
+    roots: list[tuple[Node, Any]],
+    variables: bool = False,
+    loss_scale: Any = None,
+    free: bool = False,
+    strict: bool = False,
+) -> None:
+    """Adds gradients to the ``.grad`` of some nodes alone; the arguments are those of :func:`gradients_of`."""
+    found = gradients_of(targets, roots, False, variables, (), free, strict)
+    accumulate(dict(zip(targets, found, strict=True)), variables, loss_scale, hooks_called=True)
+
+
+def accumulate(table: dict[Node, Any], variables: bool, loss_scale: Any = None, hooks_called: bool = False) -> None:
+    """Ends a pass: adds gradients of leaves to their ``.grad``, and calls the hooks of leaves."""
+    hooked_leaves: list[tuple[Any, Any]] = []
+    if hooked and hooks_called:
+        hooked_leaves = [(node, gradient) for node, gradient in table.items() if node.hooks and node.level == 0]
+    elif hooked:
+        hooked_leaves = hook_leaves(dict(table), variables, table)
     (commit_variables if variables else commit_arrays)(table, loss_scale)
+    for leaf, gradient in hooked_leaves:
+        leaf.hooks.on_accumulated(gradient, variables)
+
+
+def hook_leaves(given: dict[Node, Any], variables: bool, results: dict[Node, Any]) -> list[tuple[Any, Any]]:
+    """Calls the hooks of leaves with their gradients, and puts what they make of them into ``results``."""
+    found = []
+    for leaf, gradient in given.items():
+        if leaf.hooks is not None:
+            hooks = leaf.hooks
+            results[leaf] = hooks.on_upstream(hooks.on_gradient(gradient, variables), variables)
+            found.append((leaf, results[leaf]))
+    return found
 
 
 def keep(gradients: dict[Node, Any]) -> None:

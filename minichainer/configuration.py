@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy
 
-#: The number of settings that change the tape's behaviour (``enable_backprop``, ``debug``) and of function hooks, in
-#: all threads. The hot path of every op reads only this number, and looks at thread-local state only if it is not
-#: zero, because a thread-local look-up costs as much as the rest of an op's bookkeeping.
+#: The number of settings that change the tape's behaviour (``enable_backprop``, ``debug``, ...) and of function
+#: hooks, in all threads. The hot path of every op reads only this number, and looks at thread-local state only if it
+#: is not zero, because a thread-local look-up costs as much as the rest of an op's bookkeeping.
 nondefault = 0
 
-_TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False}
+_TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False, 'detect_anomaly': False}
 _lock = threading.Lock()
 
 
@@ -32,6 +32,8 @@ def count_nondefault(change: int) -> None:
 
 
 def _weight(name: str, value: Any) -> int:
+    if name == 'check_inplace':
+        return int(value == 'error')  # other values are asked for only when a modification was found
     default = _TAPE_DEFAULTS.get(name)
     return int(default is not None and bool(value) is not default)
 
@@ -61,10 +63,13 @@ class _Settings:
     """The settings; both levels have them. Users may add others."""
 
     autotune: bool
+    check_inplace: str
     compute_mode: Any
     cudnn_deterministic: bool
+    constant_results: bool
     cudnn_fast_batch_normalization: bool
     debug: bool
+    detect_anomaly: bool
     dtype: Any
     enable_backprop: bool
     in_recomputing: bool
@@ -86,6 +91,10 @@ class GlobalConfig(_Settings):
     Environment variables give the initial values of some: ``CHAINER_DEBUG``, ``CHAINER_DTYPE``,
     ``CHAINER_TYPE_CHECK``, ``CHAINER_KEEP_GRAPH_ON_REPORT``, ``CHAINER_USE_CUDNN``, ``CHAINER_AUTOTUNE``.
 
+    Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
+    'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch) and
+    ``detect_anomaly`` (see ``autograd.detect_anomaly``).
+
     >>> import minichainer as chainer
     >>> chainer.global_config.train
     True
@@ -93,10 +102,13 @@ class GlobalConfig(_Settings):
 
     def __init__(self) -> None:
         self.autotune = _flag('CHAINER_AUTOTUNE', False)
+        self.check_inplace = 'warn'
         self.compute_mode = None
+        self.constant_results = False
         self.cudnn_deterministic = _flag('CHAINER_CUDNN_DETERMINISTIC', False)
         self.cudnn_fast_batch_normalization = False
         self.debug = _flag('CHAINER_DEBUG', False)
+        self.detect_anomaly = False
         self.dtype = _dtype_from_environment()
         self.enable_backprop = True
         self.in_recomputing = False
@@ -281,6 +293,25 @@ def force_backprop_mode() -> AbstractContextManager[None]:
     False
     """
     return _UsingConfig('enable_backprop', True, config)
+
+
+def set_grad_mode(records: Any, constants: Any) -> None:
+    """Sets, in this thread, whether a graph is recorded, and whether results without one are constants."""
+    _set_here('enable_backprop', records)
+    _set_here('constant_results', constants)
+
+
+def set_anomaly_mode(value: Any) -> None:
+    """Sets ``config.detect_anomaly`` in this thread: False, 'tracebacks', or True to refuse NaN as well."""
+    _set_here('detect_anomaly', value)
+
+
+def _set_here(name: str, value: Any) -> None:
+    """Sets a value for this thread; none of its own if that is the global one."""
+    if value != getattr(global_config, name):
+        setattr(config, name, value)
+    elif name in _own_values(config):
+        delattr(config, name)
 
 
 def is_debug() -> bool:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
 from typing import Any
 
 from minichainer import backprop
 from minichainer._checks import as_raw
-from minichainer._observers import observers
 from minichainer.backends import cuda
-from minichainer.backprop import Node
 from minichainer.variable import Variable
 
 
@@ -100,50 +97,12 @@ def grad(
     if not enable_double_backprop:
         roots = [(node, as_raw(gradient)) for node, gradient in roots]
     targets = [x.edge for x in inputs]
-    found = gradients_of(targets, roots, retain_grad, enable_double_backprop)
+    found = backprop.gradients_of(targets, roots, retain_grad, enable_double_backprop)
     results = [None if g is None else g if isinstance(g, Variable) else Variable(g) for g in found]
     if set_grad:
         for x, gx in zip(inputs, results, strict=True):
             x.grad_var = gx
     return results
-
-
-def gradients_of(
-    targets: list[Node],
-    roots: list[tuple[Node, Any]],
-    retain_grad: bool,
-    variables: bool,
-    ends: Iterable[Node] = (),
-) -> list[Any]:
-    """The computation of :func:`grad`, on nodes.
-
-    Args:
-        targets: the nodes whose gradients are wanted.
-        roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
-        retain_grad: store the gradients of intermediate nodes.
-        variables: make the pass differentiable.
-        ends: places beyond which no gradient goes.
-
-    Returns:
-        An array or Variable for each target; None for a target that no output depends on.
-    """
-    ends = set(ends)
-    wanted = backprop.between([node for node, _ in roots], targets, ends)
-    passing = ends.union([x for x in targets if not _leads_on(x, wanted)])
-    roots = [(node, gradient) for node, gradient in roots if node in wanted]
-    keep = all if retain_grad else set(targets)
-    table, kept = backprop.run(roots, variables, wanted, passing, keep, observers())
-    if retain_grad:
-        backprop.keep(kept)
-    kept.update(table)
-    if not variables:
-        kept = {node: backprop.take_own(kept, node) for node in dict.fromkeys(targets) if node in kept}
-    return [kept.get(node) for node in targets]
-
-
-def _leads_on(node: Node, wanted: Container[Node]) -> bool:
-    """Whether gradients flow from a node to others that need one."""
-    return node.edges is not None and any([edge in wanted for edge in node.edges])
 
 
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:

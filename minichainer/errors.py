@@ -8,7 +8,11 @@ Chainer's exception types stay where users catch them::
     ├── RuntimeError
     │   ├── UninitializedParameterError         a Parameter is used before its shape is known (also AttributeError)
     │   ├── NotSetUpError                       an optimizer is used before setup (also AttributeError)
-    │   └── NaNError                            debug mode met NaN; names the op and where it was applied
+    │   ├── NaNError                            debug mode met NaN; names the op and where it was applied
+    │   ├── FreedGraphError                     backward through a graph whose saved arrays were freed
+    │   ├── InplaceError                        a saved array was modified before backward
+    │   ├── GradientShapeError                  a gradient of another shape (also ValueError)
+    │   └── GradientTypeError                   a gradient of another kind of array or dtype (also TypeError)
     ├── TypeError                               a wrong type of object, or CPU and GPU arrays in one call
     └── ValueError                              a value out of range
 
@@ -30,6 +34,26 @@ class NotSetUpError(RuntimeError, AttributeError):
 
 class NaNError(RuntimeError):
     """Debug mode met NaN in the result or the gradient of an op."""
+
+
+class FreedGraphError(RuntimeError):
+    """A backward pass needs arrays that an earlier pass has freed."""
+
+
+class InplaceError(RuntimeError):
+    """An array that a function saved for backward was modified since."""
+
+
+class InplaceWarning(UserWarning):
+    """An array that a function saved for backward was modified since, and ``config.check_inplace`` is 'warn'."""
+
+
+class GradientShapeError(RuntimeError, ValueError):
+    """A gradient does not have the shape of its Variable: ValueError in Chainer, RuntimeError in torch."""
+
+
+class GradientTypeError(RuntimeError, TypeError):
+    """A gradient is not an array, or has another dtype or device: TypeError in Chainer, RuntimeError in torch."""
 
 
 def describe(array: Any) -> str:

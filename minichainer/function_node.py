@@ -8,6 +8,7 @@ from typing import Any
 
 from minichainer import recorder
 from minichainer._checks import as_raw
+from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
 from minichainer.backends import cuda
 from minichainer.backprop import Node, OutputNode
@@ -50,9 +51,13 @@ class FunctionNode(Node):
     grad_value: Any = None
     loss_scale: Any = None
     view: Any = None
+    hooks: Any = None
+    tangent: Any = None
     output_count = 1
     #: In debug mode, the stack where the function was applied (:class:`traceback.StackSummary`).
     stack: Any = None
+    #: Its number in recordings of a profiler; None if none was running when it was applied.
+    seq: int | None = None
     #: If False, :meth:`forward` and :meth:`backward` get C-contiguous arrays, whatever layout the kernels use.
     takes_any_layout = False
     is_elementwise = False
@@ -61,7 +66,9 @@ class FunctionNode(Node):
     #: Further Variables that receive gradients: those on which forward found the outputs to depend.
     closed_over: Sequence[Variable] = ()
     #: What backward needs: the retained inputs, then the retained outputs.
-    saved: tuple[Any, ...] = ()
+    saved: Any = ()
+    #: Some bytes of what is saved, to detect modifications (:mod:`minichainer._inplace`).
+    prints: Any = None
     _inputs_to_retain: tuple[int, ...] | None = None
     _outputs_to_retain: tuple[int, ...] | None = None
     _output_nodes: tuple[Any, ...] = ()
@@ -141,11 +148,11 @@ class FunctionNode(Node):
         return (*inputs, *[outputs[i] for i in self._outputs_to_retain or ()])
 
     @property
-    def _retained_inputs(self) -> tuple[Any, ...]:
+    def _retained_inputs(self) -> Any:
         return self.saved[: len(self._inputs_to_retain or ())]
 
     @property
-    def _retained_outputs(self) -> tuple[Any, ...]:
+    def _retained_outputs(self) -> Any:
         return self.saved[len(self._inputs_to_retain or ()) :]
 
     def get_retained_inputs(self) -> tuple[Variable, ...]:
@@ -234,8 +241,29 @@ class FunctionNode(Node):
         self.edges = None
         self._release()
 
+    def free(self) -> None:
+        """Drops the arrays that backward needs; another backward is an error. The graph stays as it is."""
+        if self.saved and has_arrays(self.saved):
+            self.saved, self.prints = Freed(self.label), None
+
+    def reads(self, variables: bool) -> Any:
+        """Which of the saved values backward reads, as a container of their numbers.
+
+        Args:
+            variables: in a differentiable pass.
+        """
+        return range(len(self.saved))
+
+    def saved_name(self, index: int) -> str:
+        """What a saved value is, for messages."""
+        inputs = self._inputs_to_retain or ()
+        if index < len(inputs):
+            return f'input {inputs[index]}'
+        outputs = self._outputs_to_retain or ()
+        return f'output {outputs[index - len(inputs)]}' if index < len(inputs) + len(outputs) else 'a saved array'
+
     def _release(self) -> None:
-        self.saved = ()
+        self.saved, self.prints = (), None
         self._inputs_to_retain = self._outputs_to_retain = None
 
     # --- hooks -------------------------------------------------------------------------------------------------
@@ -304,7 +332,7 @@ class FunctionNode(Node):
             return self._per_edge(indexes, self.backward_arrays(indexes, gradients))
         with using_config('enable_backprop', False):
             found = self._gradients(indexes, self._upstream_variables(gradients), table)
-        return self._per_edge(indexes, [None if gx is None else gx.array for gx in found])
+        return self._per_edge(indexes, [None if gx is None else gx._data for gx in found])
 
     def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
@@ -317,15 +345,14 @@ class FunctionNode(Node):
             return tuple([i for i, edge in enumerate(self._applied_edges()) if edge.requires_grad])
         return tuple([i for i, edge in enumerate(self._applied_edges()) if edge in wanted])
 
-    def take_from_outputs(self, table: dict[Node, Any], kept: dict[Node, Any], keep: Any) -> list[Any]:
+    def take_from_outputs(self, table: dict[Node, Any], watch: Any) -> list[Any]:
         """Removes the gradients of its outputs from the table of a pass; None for an output without a gradient."""
         gradients: list[Any] = [None] * self.output_count
         for i, reference in enumerate(self._output_nodes):
             node = reference()
             if node in table and node.edges is not None:
-                gradients[i] = table.pop(node)
-                if keep is all or (keep is not None and node in keep):
-                    kept[node] = gradients[i]
+                gradient = table.pop(node)
+                gradients[i] = gradient if watch is None else watch.arrived(node, gradient)
         return gradients
 
     def _per_edge(self, indexes: tuple[int, ...], found: Any) -> list[Any]:
@@ -370,20 +397,20 @@ class FunctionNode(Node):
             )
         for i, gx in zip(indexes, found, strict=True):
             self._check_gradient(i, gx)
-        return [None if gx is None or gx.array is None else gx for gx in found]
+        return [None if gx is None or gx._data is None else gx for gx in found]
 
     def _check_gradient(self, index: int, gx: Any) -> None:
         """Raises an error if a gradient does not fit its input."""
-        if gx is None or (isinstance(gx, Variable) and gx.array is None):
+        if gx is None or (isinstance(gx, Variable) and gx._data is None):
             return
         where = f'backward of {self.label} returned a wrong gradient for input {index}'
         if not isinstance(gx, Variable):
             raise TypeError(f'{where}\nExpect: Variable or None\nActual: {type(gx).__name__}')
         x = self._applied_edges()[index]
-        if gx.array.shape != x.shape:
-            raise ValueError(f'{where}\nExpect: shape {x.shape}\nActual: shape {gx.array.shape}')
-        if gx.array.dtype != x.dtype:
-            raise TypeError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx.array.dtype}')
+        if gx._data.shape != x.shape:
+            raise ValueError(f'{where}\nExpect: shape {x.shape}\nActual: shape {gx._data.shape}')
+        if gx._data.dtype != x.dtype:
+            raise TypeError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx._data.dtype}')
 
 
 class _Unreferenced:

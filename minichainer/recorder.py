@@ -8,32 +8,34 @@ it omits what cannot occur then, and is measured by ``benchmarks/overhead.py``.
     assemble   saved arrays, edges, level, outputs, Variables
     record     assemble, inlined for one output
 
-No other module adds nodes to the graph. Planned features belong here: packing saved arrays and their versions in
-``assemble`` and ``record`` (unpacking in ``FunctionNode.get_retained_*`` and the getters of ``Primitive``), the
-forward traceback and timing around ``forward``, forward-mode rules next to the derivative rule in ``Primitive``.
-Hooks on edges and freeing saved arrays belong to ``backprop``, which passes gradients on.
+No other module adds nodes to the graph. Whatever watches the recording is called here: hooks, debug mode, tracing,
+forward mode, the packing of saved arrays (``assemble``), and the prints that detect modified arrays.
 """
 
 from __future__ import annotations
 
-import traceback
+import contextlib
+import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy
 
-from minichainer import configuration
+from minichainer import _inplace, configuration
 from minichainer._checks import array_types
-from minichainer._observers import hooks_of, is_nan, nan_error
+from minichainer._inplace import prints_of, whole_prints_of
+from minichainer._observers import hooks_of, is_nan, nan_error, records_stacks, users_stack
+from minichainer._saved import Packed
 from minichainer.backend import copied
 from minichainer.backends import cuda
 from minichainer.backprop import Node, OutputNode
-from minichainer.configuration import config
+from minichainer.configuration import config, count_nondefault
 from minichainer.variable import Variable, as_variable, variable_on
 
 _new = object.__new__
 _arrays = array_types()
+_exposed = _inplace.exposed
 
 
 def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
@@ -57,6 +59,7 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     if needs_grad and config.enable_backprop:
         return assemble(node, variables, arrays, outputs)
     node._release()
+    needs_grad = needs_grad and not config.constant_results
     return tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
 
 
@@ -71,7 +74,13 @@ def assemble(
         arrays: the arrays that forward got.
         outputs: the arrays that forward returned.
     """
-    node.saved = node.keep(arrays, outputs)
+    saved = node.saved = node.keep(arrays, outputs)
+    if saved:
+        node.prints = (whole_prints_of if configuration.nondefault and _checks_all() else prints_of)(saved)
+        pack = _packing.hooks[-1] if configuration.nondefault and _packing.hooks else None
+        if pack is not None:
+            node.saved = Packed(saved, *pack)
+            node.prints = None
     node.edges = tuple([x.edge for x in variables])
     node.level = 1 + max([edge.level for edge in node.edges], default=0)
     node.output_count = len(outputs)
@@ -87,7 +96,7 @@ def assemble(
 
 
 def record(
-    cls: Any, edges: tuple[Any, ...], level: int, y: Any, saved: tuple[Any, ...], static: tuple[Any, ...]
+    cls: Any, edges: tuple[Any, ...], level: int, lowest: int, y: Any, saved: tuple[Any, ...], static: tuple[Any, ...]
 ) -> Variable:
     """The short form: makes the Variable of an output that is already computed.
 
@@ -95,6 +104,7 @@ def record(
         cls: the function's class; no ``__init__`` is called.
         edges: where its inputs stand.
         level: the highest level among these.
+        lowest: the lowest level among these.
         y: the output, a NumPy array.
         saved: what backward needs, in the order that the class wants.
         static: the arguments that are not arrays.
@@ -108,12 +118,46 @@ def record(
     node.dtype = y.dtype
     if saved:
         node.saved = saved
+        if not lowest or _exposed:
+            node.prints = prints_of(saved)
     if static:
         node.static = static
     result = _new(Variable)
     result._data = y
     result._node = node
     return result
+
+
+class _Packing(threading.local):
+    """The hooks of a thread that pack saved arrays: pairs of functions (pack, unpack); the last one counts."""
+
+    def __init__(self) -> None:
+        self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = []
+
+
+_packing = _Packing()
+
+
+@contextlib.contextmanager
+def packing(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> Iterator[None]:
+    """Context manager in which functions save what ``pack`` makes of an array; backward calls ``unpack``.
+
+    Args:
+        pack: takes an array, returns anything.
+        unpack: takes what ``pack`` returned, returns the array.
+    """
+    _packing.hooks.append((pack, unpack))
+    count_nondefault(1)
+    try:
+        yield
+    finally:
+        _packing.hooks.pop()
+        count_nondefault(-1)
+
+
+def _checks_all() -> bool:
+    """Whether saved arrays are compared in full."""
+    return bool(config.debug or config.check_inplace == 'error')
 
 
 def constant(array: Any, requires_grad: bool = False) -> Variable:
@@ -164,9 +208,9 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     outputs = _forward(node, arrays)
     for hook in hooks:
         hook.forward_postprocess(node, arrays)
-    if config.debug:
-        node.stack = traceback.extract_stack()
-        if any(is_nan(y) for y in outputs):
+    if records_stacks():
+        node.stack = users_stack()
+        if config.debug and any(is_nan(y) for y in outputs):
             raise nan_error(node, 'forward')
     return outputs
 

@@ -14,12 +14,15 @@ import numpy
 from minichainer import backend, backprop, ops
 from minichainer._checks import array_types, as_raw, check_gradient
 from minichainer._dtype import get_dtype
+from minichainer._graph_methods import GraphMethods
+from minichainer._inplace import expose
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
+from minichainer._roots import checked_upstream, edges_of, initial_gradient
 from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
 from minichainer.backprop import LeafNode, Node
-from minichainer.errors import UninitializedParameterError, describe
+from minichainer.errors import UninitializedParameterError
 from minichainer.initializers._generate import generate_array
 from minichainer.initializers.constant import Constant, NaN
 from minichainer.types import Array
@@ -28,7 +31,7 @@ from minichainer.variable_node import VariableNode, creator_of, cut, view_of
 _new = object.__new__
 
 
-class Variable(Operators['Variable']):
+class Variable(Operators['Variable'], GraphMethods):
     """An array and its place in the graph of computations.
 
     Args:
@@ -77,7 +80,10 @@ class Variable(Operators['Variable']):
     @property
     def array(self) -> Array:
         """The array, or None if it is not initialized."""
-        return self._data
+        data = self._data
+        if data is not None and self._node is not None and self._node.level:
+            expose(data)  # the user may write to it; arrays of leaves are in users' hands anyway
+        return data
 
     @array.setter
     def array(self, array: Any) -> None:
@@ -91,7 +97,7 @@ class Variable(Operators['Variable']):
     @property
     def raw_array(self) -> Array:
         """The array as it is in memory; the same as :attr:`array`, because layouts are not stored."""
-        return self._data
+        return self.array
 
     @property
     def layout(self) -> None:
@@ -166,7 +172,8 @@ class Variable(Operators['Variable']):
         return ops.average(self, axis, weights, keepdims)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._known('DLPack').__dlpack__(**kwargs)
+        self._known('DLPack')
+        return self.array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
         return self._known('DLPack').__dlpack_device__()
@@ -201,8 +208,12 @@ class Variable(Operators['Variable']):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether it gets gradients."""
+        """Whether it gets gradients; of a leaf it can be set."""
         return self._node is None or self._node.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        self.requires_grad_(requires_grad)
 
     @property
     def _loss_scale(self) -> Any:
@@ -249,17 +260,34 @@ class Variable(Operators['Variable']):
         backend.copyto(self._data, var._data)
 
     def backward(
-        self, retain_grad: bool = False, enable_double_backprop: bool = False, loss_scale: Any = None
+        self,
+        retain_grad: bool = False,
+        enable_double_backprop: bool = False,
+        loss_scale: Any = None,
+        *,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool | None = None,
+        inputs: Any = None,
     ) -> None:
         """Computes the gradients of everything it was computed from, and adds them to the leaves' ``grad``.
+
+        The first three arguments are Chainer's, the others torch's. Without ``retain_graph=False`` it can be
+        repeated.
 
         Args:
             retain_grad: intermediate Variables keep their gradients too.
             enable_double_backprop: the gradients (``grad_var``) can themselves be differentiated.
             loss_scale: factor of the initial gradient, against underflow in float16; optimizers divide by it.
+            gradient: the upstream gradient, a Variable or an array of its shape and dtype; by default its ``grad``,
+                or 1 for a scalar.
+            retain_graph: False to free what functions have saved: a second backward is then an error.
+            create_graph: the same as ``enable_double_backprop``.
+            inputs: Variables; gradients are added to those of these alone.
 
         Raises:
-            RuntimeError: it has more than one element and no ``grad`` has been set.
+            RuntimeError: it has more than one element and no gradient was given or set; or it does not require one.
+            TypeError: an array as first argument.
 
         >>> import numpy as np, minichainer as chainer
         >>> x = chainer.Variable(np.array(3.))
@@ -267,35 +295,36 @@ class Variable(Operators['Variable']):
         >>> x.grad
         array(6.)
         """
+        if not isinstance(retain_grad, (bool, int, numpy.bool_)) and retain_grad is not None:
+            raise TypeError(
+                f'backward: retain_grad must be True or False, got {type(retain_grad).__name__}; give the upstream '
+                'gradient by name: y.backward(gradient=gy)'
+            )
         node = self.edge
-        gradient = node.grad_value
-        if gradient is None:
-            gradient = self._initial_gradient(loss_scale)
-        if enable_double_backprop and not isinstance(gradient, Variable):
-            gradient = Variable(gradient)
-        elif not enable_double_backprop:
-            gradient = as_raw(gradient)
-        backprop.propagate([(node, gradient)], retain_grad, enable_double_backprop, loss_scale)
-
-    def _initial_gradient(self, loss_scale: Any) -> Any:
-        """The upstream gradient of a scalar: 1, or the loss scale."""
-        data = self._known('backward()')
-        if data.size != 1:
-            raise RuntimeError(
-                f'backward: a gradient is needed, because the variable is not a scalar ({describe(data)}); '
-                'set y.grad to an array of that shape and dtype, or reduce y first, for example by functions.sum(y)'
-            )
-        if data.ndim:
-            warnings.warn(
-                f'backward from an array of shape {data.shape} with only one element, taken as a scalar: that is '
-                'deprecated; make it 0-dimensional by functions.squeeze, or set its grad',
-                DeprecationWarning,
-                stacklevel=3,
-            )
-        with cuda.get_device_from_array(data):
-            return self.xp.full(data.shape, 1 if loss_scale is None else loss_scale, data.dtype)
+        double = bool(enable_double_backprop if create_graph is None else create_graph)
+        upstream = gradient
+        if gradient is not None:
+            upstream = checked_upstream(self, gradient)
+        elif not self.retains_grad:
+            upstream = node.grad_value
+        if upstream is None:
+            upstream = initial_gradient(self, loss_scale)
+        if double and not isinstance(upstream, Variable):
+            upstream = Variable(upstream, requires_grad=gradient is None)
+        elif not double:
+            upstream = as_raw(upstream)
+        roots, free = [(node, upstream)], retain_graph is not None and not retain_graph
+        if inputs is not None:
+            backprop.accumulate_into(edges_of(inputs), roots, double, loss_scale, free)
+        else:
+            clear = gradient is None and not self.retains_grad
+            backprop.propagate(roots, bool(retain_grad), double, loss_scale, free, clear=clear)
 
     # --- the graph ---------------------------------------------------------------------------------------------
+    @staticmethod
+    def _constant(array: Any) -> Variable:
+        return Variable(array, requires_grad=False)
+
     @property
     def edge(self) -> Node:
         """The node of the graph for this Variable."""

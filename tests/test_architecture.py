@@ -27,7 +27,11 @@ ROOMS = [
     'kernels',
     'initializer initializers',
     'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
-    '_checks _observers _operators utils.sparse _sparse',
+<<<<<<< HEAD
+    '_checks _observers _operators _hooks _grad_fn _graph_methods _inplace _roots _saved _trace utils.sparse _sparse',
+=======
+    '_checks _observers _operators _trace utils.sparse _sparse',
+>>>>>>> profiler
     'functions',
     'verification',
     'gradient_check',
@@ -227,7 +231,8 @@ def replaced_methods(tree: Tree) -> list[str]:
         functions = {node.name for node in ast.walk(syntax) if isinstance(node, ast.FunctionDef)}
         for setting in _settings(syntax):
             target, value = setting.target, setting.value
-            is_function = isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in functions)
+            is_name = isinstance(value, ast.Name) and value.id not in setting.own
+            is_function = isinstance(value, ast.Lambda) or (is_name and value.id in functions)
             is_own = _first_name(target) in ('self', 'cls')
             if is_function and not is_own and isinstance(target, ast.Attribute) and target.attr in methods:
                 found.append(f'{module}:{target.lineno} sets {ast.unparse(target)}, which is a method')

@@ -59,7 +59,8 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             y = spec.as_result(y, dtype)
         edge = x._node or x.edge
         saved = (y,) if keeps_y else (array,) if keeps_x else keep((array,), y, ())
-        return record(cls, (edge,), edge.level, y, saved, ())
+        level = edge.level
+        return record(cls, (edge,), level, level, y, saved, ())
 
     return call
 
@@ -90,7 +91,8 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
             y = spec.as_result(y, dtype)
         edge = x._node or x.edge
         saved = (y,) if keeps_y else (array,) if keeps_x else keep((array,), y, static)
-        return record(cls, (edge,), edge.level, y, saved, static)
+        level = edge.level
+        return record(cls, (edge,), level, level, y, saved, static)
 
     return call
 
@@ -119,9 +121,11 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
         edge0, edge1 = x._node or x.edge, other._node or other.edge
-        level0, level1 = edge0.level, edge1.level
+        level, lowest = edge0.level, edge1.level
+        if level < lowest:
+            level, lowest = lowest, level
         saved = arrays if keeps_both else keep(arrays, y, ()) if keeps else ()
-        return record(cls, (edge0, edge1), level0 if level0 > level1 else level1, y, saved, ())
+        return record(cls, (edge0, edge1), level, lowest, y, saved, ())
 
     return call
 
@@ -137,7 +141,7 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             args = spec.bound(args, named)
         static = args[count:]
         arrays: list[Any] = []
-        places, level = [], 0
+        places, level, lowest = [], 0, 1
         for x in args[:count]:
             if not isinstance(x, Variable):
                 x = as_variable(x)
@@ -147,6 +151,8 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             edge = x._node or x.edge
             if edge.level > level:
                 level = edge.level
+            elif not edge.level:
+                lowest = 0
             arrays.append(array)
             places.append(edge)
         dtype, residual = arrays[0].dtype, None
@@ -158,7 +164,7 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
         saved = pick(arrays) if pick is not None else keep(arrays, y, static, residual)
-        return record(cls, tuple(places), level, y, saved, static)
+        return record(cls, tuple(places), level, lowest, y, saved, static)
 
     return call
 
@@ -209,5 +215,6 @@ def _apply(
         check_arrays(arrays, node.label)
         needs_grad = any([x.requires_grad for x in variables])
         with cuda.get_device_from_array(*arrays):
+            needs_grad = needs_grad and not config.constant_results
             return tuple([constant(y, needs_grad) for y in node.forward(arrays)])
     return node.apply(inputs)

@@ -70,6 +70,13 @@ class PrimitiveNode(FunctionNode):
         self._residual = None
         super()._release()
 
+    def reads(self, variables: bool) -> Any:
+        return self.spec.read_by_rules if variables else self.spec.read_by_forms
+
+    def saved_name(self, index: int) -> str:
+        name = self.spec.kept[index]
+        return 'the result' if name == 'y' else f'argument {name}' if name in self.spec.arguments else f'saved {name}'
+
     def input_arrays(self) -> tuple[Any, ...]:
         spec = self.spec
         kept = dict(zip(spec.kept, self.saved, strict=True)) if self.saved else {}

@@ -120,6 +120,8 @@ class Primitive:
         if set(self.kept) <= set(self.arguments):
             self.input_picker = _picker([self.arguments.index(n) for n in self.kept])
         self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
+        #: The places of saved values that the rules read.
+        self.read_by_rules = self._places(wanted)
 
     def _plan_array_forms(self) -> None:
         """Chooses the functions that compute gradients on raw arrays: fast forms, or else rules."""
@@ -134,8 +136,13 @@ class Primitive:
         self.array_evaluators = [evaluators for _, evaluators in forms]
         names = [rule_names(rule) for rule in self.array_rules]
         self.getters = [[self._getter(n) for n in wanted] for wanted in names]
+        #: The places of saved values that these read.
+        self.read_by_forms = self._places(names)
         #: For each, whether it needs only the saved values.
         self.needs_saved_only = [set(wanted) <= set(self.kept) for wanted in names]
+
+    def _places(self, names: list[list[str]]) -> frozenset[int]:
+        return frozenset([self.kept.index(n) for wanted in names for n in wanted if n in self.kept])
 
     def check_names(self) -> None:
         """Raises AttributeError where a rule names an op that does not exist."""

@@ -111,14 +111,17 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
     if dtype is not weights.dtype or (dtype is not _float32 and dtype is not _float64):
         return None
     source, target = x._node or x.edge, W._node or W.edge
-    level = source.level if source.level > target.level else target.level
+    level, lowest = source.level, target.level
+    if level < lowest:
+        level, lowest = lowest, level
+    saved = (array, weights)
     if b is None:
-        return _record(_without_bias, (source, target), level, affine(array, weights), (array, weights), ())
+        return _record(_without_bias, (source, target), level, lowest, affine(array, weights), saved, ())
     if type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,):
         return None
     edge = b._node or b.edge
     edges, level = (source, target, edge), edge.level if edge.level > level else level
-    return _record(_with_bias, edges, level, affine(array, weights, bias), (array, weights), ())
+    return _record(_with_bias, edges, level, lowest, affine(array, weights, bias), saved, ())
 
 
 def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:

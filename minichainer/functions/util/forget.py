@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minichainer._checks import as_raw
+from minichainer.backprop import gradients_of
 from minichainer.configuration import config
-from minichainer.differentiate import gradients_of
 from minichainer.function_node import FunctionNode
 from minichainer.functions.util._first_pass import FirstPass
 from minichainer.variable import Variable, as_variable
@@ -42,7 +42,7 @@ class Forget(FunctionNode):
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if not config.enable_backprop:
-            return tuple([y.array for y in self._call(self._given)])
+            return tuple([y._data for y in self._call(self._given)])
         self.retain_inputs(range(len(inputs)))
         self._first = FirstPass(self.func, inputs)
         with self._first:
@@ -50,7 +50,7 @@ class Forget(FunctionNode):
         self._states = self._first.states()
         outputs += self._state_variables()
         self.closed_over = self._first.places_outside(outputs, self._given)
-        return tuple([y.array for y in outputs])
+        return tuple([y._data for y in outputs])
 
     def _call(self, xs: Sequence[Variable]) -> list[Variable]:
         """Calls the function, and returns its outputs as a list."""
@@ -66,14 +66,18 @@ class Forget(FunctionNode):
     def _state_variables(self) -> list[Variable]:
         return [link.__dict__[name] for link, name in self._states]
 
+    def free(self) -> None:
+        self._first = None
+        super().free()
+
     def _release(self) -> None:
         self._first = None
         super()._release()
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
-        edges = self._applied_edges()
+        edges, inputs = self._applied_edges(), self.get_retained_inputs()
         with self._first.again():
-            outputs = self._call(self.get_retained_inputs())
+            outputs = self._call(inputs)
             outputs += self._state_variables()
         self._check_count(outputs)
         double = config.enable_backprop

@@ -1,0 +1,51 @@
+"""What ``Variable.backward`` begins with: the upstream gradient, and where gradients are wanted."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from minichainer._checks import as_raw, check_gradient
+from minichainer.backends import cuda
+from minichainer.backprop import Node
+from minichainer.errors import describe
+
+
+def initial_gradient(y: Any, loss_scale: Any) -> Any:
+    """The upstream gradient of a scalar: 1, or the loss scale."""
+    data = y._known('backward()')
+    if data.size != 1:
+        raise RuntimeError(
+            f'backward: a gradient is needed, because the variable is not a scalar ({describe(data)}); '
+            'set y.grad to an array of that shape and dtype, or reduce y first, for example by functions.sum(y)'
+        )
+    if data.ndim:
+        warnings.warn(
+            f'backward from an array of shape {data.shape} with only one element, taken as a scalar: that is '
+            'deprecated; make it 0-dimensional by functions.squeeze, or set its grad',
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    with cuda.get_device_from_array(data):
+        return y.xp.full(data.shape, 1 if loss_scale is None else loss_scale, data.dtype)
+
+
+def checked_upstream(y: Any, gradient: Any) -> Any:
+    """An upstream gradient that was given."""
+    if not y.requires_grad:
+        raise RuntimeError('backward: the Variable does not require a gradient and has no creator')
+    check_gradient(as_raw(gradient), y._data, 'backward')
+    return gradient
+
+
+def edges_of(inputs: Any) -> list[Node]:
+    """The places of the Variables whose gradients are wanted."""
+    variables = [inputs] if hasattr(inputs, 'edge') else list(inputs)
+    if not variables:
+        raise RuntimeError('backward: inputs is empty; leave it out to compute the gradients of all leaves')
+    for x in variables:
+        if not hasattr(x, 'edge'):
+            raise TypeError(f'backward: inputs must be Variables, got {type(x).__name__}')
+        if not x.requires_grad:
+            raise RuntimeError('backward: one of the inputs does not require a gradient')
+    return [x.edge for x in variables]

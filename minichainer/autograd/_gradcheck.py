@@ -1,0 +1,34 @@
+"""``gradcheck`` and ``gradgradcheck`` as torch has them: inputs without any gradient to check are an error."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from minichainer import gradient_check
+from minichainer.variable import Variable
+
+GradcheckError = gradient_check.GradcheckError
+
+
+def _expect_gradients(op: str, inputs: Any) -> None:
+    given = (inputs,) if isinstance(inputs, Variable) else inputs
+    if isinstance(given, (tuple, list)) and given and not any(map(_needs_gradient, given)):
+        raise ValueError(f'{op}: expected at least one input that requires a gradient, got none')
+
+
+def _needs_gradient(x: Any) -> bool:
+    return x.requires_grad and x.dtype.kind in 'fc' if isinstance(x, Variable) else True
+
+
+@functools.wraps(gradient_check.gradcheck)
+def gradcheck(func: Callable[..., Any], inputs: Any, *args: Any, **kwargs: Any) -> bool:
+    _expect_gradients('gradcheck', inputs)
+    return gradient_check.gradcheck(func, inputs, *args, **kwargs)
+
+
+@functools.wraps(gradient_check.gradgradcheck)
+def gradgradcheck(func: Callable[..., Any], inputs: Any, *args: Any, **kwargs: Any) -> bool:
+    _expect_gradients('gradgradcheck', inputs)
+    return gradient_check.gradgradcheck(func, inputs, *args, **kwargs)

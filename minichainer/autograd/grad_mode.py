@@ -1,0 +1,203 @@
+"""Whether a graph is recorded: torch's modes. They set the same options as Chainer's ``no_backprop_mode``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+from minichainer.configuration import config, set_grad_mode, using_config
+
+F = TypeVar('F', bound=Callable[..., Any])
+
+
+class _Mode:
+    """A mode as a context manager, which may be entered repeatedly, and as a decorator."""
+
+    def __init__(self, records: bool) -> None:
+        self._records = records
+        self._entered: list[tuple[Any, Any]] = []
+
+    def __enter__(self) -> None:
+        contexts = _contexts(self._records)
+        for context in contexts:
+            context.__enter__()
+        self._entered.append(contexts)
+
+    def __exit__(self, *exception: Any) -> None:
+        for context in reversed(self._entered.pop()):
+            context.__exit__(*exception)
+
+    def __call__(self, function: F) -> F:
+        if inspect.isgeneratorfunction(function):
+            return _resuming(self._records, function)  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with _Mode(self._records):
+                return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+
+def _contexts(records: bool) -> tuple[Any, Any]:
+    return using_config('enable_backprop', records), using_config('constant_results', not records)
+
+
+def _resuming(records: bool, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
+    """A generator function whose body runs in the mode, and whose caller does not."""
+
+    @functools.wraps(function)
+    def generate(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        generator = function(*args, **kwargs)
+        step: Callable[[], Any] = functools.partial(next, generator)
+        try:
+            while True:
+                try:
+                    with _Mode(records):
+                        value = step()
+                except StopIteration as end:
+                    return end.value
+                try:
+                    sent = yield value
+                    step = functools.partial(generator.send, sent)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    step = functools.partial(generator.throw, error)
+        finally:
+            with _Mode(records):
+                generator.close()
+
+    return generate
+
+
+class _Undecorated(_Mode):
+    """A mode whose class itself can be used as a decorator: ``@no_grad``."""
+
+    records: bool
+
+    def __new__(cls, function: Any = None) -> Any:
+        mode = super().__new__(cls)
+        if function is None:
+            return mode
+        mode.__init__()  # type: ignore[misc]
+        return mode(function)
+
+    def __init__(self) -> None:
+        super().__init__(self.records)
+
+
+class no_grad(_Undecorated):
+    """Context manager and decorator: no graph is recorded, and results require no gradient.
+
+    Chainer's ``no_backprop_mode`` records no graph either, but its results still require a gradient.
+
+    >>> import numpy as np
+    >>> from minichainer import autograd
+    >>> x = autograd.Variable(np.array([1.]), requires_grad=True)
+    >>> with autograd.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    >>> @autograd.no_grad()
+    ... def doubler(x):
+    ...     return x * 2
+    >>> doubler(x).requires_grad
+    False
+    """
+
+    records = False
+
+
+class enable_grad(_Undecorated):
+    """Context manager and decorator: the graph is recorded even inside of :class:`no_grad`.
+
+    >>> import numpy as np
+    >>> from minichainer import autograd
+    >>> x = autograd.Variable(np.array(1.), requires_grad=True)
+    >>> with autograd.no_grad():
+    ...     with autograd.enable_grad():
+    ...         y = x * 2
+    >>> y.requires_grad
+    True
+    >>> y.backward()
+    >>> x.grad
+    array(2.)
+    """
+
+    records = True
+
+
+class set_grad_enabled(_Mode):
+    """Sets whether the graph is recorded: as a call, as a context manager or as a decorator.
+
+    Args:
+        mode: whether to record.
+
+    >>> import numpy as np
+    >>> from minichainer import autograd
+    >>> x = autograd.Variable(np.array([1.]), requires_grad=True)
+    >>> is_train = False
+    >>> with autograd.set_grad_enabled(is_train):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    >>> _ = autograd.set_grad_enabled(False)
+    >>> (x * 2).requires_grad
+    False
+    >>> _ = autograd.set_grad_enabled(True)
+    >>> (x * 2).requires_grad
+    True
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        self.mode = bool(mode)
+        self._before: tuple[Any, Any] | None = config.enable_backprop, config.constant_results
+        set_grad_mode(self.mode, not self.mode)
+
+    def __enter__(self) -> None:
+        """Keeps the mode until the end of the block; then that before the call returns."""
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._before is not None:
+            set_grad_mode(*self._before)
+
+    def __call__(self, function: F) -> F:
+        if self._before is not None:
+            set_grad_mode(*self._before)  # a decorator changes nothing before the function is called
+        return super().__call__(function)
+
+    def __repr__(self) -> str:
+        return f'set_grad_enabled(mode={self.mode})'
+
+
+class inference_mode(_Mode):
+    """Context manager and decorator: the same as :class:`no_grad`; results may be used anywhere.
+
+    Args:
+        mode: False for no change.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        made = super().__new__(cls)
+        if not callable(mode):
+            return made
+        made.__init__()  # type: ignore[misc]
+        return made(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether a graph is recorded in this thread.
+
+    >>> from minichainer import autograd
+    >>> with autograd.no_grad():
+    ...     autograd.is_grad_enabled()
+    False
+    """
+    return bool(config.enable_backprop)
