@@ -13,8 +13,11 @@ from tests.autograd.programs.world import World
 
 class Minichainer(World):
     autograd = autograd
-    Function = autograd.Function
     ops = F
+
+    @property
+    def Function(self) -> Any:
+        return autograd.Function
 
     def raw(self, values: Any, dtype: str = 'f8') -> Any:
         return np.array(values, dtype)
