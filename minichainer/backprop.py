@@ -338,6 +338,9 @@ def _enter(node: Any, table: dict[Node, Any], buckets: defaultdict[int, list[Any
 
 
 def _sum_of(present: Any, gradient: Any) -> Any:
+    if hasattr(gradient, 'edge'):  # a Variable: the sum belongs to the graph of gradients, whatever the mode is
+        with configuration.using_config('enable_backprop', True):
+            return present + gradient
     total = _on_its_device(operator.add, present, gradient) if cuda.available else present + gradient
     return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy returns scalars for 0-d sums
 
@@ -422,7 +425,7 @@ def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:
         for leaf, gradient in table.items():
             if gradient is not None:
                 present = leaf.grad_value
-                leaf.grad_value = gradient if present is None else present + gradient
+                leaf.grad_value = gradient if present is None else _sum_of(present, gradient)
                 leaf.loss_scale = loss_scale
 
 
@@ -531,12 +534,12 @@ def accumulate(table: dict[Node, Any], variables: bool, loss_scale: Any = None, 
     """Ends a pass: adds gradients of leaves to their ``.grad``, and calls the hooks of leaves."""
     hooked_leaves: list[tuple[Any, Any]] = []
     if hooked and hooks_called:
-        hooked_leaves = [(node, gradient) for node, gradient in table.items() if node.hooks and node.level == 0]
+        hooked_leaves = [(node.hooks, g) for node, g in table.items() if node.hooks and node.level == 0]
     elif hooked:
         hooked_leaves = hook_leaves(dict(table), variables, table)
     (commit_variables if variables else commit_arrays)(table, loss_scale)
-    for leaf, gradient in hooked_leaves:
-        leaf.hooks.on_accumulated(gradient, variables)
+    for hooks, gradient in hooked_leaves:
+        hooks.on_accumulated(gradient, variables)
 
 
 def hook_leaves(given: dict[Node, Any], variables: bool, results: dict[Node, Any]) -> list[tuple[Any, Any]]:
@@ -546,7 +549,7 @@ def hook_leaves(given: dict[Node, Any], variables: bool, results: dict[Node, Any
         if leaf.hooks is not None:
             hooks = leaf.hooks
             results[leaf] = hooks.on_upstream(hooks.on_gradient(gradient, variables), variables)
-            found.append((leaf, results[leaf]))
+            found.append((hooks, results[leaf]))
     return found
 
 

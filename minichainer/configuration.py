@@ -66,7 +66,7 @@ class _Settings:
     check_inplace: str
     compute_mode: Any
     cudnn_deterministic: bool
-    constant_results: bool
+    constant_results: bool | str
     cudnn_fast_batch_normalization: bool
     debug: bool
     detect_anomaly: bool
@@ -239,7 +239,7 @@ class _UsingConfig(contextlib.ContextDecorator):
         was_set, before = self._before.pop()
         if was_set:
             setattr(self._config, self._name, before)
-        else:
+        elif self._name in _own_values(self._config):  # it may have been reset in the block
             delattr(self._config, self._name)
 
 

@@ -79,10 +79,11 @@ class Application(FunctionNode):
 
     def _in_place(self, returned: Any, result: Variable) -> Variable:
         """The Variable of an output: the input itself if forward has changed it in place."""
-        if self.edges is None or not isinstance(returned, Variable) or not contains(self.context._dirty, returned):
+        if not isinstance(returned, Variable) or not contains(self.context._dirty, returned):
             return result
-        returned._node = result._node
-        return returned
+        if self.edges is not None:
+            returned._node = result._node
+        return result if self.edges is None and returned.requires_grad else returned
 
     # --- forward -----------------------------------------------------------------------------------------------
     def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:

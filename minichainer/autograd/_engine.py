@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from minichainer import backprop, ops
+from minichainer import backprop
 from minichainer._checks import array_types, as_raw, check_gradient
 from minichainer.backends import cuda
 from minichainer.backprop import Node
 from minichainer.errors import describe
+from minichainer.functions.array.joining import stack
 from minichainer.variable import Variable
 
 Root = tuple[Node, Any]
@@ -157,7 +158,7 @@ def _batched(
         targets = _targets('grad', inputs, RuntimeError)
         rows.append(_along_paths(targets, roots, create_graph, not retain and i == count - 1))
     columns = zip(*rows, strict=True)
-    return [None if column[0] is None else ops.stack([_variable(g) for g in column]) for column in columns]
+    return [None if column[0] is None else stack([_variable(g) for g in column]) for column in columns]
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from minichainer.configuration import config, set_grad_mode, using_config
 
+#: The value of ``config.constant_results`` inside of :class:`inference_mode`.
+INFERENCE = 'inference'
 F = TypeVar('F', bound=Callable[..., Any])
 
 
@@ -17,13 +19,21 @@ class _Mode:
 
     def __init__(self, records: bool) -> None:
         self._records = records
-        self._entered: list[tuple[Any, Any]] = []
+        self._entered: list[tuple[Any, ...]] = []
 
     def __enter__(self) -> None:
-        contexts = _contexts(self._records)
+        contexts = self._contexts()
         for context in contexts:
             context.__enter__()
         self._entered.append(contexts)
+
+    def _contexts(self) -> tuple[Any, ...]:
+        if self._records and config.constant_results == INFERENCE:
+            return ()
+        return using_config('enable_backprop', self._records), using_config('constant_results', not self._records)
+
+    def _again(self) -> _Mode:
+        return _Mode(self._records)
 
     def __exit__(self, *exception: Any) -> None:
         for context in reversed(self._entered.pop()):
@@ -31,21 +41,17 @@ class _Mode:
 
     def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
-            return _resuming(self._records, function)  # type: ignore[return-value]
+            return _resuming(self._again, function)  # type: ignore[return-value]
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with _Mode(self._records):
+            with self._again():
                 return function(*args, **kwargs)
 
         return call  # type: ignore[return-value]
 
 
-def _contexts(records: bool) -> tuple[Any, Any]:
-    return using_config('enable_backprop', records), using_config('constant_results', not records)
-
-
-def _resuming(records: bool, function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
+def _resuming(mode: Callable[[], _Mode], function: Callable[..., Generator[Any, Any, Any]]) -> Callable[..., Any]:
     """A generator function whose body runs in the mode, and whose caller does not."""
 
     @functools.wraps(function)
@@ -55,7 +61,7 @@ def _resuming(records: bool, function: Callable[..., Generator[Any, Any, Any]]) 
         try:
             while True:
                 try:
-                    with _Mode(records):
+                    with mode():
                         value = step()
                 except StopIteration as end:
                     return end.value
@@ -67,7 +73,7 @@ def _resuming(records: bool, function: Callable[..., Generator[Any, Any, Any]]) 
                 except BaseException as error:
                     step = functools.partial(generator.throw, error)
         finally:
-            with _Mode(records):
+            with mode():
                 generator.close()
 
     return generate
@@ -175,7 +181,9 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Context manager and decorator: the same as :class:`no_grad`; results may be used anywhere.
+    """Context manager and decorator: :class:`no_grad`, which :class:`enable_grad` inside of it does not change.
+
+    Results are ordinary constants, and may be used anywhere.
 
     Args:
         mode: False for no change.
@@ -190,6 +198,13 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
+
+    def _contexts(self) -> tuple[Any, ...]:
+        constants = False if self._records else INFERENCE
+        return using_config('enable_backprop', self._records), using_config('constant_results', constants)
+
+    def _again(self) -> _Mode:
+        return inference_mode(not self._records)
 
 
 def is_grad_enabled() -> bool:
