@@ -46,7 +46,7 @@ def ratios(step: Callable[[], Any], rounds: int) -> list[float]:
     for i in range(rounds):
         times = {}
         for detects in (True, False) if i % 2 else (False, True):
-            recorder.prints_of = prints_of if detects else (lambda saved: None)
+            recorder.prints_of = prints_of if detects else (lambda *saved: None)
             times[detects] = best(step, count)
         found.append(times[True] / times[False])
     recorder.prints_of = prints_of

@@ -1,4 +1,4 @@
-"""Variable's methods with torch's names: its place in the graph, and hooks."""
+"""The part of Variable that concerns its place in the graph: Chainer's and torch's methods, and hooks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from minichainer._grad_fn import GradFn, view_of_function
 from minichainer._hooks import RemovableHandle, hooks_of_edge
-from minichainer._inplace import expose
-from minichainer.backprop import LeafNode, Node
+from minichainer.backprop import LeafNode, Node, reachable
+from minichainer.variable_node import cut
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 class GraphMethods:
-    """The part of Variable that torch's users know."""
+    """The part of Variable that concerns its place in the graph."""
 
     if TYPE_CHECKING:
         _data: Any
+        array: Any
         _node: Node | None
         edge: Any
         requires_grad: Any
@@ -38,6 +39,21 @@ class GraphMethods:
         """A view of the function that made it (:class:`~minichainer._grad_fn.GradFn`); None for a leaf."""
         return None if self.is_leaf else view_of_function(self._node, self._constant)
 
+    @property
+    def rank(self) -> int:
+        """The length of the longest path to it from a leaf."""
+        return 0 if self._node is None else self._node.level
+
+    def unchain(self) -> None:
+        """Disconnects it from the function that made it, so that it becomes a leaf."""
+        if self._node is not None:
+            cut(self._node)
+
+    def unchain_backward(self) -> None:
+        """Removes all functions before it from the graph, for truncated backpropagation in time."""
+        for node in reachable([self.edge]):
+            cut(node)
+
     def detach(self) -> Any:
         """A constant with the same array, outside of the graph.
 
@@ -47,17 +63,14 @@ class GraphMethods:
         >>> z.requires_grad, z.array is y.array
         (False, True)
         """
-        if not self.is_leaf:
-            expose(self._data)
-        return self._constant(self._data)
+        return self._constant(self.array)  # read as users do, because they can write to it
 
     def detach_(self) -> Self:
         """Makes it a constant outside of the graph; results that were computed from it keep their graph."""
         if self.is_leaf:
             self.edge.requires_grad = False
         else:
-            expose(self._data)
-            self._node = LeafNode(self._data, False, self.name)
+            self._node = LeafNode(self.array, False, self.name)
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -1,16 +1,19 @@
 """Detects saved arrays that were modified between the application of a function and its backward.
 
-NumPy's arrays have no version counter, and users' arrays are never made read-only. So a *print* of the saved arrays,
-some of their bytes, is taken when a function is applied, and compared when its backward runs:
+NumPy's arrays have no version counter, and users' arrays are never made read-only. But who wants to write to the
+array of a Variable must read ``x.array`` first. By default, two means are combined:
 
-- of functions with a leaf among their inputs, because users hold the arrays of leaves;
-- of all functions, while an array of an intermediate Variable is *exposed*: a user has read ``y.array``, and may
-  write to it. Functions applied before are compared with the print taken when it was read.
+- Writes by the package (optimizers, ``copydata``, loaded files) are counted: ``LeafNode.guard`` has the time of the
+  last one. That holds for CuPy's arrays too.
+- An array that a user has read is *exposed*: a *print* of it, some of its bytes, is taken then, for functions that
+  have saved it before, and again by each function that saves it later. Prints are compared before backward.
 
-A print has all bytes of arrays with up to 64 elements, and about 64 elements, evenly spread, of larger ones: it
-misses writes to a part of a large array between these. With ``config.check_inplace = 'error'`` and in debug mode it
-is a checksum of all bytes of everything saved. CuPy's arrays are compared only then, because that waits for the GPU.
-``benchmarks/inplace.py`` measures the cost.
+A print has all bytes of arrays with up to 64 elements, and about 64 elements, evenly spread, of larger ones. So this
+misses writes to a part of a large array between these, writes through an array from which a Variable was made
+(``x = Variable(a); a[0] = 1``), and writes to CuPy's arrays: comparing waits for the GPU.
+
+With ``config.check_inplace = 'error'`` and in debug mode, functions take checksums of all bytes of everything that
+they save, on either device: nothing is missed. ``benchmarks/inplace.py`` measures the cost.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ import sys
 import warnings
 import weakref
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -65,20 +68,54 @@ def whole(value: Any) -> Any:
     return tuple(map(whole, value)) if type(value) is tuple else None
 
 
-class Whole(tuple):  # type: ignore[type-arg]
-    """Marks prints that are checksums of all bytes."""
+#: How often the package has written to arrays of leaves, or users have read one for the first time.
+clock = [0]
 
 
-def prints_of(values: Sequence[Any]) -> Any:
-    """The prints of what a function saves, and the line that applied it."""
-    frame = _getframe(3)  # not by _user_frame, because this runs for each function of leaves
+class Prints(NamedTuple):
+    """What a function notes when it is applied: the line that applied it, the prints, and the time by the clock."""
+
+    code: Any
+    place: int
+    print_of: Callable[[Any], Any]
+    prints: list[Any]
+    time: int
+
+
+def prints_of(values: Sequence[Any], edges: Sequence[Any], places: Sequence[tuple[int, int]] | None) -> Any:
+    """The prints of exposed arrays that a function saves; the time by the clock if none is; None without leaves.
+
+    Args:
+        values: what is saved.
+        edges: the places of the inputs in the graph.
+        places: pairs (place in ``values``, number of the input); None if any value may be an input.
+    """
+    if places is None:
+        return _located(sampled, [sampled(value) for value in values])
+    prints: Any = None
+    has_leaf = False
+    for place, index in places:
+        edge, value = edges[index], values[place]
+        if not edge.level and edge.guard.__class__ is int:
+            has_leaf = True
+        elif not edge.level or (exposed and _is_exposed(value)):
+            prints = prints or [None] * len(values)
+            prints[place] = sampled(value)
+    if prints is None:
+        return clock[0] if has_leaf else None
+    return _located(sampled, prints)
+
+
+def whole_prints_of(values: Sequence[Any]) -> Any:
+    """The prints of all bytes of everything that is saved."""
+    return _located(whole, [whole(value) for value in values])
+
+
+def _located(print_of: Callable[[Any], Any], prints: list[Any]) -> Prints:
+    frame = _getframe(4)  # not by _user_frame, because this runs for each function of leaves
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         frame = frame.f_back
-    prints = []
-    for value in values:
-        plain = type(value) is _ndarray and value.size <= ELEMENTS
-        prints.append(value.tobytes() if plain else sampled(value))
-    return frame.f_code, frame.f_lasti, prints
+    return Prints(frame.f_code, frame.f_lasti, print_of, prints, clock[0])
 
 
 def _user_frame() -> Any:
@@ -89,70 +126,133 @@ def _user_frame() -> Any:
     return frame
 
 
-def whole_prints_of(values: Sequence[Any]) -> Any:
-    """The same, of all bytes."""
-    code, place, _ = prints_of(())
-    return code, place, Whole(map(whole, values))
+# --- writes and exposed arrays -------------------------------------------------------------------------------------
+def wrote(leaf: Any) -> None:
+    """Notes that the package has written to a leaf's array."""
+    clock[0] += 1
+    if leaf.guard.__class__ is int:
+        leaf.guard = clock[0]
 
 
-# --- exposed arrays ------------------------------------------------------------------------------------------------
-class _Exposure:
-    """An array that a user has read, and what it was then."""
-
-    __slots__ = ('array', 'location', 'owner', 'print')
-
-    def __init__(self, array: Any, owner: Any) -> None:
-        key = id(owner)
-        self.array = weakref.ref(array)
-        self.owner = weakref.ref(owner, lambda _: exposed.pop(key, None))
-        self.print = sampled(array)
-        frame = _user_frame()
-        self.location = (frame.f_code, frame.f_lasti)
+def unguard(leaf: Any, array: Any) -> None:
+    """Notes that a user can write to a leaf's array from now on."""
+    clock[0] += 1
+    leaf.guard = _Exposure(array, None, clock[0])
+    if type(array) is _ndarray:
+        key = _key(array)
+        _read[key] = leaf.guard, weakref.ref(array, lambda _: _read.pop(key, None))
 
 
-#: The exposed arrays by the owner of their memory.
-exposed: dict[int, list[_Exposure]] = {}
+#: The arrays of leaves that users have read, by the owner of their memory: constants may be views of them.
+_read: dict[int, tuple[_Exposure, Any]] = {}
 
 
 def expose(array: Any) -> None:
-    """Notes that a user can write to an array of the graph from now on."""
+    """Notes that a user can write to an intermediate array from now on."""
     if type(array) is not _ndarray:
         return
     owner = array if array.base is None else array.base
     if type(owner) is not _ndarray:
         return
     known = exposed.setdefault(id(owner), [])
-    if not any(exposure.array() is array for exposure in known):
-        known.append(_Exposure(array, owner))
+    if not any(exposure._array() is array for exposure in known):
+        known.append(_Exposure(array, owner, 0))
 
 
-def _changed_exposure(array: Any) -> Any:
-    """The exposure of an array's memory that was changed since, or None."""
-    if type(array) is not _ndarray:
-        return None
-    for exposure in exposed.get(id(array if array.base is None else array.base), ()):
-        seen = exposure.array()
-        if seen is not None and sampled(seen) != exposure.print and numpy.may_share_memory(seen, array):
-            return exposure
-    return None
+class _Exposure:
+    """An array that a user has read, and what it was then."""
+
+    __slots__ = ('__array_interface__', '_array', 'location', 'owner', 'print', 'time')
+
+    def __init__(self, array: Any, owner: Any, time: int) -> None:
+        key = id(owner)
+        self._array = weakref.ref(array)
+        if owner is not None and owner is not array:  # a view, which may be gone when what it shows is compared
+            self.__array_interface__ = array.__array_interface__
+        self.owner = None if owner is None else weakref.ref(owner, lambda _: exposed.pop(key, None))
+        self.print = sampled(array)
+        self.time = time
+        frame = _user_frame()
+        self.location = (frame.f_code, frame.f_lasti)
+
+    def array(self) -> Any:
+        """The array, or another view of the same memory; None if that is gone."""
+        array = self._array()
+        if array is None and self.owner is not None and self.owner() is not None:
+            return numpy.asarray(self)
+        return array
+
+    def has_changed(self) -> bool:
+        """Whether the array is not what it was."""
+        array = self.array()
+        return array is not None and sampled(array) != self.print
+
+
+#: The exposed arrays of intermediate Variables, by the owner of their memory.
+exposed: dict[int, list[_Exposure]] = {}
+
+
+def _key(array: Any) -> int:
+    return id(array if array.base is None else array.base)
+
+
+def _is_exposed(value: Any) -> bool:
+    return type(value) is _ndarray and _key(value) in exposed
 
 
 # --- comparison ----------------------------------------------------------------------------------------------------
-def check(node: Any, variables: bool, strict: bool) -> bool:
+def check(node: Any, variables: bool, wanted: Any, strict: bool) -> bool:
     """Warns, or raises InplaceError, if an array that a node saved was modified since.
 
     Args:
         node: a function whose backward is about to run.
         variables: the pass is differentiable; functions with a fast form then read other saved values.
+        wanted: the nodes that need a gradient; None for all that require one.
         strict: raise an error whatever ``config.check_inplace`` is.
 
     Returns:
         Whether it was modified, and that was not an error.
     """
-    for found in (_since_exposed if node.prints is None else _since_applied)(node):
-        if found[0] in node.reads(variables):
-            return _tell(node, *found, strict)
+    for number, array, where in _modified(node):
+        if number in node.reads(variables, wanted):
+            return _tell(node, number, array, where, strict)
     return False
+
+
+def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
+    """Saved arrays that were modified: their places, they themselves, and after what."""
+    if type(node.saved) is not tuple:  # freed, or packed by a hook
+        return
+    noted = node.prints
+    prints = noted.prints if noted.__class__ is Prints else None
+    for i, value in enumerate(node.saved):
+        if prints is not None and prints[i] is not None:
+            if noted.print_of(value) != prints[i]:
+                if type(value) is tuple:
+                    value = next(v for v, was in zip(value, prints[i], strict=True) if noted.print_of(v) != was)
+                yield i, value, f'{node.label} was applied at {_text(noted.code, noted.place)}'
+        elif exposed:
+            for array in value if type(value) is tuple else (value,):
+                for exposure in exposed.get(_key(array), ()) if type(array) is _ndarray else ():
+                    if exposure.has_changed() and numpy.may_share_memory(exposure.array(), array):
+                        yield i, array, f'it was read at {_text(*exposure.location)}'
+    if noted is not None and (noted if prints is None else noted.time) != clock[0]:
+        yield from _written(node, noted if prints is None else noted.time)
+
+
+def _written(node: Any, time: int) -> Iterator[tuple[int, Any, str]]:
+    """Saved arrays of leaves that the package has written to, or users have read and changed, since a time."""
+    for place, index in node.input_places or ():
+        guard = getattr(node.edges[index], 'guard', None)
+        if guard.__class__ is int and guard > time:
+            where = f"{node.label} was applied (config.check_inplace = 'error' shows where)"
+            yield place, node.saved[place], f'{where}, by an optimizer or by copying'
+            continue
+        value = node.saved[place]
+        if guard.__class__ is int and type(value) is _ndarray and value.base is not None:
+            guard = _read.get(_key(value), (None,))[0]
+        if guard.__class__ is _Exposure and guard.time > time and guard.has_changed():
+            yield place, value, f'it was read at {_text(*guard.location)}'
 
 
 def _tell(node: Any, index: int, array: Any, where: str, strict: bool) -> bool:
@@ -167,27 +267,6 @@ def _tell(node: Any, index: int, array: Any, where: str, strict: bool) -> bool:
     if mode != 'off':
         warnings.warn(text, InplaceWarning, stacklevel=_depth_of_user())
     return True
-
-
-def _since_applied(node: Any) -> Iterator[tuple[int, Any, str]]:
-    """The saved arrays that differ from what they were when the function was applied."""
-    code, place, before = node.prints
-    print_of = whole if type(before) is Whole else sampled
-    for i, (value, print_) in enumerate(zip(node.saved, before, strict=True)):
-        plain = type(value) is _ndarray and value.size <= ELEMENTS and print_of is sampled
-        if (value.tobytes() if plain else print_of(value)) != print_:
-            if type(value) is tuple:
-                value = next(v for v, known in zip(value, print_, strict=True) if print_of(v) != known)
-            yield i, value, f'{node.label} was applied at {_text(code, place)}'
-
-
-def _since_exposed(node: Any) -> Iterator[tuple[int, Any, str]]:
-    """The saved arrays that differ from what they were when a user read them."""
-    for i, value in enumerate(node.saved):
-        for array in value if type(value) is tuple else (value,):
-            exposure = _changed_exposure(array)
-            if exposure is not None:
-                yield i, array, f'it was read at {_text(*exposure.location)}'
 
 
 def _text(code: Any, place: int) -> str:

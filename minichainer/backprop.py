@@ -9,6 +9,7 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
 ``requires_grad``, ``shape``, ``dtype``, ``name``   those of the array
 ``grad_value``  the stored gradient: None, an array, or a Variable
 ``hooks``    None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
+``guard``    of a leaf: when the package wrote to its array, or that a user can (:mod:`minichainer._inplace`)
 ``tangent``  in forward mode, the directional derivative: None or a Variable
 
 A pass owns a table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
@@ -94,7 +95,7 @@ class LeafNode(Node):
     """The node of a Variable that no function made."""
 
     __slots__ = (
-        'requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', 'hooks', 'tangent',
+        'requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', 'hooks', 'tangent', 'guard',
         '__weakref__',
     )  # fmt: skip
 
@@ -105,6 +106,7 @@ class LeafNode(Node):
         self.requires_grad = requires_grad
         self.name = name
         self.grad_value = self.loss_scale = self.view = self.hooks = self.tangent = None
+        self.guard: Any = 0
         self.describe(array)
 
     def describe(self, array: Any) -> None:
@@ -161,7 +163,7 @@ def run(
     table, buckets = _started(roots, ends)
     owned: set[Node] = set()
     watch = _watch(variables, wanted, keep, watchers)
-    exposed: Any = _inplace.exposed
+    exposed, now = _inplace.exposed, _inplace.clock[0]
     level = -1
     while buckets:
         if level not in buckets:
@@ -174,8 +176,9 @@ def run(
                 gradient = node.take_from_outputs(table, watch)
             elif watch is not None:
                 gradient = watch.arrived(node, gradient)
-            if (node.prints is not None or exposed) and _inplace.check(node, variables, strict):
-                exposed = ()  # one warning is enough
+            prints = node.prints
+            if exposed or (prints is not None and prints is not now):
+                _inplace.check(node, variables, wanted, strict)
             done = None
             if watch is not None:
                 found, done = watch.step(node, gradient, table)

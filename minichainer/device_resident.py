@@ -146,7 +146,7 @@ class _ToDeviceVisitor(DeviceResidentsVisitor):
         return arr if self._stays(arr) else self._device.send(arr)
 
     def visit_variable(self, param: Any) -> None:
-        if not self._stays(param.array):
+        if not self._stays(param._data):
             param.to_device(self._device)
 
     def _is_overridden(self, device_resident: Any) -> bool:

@@ -46,7 +46,7 @@ class FunctionAdapter(FunctionNode):
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
         inputs = self.input_arrays()
-        gradients = tuple([None if g is None else g.array for g in grad_outputs])
+        gradients = tuple([None if g is None else g._data for g in grad_outputs])
         found = self._function.backward(inputs, gradients)
         if not isinstance(found, tuple) or len(found) != len(inputs):
             count = len(found) if isinstance(found, tuple) else type(found).__name__

@@ -69,6 +69,8 @@ class FunctionNode(Node):
     saved: Any = ()
     #: Some bytes of what is saved, to detect modifications (:mod:`minichainer._inplace`).
     prints: Any = None
+    #: Which saved values are inputs: pairs (place in :attr:`saved`, number of the input); None if that is not known.
+    input_places: Any = None
     _inputs_to_retain: tuple[int, ...] | None = None
     _outputs_to_retain: tuple[int, ...] | None = None
     _output_nodes: tuple[Any, ...] = ()
@@ -246,11 +248,12 @@ class FunctionNode(Node):
         if self.saved and has_arrays(self.saved):
             self.saved, self.prints = Freed(self.label), None
 
-    def reads(self, variables: bool) -> Any:
+    def reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
         """Which of the saved values backward reads, as a container of their numbers.
 
         Args:
             variables: in a differentiable pass.
+            wanted: the nodes that need a gradient; None for all that require one.
         """
         return range(len(self.saved))
 

@@ -57,7 +57,7 @@ class WeightDecay:
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:
-        array, grad = param.array, param.grad
+        array, grad = param._data, param.grad
         if array is not None and grad is not None:
             grad += self.rate * _scale_of(param) * array
 
@@ -87,7 +87,7 @@ class Lasso:
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:
-        array, grad = param.array, param.grad
+        array, grad = param._data, param.grad
         if array is not None and grad is not None:
             grad += self.rate * _scale_of(param) * get_array_module(array).sign(array)
 
@@ -254,7 +254,7 @@ class GradientLARS:
         self.eps = eps
 
     def __call__(self, rule: Any, param: Any) -> None:
-        array, grad = param.array, param.grad
+        array, grad = param._data, param.grad
         if array is None or grad is None:
             return
         scale, norm = _scale_of(param), math.sqrt(_squared_norm(array))

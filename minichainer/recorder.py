@@ -75,14 +75,16 @@ def assemble(
         arrays: the arrays that forward got.
         outputs: the arrays that forward returned.
     """
+    node.edges = tuple([x.edge for x in variables])
     saved = node.saved = node.keep(arrays, outputs)
     if saved:
-        node.prints = (whole_prints_of if configuration.nondefault and _checks_all() else prints_of)(saved)
         pack = _packing.hooks[-1] if configuration.nondefault and _packing.hooks else None
         if pack is not None:
             node.saved = Packed(saved, *pack)
-            node.prints = None
-    node.edges = tuple([x.edge for x in variables])
+        elif configuration.nondefault and _checks_all():
+            node.prints = whole_prints_of(saved)
+        else:
+            node.prints = prints_of(saved, node.edges, node.input_places)
     node.level = 1 + max([edge.level for edge in node.edges], default=0)
     node.output_count = len(outputs)
     if len(outputs) == 1:
@@ -120,7 +122,7 @@ def record(
     if saved:
         node.saved = saved
         if not lowest or _exposed:
-            node.prints = prints_of(saved)
+            node.prints = prints_of(saved, edges, cls.input_places)
     if static:
         node.static = static
     result = _new(Variable)

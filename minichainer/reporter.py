@@ -117,7 +117,7 @@ class Reporter:
 def _without_graph(value: Any) -> Any:
     if not isinstance(value, Variable):
         return value
-    return Variable(value.array, name=value.name, requires_grad=value.requires_grad)
+    return Variable(value._data, name=value.name, requires_grad=value.requires_grad)
 
 
 def get_current_reporter() -> Reporter:
@@ -239,7 +239,7 @@ def _root(variance: Any) -> Any:
     """Square root of a variance, which may be slightly negative because of rounding."""
     if isinstance(variance, (int, float)):
         return math.sqrt(max(variance, 0.0))
-    array = variance.array if isinstance(variance, Variable) else variance
+    array = variance._data if isinstance(variance, Variable) else variance
     xp = backend.get_array_module(array)
     return xp.sqrt(xp.maximum(array, 0))
 
@@ -309,7 +309,7 @@ class DictSummary:
 
 
 def _array_of(value: Any) -> Any:
-    return value.array if isinstance(value, Variable) else value
+    return value._data if isinstance(value, Variable) else value
 
 
 def plain_value(value: Any) -> Any:

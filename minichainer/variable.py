@@ -15,7 +15,7 @@ from minichainer import backend, backprop, ops
 from minichainer._checks import array_types, as_raw, check_gradient
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
-from minichainer._inplace import expose
+from minichainer._inplace import expose, unguard, wrote
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
 from minichainer._roots import checked_upstream, edges_of, initial_gradient
@@ -26,7 +26,7 @@ from minichainer.errors import UninitializedParameterError
 from minichainer.initializers._generate import generate_array
 from minichainer.initializers.constant import Constant, NaN
 from minichainer.types import Array
-from minichainer.variable_node import VariableNode, creator_of, cut, view_of
+from minichainer.variable_node import VariableNode, creator_of, view_of
 
 _new = object.__new__
 
@@ -80,17 +80,22 @@ class Variable(Operators['Variable'], GraphMethods):
     @property
     def array(self) -> Array:
         """The array, or None if it is not initialized."""
-        data = self._data
-        if data is not None and self._node is not None and self._node.level:
-            expose(data)  # the user may write to it; arrays of leaves are in users' hands anyway
+        data, node = self._data, self._node
+        if data is not None and node is not None:
+            if node.level:
+                expose(data)  # the user may write to it
+            elif node.guard.__class__ is int:  # type: ignore[attr-defined]
+                unguard(node, data)
         return data
 
     @array.setter
     def array(self, array: Any) -> None:
-        self._data = array
+        is_other, self._data = array is not self._data, array
         node: Any = self.edge
         if isinstance(node, LeafNode):
             node.describe(array)
+            if is_other:
+                node.guard = 0
 
     data = array
 
@@ -258,6 +263,8 @@ class Variable(Operators['Variable'], GraphMethods):
                 raise UninitializedParameterError('copydata: the target has no array to copy into')
             self.initialize(var.shape)
         backend.copyto(self._data, var._data)
+        if isinstance(self._node, LeafNode):
+            wrote(self._node)
 
     def backward(
         self,
@@ -386,23 +393,8 @@ class Variable(Operators['Variable'], GraphMethods):
         self._node = fnode
         fnode.shape, fnode.dtype = self._data.shape, self._data.dtype
 
-    @property
-    def rank(self) -> int:
-        """The length of the longest path to it from a leaf."""
-        return 0 if self._node is None else self._node.level
-
     def retain_data(self) -> None:
         """Does nothing: functions keep the arrays that they retain."""
-
-    def unchain(self) -> None:
-        """Disconnects it from the function that made it, so that it becomes a leaf."""
-        if self._node is not None:
-            cut(self._node)
-
-    def unchain_backward(self) -> None:
-        """Removes all functions before it from the graph, for truncated backpropagation in time."""
-        for node in backprop.reachable([self.edge]):
-            cut(node)
 
     # --- devices -----------------------------------------------------------------------------------------------
     @property
@@ -457,6 +449,7 @@ class Variable(Operators['Variable'], GraphMethods):
         return '\n'.join(lines)
 
     def __copy__(self) -> Variable:
+        self.array  # noqa: B018  (the copy's user can write to it)
         return self._copied(lambda value: value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:

@@ -70,8 +70,12 @@ class PrimitiveNode(FunctionNode):
         self._residual = None
         super()._release()
 
-    def reads(self, variables: bool) -> Any:
-        return self.spec.read_by_rules if variables else self.spec.read_by_forms
+    def reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
+        places = self.spec.read_by_rules if variables else self.spec.read_by_forms
+        edges = self._applied_edges()
+        if len(places) != len(edges):  # one rule for all
+            return places[0]
+        return {i for read, edge in zip(places, edges, strict=True) if is_wanted(edge, wanted) for i in read}
 
     def saved_name(self, index: int) -> str:
         name = self.spec.kept[index]

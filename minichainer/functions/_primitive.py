@@ -123,7 +123,12 @@ class Primitive:
         if set(self.kept) <= set(self.arguments):
             self.input_picker = _picker([self.arguments.index(n) for n in self.kept])
         self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
-        #: The places of saved values that the rules read.
+        #: Pairs of the place of a saved array and the number of its argument; None if any number is taken.
+        self.input_places = None
+        if not self.variadic:
+            pairs = [(i, self.arguments.index(n)) for i, n in enumerate(self.kept) if n in self.arguments]
+            self.input_places = tuple(pairs)
+        #: For each rule, the places of the saved values that it reads.
         self.read_by_rules = self._places(wanted)
 
     def _plan_array_forms(self) -> None:
@@ -139,13 +144,13 @@ class Primitive:
         self.array_evaluators = [evaluators for _, evaluators in forms]
         names = [rule_names(rule) for rule in self.array_rules]
         self.getters = [[self._getter(n) for n in wanted] for wanted in names]
-        #: The places of saved values that these read.
+        #: For each of these, the places of the saved values that it reads.
         self.read_by_forms = self._places(names)
         #: For each, whether it needs only the saved values.
         self.needs_saved_only = [set(wanted) <= set(self.kept) for wanted in names]
 
-    def _places(self, names: list[list[str]]) -> frozenset[int]:
-        return frozenset([self.kept.index(n) for wanted in names for n in wanted if n in self.kept])
+    def _places(self, names: list[list[str]]) -> list[set[int]]:
+        return [{self.kept.index(n) for n in wanted if n in self.kept} for wanted in names]
 
     def check_names(self) -> None:
         """Raises AttributeError where a rule names an op that does not exist."""

@@ -309,9 +309,9 @@ def add(*xs: Any) -> Variable:
     variables = [first if x is xs[0] else _operand(x, first) for x in xs]
     check = add_arrays.node_class.spec
     for x in variables:
-        check_arrays((x.array,), 'MultiAdd')
-        check.check((first.array, x.array), ())
-    check.check_shapes([x.array for x in variables], ())
+        check_arrays((x._data,), 'MultiAdd')
+        check.check((first._data, x._data), ())
+    check.check_shapes([x._data for x in variables], ())
     total: Variable = add_all(*variables)
     return total
 
@@ -320,16 +320,16 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
     """Elementwise floor division: ``lhs // rhs``; a step function, so the result has no graph."""
     for operand in (lhs, rhs):
         if isinstance(operand, Variable):
-            check_arrays((operand.array,), '_ // _')
+            check_arrays((operand._data,), '_ // _')
             if operand.dtype.kind == 'c':
                 raise TypeError(f'_ // _: real numbers expected, got {operand.dtype}')
     if _is_number(rhs):
-        quotient = as_variable(lhs).array // number_like(rhs, lhs)
+        quotient = as_variable(lhs)._data // number_like(rhs, lhs)
     elif _is_number(lhs):
-        quotient = number_like(lhs, rhs) // rhs.array
+        quotient = number_like(lhs, rhs) // rhs._data
     else:
         left, right = _pair(lhs, rhs)
-        quotient = _quotient(left.array, right.array)
+        quotient = _quotient(left._data, right._data)
     return Variable(numpy.asarray(quotient) if isinstance(quotient, numpy.generic) else quotient, requires_grad=False)
 
 

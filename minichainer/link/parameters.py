@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from minichainer import backend
+from minichainer._inplace import wrote
 from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
-from minichainer.serializer import AbstractSerializer
+from minichainer.serializer import AbstractSerializer, Deserializer
 from minichainer.variable import Parameter
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class ParameterTree(DeviceResident):
         attributes, found = self.__dict__, []
         for name in sorted(self._params):
             param = attributes[name]
-            if include_uninit or param.array is not None:
+            if include_uninit or param._data is not None:
                 found.append(param)
         for _, child in self._named_children():
             found += child.params(include_uninit)
@@ -192,7 +193,7 @@ class ParameterTree(DeviceResident):
         attributes = self.__dict__
         for name in sorted(self._params):
             param = attributes[name]
-            if include_uninit or param.array is not None:
+            if include_uninit or param._data is not None:
                 yield '/' + name, param
         for name, child in self._named_children():
             prefix = '/' + name
@@ -238,7 +239,7 @@ class ParameterTree(DeviceResident):
         """
         size = 0
         for path, param in self.namedparams():
-            if param.array is None:
+            if param._data is None:
                 warnings.warn(
                     f'Parameter {path!r} has not been initialized, so the resulting count will not include '
                     'the number of parameters in it.',
@@ -412,9 +413,11 @@ class ParameterTree(DeviceResident):
         """
         for name in sorted(self._params):
             param = self.__dict__[name]
-            data = serializer(name, param.array)
-            if param.array is None and data is not None:
+            data = serializer(name, param._data)
+            if param._data is None and data is not None:
                 param._begin_with(param.device.send(data).astype(param.dtype))
+            elif isinstance(serializer, Deserializer):
+                wrote(param.edge)
         for name in sorted(self._persistent):
             self.__dict__[name] = serializer(name, getattr(self, name))
         for name, child in self._named_children():
@@ -439,7 +442,8 @@ def initialize_again(param: Parameter) -> None:
     initial: Any = param.initializer
     param.grad_var = None
     if isinstance(initial, backend.get_array_types()):
-        backend.copyto(param.array, initial)
+        backend.copyto(param._data, initial)
+        wrote(param.edge)
     else:
         param.initialize(param.shape)
 
@@ -448,7 +452,7 @@ def difference(path: str, mine: Parameter, theirs: Any) -> str:
     """Why one parameter cannot be combined with another; empty if it can."""
     if not isinstance(theirs, Parameter):
         return f'{path}: missing'
-    if mine.array is not None and theirs.array is not None and mine.shape != theirs.shape:
+    if mine._data is not None and theirs._data is not None and mine.shape != theirs.shape:
         return f'{path}: its shape is {theirs.shape}, expected {mine.shape}'
     return ''
 

@@ -218,7 +218,7 @@ def _restored(state: dict[str, Any] | None, values: dict[str, Any] | None) -> di
 def _misshapen(name: str, param: Any) -> list[str]:
     """Names the states whose shape does not fit the parameter."""
     rule = param.update_rule
-    if param.array is None or not rule.is_elementwise:
+    if param._data is None or not rule.is_elementwise:
         return []
     return [
         f'{name}/{key}: shape {value.shape} in the snapshot, the parameter has {param.shape}'

@@ -109,13 +109,13 @@ class FormulaRule(UpdateRule):
     def update_core_cpu(self, param: Parameter) -> None:
         """Applies the formula to ``param.array`` in place; does nothing without a gradient."""
         if param.grad is not None:
-            dtype = computing_dtype(type(self).__name__, param.array.dtype)
+            dtype = computing_dtype(type(self).__name__, param._data.dtype)
             self.apply(param, self.operands(self.hyperparam, dtype), dtype)
 
     def apply(self, param: Parameter, operands: Any, dtype: np.dtype[Any]) -> None:
         """Applies the formula to the NumPy arrays of a parameter."""
-        arrays = [param.array, param.grad, *self.states_for(param)]
-        if not param.array.flags.writeable:
+        arrays = [param._data, param.grad, *self.states_for(param)]
+        if not param._data.flags.writeable:
             raise ValueError(
                 f'{type(self).__name__}: {_called(param)} has a read-only array, but updates are made in '
                 'place; give it a writable copy: param.array = param.array.copy()'
@@ -126,11 +126,11 @@ class FormulaRule(UpdateRule):
         """Applies the formula to whole CuPy arrays; does nothing without a gradient."""
         if param.grad is None:
             return
-        xp = get_array_module(param.array)
-        dtype = computing_dtype(type(self).__name__, param.array.dtype)
-        arrays = [param.array, param.grad, *self.states_for(param)]
+        xp = get_array_module(param._data)
+        dtype = computing_dtype(type(self).__name__, param._data.dtype)
+        arrays = [param._data, param.grad, *self.states_for(param)]
         working = [array.astype(dtype, copy=False) for array in arrays]
-        scratch = [xp.empty(param.array.shape, dtype) for _ in range(self.temporaries)]
+        scratch = [xp.empty(param._data.shape, dtype) for _ in range(self.temporaries)]
         coefficients = tuple(
             None if value is None else float(value) for value in self.coefficients(self.hyperparam, dtype)
         )
@@ -145,7 +145,7 @@ class FormulaRule(UpdateRule):
         Raises:
             ValueError: a state or the gradient has another shape than the parameter.
         """
-        array, state = param.array, self._state
+        array, state = param._data, self._state
         if state is None:
             state = self._state = {}
         names = self._kept_states(self.hyperparam)

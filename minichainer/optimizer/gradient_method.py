@@ -132,7 +132,7 @@ class GradientMethod(Optimizer):
         """Replaces gradients that are None with zeros; called before the update and after every hook."""
         for param in self.target.params(False):
             if param.grad is None:
-                param.grad = param.xp.zeros_like(param.array)
+                param.grad = param.xp.zeros_like(param._data)
 
     def call_hook(self, hook: Callable[..., None]) -> None:
         """Calls one hook: for each parameter, or once for the optimizer."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer._inplace import clock
 from minichainer.optimizer.formula import BLOCK_BYTES, FormulaRule, apply_in_place, computing_dtype
 from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.variable import Parameter
@@ -81,6 +82,9 @@ class GroupedUpdate:
             or node.loss_scale is not None
         ):
             return False
+        if node.guard.__class__ is int:  # as _inplace.wrote does
+            clock[0] += 1
+            node.guard = clock[0]
         self._place(param, rule, array, grad)
         return True
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minichainer._inplace import wrote
 from minichainer.backend import get_device_from_array, using_device
 from minichainer.optimizer.declarations import (
     DeclaredHyperparameter,
@@ -132,7 +133,8 @@ class UpdateRule:
         if not self.enabled:
             return
         self.t += 1
-        if param.array is None or isinstance(param.array, np.ndarray):
+        wrote(param.edge)
+        if param._data is None or isinstance(param._data, np.ndarray):
             self._update(param)
         else:
             with using_device(param.device):
@@ -141,9 +143,9 @@ class UpdateRule:
     def _update(self, param: Parameter) -> None:
         """Updates the parameter, with hooks, loss scale and float32 copy."""
         target = param
-        if self._use_fp32_update and param.array is not None and param.dtype == np.float16:
+        if self._use_fp32_update and param._data is not None and param.dtype == np.float16:
             target = self._single_precision_copy(param)
-        if target.array is not None:
+        if target._data is not None:
             self._init_states(target)
             loss_scale = getattr(param, '_loss_scale', None)
             if loss_scale is not None and target.grad is not None:
@@ -153,7 +155,7 @@ class UpdateRule:
         self.update_core(target)
         self._call_hooks('post', target)
         if target is not param:
-            param.array[...] = target.array
+            param._data[...] = target._data
             target.grad = None
 
     def _single_precision_copy(self, param: Parameter) -> Parameter:
@@ -162,11 +164,11 @@ class UpdateRule:
         if single is not None:
             single.to_device(param.device)
         if single is None or single.shape != param.shape:
-            single = self._fp32_param = Parameter(param.array.astype(np.float32), name=param.name)
-        elif not (single.array.astype(np.float16) == param.array).all():
+            single = self._fp32_param = Parameter(param._data.astype(np.float32), name=param.name)
+        elif not (single._data.astype(np.float16) == param._data).all():
             # The parameter was written to since the last update, for example by loading a snapshot, and takes
             # precedence.
-            single.array[...] = param.array
+            single._data[...] = param._data
         single.grad = None if param.grad is None else param.grad.astype(np.float32)
         return single
 
@@ -177,7 +179,7 @@ class UpdateRule:
 
     def update_core(self, param: Parameter) -> None:
         """Changes ``param.array`` in place; by default through the method for its device."""
-        if param.array is None or isinstance(param.array, np.ndarray):
+        if param._data is None or isinstance(param._data, np.ndarray):
             self.update_core_cpu(param)
         else:
             self.update_core_gpu(param)
@@ -193,7 +195,7 @@ class UpdateRule:
     def init_state(self, param: Parameter) -> None:
         """Fills :attr:`state` with the declared arrays; called before the first update."""
         for name in self._kept_states(self.hyperparam):
-            self._state[name] = self._declared_states[name].array_for(param.array)
+            self._state[name] = self._declared_states[name].array_for(param._data)
 
     def _kept_states(self, hyperparam: Hyperparameter) -> list[str]:
         """Returns the names of the declared states that these hyperparameters require."""
@@ -208,11 +210,11 @@ class UpdateRule:
         if self._state is None:
             self._state = {}
             self.init_state(param)
-        on_cpu = isinstance(param.array, np.ndarray)
+        on_cpu = isinstance(param._data, np.ndarray)
         for name, value in self._state.items():
             # The parameter may have been moved, or the state may come from a file.
             if hasattr(value, '__cuda_array_interface__') or (isinstance(value, np.ndarray) and not on_cpu):
-                self._state[name] = get_device_from_array(param.array).send(value)
+                self._state[name] = get_device_from_array(param._data).send(value)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or load the update count and the state.
@@ -266,8 +268,8 @@ class UpdateRule:
 
 def expect_like(serializer: Any, param: Any, count: int) -> None:
     """Lets a deserializer of files expect arrays as large as a parameter, whatever their compressed size."""
-    if isinstance(serializer, EntryDeserializer) and param.array is not None:
-        serializer.expect(count * param.array.size * max(param.dtype.itemsize, 4))
+    if isinstance(serializer, EntryDeserializer) and param._data is not None:
+        serializer.expect(count * param._data.size * max(param.dtype.itemsize, 4))
 
 
 def serialize_single_precision(serializer: Any, link: Any) -> None:
@@ -282,7 +284,7 @@ def serialize_single_precision(serializer: Any, link: Any) -> None:
             continue
         if not isinstance(serializer, Deserializer):
             if rule._fp32_param is not None:
-                serializer(path, rule._fp32_param.array)
+                serializer(path, rule._fp32_param._data)
             continue
         expect_like(serializer, param, 1)
         with contextlib.suppress(KeyError):

@@ -118,9 +118,9 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
     _check_bounds(l, u)
     x = as_variable(x)
     _rrelu.floats(x)
-    xp = get_array_module(x.array)
+    xp = get_array_module(x._data)
     r = _slopes(xp, x, l, u, r)
-    y = scale_by_slopes(x, xp.where(x.array >= 0, xp.ones((), x.dtype), r))
+    y = scale_by_slopes(x, xp.where(x._data >= 0, xp.ones((), x.dtype), r))
     return (y, r) if return_r else y
 
 

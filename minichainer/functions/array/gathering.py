@@ -255,7 +255,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     if used > a.ndim:
         raise _scatter_add.misfit(f'at most {a.ndim} indices', f'{used}')
     try:
-        shape = a.array[index].shape
+        shape = a._data[index].shape
     except IndexError as error:
         raise IndexError(f'scatter_add: {error}; a has shape {a.shape}') from None
     if b.shape != shape:

@@ -76,7 +76,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     empty = any(not n and max(pair) for n, pair in zip(x.shape, widths, strict=True))
     if empty and mode not in ('constant', 'empty'):
         raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')
-    return padded(x, widths, mode, keywords, _gradient_of(x.array, x.xp, widths, mode, keywords))
+    return padded(x, widths, mode, keywords, _gradient_of(x._data, x.xp, widths, mode, keywords))
 
 
 def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:

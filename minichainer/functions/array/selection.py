@@ -94,7 +94,7 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
     mask = as_array(condition)
     _check_condition(mask)
     x, y = _as_variables(x, y, get_array_module(mask))
-    _choose.node_class.spec.check_shapes((mask, x.array, y.array), ())
+    _choose.node_class.spec.check_shapes((mask, x._data, y._data), ())
     return _choose(x, y, mask)
 
 

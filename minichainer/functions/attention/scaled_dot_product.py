@@ -69,13 +69,13 @@ def attention(xp: Any, *xs: Any, allowed: Any, dropped: Any, causal: bool, scale
 
 def _weights(q: Variable, k: Variable, mask: Any, causal: bool, scale: float) -> Variable:
     """The weights as a composition of ops; ``mask`` is None, a bool array, or a Variable added to the scores."""
-    xp = get_array_module(q.array)
+    xp = get_array_module(q._data)
     scores = matrix_product(q, k, False, True) * scale
     allowed = xp.ones(scores.shape, '?')
     if causal:
         allowed = xp.tril(allowed)
     if isinstance(mask, Variable):
-        finite = mask.array != -numpy.inf
+        finite = mask._data != -numpy.inf
         scores = scores + broadcast_to(masked(mask, finite), scores.shape)
         mask = finite
     if mask is not None:
@@ -190,7 +190,7 @@ def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float)
         return given
     if not ratio:
         return None
-    xp = get_array_module(q.array)
+    xp = get_array_module(q._data)
     return (xp.random.rand(*shape) >= ratio) * q.dtype.type(1 / (1 - ratio))
 
 
@@ -207,7 +207,7 @@ def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Varia
     if len(mask.shape) > len(shape) or numpy.broadcast_shapes(*_lenient(mask.shape, shape)) != shape:
         raise _arguments.misfit(f'attn_mask that broadcasts to {shape}', f'{mask.shape}')
     if mask.dtype.kind == 'b':
-        return None, mask.array if isinstance(mask, Variable) else mask
+        return None, mask._data if isinstance(mask, Variable) else mask
     if not isinstance(mask, Variable):
         return as_variable(mask.astype(q.dtype, copy=False)), None
     if mask.dtype != q.dtype:

@@ -114,6 +114,6 @@ def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -
 
 def _neighbours(place: Variable) -> list[tuple[Any, Variable]]:
     """The pixels next to points along an axis, as float arrays, and their weights."""
-    lower = place.xp.floor(place.array)
+    lower = place.xp.floor(place._data)
     fraction = place - lower
     return [(lower, 1 - fraction), (lower + 1, fraction)]

@@ -123,6 +123,6 @@ def _pull(x: Variable, means: Variable, masks: Any, delta: float, norm: int) -> 
 def _push(means: Variable, delta: float, norm: int) -> Variable:
     batch, count, dim = means.shape
     apart = reshape(means, (batch, count, 1, dim)) - reshape(means, (batch, 1, count, dim))
-    others = ~get_array_module(means.array).eye(count, dtype='?')
+    others = ~get_array_module(means._data).eye(count, dtype='?')
     losses = masked(relu(2 * delta - _norm(apart, norm, 3)) ** 2, others[None])
     return sum_(losses) * (1.0 / max(batch * count * (count - 1), 1))

@@ -109,7 +109,7 @@ def _scores(cost: Variable, steps: Sequence[Variable], labels: Sequence[Any]) ->
 
 
 def _pick(x: Variable, labels: Any) -> Variable:
-    return x[get_array_module(x.array).arange(len(labels)), labels]
+    return x[get_array_module(x._data).arange(len(labels)), labels]
 
 
 def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
@@ -137,11 +137,11 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
 
     def step(last: Variable, x: Variable) -> Variable:
         ways = _transitions(last, cost)
-        origins.append(ways.array.argmax(axis=1))
+        origins.append(ways._data.argmax(axis=1))
         return max_(ways, 1) + x
 
     last = _by_sequence(steps, step)
-    return max_(last, 1), _paths(last.array.argmax(axis=1), origins)
+    return max_(last, 1), _paths(last._data.argmax(axis=1), origins)
 
 
 def _paths(ends: Any, origins: Sequence[Any]) -> list[Any]:

@@ -53,7 +53,7 @@ def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
 
     A sequence without a possible alignment has loss 0 here, so that its derivatives are 0.
     """
-    xp = get_array_module(x.array)
+    xp = get_array_module(x._data)
     log_p = log_softmax(as_dtype(x, numpy.promote_types(x.dtype, 'f')), axis=2)
     rows, no_way = xp.arange(len(ways.path))[:, None], log_p.dtype.type(_NO_WAY)
     barred = [Variable(xp.full((len(ways.path), width), no_way)) for width in (1, 2)]
@@ -64,7 +64,7 @@ def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
         arrived = logsumexp(stack([state, near, where(ways.may_skip, far, no_way)]), 0)
         state = where((t < ways.lengths)[:, None], arrived + log_p[t][rows, ways.path], state)
     losses = -logsumexp(where(ways.is_last, state, no_way), 1)
-    fits = (losses.array < -0.5 * _NO_WAY) & (ways.lengths > 0)
+    fits = (losses._data < -0.5 * _NO_WAY) & (ways.lengths > 0)
     return as_dtype(reduced(masked(losses, fits), reduce), x.dtype)
 
 
@@ -111,7 +111,7 @@ def connectionist_temporal_classification(
     """
     _ctc.choice(reduce, 'reduce', ('mean', 'no'))
     steps = _checked_steps(x, blank_symbol)
-    xp, (batch, classes) = get_array_module(steps[0].array), steps[0].shape
+    xp, (batch, classes) = get_array_module(steps[0]._data), steps[0].shape
     labels = as_array(t)
     if labels.dtype.kind not in 'iu' or labels.ndim != 2 or len(labels) != batch:
         raise _ctc.misfit(f'int t of shape ({batch}, M)', f'{labels.dtype} {labels.shape}')

@@ -201,7 +201,7 @@ def _signs(x: Variable, labels: Any) -> Any:
     classes = x.shape[1]
     if labels.size and not (labels.min() >= -classes and labels.max() < classes):
         raise IndexError(f'hinge: labels must be in [0, {classes}), got {labels.min()} to {labels.max()}')
-    xp = get_array_module(x.array)
+    xp = get_array_module(x._data)
     signs = xp.ones(x.shape, x.dtype)
     signs[xp.arange(len(labels)), labels] = -1
     return signs

@@ -52,7 +52,7 @@ def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 
     x, t = as_variable(x), as_array(t)
     if x.dtype.kind != 'f' or t.dtype.kind != 'i' or x.shape != t.shape:
         raise _sigmoid_cross_entropy.misfit('float x and int t of one shape', described(x, t))
-    weights = (t != -1).astype(in_float32(x.array).dtype)
+    weights = (t != -1).astype(in_float32(x._data).dtype)
     if reduce == 'mean':
         count = weights.sum() if normalize else len(t) if t.ndim else 1
         weights *= 1.0 / max(float(count), 1.0)

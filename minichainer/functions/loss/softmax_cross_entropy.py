@@ -23,7 +23,7 @@ _arguments = Arguments('SoftmaxCrossEntropy', 'softmax_cross_entropy')
 
 def _rule(m: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
     """``p - e``, times upstream gradient and weight of each sample."""
-    xp = get_array_module(x.array)
+    xp = get_array_module(x._data)
     if samples.scale is not None:
         gy = broadcast_to(gy, samples.labels.shape)
     coefficients = kernels.coefficients_of(as_dtype(gy, residual.normalizer.dtype), samples)
@@ -36,7 +36,7 @@ def _fast(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any
 
 
 def _probabilities(node: Any) -> Any:
-    return softmax(node.saved[0]).array
+    return softmax(node.saved[0])._data
 
 
 @primitive(rule=(_rule, None), fast=(_fast, None), name='SoftmaxCrossEntropy', attributes={'y': _probabilities})
@@ -48,7 +48,7 @@ def cross_entropy(xp: Any, x: Any, t: Any, samples: Samples) -> Any:
 def _reference(x: Any, t: Any, ignore_label: int = -1) -> Variable:
     """The plain composition for ``reduce='no'`` without class weights: documentation, and reference for the tests."""
     log_p = log_softmax(as_variable(x))
-    one_hot = numpy.zeros_like(log_p.array)
+    one_hot = numpy.zeros_like(log_p._data)
     numpy.put_along_axis(one_hot, numpy.expand_dims(numpy.where(t == ignore_label, 0, t), 1), 1, axis=1)
     one_hot *= numpy.expand_dims(t != ignore_label, 1)
     return -sum_(log_p * one_hot, 1)
@@ -96,7 +96,7 @@ def softmax_cross_entropy(
     _arguments.choice(reduce, 'reduce', ('mean', 'no'))
     _arguments.choice(soft_target_loss, 'soft_target_loss', ('cross-entropy', 'kl-divergence'))
     x, labels = as_variable(x), as_array(t)
-    scores = x.array
+    scores = x._data
     _check_class_weight(class_weight, scores)
     if labels.dtype.kind == 'f':
         return _soft_target_loss(x, as_variable(t), class_weight, reduce, soft_target_loss)

@@ -72,7 +72,7 @@ def polygamma(n: Any, x: Any) -> Variable:
     array([-0.5772,  1.6449])
     """
     x = as_variable(x)
-    n = get_array_module(x.array).asarray(as_array(n))
+    n = get_array_module(x._data).asarray(as_array(n))
     if n.dtype.kind not in 'iu':
         raise Arguments('polygamma').misfit('n.dtype of kind int', f'{n.dtype}')
     return polygamma_of(_broadcast(x, n, 'polygamma'), n)
@@ -105,7 +105,7 @@ def zeta(x: Any, q: Any) -> Variable:
         raise TypeError('zeta: x has no gradient and must not be a Variable; pass an array, for example x.array')
     q = as_variable(q)
     Arguments('zeta').floats(q, name='q')
-    x = get_array_module(q.array).asarray(x, q.dtype)
+    x = get_array_module(q._data).asarray(x, q.dtype)
     return zeta_of(_broadcast(q, x, 'zeta'), x)
 
 

@@ -95,7 +95,7 @@ def _vector_norm(x: Variable, order: Any, axes: tuple[int, ...], keepdims: bool)
     if order == -_INF:
         return min_(absolute(x), axes, keepdims)
     if order == 0:
-        counts = (x.array != 0).sum(axis=axes, keepdims=keepdims)
+        counts = (x._data != 0).sum(axis=axes, keepdims=keepdims)
         return Variable(x.xp.asarray(counts, x.dtype), requires_grad=False)
     return power_norm(x, order, axes, keepdims) if order != 1 else sum_(absolute(x), axes, keepdims)
 

@@ -117,7 +117,7 @@ def slogdet(a: Any) -> tuple[Variable, Variable]:
     (-1.0, 0.0)
     """
     a = checked_square(_slogdet, a)
-    return Variable(linalg.log_determinant(a.xp, a.array)[0], requires_grad=False), log_abs_determinants(a)
+    return Variable(linalg.log_determinant(a.xp, a._data)[0], requires_grad=False), log_abs_determinants(a)
 
 
 def logdet(a: Any) -> Variable:
@@ -138,4 +138,4 @@ def logdet(a: Any) -> Variable:
     True
     """
     sign, log = slogdet(checked_square(Arguments('logdet'), a))
-    return where(sign.array >= 0, log, float('nan'))
+    return where(sign._data >= 0, log, float('nan'))

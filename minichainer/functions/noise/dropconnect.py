@@ -112,7 +112,7 @@ def simplified_dropconnect(
     x = _rows(x, W)
     shape = (len(x), *W.shape) if use_batchwise_mask else W.shape
     ratio = ratio if train else 0
-    mask = _draw(get_array_module(x.array), shape, ratio) if mask is None else _fitting(mask, shape)
+    mask = _draw(get_array_module(x._data), shape, ratio) if mask is None else _fitting(mask, shape)
     mask = (mask * (1.0 / (1 - ratio))).astype(W.dtype)
     if b is None:
         return dropconnect_rows(x, W, mask)

@@ -54,7 +54,7 @@ def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     mean, ln_var = as_variable(mean), as_variable(ln_var)
     if mean.shape != ln_var.shape:
         raise _gaussian.misfit('mean.shape == ln_var.shape', f'{mean.shape} != {ln_var.shape}')
-    xp = get_array_module(mean.array)
+    xp = get_array_module(mean._data)
     if eps is None:
         eps = _draw_normal(xp, mean.shape, mean.dtype)
     else:
@@ -112,7 +112,7 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
         return reshape(gumbel_softmax(reshape(log_pi, (1, 1)), tau), ())
     if log_pi.dtype.kind != 'f' or not -log_pi.ndim <= axis < log_pi.ndim:
         raise _gumbel_softmax.misfit(f'a float array with axis {axis}', f'{log_pi.dtype} of shape {log_pi.shape}')
-    noise = _draw_gumbel(get_array_module(log_pi.array), log_pi.shape, log_pi.dtype)
+    noise = _draw_gumbel(get_array_module(log_pi._data), log_pi.shape, log_pi.dtype)
     return softmax((log_pi + noise) / tau, axis)
 
 

@@ -52,7 +52,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     new = as_variable(x)
     if not config.train:
         return new
-    return choose_by_zone(h, new, _draw(get_array_module(new.array), new.shape, ratio))
+    return choose_by_zone(h, new, _draw(get_array_module(new._data), new.shape, ratio))
 
 
 def _draw(xp: Any, shape: tuple[int, ...], ratio: float) -> Any:

@@ -149,5 +149,5 @@ def centred(x: Variable, mean: Callable[[Any], Variable]) -> Variable:
         x: Variable.
         mean: gives the mean of an array or a Variable, as a Variable that can be broadcast against it.
     """
-    near = x - mean(x.array)
+    near = x - mean(x._data)
     return near - mean(near)

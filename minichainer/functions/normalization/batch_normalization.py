@@ -130,7 +130,7 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
         raise TypeError('batch_normalization: running_mean and running_var must be given together')
     if running_mean is not None:
         _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
-    statistics = kernels.statistics(get_array_module(x.array), x.array, axes)
+    statistics = kernels.statistics(get_array_module(x._data), x._data, axes)
     y: Variable = normalize_channels(
         x, gamma, beta, axes=axes, eps=eps, statistics=statistics, label=_arguments.label
     )

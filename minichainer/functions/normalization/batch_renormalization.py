@@ -77,8 +77,8 @@ def batch_renormalization(
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
     axes = checked_axes(_arguments, x, gamma, beta, eps, None)
     _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
-    xp = get_array_module(x.array)
-    statistics = kernels.statistics(xp, x.array, axes)
+    xp = get_array_module(x._data)
+    statistics = kernels.statistics(xp, x._data, axes)
     corrections = kernels.renormalization(
         xp, statistics.moments, as_array(running_mean), as_array(running_var), rmax, dmax, eps
     )

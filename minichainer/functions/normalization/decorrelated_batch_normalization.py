@@ -113,15 +113,15 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     grouped = _grouped(in_float32(ops, x), groups)
     count = grouped.shape[2]
     over = 1.0 / max(count, 1)
-    near = sum_(grouped.array, 2, True) * over  # a constant, subtracted because a large mean would cost digits
+    near = sum_(grouped._data, 2, True) * over  # a constant, subtracted because a large mean would cost digits
     rest = sum_(grouped - near, 2, True) * over
     centre = grouped - near - rest
     covariance = as_dtype(matmul(centre, centre, transb=True) * over, 'd')
-    xp = get_array_module(x.array)
+    xp = get_array_module(x._data)
     projection = inverse_square_roots(covariance + eps * xp.eye(size))
     if running_mean is not None and count:
-        update_running(running_mean, decay, near.array + rest.array)
-        update_running(running_projection, decay, projection.array * (count / max(count - 1, 1)))
+        update_running(running_mean, decay, near._data + rest._data)
+        update_running(running_projection, decay, projection._data * (count / max(count - 1, 1)))
     return _ungrouped(matmul(as_dtype(projection, centre.dtype), centre), x)
 
 

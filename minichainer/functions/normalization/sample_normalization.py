@@ -236,7 +236,7 @@ def _default(x: Variable, param: Any, other: Any, value: float) -> Variable:
     if param is not None:
         return as_variable(param)
     dtype = x.dtype if other is None else as_variable(other).dtype
-    return as_variable(get_array_module(x.array).full(x.shape[1:2], value, dtype))
+    return as_variable(get_array_module(x._data).full(x.shape[1:2], value, dtype))
 
 
 def _check_images(

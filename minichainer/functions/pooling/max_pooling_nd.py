@@ -150,5 +150,5 @@ def _max_pooling(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, ret
     y = maxima(x, geometry)
     if not return_indices:
         return y
-    places = kernels.places_of_maxima(get_array_module(x.array), x.array, y.array, geometry)
+    places = kernels.places_of_maxima(get_array_module(x._data), x._data, y._data, geometry)
     return y, places.astype('int64', order='C')

@@ -81,7 +81,7 @@ def roi_max_align_2d(
     array([[[[7.125, 8.625]]]])
     """
     x, images, (rows, columns) = _points(_max, x, rois, roi_indices, outsize, spatial_scale, sampling_ratio)
-    picked = kernels.places_of_point_maxima(x.xp, x.array, rows, columns, images)
+    picked = kernels.places_of_point_maxima(x.xp, x._data, rows, columns, images)
     y: Variable = pick_regions(x, picked, -numpy.inf, _max.label)
     return y
 

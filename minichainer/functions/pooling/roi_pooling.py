@@ -132,6 +132,6 @@ def _pixel_bins(corners: Any, size: tuple[int, int], x: Variable) -> tuple[kerne
 
 def _maxima(name: str, x: Variable, bins: tuple[kernels.Bins, kernels.Bins], images: Any, empty: float) -> Variable:
     rows, columns = bins
-    picked = kernels.places_of_bin_maxima(x.xp, x.array, rows, columns, images)
+    picked = kernels.places_of_bin_maxima(x.xp, x._data, rows, columns, images)
     y: Variable = pick_regions(x, picked, empty, name)
     return y

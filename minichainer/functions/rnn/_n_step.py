@@ -245,7 +245,7 @@ def n_step(
     _check_arrays(plan, variables, parameters, steps)
     sizes = tuple([x.shape[0] for x in steps])
     plan = plan._replace(sizes=sizes, dropout=ratio if config.train else None)
-    hx = variables[0].array
+    hx = variables[0]._data
     with cuda.get_device_from_array(hx):
         masks = _drawn(plan, hx, hx.shape[2])
     outputs = n_step_layers(*variables, *parameters, *steps, plan=plan, masks=masks)

@@ -257,7 +257,7 @@ class _InitializedAgain(Parameter):
     _found: Any
 
     def __init__(self, parameter: Parameter) -> None:
-        self.__dict__.update(parameter.__dict__, _data=None, _view=None, _found=parameter.array)
+        self.__dict__.update(parameter.__dict__, _data=None, _view=None, _found=parameter._data)
         self._grad_initializer = None  # the gradient of their common leaf belongs to the original
 
     def initialize(self, shape: Any) -> None:
@@ -280,6 +280,6 @@ def _as_found(value: Any, parameters: dict[int, Any]) -> Any:
     if not isinstance(value, _NotInitialized):
         return _state(value)
     parameter = value.parameter
-    if parameter.array is None:
+    if parameter._data is None:
         return parameter
     return parameters.setdefault(id(parameter), _InitializedAgain(parameter))

@@ -58,7 +58,7 @@ class _Filters(Link):
 
     def _prepare(self, x: Any) -> None:
         """Takes ``in_channels`` from the first data, after checking the number of axes."""
-        if self.W.array is not None:
+        if self.W._data is not None:
             return
         if x.ndim != self._ndim + 2:
             raise ValueError(
@@ -66,7 +66,7 @@ class _Filters(Link):
                 f'{x.shape}: expected {self._ndim + 2} axes'
             )
         with one_at_a_time(self):
-            if self.W.array is None:
+            if self.W._data is None:
                 self._initialize_params(x.shape[1])
 
 

@@ -59,7 +59,7 @@ class Linear(Link):
     def _prepare(self, x: Any, n_batch_axes: int) -> None:
         in_size = in_size_of(x.shape, n_batch_axes)
         with one_at_a_time(self):
-            if self.W.array is None:
+            if self.W._data is None:
                 self._initialize_params(in_size)
 
     @property
@@ -96,7 +96,7 @@ class Linear(Link):
             InvalidType: the sizes do not match W.
             ValueError: ``n_batch_axes`` is less than 1, or leaves no axis to begin with.
         """
-        if self.W.array is None:
+        if self.W._data is None:
             self._prepare(x, n_batch_axes)
         return linear(x, self.W, self.b, n_batch_axes)
 

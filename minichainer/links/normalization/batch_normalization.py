@@ -109,7 +109,7 @@ class BatchNormalization(Link):
         mean = generate_array(self._initial_avg_mean, shape, self.xp, device=self.device)
         variance = generate_array(self._initial_avg_var, shape, self.xp, device=self.device)
         for param in (self.gamma, self.beta):
-            if param is not None and param.array is None:
+            if param is not None and param._data is None:
                 param.initialize(shape)
         self.avg_var = variance
         self.avg_mean = mean  # set last, because other threads test whether it exists

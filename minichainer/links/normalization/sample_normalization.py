@@ -53,7 +53,7 @@ class LayerNormalization(Link):
 
     def _initialize_params(self, size: int) -> None:
         for param in (self.gamma, self.beta):
-            if param.array is None:
+            if param._data is None:
                 param.initialize((size,))
 
     @property
@@ -73,7 +73,7 @@ class LayerNormalization(Link):
             InvalidType: shapes or dtypes do not fit.
             ValueError: ``size`` is not known yet, and ``x`` is not a matrix.
         """
-        if self.gamma.array is None or self.beta.array is None:
+        if self.gamma._data is None or self.beta._data is None:
             if x.ndim != 2:
                 raise _unknown('LayerNormalization', x, '2 axes')
             with one_at_a_time(self):
@@ -127,7 +127,7 @@ class GroupNormalization(Link):
 
     def _initialize_params(self, size: int) -> None:
         for param in (self.gamma, self.beta):
-            if param.array is None:
+            if param._data is None:
                 param.initialize((size,))
 
     @property
@@ -147,7 +147,7 @@ class GroupNormalization(Link):
             InvalidType: shapes or dtypes do not fit.
             ValueError: ``x`` has fewer than two axes, or ``groups`` does not divide the number of channels.
         """
-        if self.gamma.array is None or self.beta.array is None:
+        if self.gamma._data is None or self.beta._data is None:
             if x.ndim < 2:
                 raise _unknown('GroupNormalization', x, 'at least 2 axes')
             with one_at_a_time(self):
@@ -156,7 +156,7 @@ class GroupNormalization(Link):
 
 
 def _size(param: Any) -> Any:
-    return None if param.array is None else param.array.size
+    return None if param._data is None else param._data.size
 
 
 def _unknown(name: str, x: Any, expected: str) -> ValueError:

@@ -39,6 +39,6 @@ class Stateful(Chain):
         for name in self.states:
             state = getattr(self, name)
             if state is not None:
-                array = visitor.visit_array(state.array)
-                if array is not state.array:
+                array = visitor.visit_array(state._data)
+                if array is not state._data:
                     setattr(self, name, Variable(array))

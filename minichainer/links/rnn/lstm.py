@@ -46,28 +46,28 @@ class LSTMBase(Chain):
                 self._initialize_params()
 
     def _initialize_params(self) -> None:
-        self._fill(self.upward.W.array)
+        self._fill(self.upward.W._data)
 
     def _fill(self, weights: Any) -> None:
         """Initializes the weights of the input and state, and the biases."""
         lateral, upward = _get_initializer(self.lateral_init), _get_initializer(self.upward_init)
         size = self.state_size
         for begin in range(0, 4 * size, size):
-            lateral(self.lateral.W.array[begin : begin + size])
+            lateral(self.lateral.W._data[begin : begin + size])
             upward(weights[begin : begin + size])
         bias: Any = self.upward.b
         initializers = (self.bias_init, self.bias_init, self.forget_bias_init, self.bias_init)
-        for gate, initializer in zip(bias.array.reshape(size, 4).T, initializers, strict=True):
+        for gate, initializer in zip(bias._data.reshape(size, 4).T, initializers, strict=True):
             _get_initializer(initializer)(gate)
 
     def _prepare(self, x: Any) -> None:
         """Makes the parameters if the size of the input was unknown."""
         W = self.upward.W
-        if W.array is not None:
+        if W._data is not None:
             return
         shape = 4 * self.state_size, in_size_of(x.shape, 1)
         with one_at_a_time(self), self.device.create_context():
-            if W.array is None:
+            if W._data is None:
                 weights = generate_array(W.initializer, shape, self.xp, device=self.device)
                 self._fill(weights)
                 W._begin_with(weights)

@@ -40,7 +40,7 @@ class _TreeLSTM(Chain):
         return children[:half], children[half:], x
 
     def _known_in_size(self) -> Any:
-        if self.W_x.W.array is None:
+        if self.W_x.W._data is None:
             raise ValueError(
                 f'{type(self).__name__}: x is None, and in_size is not known yet: give it, or an x at the first call'
             )

@@ -22,7 +22,7 @@ class FailOnNonNumber(Extension):
     def __call__(self, trainer: Any) -> None:
         """Checks the parameters of all optimizers."""
         for name, optimizer in trainer.updater.get_all_optimizers().items():
-            bad = [path for path, param in optimizer.target.namedparams() if not _is_finite(param.array)]
+            bad = [path for path, param in optimizer.target.namedparams() if not _is_finite(param._data)]
             if bad:
                 raise RuntimeError(
                     f'FailOnNonNumber: iteration {trainer.updater.iteration} left NaN or infinity in '
