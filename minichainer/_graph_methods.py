@@ -57,7 +57,9 @@ class GraphMethods:
             self.edge.requires_grad = False
         else:
             expose(self._data)
+            grad = self.edge.grad_value
             self._node = LeafNode(self._data, False, self.name)
+            self._node.grad_value = grad
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,6 +14,7 @@ from minichainer.configuration import using_config
 from minichainer.errors import describe
 
 _numbers = itertools.count()
+_lock = threading.Lock()
 
 
 class Hooks:
@@ -23,7 +25,7 @@ class Hooks:
     """
 
     #: How many nodes have hooks is counted, so that passes over graphs without hooks need not look.
-    __slots__ = ('__weakref__', '_as_constant', 'accumulated', 'after', 'before', 'gradient', 'retains')
+    __slots__ = ('__weakref__', '_as_constant', 'accumulated', 'after', 'before', 'gradient', 'metadata', 'retains')
 
     def __init__(self, as_constant: Callable[[Any], Any]) -> None:
         self._as_constant = as_constant
@@ -36,6 +38,8 @@ class Hooks:
         self.after: dict[int, Callable[..., Any]] = {}
         #: Whether the gradient of an intermediate Variable is stored.
         self.retains = False
+        #: What users attach to a function; None if nobody has asked for it.
+        self.metadata: dict[Any, Any] | None = None
         backprop.count_hooked(1)
 
     def __del__(self) -> None:
@@ -43,7 +47,8 @@ class Hooks:
             backprop.count_hooked(-1)
 
     def __bool__(self) -> bool:
-        return bool(self.gradient or self.accumulated or self.before or self.after or self.retains)
+        hooks = self.gradient or self.accumulated or self.before or self.after
+        return bool(hooks) or self.retains or self.metadata is not None
 
     def on_gradient(self, gradient: Any, variables: bool) -> Any:
         """The gradient, as the hooks of its Variable replace it."""
@@ -115,10 +120,11 @@ def _name(hook: Any) -> str:
 
 def hooks_of_edge(node: Any, as_constant: Callable[[Any], Any]) -> Hooks:
     """The hooks of a node, made if there are none."""
-    if node.hooks is None:
-        node.hooks = Hooks(as_constant)
-    hooks: Hooks = node.hooks
-    return hooks
+    with _lock:
+        if node.hooks is None:
+            node.hooks = Hooks(as_constant)
+        hooks: Hooks = node.hooks
+        return hooks
 
 
 class RemovableHandle:

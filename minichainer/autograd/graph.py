@@ -125,8 +125,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     places = [i for i, arg in enumerate(args) if isinstance(arg, Variable)]
 
+    returned: list[Any] = []
+
     def call(*variables: Variable) -> Any:
         given = dict(zip(places, variables, strict=True))
-        return function(*[given.get(i, arg) for i, arg in enumerate(args)], **kwargs)
+        outputs = function(*[given.get(i, arg) for i, arg in enumerate(args)], **kwargs)
+        returned[:] = [type(outputs)]
+        return outputs
 
-    return forget(call, *[args[i] for i in places])
+    outputs = forget(call, *[args[i] for i in places])
+    several = issubclass(returned[0], (tuple, list)) and isinstance(outputs, Variable)
+    return (outputs,) if several else outputs
