@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy
+
 from minichainer import backprop
 from minichainer._checks import as_raw
 from minichainer.configuration import using_config
@@ -103,6 +105,8 @@ class Hooks:
         if result is None:
             return gradient
         array = as_raw(result)
+        if isinstance(array, numpy.generic):  # NumPy returns scalars for 0-d results
+            array = result = numpy.asarray(array)
         if not hasattr(array, 'dtype') or not hasattr(array, 'shape'):
             raise TypeError(f'{_name(hook)}: expected None, a Variable or an array, got {type(result).__name__}')
         present = as_raw(gradient)

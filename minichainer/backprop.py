@@ -155,8 +155,8 @@ def run(
         strict: a saved array that was modified is an error, whatever ``config.check_inplace`` is.
 
     Returns:
-        The gradients of the leaves (and ends), of the nodes in ``keep``, and of those whose ``retain_grad`` was called.
-        Hooks of leaves (and ends) have not been called yet.
+        The gradients of the leaves (and ends), of the nodes in ``keep``, and of nodes whose ``retain_grad`` was
+        called. Hooks of leaves (and ends) have not been called yet.
     """
     table, buckets = _started(roots, ends)
     owned: set[Node] = set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -122,8 +121,7 @@ def test_grad_variables_is_the_deprecated_name():
     with pytest.warns(FutureWarning, match='grad_tensors'):
         autograd.backward(x * x, grad_variables=np.array(2.0))
     assert x.grad == 8
-    with warnings.catch_warnings(), pytest.raises(RuntimeError, match='same argument'):
-        warnings.simplefilter('ignore')
+    with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match='same argument'):
         autograd.backward(x * x, np.array(1.0), grad_variables=np.array(2.0))
 
 
