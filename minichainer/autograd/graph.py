@@ -10,8 +10,9 @@ from typing import Any
 import numpy
 
 from minichainer import recorder
-from minichainer._checks import array_types, as_raw
+from minichainer._checks import array_types
 from minichainer._grad_fn import GradFn as Node
+from minichainer.autograd._arrays import raw
 from minichainer.backend import get_device_from_array
 from minichainer.backends import cuda
 from minichainer.functions.util.forget import forget
@@ -52,7 +53,7 @@ class saved_tensors_hooks(ContextDecorator):
         return self.pack_hook(Variable(array, requires_grad=False))
 
     def _unpack(self, packed: Any) -> Any:
-        array = as_raw(self.unpack_hook(packed))
+        array = raw(self.unpack_hook(packed))
         if not isinstance(array, array_types()):
             raise TypeError(f'unpack_hook: expected a Variable or an array as result, got {type(array).__name__}')
         return array

@@ -28,7 +28,9 @@ modes = pytest.mark.parametrize(('mode', 'records'), MODES.values(), ids=MODES)
 def default():
     yield
     left = autograd.is_grad_enabled(), chainer.config.constant_results
-    autograd.set_grad_enabled(True)
+    for name in ('enable_backprop', 'constant_results'):
+        with contextlib.suppress(AttributeError):
+            delattr(chainer.config, name)
     assert left == (True, False), 'a test has left its mode on'
 
 
