@@ -28,9 +28,7 @@ modes = pytest.mark.parametrize(('mode', 'records'), MODES.values(), ids=MODES)
 def default():
     yield
     left = autograd.is_grad_enabled(), chainer.config.constant_results
-    for name in ('enable_backprop', 'constant_results'):
-        with contextlib.suppress(AttributeError):
-            delattr(chainer.config, name)
+    autograd.set_grad_enabled(True)
     assert left == (True, False), 'a test has left its mode on'
 
 
