@@ -30,6 +30,7 @@ import numpy
 from minichainer import _inplace, _trace, configuration
 from minichainer._checks import as_raw
 from minichainer._observers import add_application, observers
+from minichainer._saved import Packed
 from minichainer.backend import copied
 from minichainer.backends import cuda
 
@@ -174,7 +175,8 @@ def run(
                 gradient = node.take_from_outputs(table, watch)
             elif watch is not None:
                 gradient = watch.arrived(node, gradient)
-            if (node.prints is not None or exposed) and _inplace.check(node, variables, strict):
+            seen = node.prints is not None or (exposed and not isinstance(node.saved, Packed))
+            if seen and _inplace.check(node, variables, strict):
                 exposed = ()  # one warning is enough
             done = None
             if watch is not None:
