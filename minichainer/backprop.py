@@ -212,7 +212,8 @@ def run(
             if free:
                 node.free()
         level -= 1
-    return table, *(watch.finished() if watch is not None else ({}, {}))
+    kept, retained = watch.finished() if watch is not None else ({}, {})
+    return table, kept, retained
 
 
 def _started(

@@ -201,6 +201,8 @@ def test_metadata_belongs_to_the_node():
     assert y.grad_fn.metadata == {'key': 1}
     assert (y * 2).grad_fn.metadata == {}
     assert (y * 2).grad_fn.next_functions[0][0].metadata == {'key': 1}
+    y.register_hook(print).remove()
+    assert y.grad_fn.metadata == {'key': 1}
 
 
 # --- hooks on saved arrays -----------------------------------------------------------------------------------------

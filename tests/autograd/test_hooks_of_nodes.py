@@ -175,3 +175,12 @@ def test_node_hooks_of_a_target_belong_to_what_is_beyond_it():
     assert seen == []
     assert [g.array for g in autograd.grad(z, [x, y])] == [360, 12]
     assert seen == ['y']  # no gradient was accumulated in x
+
+
+def test_accumulating_in_an_intermediate_variable_calls_no_hooks_of_its_function():
+    x, seen = leaf(), []
+    y = x * 3
+    y.grad_fn.register_prehook(lambda g: seen.append('before'))
+    y.grad_fn.register_hook(lambda *_: seen.append('after'))
+    (y * y).backward(inputs=[y])
+    assert y.grad == 12 and seen == []
