@@ -88,7 +88,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def _to_host(pin_memory: bool, x: Variable) -> Any:
-    array = x.array
+    array: Any = x.array
     if not isinstance(array, cuda.ndarray):
         return get_device_from_array(array), array.copy()
     if not pin_memory:
