@@ -116,6 +116,7 @@ REASONS = {
     'backprop.is_wanted': 'whether an edge needs a gradient at all',
     'backprop.keep': 'retain_grad: gradients of what is not a leaf',
     'backprop.commit_arrays': 'leaves are written once, at the end, under a lock',
+    'backprop.commit_variables': 'gradients that Variables retain, in a differentiable pass',
     'backprop._added': 'adds to the gradient that a leaf has already, on its device',
     'backprop._sum_of': 'a second gradient has reached a node',
     'backprop.take_own': 'a result of grad() shares no memory with other gradients',

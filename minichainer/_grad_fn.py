@@ -9,12 +9,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from minichainer._hooks import RemovableHandle
+from minichainer._hooks import RemovableHandle, hooks_of_edge
 from minichainer.backprop import OutputNode
 from minichainer.variable_node import creator_of
 
 _views: weakref.WeakValueDictionary[int, GradFn] = weakref.WeakValueDictionary()
-_metadata: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
 class GradFn:
@@ -60,7 +59,10 @@ class GradFn:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for whatever users attach to the node."""
-        return _metadata.setdefault(self._node, {})
+        hooks = hooks_of_edge(self._node, self._as_constant)
+        if hooks.metadata is None:
+            hooks.metadata = {}
+        return hooks.metadata
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
         """Adds a hook that is called before each backward of this function.

@@ -70,7 +70,9 @@ class GraphMethods:
         if self.is_leaf:
             self.edge.requires_grad = False
         else:
+            grad = self.edge.grad_value
             self._node = LeafNode(self.array, False, self.name)
+            self._node.grad_value = grad
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy
 
 from minichainer import backprop
 from minichainer._checks import as_raw
@@ -13,6 +16,7 @@ from minichainer.configuration import using_config
 from minichainer.errors import describe
 
 _numbers = itertools.count()
+_lock = threading.Lock()
 
 
 class Hooks:
@@ -23,7 +27,7 @@ class Hooks:
     """
 
     #: How many nodes have hooks is counted, so that passes over graphs without hooks need not look.
-    __slots__ = ('__weakref__', '_as_constant', 'accumulated', 'after', 'before', 'gradient', 'retains')
+    __slots__ = ('__weakref__', '_as_constant', 'accumulated', 'after', 'before', 'gradient', 'metadata', 'retains')
 
     def __init__(self, as_constant: Callable[[Any], Any]) -> None:
         self._as_constant = as_constant
@@ -36,6 +40,8 @@ class Hooks:
         self.after: dict[int, Callable[..., Any]] = {}
         #: Whether the gradient of an intermediate Variable is stored.
         self.retains = False
+        #: What users attach to a function; None if nobody has asked for it.
+        self.metadata: dict[Any, Any] | None = None
         backprop.count_hooked(1)
 
     def __del__(self) -> None:
@@ -43,7 +49,8 @@ class Hooks:
             backprop.count_hooked(-1)
 
     def __bool__(self) -> bool:
-        return bool(self.gradient or self.accumulated or self.before or self.after or self.retains)
+        hooks = self.gradient or self.accumulated or self.before or self.after
+        return bool(hooks) or self.retains or self.metadata is not None
 
     def on_gradient(self, gradient: Any, variables: bool) -> Any:
         """The gradient, as the hooks of its Variable replace it."""
@@ -98,6 +105,8 @@ class Hooks:
         if result is None:
             return gradient
         array = as_raw(result)
+        if isinstance(array, numpy.generic):  # NumPy returns scalars for 0-d results
+            array = result = numpy.asarray(array)
         if not hasattr(array, 'dtype') or not hasattr(array, 'shape'):
             raise TypeError(f'{_name(hook)}: expected None, a Variable or an array, got {type(result).__name__}')
         present = as_raw(gradient)
@@ -115,10 +124,11 @@ def _name(hook: Any) -> str:
 
 def hooks_of_edge(node: Any, as_constant: Callable[[Any], Any]) -> Hooks:
     """The hooks of a node, made if there are none."""
-    if node.hooks is None:
-        node.hooks = Hooks(as_constant)
-    hooks: Hooks = node.hooks
-    return hooks
+    with _lock:
+        if node.hooks is None:
+            node.hooks = Hooks(as_constant)
+        hooks: Hooks = node.hooks
+        return hooks
 
 
 class RemovableHandle:

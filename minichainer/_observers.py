@@ -18,7 +18,7 @@ from minichainer.function_hook import get_function_hooks
 
 def is_nan(array: Any) -> bool:
     """Whether an array contains a NaN; False for integers."""
-    if array is None or array.dtype.kind != 'f':
+    if array is None or array.dtype.kind not in 'fc':
         return False
     with cuda.get_device_from_array(array):
         total = array.sum()  # quick, but infinities may also give NaN
@@ -40,17 +40,16 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def users_stack() -> traceback.StackSummary:
-    """The present stack, without the package's own frames at its end."""
+    """The present stack without the package's own frames."""
     stack = traceback.extract_stack()
-    while len(stack) > 1 and stack[-1].filename.startswith(_PACKAGE):
-        stack.pop()
-    return stack
+    users = [frame for frame in stack if not frame.filename.startswith(_PACKAGE)]
+    return traceback.StackSummary.from_list(users) if users else stack
 
 
 def add_application(error: Exception, function: Any) -> None:
     """Adds to an error of a function's backward where the function was applied, if that was recorded."""
-    text = '' if isinstance(error, NaNError) else _application(function)
-    if not text:
+    text = _application(function)
+    if not text or text in str(error):
         return
     text = f'The error occurred in the backward of {function.label}.{text}'
     if sys.version_info >= (3, 11):

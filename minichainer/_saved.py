@@ -60,7 +60,7 @@ class Packed:
         return iter([_unpacked(value, self._unpack) for value in self._values])
 
     def __getitem__(self, index: Any) -> Any:
-        return tuple(self)[index] if isinstance(index, slice) else _unpacked(self._values[index], self._unpack)
+        return _unpacked(self._values[index], self._unpack)  # of a slice, which is a tuple, each of its values
 
 
 class _Pack:

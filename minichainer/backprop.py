@@ -136,7 +136,7 @@ def run(
     roots: Iterable[tuple[Node, Any]], variables: bool = False, wanted: Container[Node] | None = None,
     ends: Container[Node] | None = None, keep: Any = None, watchers: Sequence[Any] = (), free: bool = False,
     strict: bool = False,
-) -> tuple[dict[Node, Any], dict[Node, Any]]:  # fmt: skip
+) -> tuple[dict[Node, Any], dict[Node, Any], dict[Node, Any]]:  # fmt: skip
     """Runs a backward pass: the only place that adds the gradients computed by nodes to their edges.
 
     Nodes are visited level by level, from high to low, and within a level in the order in which gradients reach them,
@@ -157,8 +157,8 @@ def run(
         strict: a saved array that was modified is an error, whatever ``config.check_inplace`` is.
 
     Returns:
-        The gradients of the leaves (and ends), and of the nodes in ``keep``. Hooks of leaves (and ends) have not been
-        called yet.
+        The gradients of the leaves (and ends), of the nodes in ``keep``, and of nodes whose ``retain_grad`` was
+        called. Hooks of leaves (and ends) have not been called yet.
     """
     table, buckets = _started(roots, ends)
     owned: set[Node] = set()
@@ -213,7 +213,8 @@ def run(
             if free:
                 node.free()
         level -= 1
-    return table, watch.finished() if watch is not None else {}
+    kept, retained = watch.finished() if watch is not None else ({}, {})
+    return table, kept, retained
 
 
 def _started(
@@ -253,9 +254,10 @@ class _Watch:
 
     def arrived(self, node: Any, gradient: Any) -> Any:
         """The gradient of a node, as its hooks replace it; keeps it if asked to."""
-        if node.hooks is not None:
-            gradient = node.hooks.on_gradient(gradient, self._variables)
-            if node.hooks.retains:
+        hooks = node.hooks  # a hook may remove itself
+        if hooks is not None:
+            gradient = hooks.on_gradient(gradient, self._variables)
+            if hooks.retains:
                 self._retained[node] = gradient
         if self._keep is all or (self._keep is not None and node in self._keep):
             self._kept[node] = gradient
@@ -292,12 +294,9 @@ class _Watch:
             return pullback(gradient, self._wanted, table)
         return self._trace.backward(node, gradient, lambda: pullback(gradient, self._wanted, table))
 
-    def finished(self) -> dict[Node, Any]:
-        """Ends the pass: stores retained gradients; returns those to keep."""
-        for node, gradient in self._retained.items():
-            present = node.grad_value if self._variables else as_raw(node.grad_value)
-            node.grad_value = gradient if present is None else _sum_of(present, gradient)
-        return self._kept
+    def finished(self) -> tuple[dict[Node, Any], dict[Node, Any]]:
+        """Ends the pass: returns the gradients to keep, and those that Variables retain."""
+        return self._kept, self._retained
 
 
 class _Clock:
@@ -321,9 +320,9 @@ class _Clock:
         )
         return found, None
 
-    def finished(self) -> dict[Node, Any]:
+    def finished(self) -> tuple[dict[Node, Any], dict[Node, Any]]:
         """Nothing is kept."""
-        return {}
+        return {}, {}
 
 
 #: Stands in the table for the gradient of a function with several outputs, which hold the gradients themselves.
@@ -452,11 +451,15 @@ def propagate(
         strict: as for :func:`run`.
         clear: drop the gradients of the roots, which were the upstream gradients.
     """
-    table, kept = run(roots, variables, None, None, all if retain_grad else None, observers(), free, strict)
+    table, kept, retained = run(roots, variables, None, None, all if retain_grad else None, observers(), free, strict)
+    if hooked:  # before anything is stored, because they may raise
+        hook_gradients(table, variables, retained)
+    leaves = before_accumulation(table, variables) if hooked else []
     for root, _ in roots if clear else ():
         root.grad_value = None
-    keep(kept)
-    accumulate(table, variables, loss_scale)
+    keep({node: kept[node] for node in kept if node not in retained} if retained else kept)
+    accumulate(retained, variables)
+    accumulate(table, variables, loss_scale, leaves)
 
 
 def gradients_of(
@@ -487,11 +490,12 @@ def gradients_of(
     passing = ends.union([x for x in targets if not _leads_on(x, wanted)])
     roots = [(node, gradient) for node, gradient in roots if node in wanted]
     keep_ = all if retain_grad else set(targets)
-    table, kept = run(roots, variables, wanted, passing, keep_, observers(), free, strict)
+    table, kept, retained = run(roots, variables, wanted, passing, keep_, observers(), free, strict)
     if hooked:
-        hook_leaves({node: table[node] for node in table if node not in ends}, variables, table)
+        hook_gradients(table, variables, retained, ends)
     if retain_grad:
         keep(kept)
+    accumulate(retained, variables)
     kept.update(table)
     if not variables:
         kept = {node: take_own(kept, node) for node in dict.fromkeys(targets) if node in kept}
@@ -505,11 +509,13 @@ def gradients_and_others(
 
     The arguments are those of :func:`gradients_of`.
     """
-    table, kept = run(roots, variables, None, None, set(targets), observers(), free, strict)
+    table, kept, retained = run(roots, variables, None, None, set(targets), observers(), free, strict)
     if hooked:
-        hook_leaves(dict(table), variables, table)
+        hook_gradients(table, variables, retained)
     kept.update({node: table.pop(node) for node in dict.fromkeys(targets) if node in table})
-    accumulate(table, variables, hooks_called=True)
+    leaves = before_accumulation(table, variables) if hooked else []
+    accumulate(retained, variables)
+    accumulate(table, variables, leaves=leaves)
     if not variables:
         kept = {node: take_own(kept, node) for node in list(kept)}
     return [kept.get(node) for node in targets]
@@ -530,30 +536,51 @@ def accumulate_into(
 ) -> None:
     """Adds gradients to the ``.grad`` of some nodes alone; the arguments are those of :func:`gradients_of`."""
     found = gradients_of(targets, roots, False, variables, (), free, strict)
-    accumulate(dict(zip(targets, found, strict=True)), variables, loss_scale, hooks_called=True)
+    given = zip(targets, found, strict=True)
+    table = {node: gradient for node, gradient in given if gradient is not None and not _has_retained(node)}
+    accumulate(table, variables, loss_scale, before_accumulation(table, variables) if hooked else [])
 
 
-def accumulate(table: dict[Node, Any], variables: bool, loss_scale: Any = None, hooks_called: bool = False) -> None:
-    """Ends a pass: adds gradients of leaves to their ``.grad``, and calls the hooks of leaves."""
-    hooked_leaves: list[tuple[Any, Any]] = []
-    if hooked and hooks_called:
-        hooked_leaves = [(node.hooks, g) for node, g in table.items() if node.hooks and node.level == 0]
-    elif hooked:
-        hooked_leaves = hook_leaves(dict(table), variables, table)
+def _has_retained(node: Node) -> bool:
+    """Whether passes store the gradient of a node, because its ``retain_grad`` was called."""
+    return node.edges is not None and node.hooks is not None and node.hooks.retains
+
+
+def accumulate(table: dict[Node, Any], variables: bool, loss_scale: Any = None, leaves: Iterable[Any] = ()) -> None:
+    """Ends a pass: adds gradients to the ``.grad`` of nodes, and calls the hooks that follow.
+
+    Args:
+        table: nodes and their gradients.
+        variables: these are Variables.
+        loss_scale: noted in the nodes.
+        leaves: what :func:`before_accumulation` has returned.
+    """
     (commit_variables if variables else commit_arrays)(table, loss_scale)
-    for hooks, gradient in hooked_leaves:
+    for hooks, gradient in leaves:
         hooks.on_accumulated(gradient, variables)
 
 
-def hook_leaves(given: dict[Node, Any], variables: bool, results: dict[Node, Any]) -> list[tuple[Any, Any]]:
-    """Calls the hooks of leaves with their gradients, and puts what they make of them into ``results``."""
-    found = []
-    for leaf, gradient in given.items():
-        if leaf.hooks is not None:
-            hooks = leaf.hooks
-            results[leaf] = hooks.on_upstream(hooks.on_gradient(gradient, variables), variables)
-            found.append((hooks, results[leaf]))
-    return found
+def hook_gradients(
+    found: dict[Node, Any], variables: bool, retained: dict[Node, Any], ends: Container[Node] = ()
+) -> None:
+    """Calls the hooks of gradients at which a pass has ended, and puts what they return in their place."""
+    for node, gradient in tuple(found.items()):
+        hooks = node.hooks
+        if hooks is not None and node not in ends:
+            found[node] = hooks.on_gradient(gradient, variables)
+            if hooks.retains and node.edges is not None:
+                retained[node] = found[node]
+
+
+def before_accumulation(found: dict[Node, Any], variables: bool) -> list[tuple[Any, Any]]:
+    """Calls the hooks that precede the accumulation of leaves' gradients; returns hooks and gradients for later."""
+    called = []
+    for leaf, gradient in tuple(found.items()):
+        hooks = leaf.hooks
+        if hooks is not None and leaf.edges is None:
+            found[leaf] = hooks.on_upstream(gradient, variables)
+            called.append((hooks, found[leaf]))
+    return called
 
 
 def keep(gradients: dict[Node, Any]) -> None:

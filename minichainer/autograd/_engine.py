@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minichainer import backprop
@@ -96,8 +96,8 @@ def grad(
         A tuple of Variables, one for each input.
 
     Raises:
-        RuntimeError: as for :func:`backward`; or an input is not used, or requires no gradient.
-        ValueError: ``materialize_grads`` with ``allow_unused=False``, or no inputs.
+        RuntimeError: as for :func:`backward`; or an input is not used, or requires no gradient; or there are none.
+        ValueError: ``materialize_grads`` with ``allow_unused=False``.
 
     >>> import numpy as np
     >>> from minichainer import autograd
@@ -118,16 +118,15 @@ def grad(
         )
     inputs = _sequence(inputs)
     if not inputs:
-        raise ValueError('grad: expected at least one input')
+        raise RuntimeError('grad: expected at least one input')
     outputs, gradients = _sequence(outputs), _gradients(grad_outputs)
     retain = create_graph if retain_graph is None else bool(retain_graph)
+    compute = _along_paths if only_inputs else _through_all
     if is_grads_batched:
-        found = _batched(outputs, inputs, gradients, retain, create_graph)
+        found = _batched(compute, outputs, inputs, gradients, retain, create_graph)
     else:
         roots = _roots('grad', outputs, gradients, create_graph)
-        targets = _targets('grad', inputs, RuntimeError)
-        compute = _along_paths if only_inputs else _through_all
-        found = compute(targets, roots, create_graph, not retain)
+        found = compute(_targets('grad', inputs, RuntimeError), roots, create_graph, not retain)
     return tuple(
         _result(i, x, g, allow_unused, materialize_grads) for i, (x, g) in enumerate(zip(inputs, found, strict=True))
     )
@@ -143,7 +142,12 @@ def _through_all(targets: Sequence[Node], roots: list[Root], create_graph: bool,
 
 
 def _batched(
-    outputs: Sequence[Variable], inputs: Sequence[Variable], gradients: Any, retain: bool, create_graph: bool
+    compute: Callable[..., list[Any]],
+    outputs: Sequence[Variable],
+    inputs: Sequence[Variable],
+    gradients: Any,
+    retain: bool,
+    create_graph: bool,
 ) -> list[Any]:
     """The gradients for each entry of batched upstream gradients, stacked."""
     if gradients is None or all(g is None for g in gradients):
@@ -152,11 +156,13 @@ def _batched(
     if len(lengths) != 1:
         raise RuntimeError(f'grad: batched grad_outputs differ in length: {sorted(lengths)}')
     (count,), rows = lengths, []
+    if not count:
+        raise RuntimeError('grad: batched grad_outputs are empty')
     for i in range(count):
         entry = [None if g is None else g[i] if isinstance(g, Variable) else as_raw(g)[i, ...] for g in gradients]
         roots = _roots('grad', outputs, entry, create_graph)
         targets = _targets('grad', inputs, RuntimeError)
-        rows.append(_along_paths(targets, roots, create_graph, not retain and i == count - 1))
+        rows.append(compute(targets, roots, create_graph, not retain and i == count - 1))
     columns = zip(*rows, strict=True)
     return [None if column[0] is None else stack([_variable(g) for g in column]) for column in columns]
 

@@ -7,19 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import gradient_check
+from minichainer.autograd._arrays import is_float
 from minichainer.variable import Variable
 
 GradcheckError = gradient_check.GradcheckError
 
 
 def _expect_gradients(op: str, inputs: Any) -> None:
-    given = (inputs,) if isinstance(inputs, Variable) else inputs
-    if isinstance(given, (tuple, list)) and given and not any(map(_needs_gradient, given)):
+    given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    if not any(map(_needs_gradient, given)):
         raise ValueError(f'{op}: expected at least one input that requires a gradient, got none')
 
 
 def _needs_gradient(x: Any) -> bool:
-    return x.requires_grad and x.dtype.kind in 'fc' if isinstance(x, Variable) else True
+    """Whether it has a gradient to check; arrays are Variables that require one."""
+    return is_float(x) and (not isinstance(x, Variable) or x.requires_grad)
 
 
 @functools.wraps(gradient_check.gradcheck)

@@ -186,7 +186,7 @@ class inference_mode(_Mode):
     Results are ordinary constants, and may be used anywhere.
 
     Args:
-        mode: False for no change.
+        mode: False to record a graph.
     """
 
     def __new__(cls, mode: Any = True) -> Any:

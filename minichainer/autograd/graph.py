@@ -10,8 +10,9 @@ from typing import Any
 import numpy
 
 from minichainer import recorder
-from minichainer._checks import array_types, as_raw
+from minichainer._checks import array_types
 from minichainer._grad_fn import GradFn as Node
+from minichainer.autograd._arrays import raw
 from minichainer.backend import get_device_from_array
 from minichainer.backends import cuda
 from minichainer.functions.util.forget import forget
@@ -52,7 +53,7 @@ class saved_tensors_hooks(ContextDecorator):
         return self.pack_hook(Variable(array, requires_grad=False))
 
     def _unpack(self, packed: Any) -> Any:
-        array = as_raw(self.unpack_hook(packed))
+        array = raw(self.unpack_hook(packed))
         if not isinstance(array, array_types()):
             raise TypeError(f'unpack_hook: expected a Variable or an array as result, got {type(array).__name__}')
         return array
@@ -87,7 +88,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def _to_host(pin_memory: bool, x: Variable) -> Any:
-    array = x.array
+    array: Any = x.array
     if not isinstance(array, cuda.ndarray):
         return get_device_from_array(array), array.copy()
     if not pin_memory:
@@ -125,8 +126,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     places = [i for i, arg in enumerate(args) if isinstance(arg, Variable)]
 
+    returned: list[Any] = []
+
     def call(*variables: Variable) -> Any:
         given = dict(zip(places, variables, strict=True))
-        return function(*[given.get(i, arg) for i, arg in enumerate(args)], **kwargs)
+        outputs = function(*[given.get(i, arg) for i, arg in enumerate(args)], **kwargs)
+        returned[:] = [type(outputs)]
+        return outputs
 
-    return forget(call, *[args[i] for i in places])
+    outputs = forget(call, *[args[i] for i in places])
+    several = issubclass(returned[0], (tuple, list)) and isinstance(outputs, Variable)
+    return (outputs,) if several else outputs
