@@ -24,7 +24,7 @@ class GraphMethods:
         _node: Node | None
         edge: Any
         requires_grad: Any
-        name: str | None
+        name: Any
 
         @staticmethod
         def _constant(array: Any) -> Any: ...

@@ -243,7 +243,7 @@ def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
 def _written(node: Any, time: int) -> Iterator[tuple[int, Any, str]]:
     """Saved arrays of leaves that the package has written to, or users have read and changed, since a time."""
     for place, index in node.input_places or ():
-        guard = getattr(node.edges[index], 'guard', None)
+        guard: Any = getattr(node.edges[index], 'guard', None)
         if guard.__class__ is int and guard > time:
             where = f"{node.label} was applied (config.check_inplace = 'error' shows where)"
             yield place, node.saved[place], f'{where}, by an optimizer or by copying'

@@ -80,13 +80,14 @@ class Variable(Operators['Variable'], GraphMethods):
     @property
     def array(self) -> Array:
         """The array, or None if it is not initialized."""
-        data, node = self._data, self._node
+        data: Any = self._data
+        node = self._node
         if data is not None and node is not None:
             if node.level:
                 expose(data)  # the user may write to it
             elif node.guard.__class__ is int:  # type: ignore[attr-defined]
                 unguard(node, data)
-        return data
+        return self._data
 
     @array.setter
     def array(self, array: Any) -> None:

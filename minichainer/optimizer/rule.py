@@ -155,7 +155,8 @@ class UpdateRule:
         self.update_core(target)
         self._call_hooks('post', target)
         if target is not param:
-            param._data[...] = target._data
+            array: Any = param._data
+            array[...] = target._data
             target.grad = None
 
     def _single_precision_copy(self, param: Parameter) -> Parameter:
