@@ -9,7 +9,7 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
 ``requires_grad``, ``shape``, ``dtype``, ``name``   those of the array
 ``grad_value``  the stored gradient: None, an array, or a Variable
 ``hooks``    None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
-``tangent``  in forward mode, the directional derivative: None or a Variable
+``tangent``  in forward mode, the directional derivative: None, an array, or a Variable
 
 A pass owns a table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
 several threads, and an exception leaves every ``.grad`` unchanged: leaves are written once, at the end.
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy
 
-from minichainer import _inplace, _trace, configuration
+from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
 from minichainer._observers import add_application, observers
 from minichainer.backend import copied
@@ -446,6 +446,9 @@ def propagate(
         strict: as for :func:`run`.
         clear: drop the gradients of the roots, which were the upstream gradients.
     """
+    if configuration.nondefault and not variables and _tangents.carries():
+        _tangents.carrying(propagate, locals())
+        return
     table, kept = run(roots, variables, None, None, all if retain_grad else None, observers(), free, strict)
     for root, _ in roots if clear else ():
         root.grad_value = None
@@ -476,6 +479,8 @@ def gradients_of(
     Returns:
         An array or Variable for each target; None for a target that no output depends on.
     """
+    if configuration.nondefault and not variables and _tangents.carries():
+        return _tangents.carrying(gradients_of, locals())
     ends = set(ends)
     wanted = between([node for node, _ in roots], targets, ends)
     passing = ends.union([x for x in targets if not _leads_on(x, wanted)])
@@ -499,6 +504,8 @@ def gradients_and_others(
 
     The arguments are those of :func:`gradients_of`.
     """
+    if configuration.nondefault and not variables and _tangents.carries():
+        return _tangents.carrying(gradients_and_others, locals())
     table, kept = run(roots, variables, None, None, set(targets), observers(), free, strict)
     if hooked:
         hook_leaves(dict(table), variables, table)
@@ -523,6 +530,9 @@ def accumulate_into(
     strict: bool = False,
 ) -> None:
     """Adds gradients to the ``.grad`` of some nodes alone; the arguments are those of :func:`gradients_of`."""
+    if configuration.nondefault and not variables and _tangents.carries():
+        _tangents.carrying(accumulate_into, locals())
+        return
     found = gradients_of(targets, roots, False, variables, (), free, strict)
     accumulate(dict(zip(targets, found, strict=True)), variables, loss_scale, hooks_called=True)
 

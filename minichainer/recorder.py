@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy
 
-from minichainer import _inplace, _trace, configuration
+from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import array_types
 from minichainer._inplace import prints_of, whole_prints_of
 from minichainer._observers import hooks_of, is_nan, nan_error, records_stacks, users_stack
+from minichainer._push import push
 from minichainer._saved import Packed
 from minichainer.backend import copied
 from minichainer.backends import cuda
@@ -55,12 +56,38 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     else:
         outputs = forward(node, arrays)
     variables += node.closed_over
+    level = _tangents.current() if configuration.nondefault else None
+    if level is not None:
+        tangents = _tangents.tangents_of([x.edge for x in variables])
+        if tangents is not None:
+            return _apply_in_forward_mode(level, tangents, node, variables, arrays, outputs)
     needs_grad = any(x.requires_grad for x in variables)
     if needs_grad and config.enable_backprop:
         return assemble(node, variables, arrays, outputs)
     node._release()
     needs_grad = needs_grad and not config.constant_results
     return tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
+
+
+def _apply_in_forward_mode(
+    level: Any, tangents: list[Any], node: Any, variables: Sequence[Variable], arrays: Any, outputs: Any
+) -> tuple[Variable, ...]:
+    """The last part of :func:`apply` where an input has a tangent."""
+    needs_grad = any([x.requires_grad for x in variables])
+    records = needs_grad and config.enable_backprop
+    results = assemble(node, variables, arrays, outputs)
+    on_variables = records or (config.enable_backprop and any([getattr(t, 'requires_grad', False) for t in tangents]))
+    found = push(node, tangents, on_variables)
+    if not records:
+        needs_grad = needs_grad and not config.constant_results
+        results = tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
+    if not on_variables:
+        node.edges = None
+        node._release()
+    for y, tangent in zip(results, found, strict=True):
+        if tangent is not None and y._data.dtype.kind in 'fc':
+            level.put(y.edge, tangent)
+    return results
 
 
 def assemble(
@@ -202,6 +229,9 @@ def _as_output(node: Any, y: Any) -> Any:
 
 def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Runs forward with hooks and debug mode."""
+    if _tangents.current() is not None:
+        with _tangents.computing():  # a user's forward may apply functions, whose tangents are not wanted
+            return _watched_forward(node, arrays)
     hooks, trace = hooks_of(node), _trace.current()
     for hook in hooks:
         hook.forward_preprocess(node, arrays)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numpy
 
-from minichainer import _trace, configuration, recorder
+from minichainer import _tangents, _trace, configuration, recorder
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.function_hook import get_function_hooks
@@ -246,7 +246,9 @@ def _apply(
     node = _new(cls)
     if static:
         node.static = static
-    if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks()):
+    if configuration.nondefault and not (
+        config.enable_backprop or config.debug or get_function_hooks() or _tangents.current()
+    ):
         variables = [as_variable(x) for x in inputs]
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, node.label)
