@@ -8,6 +8,7 @@ from typing import Any
 from minichainer import _tangents
 from minichainer._checks import as_raw
 from minichainer.backend import get_array_module
+from minichainer.backprop import LeafNode
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
 from minichainer.variable import Variable, as_variable
@@ -50,8 +51,15 @@ def by_double_backward(node: Any, tangents: Sequence[Any], variables: bool) -> l
     xp = get_array_module(*[as_raw(t) for t in tangents if t is not None])
     places = [node] if node.output_count == 1 else [place() for place in node._output_nodes]
     us = [_ones(xp, place) if place is not None and place.dtype.kind in 'fc' else None for place in places]
-    moving = {edge for edge, t in zip(node.edges, tangents, strict=True) if t is not None}
-    pulled = node.pullback_variables(us if len(us) > 1 else us[0], moving, {})
+    edges = node.edges
+    # A rule may differentiate a composition of its inputs, so these must require gradients.
+    pairs = list(zip(edges, tangents, strict=True))
+    node.edges = tuple([e if t is None or e.requires_grad else LeafNode(e, requires_grad=True) for e, t in pairs])
+    try:
+        moving = {edge for edge, t in zip(node.edges, tangents, strict=True) if t is not None}
+        pulled = node.pullback_variables(us if len(us) > 1 else us[0], moving, {})
+    finally:
+        node.edges = edges
     pairs = [(g, as_variable(t)) for g, t in zip(pulled, tangents, strict=True) if g is not None and t is not None]
     given = [u for u in us if u is not None]
     found = iter(grad([g for g, _ in pairs], given, [t for _, t in pairs], enable_double_backprop=variables))

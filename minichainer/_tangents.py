@@ -60,7 +60,7 @@ class Level:
 class _Thread(threading.local):
     """What a thread is doing."""
 
-    level: Level | None = None
+    entered: Level | None = None
     #: The level for which tangents are being computed.
     computing_for: Level | None = None
     #: Whether a backward pass runs on Variables only because these carry tangents.
@@ -72,7 +72,7 @@ _thread = _Thread()
 
 def current() -> Level | None:
     """The level of this thread, or None."""
-    return _thread.level
+    return _thread.entered
 
 
 def enter() -> Level:
@@ -81,10 +81,10 @@ def enter() -> Level:
     Raises:
         RuntimeError: there is one.
     """
-    if _thread.level is not None or _thread.computing_for is not None:
+    if _thread.entered is not None or _thread.computing_for is not None:
         raise RuntimeError('forward mode: there is a level already; levels cannot be nested')
     count_nondefault(1)
-    level = _thread.level = Level()
+    level = _thread.entered = Level()
     return level
 
 
@@ -97,12 +97,12 @@ def leave(level: Level | None = None) -> None:
     Raises:
         RuntimeError: there is none, or another one.
     """
-    if _thread.level is None:
+    if _thread.entered is None:
         raise RuntimeError('forward mode: there is no level to leave')
-    if level is not None and level is not _thread.level:
+    if level is not None and level is not _thread.entered:
         raise RuntimeError('forward mode: this level is not the one that was entered last')
-    _thread.level.end()
-    _thread.level = None
+    _thread.entered.end()
+    _thread.entered = None
     count_nondefault(-1)
 
 
@@ -110,14 +110,14 @@ def leave(level: Level | None = None) -> None:
 def computing() -> Iterator[None]:
     """Context manager for the computation of tangents, which get no tangents themselves."""
     thread = _thread
-    before = thread.level, thread.computing_for, thread.passes_silently
-    thread.level, thread.passes_silently = None, False
+    before = thread.entered, thread.computing_for, thread.passes_silently
+    thread.entered, thread.passes_silently = None, False
     if before[0] is not None:
         thread.computing_for = before[0]
     try:
         yield
     finally:
-        thread.level, thread.computing_for, thread.passes_silently = before
+        thread.entered, thread.computing_for, thread.passes_silently = before
 
 
 def note_double_backward(label: str) -> None:
@@ -135,7 +135,7 @@ def tangents_of(edges: Sequence[Any]) -> list[Any] | None:
 # --- backward passes under a level ---------------------------------------------------------------------------------
 def carries() -> bool:
     """Whether backward passes carry tangents: there are some in this thread."""
-    level = _thread.level
+    level = _thread.entered
     return level is not None and not level.is_empty
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from minichainer import ops
 from minichainer.backend import get_array_module
 from minichainer.variable import Variable, variable_on
@@ -51,7 +53,7 @@ def linear(node: Any, tangents: Sequence[Any], variables: bool) -> Sequence[Any]
         if moving:
             xs = [_argument(node, i, group, tangents, arrays, i in moving, variables) for i in range(len(tangents))]
             parts = _applied(node, xs, variables)
-            totals = parts if totals is None else [a + b for a, b in zip(totals, parts, strict=True)]
+            totals = parts if totals is None else [_sum_of(a, b) for a, b in zip(totals, parts, strict=True)]
     return totals
 
 
@@ -94,11 +96,18 @@ def _applied(node: Any, xs: Sequence[Any], variables: bool) -> Sequence[Any]:
     return y if isinstance(y, tuple) else (y,)
 
 
+def _sum_of(x: Any, y: Any) -> Any:
+    total = x + y
+    return numpy.asarray(total) if isinstance(total, numpy.generic) else total
+
+
 def _ops(value: Any) -> Any:
     """The ops for a Variable, or for arrays."""
     return ops.built_in.on_variables if isinstance(value, Variable) else ops.raw(get_array_module(value))
 
 
 def _fitted(node: Any, tangent: Any) -> Any:
-    """A tangent with the dtype of the result."""
+    """A tangent with the dtype of the result; an array where NumPy gave a scalar."""
+    if isinstance(tangent, numpy.generic):
+        tangent = numpy.asarray(tangent)
     return tangent if tangent.dtype == node.dtype else _ops(tangent).cast(tangent, node.dtype)

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from minichainer._checks import as_raw
 from minichainer._push import push
 from minichainer.autograd.functional._values import Func, Gradients, called, complete, filled
+from minichainer.backend import copied
 from minichainer.backprop import OutputNode, between
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
@@ -46,7 +48,7 @@ def pushed(
         for node in functions:
             _push_through(node, table, create_graph)
         found = [table.get(y.edge) for y in ys]
-        tangents.append([None if t is None else as_variable(t) for t in found])
+        tangents.append([None if t is None else as_variable(t if create_graph else copied(as_raw(t))) for t in found])
     return ys, is_tuple, tangents
 
 
