@@ -31,30 +31,35 @@ class Level:
     def __init__(self) -> None:
         #: The labels of the functions whose tangents needed two backward passes each.
         self.by_double_backward: set[str] = set()
-        self._places: list[weakref.ref[Any]] = []
-        self._limit = 1000
+        #: The nodes that have tangents, as weak references.
+        self.places: list[weakref.ref[Any]] = []
+        #: The number of these from which on they are looked through for nodes that were freed.
+        self.limit = 1000
 
     def put(self, node: Any, tangent: Any) -> None:
         """Gives a node its tangent, an array or a Variable, until the level ends."""
         node.tangent = tangent
-        places = self._places
-        places.append(weakref.ref(node))
-        if len(places) > self._limit:  # most nodes are freed long before a level ends
-            self._places = [place for place in places if place() is not None]
-            self._limit = 1000 + 2 * len(self._places)
+        self.places.append(weakref.ref(node))
+        if len(self.places) > self.limit:
+            self.prune()
+
+    def prune(self) -> None:
+        """Drops references to nodes that were freed; most are, long before a level ends."""
+        self.places = [place for place in self.places if place() is not None]
+        self.limit = 1000 + 2 * len(self.places)
 
     @property
     def is_empty(self) -> bool:
         """Whether there are no tangents yet."""
-        return not self._places
+        return not self.places
 
     def end(self) -> None:
         """Takes away all tangents."""
-        for place in self._places:
+        for place in self.places:
             node = place()
             if node is not None:
                 node.tangent = None
-        self._places = []
+        self.places = []
 
 
 class _Thread(threading.local):
@@ -118,6 +123,11 @@ def computing() -> Iterator[None]:
         yield
     finally:
         thread.entered, thread.computing_for, thread.passes_silently = before
+
+
+def passes_silently() -> bool:
+    """Whether a backward pass runs that is not recorded, on Variables with tangents."""
+    return _thread.passes_silently
 
 
 def note_double_backward(label: str) -> None:

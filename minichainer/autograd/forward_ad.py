@@ -118,7 +118,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: Level | None = None) -> Varia
         raise RuntimeError('make_dual: the tensor has a tangent already')
     with _tangents.computing():
         dual: Variable = identity(tensor)
-        present.put(dual.edge, as_dtype(tangent, dual.dtype))
+        direction = as_dtype(tangent, dual.dtype)
+        present.put(dual.edge, direction if direction.requires_grad else as_raw(direction))
     return dual
 
 

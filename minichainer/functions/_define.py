@@ -118,8 +118,7 @@ def linear_map(
     """
 
     def define(body: Body[P]) -> Op[P]:
-        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds)
-        spec.linear_groups = [[0]]
+        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds, is_linear=True)
         if not {*spec.arguments, 'y'}.isdisjoint(spec.kept):
             raise TypeError(f'{body.__name__}: the rule of a linear map needs neither its argument nor its result; '
                             'use primitive for a map that is not linear')  # fmt: skip

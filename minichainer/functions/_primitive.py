@@ -42,6 +42,7 @@ class Primitive:
         on_numpy: replaces the body on NumPy arrays: a kernel, a function, or the name of a NumPy function.
         attributes: attributes of nodes that old code reads: ``{name: function of the node}``.
         linear_in: names of arrays, in groups separated by blanks; see :func:`~minichainer.functions.primitive`.
+        is_linear: it is a linear map of its only array.
     """
 
     #: The op itself.
@@ -51,6 +52,10 @@ class Primitive:
     short_form: Callable[..., Any] | None = None
     #: Whether it reduces one array over axes: its static parameters are ``axis`` and ``keepdims``.
     reduces = False
+    #: Whether forward mode has a short form of it.
+    is_direct = False
+    #: How it is called in forward mode; made at the first such call.
+    plan: Any = None
 
     def __init__(
         self,
@@ -67,6 +72,7 @@ class Primitive:
         on_numpy: Any = None,
         attributes: dict[str, Callable[[Any], Any]] | None = None,
         linear_in: Sequence[str] = (),
+        is_linear: bool = False,
     ) -> None:
         self.body, self.kinds, self.elementwise, self.mixed = body, kinds, elementwise, mixed
         self.several_outputs = several_outputs
@@ -88,7 +94,7 @@ class Primitive:
         self._plan_saving()
         self._plan_array_forms()
         #: Groups of arrays, by number, in which the op is linear together.
-        self.linear_groups = self._numbered(linear_in)
+        self.linear_groups = [[0]] if is_linear else self._numbered(linear_in)
         #: Whether it is linear in each of any number of arrays, not in all at once.
         self.is_product = self.variadic and len(linear_in) == 1 and linear_in[0].startswith('each ')
         #: Whether it has no derivative at all.
