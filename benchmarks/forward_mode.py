@@ -76,7 +76,7 @@ def timed(step: Callable[[], Any], seconds: float = 0.01) -> float:
 
 
 def measured(entry: Entry, shapes: tuple[Shape, ...], rounds: int) -> tuple[float, float, float] | None:
-    """Seconds of a plain call, and the ratios with one tangent and with all; None for a function of another family."""
+    """Seconds of a plain call, and the ratios with one tangent and with all; None for other functions."""
     arrays = entry.arrays(shapes)
     extra = () if entry.extra is None else (entry.extra(shapes, np.random.RandomState(1)),)
     result = entry.call(*[chainer.Variable(x) for x in arrays], *extra)

@@ -1,4 +1,4 @@
-"""Tangents of one function: the entry, and the general method. Most ops have a direct one (``functions/_push.py``)."""
+"""Tangents of one function: the entry, and the general method; most ops have another (``functions/_push.py``)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def push(node: Any, tangents: Sequence[Any], variables: bool, lenient: bool = Fa
     """
     convert: Any = as_variable if variables else as_raw
     given = [None if t is None else convert(t) for t in tangents]
-    with _tangents.computing(), using_config('enable_backprop', variables):
+    with using_config('enable_backprop', variables):
         try:
             found = node.pushforward(given, variables)
         except NotImplementedError:
@@ -46,6 +46,9 @@ def by_double_backward(node: Any, tangents: Sequence[Any], variables: bool) -> l
 
     The gradients :math:`J^T u` are linear in :math:`u`, so their own gradient with respect to :math:`u`, for upstream
     gradients :math:`v`, is :math:`J v`. Any :math:`u` would do; it is 1, because 0 times an infinite slope is NaN.
+
+    Raises:
+        RuntimeError: backward is not differentiable.
     """
     _tangents.note_double_backward(node.label)
     xp = get_array_module(*[as_raw(t) for t in tangents if t is not None])
@@ -62,8 +65,15 @@ def by_double_backward(node: Any, tangents: Sequence[Any], variables: bool) -> l
         node.edges = edges
     pairs = [(g, as_variable(t)) for g, t in zip(pulled, tangents, strict=True) if g is not None and t is not None]
     given = [u for u in us if u is not None]
-    found = iter(grad([g for g, _ in pairs], given, [t for _, t in pairs], enable_double_backprop=variables))
-    return [None if u is None else next(found) for u in us]
+    found = grad([g for g, _ in pairs], given, [t for _, t in pairs], enable_double_backprop=variables)
+    if all([t is None for t in found]) and any([bool((g._data != 0).any()) for g, _ in pairs]):
+        raise RuntimeError(
+            f'forward mode: backward of {node.label} is not differentiable, so its tangents are unknown\n'
+            'Rewrite it so that backward computes on Variables (an old-style Function as a FunctionNode), or as an '
+            'autograd.Function with jvp'
+        )
+    tangents = iter(found)
+    return [None if u is None else next(tangents) for u in us]
 
 
 def _ones(xp: Any, place: Any) -> Variable:

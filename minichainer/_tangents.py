@@ -3,6 +3,8 @@
 A tangent is the directional derivative of an array. It stands at the node (``node.tangent``), so that a Variable made
 again for a saved array has it too: that is what gives the gradients of a backward pass tangents. While tangents are
 computed there is no level (:func:`computing`), so they have none themselves.
+
+A recorded tangent may depend on the result that it stands at; that reference cycle lasts until the level ends.
 """
 
 from __future__ import annotations
@@ -177,4 +179,3 @@ def carrying(run_pass: Callable[..., T], arguments: dict[str, Any]) -> T:
 def records_pass() -> bool:
     """Whether the differentiable pass that is running is recorded."""
     return not _thread.passes_silently or config.enable_backprop
-

@@ -77,7 +77,8 @@ def _apply_in_forward_mode(
     records = needs_grad and config.enable_backprop
     results = assemble(node, variables, arrays, outputs)
     on_variables = records or (config.enable_backprop and any([getattr(t, 'requires_grad', False) for t in tangents]))
-    found = push(node, tangents, on_variables)
+    with _tangents.computing():
+        found = push(node, tangents, on_variables)
     if not records:
         needs_grad = needs_grad and not config.constant_results
         results = tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
@@ -199,7 +200,12 @@ def constant(array: Any, requires_grad: bool = False) -> Variable:
 # --- forward -------------------------------------------------------------------------------------------------------
 def forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """The outputs of a function, with hooks and debug mode."""
-    return _watched_forward(node, arrays) if configuration.nondefault else _forward(node, arrays)
+    if not configuration.nondefault:
+        return _forward(node, arrays)
+    if _tangents.current() is None:
+        return _watched_forward(node, arrays)
+    with _tangents.computing():  # a user's forward may apply functions, whose tangents are not wanted
+        return _watched_forward(node, arrays)
 
 
 def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -229,16 +235,10 @@ def _as_output(node: Any, y: Any) -> Any:
 
 def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Runs forward with hooks and debug mode."""
-    if _tangents.current() is not None:
-        with _tangents.computing():  # a user's forward may apply functions, whose tangents are not wanted
-            return _watched_forward(node, arrays)
     hooks, trace = hooks_of(node), _trace.current()
     for hook in hooks:
         hook.forward_preprocess(node, arrays)
-    if trace is None:
-        outputs = _forward(node, arrays)
-    else:
-        outputs = trace.forward(node, arrays, lambda: _forward(node, arrays))
+    outputs = _forward(node, arrays) if trace is None else trace.forward(node, arrays, lambda: _forward(node, arrays))
     for hook in hooks:
         hook.forward_postprocess(node, arrays)
     if records_stacks():

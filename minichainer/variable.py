@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy
 
 from minichainer import _tangents, backend, backprop, ops
-from minichainer._checks import array_types, as_raw, check_gradient
+from minichainer._checks import array_types, check_gradient
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose

@@ -259,9 +259,7 @@ def _apply(
     node = _new(cls)
     if static:
         node.static = static
-    if configuration.nondefault and not (
-        config.enable_backprop or config.debug or get_function_hooks() or level
-    ):
+    if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks() or level):
         variables = [as_variable(x) for x in inputs]
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, node.label)

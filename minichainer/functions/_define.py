@@ -216,8 +216,8 @@ def primitive(
         on_numpy: what ``forward`` is on NumPy arrays, without ``xp``: a function, or the name of one of NumPy's.
         attributes: what can be read from the op's nodes, ``{name: function of the node}``.
         linear_in: for forward mode, groups of arrays in which the op is linear together, given the others:
-            ``('a', 'b')`` for a product, ``('x b', 'W b')`` for ``x @ W + b``; for any number of arrays ``('xs',)`` if
-            it is linear in all at once, ``('each xs',)`` for a product of them. Tangents are then computed by the op.
+            ``('a', 'b')`` for a product, ``('x b', 'W b')`` for ``x @ W + b``; for any number of arrays ``('xs',)``
+            if it is linear in all at once, ``('each xs',)`` for a product. Tangents are then computed by the op.
 
     Where ``rule`` or ``fast`` names ``residual``, ``forward`` returns a pair: the result, and what it has computed on
     the way. In a rule that must be a constant, such as a mask; what depends on the inputs is for ``fast`` alone.

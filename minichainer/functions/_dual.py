@@ -44,9 +44,7 @@ class Plan:
             pairs = zip(spec.array_rules, spec.array_evaluators, strict=True)
             self._forms = [_form(spec, rule, evaluators.on_numpy) for rule, evaluators in pairs]
 
-    def run(
-        self, arrays: Sequence[Any], tangents: Sequence[Any], static: tuple[Any, ...]
-    ) -> list[tuple[Any, Any]]:
+    def run(self, arrays: Sequence[Any], tangents: Sequence[Any], static: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """The results, each with its tangent or None."""
         spec = self._spec
         spec.check(arrays, static)
@@ -167,7 +165,8 @@ def applied(
         plan = spec.plan = Plan(spec)
     found = plan.run(arrays, tangents, static)
     if len(found) == 1:
-        return (_result(*found[0], level),)
+        ((y, tangent),) = found
+        return (_result(y, tangent, level),)
     return tuple([_result(y, tangent, level) for y, tangent in found])
 
 

@@ -110,7 +110,9 @@ class Primitive:
     def _numbered(self, linear_in: Sequence[str]) -> list[list[int]]:
         """The groups of ``linear_in`` as places of the arrays."""
         try:
-            return [[self.arguments.index(name) for name in group.removeprefix('each ').split()] for group in linear_in]
+            return [
+                [self.arguments.index(name) for name in group.removeprefix('each ').split()] for group in linear_in
+            ]
         except ValueError:
             raise TypeError(f'{self.body.__name__}: linear_in must name arrays, got {linear_in}') from None
 

@@ -46,14 +46,14 @@ def reduction(node: Any, tangents: Sequence[Any], variables: bool) -> list[Any]:
 def linear(node: Any, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
     """The tangents of an op that is linear in groups of its arrays, given the others."""
     waiting = {i for i, t in enumerate(tangents) if t is not None}
-    arrays, totals = node.input_arrays(), None
+    arrays, totals = node.input_arrays(), [None] * node.output_count
     for group in groups_of(node):
         moving = waiting.intersection(group)
         waiting -= moving
         if moving:
             xs = [_argument(node, i, group, tangents, arrays, i in moving, variables) for i in range(len(tangents))]
             parts = _applied(node, xs, variables)
-            totals = parts if totals is None else [_sum_of(a, b) for a, b in zip(totals, parts, strict=True)]
+            totals = [_sum_of(a, b) for a, b in zip(totals, parts, strict=True)]
     return totals
 
 
@@ -67,7 +67,8 @@ def groups_of(node: Any) -> list[Any]:
     """The groups of arrays, by number, in which an op is linear; all arrays at once where it takes any number."""
     spec = node.spec
     if not spec.variadic:
-        return spec.linear_groups
+        groups: list[Any] = spec.linear_groups
+        return groups
     every = range(len(node.edges))
     return [[i] for i in every] if spec.is_product else [every] if spec.linear_groups else []
 
@@ -91,12 +92,14 @@ def _applied(node: Any, xs: Sequence[Any], variables: bool) -> Sequence[Any]:
     if variables:
         other = object.__new__(type(node))
         other.static = node.static
-        return other.apply(xs)
+        return tuple(other.apply(xs))
     y, _ = node.spec.compute(xs, node.static)
     return y if isinstance(y, tuple) else (y,)
 
 
 def _sum_of(x: Any, y: Any) -> Any:
+    if x is None:
+        return y
     total = x + y
     return numpy.asarray(total) if isinstance(total, numpy.generic) else total
 

@@ -1,7 +1,8 @@
-"""Forward mode over every case of every row of the table of functions, and how each function's tangents are computed."""
+"""Forward mode over every case of every row of the table of functions, and how the tangents are computed."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,18 @@ from tests.functions.row import Case, Row
 from tests.functions.table import CASES
 
 Arrays = list[np.ndarray]
+#: The labels of functions without a direct method.
+BY_DOUBLE_BACKWARD = set(
+    """
+    AbsoluteError BatchInv BatchL2NormSquared BatchNormalization CReLU ConnectionistTemporalClassification Contrastive
+    CrossCovariance Cumprod DeCov Eigh FixedBatchNormalization GroupNormalization Hinge HuberLoss
+    InstanceNormalization Inv InverseSquareRoots LSTM LayerNormalization LocalResponseNormalization LogSoftmax
+    MaxPoolingND MeanAbsoluteError MeanSquaredError NStepBiGRU NStepBiLSTM NStepBiRNNReLU NStepBiRNNTanh NStepGRU
+    NStepLSTM NStepRNNReLU NStepRNNTanh NegativeSamplingFunction NormalizeL2 Pad PadSequence Prod QR RMSNorm SLSTM SVD
+    ScaledDotProductAttention SigmoidCrossEntropy Softmax SoftmaxCrossEntropy SquaredError TreeLSTM Triplet cholesky
+    det norm slogdet solve
+    """.split()
+)
 
 
 def over_cases(order: int) -> Any:
@@ -46,18 +59,63 @@ def product(us: Sequence[Any], vs: Sequence[Any]) -> tuple[float, float]:
     return sum(float((u * v).sum()) for u, v in pairs), sum(float(abs(u * v).sum()) for u, v in pairs)
 
 
-@pytest.mark.parametrize('requires_grad', [False, True], ids=['constant', 'recorded'])
+class _Watching(chainer.FunctionHook):
+    """A hook that does nothing: ops then take their general form."""
+
+    name = 'watching'
+
+
+@pytest.mark.parametrize('how', ['constant', 'watched', 'recorded'])
 @over_cases(1)
-def test_tangents_are_adjoint_to_gradients(row: Row, case: Case, requires_grad: bool) -> None:
-    """For upstream gradients u and directions v, <u, J v> is <J^T u, v>; tangents have the outputs' types."""
+def test_tangents_are_adjoint_to_gradients(row: Row, case: Case, how: str) -> None:
+    """For upstream gradients u and directions v, <u, J v> is <J^T u, v>."""
     function, xs = bound(row, case, row.draw(case))
     us, vs = upstream_of(function, xs), directions(xs)
-    tangents, _ = pushed(function, xs, vs, requires_grad)
-    for t, u in zip(tangents, us, strict=True):
-        assert t is None or (t.shape == u.shape and t.dtype == u.dtype)
+    with _Watching() if how == 'watched' else contextlib.nullcontext():
+        tangents, twice = pushed(function, xs, vs, how == 'recorded')
+    assert twice <= BY_DOUBLE_BACKWARD
     forward, size = product(us, [None if t is None else t.array for t in tangents])
     backward, other_size = product(checks.gradients(function, xs, us), vs)
     assert abs(forward - backward) <= 1e-10 * max(size, other_size, 1.0)
+
+
+@over_cases(1)
+def test_tangents_have_shapes_and_dtypes_of_results(row: Row, case: Case) -> None:
+    for dtype in row.dtypes:
+        function, xs = bound(row, case, row.draw(case, dtype))
+        results = function(*[chainer.Variable(x) for x in xs])
+        tangents, _ = pushed(function, xs, directions(xs), False)
+        for t, y in zip(tangents, results, strict=True):
+            assert t is None or (t.shape == y.shape and t.dtype == y.dtype)
+
+
+def test_which_functions_are_differentiated_twice() -> None:
+    """All others are elementwise, linear, reductions, or made of such."""
+    found: set[str] = set()
+    for _, row, case in CASES:
+        if row.order >= 1:
+            function, xs = bound(row, case, row.draw(case))
+            found |= pushed(function, xs, directions(xs), False)[1]
+    assert found == BY_DOUBLE_BACKWARD
+
+
+@over_cases(1)
+def test_one_moving_input_is_a_part_of_all(row: Row, case: Case) -> None:
+    """Tangents are linear in the directions: the sum over inputs that move alone is that of all together."""
+    function, xs = bound(row, case, row.draw(case))
+    if len(xs) < 2:
+        return
+    vs = directions(xs)
+    together, _ = pushed(function, xs, vs, False)
+    totals: list[Any] = [0.0] * len(together)
+    for i, (x, v) in enumerate(zip(xs, vs, strict=True)):
+        with forward_ad.dual_level():
+            inputs = [chainer.Variable(other, requires_grad=False) for other in xs]
+            inputs[i] = forward_ad.make_dual(x, v)
+            found = [forward_ad.unpack_dual(y).tangent for y in function(*inputs)]
+        totals = [total if t is None else total + t.array for total, t in zip(totals, found, strict=True)]
+    for t, total in zip(together, totals, strict=True):
+        close(np.asarray(total), np.zeros(np.shape(total)) if t is None else t.array, 'd', f'{row} {case}')
 
 
 @over_cases(2)

@@ -42,7 +42,7 @@ def pushed(
     complete(name, [x if x.edge in nodes else None for x in xs], xs, strict)
     functions: list[Any] = [node for node in nodes if node.edges is not None and node.__class__ is not OutputNode]
     functions = sorted(set(functions).difference(ends), key=lambda node: node.level)
-    tangents = []
+    tangents: list[Gradients] = []
     for direction in directions:
         table = {end: v for end, v in zip(ends, direction, strict=True) if v is not None}
         for node in functions:

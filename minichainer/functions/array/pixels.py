@@ -36,7 +36,8 @@ def _weights_gradient(xp: Any, gy: Any, values: Any) -> Any:
     rule=(lambda m, gy, weights: gy * weights, lambda m, gy, values: m.sum(gy * values, (2,), True)),
     fast=(None, _weights_gradient),
     kinds='f',
-    name='WeightedRows', linear_in=('values', 'weights'),
+    name='WeightedRows',
+    linear_in=('values', 'weights'),
 )
 def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
     """Sums rows (K, N, C) with weights (K, N, 1) over the first axis."""

@@ -40,7 +40,8 @@ def local_convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry
         lambda m, gx, gy, geometry: m.local_correlate(gx, gy, geometry),
     ),
     name='LocalConvolution2DGradX',
-    kinds='f', linear_in=('gy', 'W'),
+    kinds='f',
+    linear_in=('gy', 'W'),
 )
 def local_deconvolve(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     """The data gradient of the local convolution."""
@@ -53,7 +54,8 @@ def local_deconvolve(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
         lambda m, gW, x, geometry: m.local_convolve(x, gW, geometry),
     ),
     name='LocalConvolution2DGradW',
-    kinds='f', linear_in=('x', 'gy'),
+    kinds='f',
+    linear_in=('x', 'gy'),
 )
 def local_correlate(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     """The filter gradient of the local convolution."""

@@ -50,7 +50,8 @@ def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
         lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.delayed(y, axis, flip),
     ),
     kinds='f',
-    name='Recurrence', linear_in=('g',),
+    name='Recurrence',
+    linear_in=('g',),
 )
 def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
     r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` if ``flip``."""

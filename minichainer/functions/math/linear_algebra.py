@@ -86,7 +86,8 @@ ops.register_constant('identity', _identity)
     rule=(_third_derivative, lambda m, gy, a: m.change_of_cofactors(a, gy)),
     kinds='f',
     name='BatchDetGradGrad',
-    label='det', linear_in=('step',),
+    label='det',
+    linear_in=('step',),
 )
 def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
     return cofactor_kernels.change_of_cofactors(xp, a, step)

@@ -23,7 +23,8 @@ _arguments = Arguments('CooMatMul', 'sparse_matmul')
         lambda m, gy, data, row, col, dense_shape: m.sparse_product(data, gy, col, row, dense_shape[-2]),
     ),
     kinds='f',
-    name='CooMatMul', linear_in=('data', 'dense'),
+    name='CooMatMul',
+    linear_in=('data', 'dense'),
 )
 def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int) -> Any:
     """``S @ dense`` with ``S[row[e], col[e]] = data[e]``; a batch is a block diagonal matrix."""
@@ -36,7 +37,8 @@ def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int
         lambda m, gy, left, row, col, right_shape: m.sparse_product(gy, left, col, row, right_shape[-2]),
     ),
     kinds='f',
-    name='CooMatMulGradSP', linear_in=('left', 'right'),
+    name='CooMatMulGradSP',
+    linear_in=('left', 'right'),
 )
 def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
     """``(left @ right.T)[row[e], col[e]]`` for each entry e, 0 for ignored entries."""

@@ -46,7 +46,12 @@ def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any) -> Any:
     return _product(xp, x, W, mask).astype(x.dtype, copy=False)
 
 
-@primitive(rule=(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0)), kinds='f', name='SimplifiedDropconnect', linear_in=('x b', 'W b'))
+@primitive(
+    rule=(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0)),
+    kinds='f',
+    name='SimplifiedDropconnect',
+    linear_in=('x b', 'W b'),
+)
 def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
     return (_product(xp, x, W, mask) + b).astype(x.dtype, copy=False)
 
