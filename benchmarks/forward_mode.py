@@ -2,9 +2,13 @@
 
     python benchmarks/forward_mode.py [--rounds 5] [--only NAME ...]
 
-For the elementwise and linear functions of ``functions_table.py``, on float32 arrays (32, 100) and (1000, 100); nothing
-is recorded. The ratio is shown with a tangent of the first input, for which the limit is 2.5, and of all: a product
-of n arrays then needs n + 1 products. One thread; the two take turns; best of all repeats.
+For the elementwise and linear functions of ``functions_table.py``, on float32 arrays (32, 100) and (1000, 100);
+nothing is recorded. The ratio is shown with a tangent of the first input, for which the limit is 2.5, and of all: a
+product of n arrays then needs n + 1 products. One thread; the two take turns; best of all repeats.
+
+Above the limit are functions whose value takes one pass over memory and whose rule takes two or more (square,
+absolute, maximum, relu and others with masks, tanh, arcsin), and those whose derivative is a dearer special function
+than the value (polygamma, erfcx, log_ndtr) or computes it again (mish, silu, elu).
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ def by_double_backward(node: Any, tangents: Sequence[Any], variables: bool) -> l
             'Rewrite it so that backward computes on Variables (an old-style Function as a FunctionNode), or as an '
             'autograd.Function with jvp'
         )
-    tangents = iter(found)
-    return [None if u is None else next(tangents) for u in us]
+    results = iter(found)
+    return [None if u is None else next(results) for u in us]
 
 
 def _ones(xp: Any, place: Any) -> Variable:

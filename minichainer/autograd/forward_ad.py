@@ -101,9 +101,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: Level | None = None) -> Varia
     present = _present(level, 'make_dual')
     if present is None:
         raise RuntimeError('make_dual: there is no level; use it in a block: with forward_ad.dual_level():')
-    given: list[tuple[str, Any]] = [('tensor', tensor), ('tangent', tangent)]
-    for name, value in given:
-        if not isinstance(value, (Variable, *array_types())):
+    kinds: Any = (Variable, *array_types())
+    for name, value in (('tensor', tensor), ('tangent', tangent)):
+        if not isinstance(value, kinds):
             raise TypeError(f'make_dual: {name} must be a Variable or an array, got {type(value).__name__}')
         if value.dtype.kind not in 'fc':
             raise ValueError(f'make_dual: {name} must have a float dtype, got {value.dtype}; cast it first')
