@@ -402,6 +402,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')  # from importing parts of torch
 @pytest.mark.parametrize('name', PROGRAMS)
 def test_equal_to_torch(name: str) -> None:
     torch = pytest.importorskip('torch')
