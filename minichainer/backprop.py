@@ -10,7 +10,7 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
 ``grad_value``  the stored gradient: None, an array, or a Variable
 ``hooks``    None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
 ``guard``    of a leaf: when the package wrote to its array, or that a user can (:mod:`minichainer._inplace`)
-``tangent``  in forward mode, the directional derivative: None or a Variable
+``tangent``  in forward mode, the directional derivative: None, an array, or a Variable
 
 A pass owns a table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
 several threads, and an exception leaves every ``.grad`` unchanged: leaves are written once, at the end.
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy
 
-from minichainer import _inplace, _trace, configuration
+from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
 from minichainer._observers import add_application, observers
 from minichainer.backend import copied
@@ -451,6 +451,9 @@ def propagate(
         strict: as for :func:`run`.
         clear: drop the gradients of the roots, which were the upstream gradients.
     """
+    if configuration.nondefault and not variables and _tangents.carries():
+        _tangents.carrying(propagate, locals())
+        return
     table, kept, retained = run(roots, variables, None, None, all if retain_grad else None, observers(), free, strict)
     if hooked:  # before anything is stored, because they may raise
         hook_gradients(table, variables, retained)
@@ -485,6 +488,8 @@ def gradients_of(
     Returns:
         An array or Variable for each target; None for a target that no output depends on.
     """
+    if configuration.nondefault and not variables and _tangents.carries():
+        return _tangents.carrying(gradients_of, locals())
     ends = set(ends)
     wanted = between([node for node, _ in roots], targets, ends)
     passing = ends.union([x for x in targets if not _leads_on(x, wanted)])
@@ -509,6 +514,8 @@ def gradients_and_others(
 
     The arguments are those of :func:`gradients_of`.
     """
+    if configuration.nondefault and not variables and _tangents.carries():
+        return _tangents.carrying(gradients_and_others, locals())
     table, kept, retained = run(roots, variables, None, None, set(targets), observers(), free, strict)
     if hooked:
         hook_gradients(table, variables, retained)
@@ -535,6 +542,9 @@ def accumulate_into(
     strict: bool = False,
 ) -> None:
     """Adds gradients to the ``.grad`` of some nodes alone; the arguments are those of :func:`gradients_of`."""
+    if configuration.nondefault and not variables and _tangents.carries():
+        _tangents.carrying(accumulate_into, locals())
+        return
     found = gradients_of(targets, roots, False, variables, (), free, strict)
     given = zip(targets, found, strict=True)
     table = {node: gradient for node, gradient in given if gradient is not None and not _has_retained(node)}

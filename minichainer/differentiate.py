@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer import backprop
-from minichainer._checks import as_raw
+from minichainer import _tangents, backprop
 from minichainer.backends import cuda
 from minichainer.variable import Variable
 
@@ -42,7 +41,7 @@ def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
     else:
         _expect_sequence(grad_outputs, 'grad_outputs')
         _expect_length(grad_outputs, 'grad_outputs', outputs, 'outputs')
-    roots = [(y.edge, gy if double or gy is None else gy.array) for y, gy in zip(outputs, grad_outputs, strict=True)]
+    roots = [(y.edge, _tangents.upstream(gy, double)) for y, gy in zip(outputs, grad_outputs, strict=True)]
     backprop.propagate(roots, variables=double)
 
 
@@ -94,8 +93,7 @@ def grad(
     ]
     if grad_inputs is not None:
         roots += [(x.edge, gx) for x, gx in zip(inputs, grad_inputs, strict=True) if gx is not None]
-    if not enable_double_backprop:
-        roots = [(node, as_raw(gradient)) for node, gradient in roots]
+    roots = [(node, _tangents.upstream(gradient, enable_double_backprop)) for node, gradient in roots]
     targets = [x.edge for x in inputs]
     found = backprop.gradients_of(targets, roots, retain_grad, enable_double_backprop)
     results = [None if g is None else g if isinstance(g, Variable) else Variable(g) for g in found]

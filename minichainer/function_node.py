@@ -6,8 +6,9 @@ import weakref
 from collections.abc import Container, Sequence
 from typing import Any
 
-from minichainer import recorder
+from minichainer import _tangents, recorder
 from minichainer._checks import as_raw
+from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
 from minichainer.backends import cuda
@@ -340,8 +341,17 @@ class FunctionNode(Node):
     def pullback_variables(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         gradients = tuple(gradient) if self.output_count > 1 else (gradient,)
         indexes = self._wanted(wanted)
-        with using_config('enable_backprop', True):
+        with using_config('enable_backprop', _tangents.records_pass()):
             return self._per_edge(indexes, self._gradients(indexes, self._upstream_variables(gradients), table))
+
+    def pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
+        """The tangents of its outputs, in forward mode; None for an output without.
+
+        Args:
+            tangents: those of its inputs, arrays; None for an input without.
+            variables: the tangents are Variables, and the computation is recorded.
+        """
+        return by_double_backward(self, tangents, variables)
 
     def _wanted(self, wanted: Container[Node] | None) -> tuple[int, ...]:
         if wanted is None:

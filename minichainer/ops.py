@@ -92,7 +92,7 @@ def register_constant(name: str, body: Callable[..., Any]) -> None:
     """Registers a function without a derivative: it takes Variables or arrays, and returns raw arrays."""
 
     def constant(*args: Any, **static: Any) -> Any:
-        arrays = [arg if isinstance(arg, numpy.ndarray) else getattr(arg, 'array', arg) for arg in args]
+        arrays = [arg if isinstance(arg, numpy.ndarray) else getattr(arg, '_data', arg) for arg in args]
         return body(get_array_module(*arrays), *arrays, **static)
 
     constant.__module__ = body.__module__
@@ -124,7 +124,7 @@ def _no_scalar(value: Any) -> Any:
 def _array_of(result: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)(map(_array_of, result))
-    return getattr(result, 'array', result)
+    return getattr(result, '_data', result)
 
 
 class _Namespace:

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy
 
-from minichainer import _inplace, _trace, configuration
+from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import array_types
 from minichainer._inplace import prints_of, whole_prints_of
 from minichainer._observers import hooks_of, is_nan, nan_error, records_stacks, users_stack
+from minichainer._push import push
 from minichainer._saved import Packed
 from minichainer.backend import copied
 from minichainer.backends import cuda
@@ -56,12 +57,39 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     else:
         outputs = forward(node, arrays)
     variables += node.closed_over
+    level = _tangents.current() if configuration.nondefault else None
+    if level is not None:
+        tangents = _tangents.tangents_of([x.edge for x in variables])
+        if tangents is not None:
+            return _apply_in_forward_mode(level, tangents, node, variables, arrays, outputs)
     needs_grad = any(x.requires_grad for x in variables)
     if needs_grad and config.enable_backprop:
         return assemble(node, variables, arrays, outputs)
     node._release()
     needs_grad = needs_grad and not config.constant_results
     return tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
+
+
+def _apply_in_forward_mode(
+    level: Any, tangents: list[Any], node: Any, variables: Sequence[Variable], arrays: Any, outputs: Any
+) -> tuple[Variable, ...]:
+    """The last part of :func:`apply` where an input has a tangent."""
+    needs_grad = any([x.requires_grad for x in variables])
+    records = needs_grad and config.enable_backprop
+    results = assemble(node, variables, arrays, outputs)
+    on_variables = records or (config.enable_backprop and any([getattr(t, 'requires_grad', False) for t in tangents]))
+    with _tangents.computing():
+        found = push(node, tangents, on_variables)
+    if not records:
+        needs_grad = needs_grad and not config.constant_results
+        results = tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
+    if not on_variables:
+        node.edges = None
+        node._release()
+    for y, tangent in zip(results, found, strict=True):
+        if tangent is not None and y._data.dtype.kind in 'fc':
+            level.put(y.edge, tangent)
+    return results
 
 
 def assemble(
@@ -175,7 +203,12 @@ def constant(array: Any, requires_grad: bool = False) -> Variable:
 # --- forward -------------------------------------------------------------------------------------------------------
 def forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """The outputs of a function, with hooks and debug mode."""
-    return _watched_forward(node, arrays) if configuration.nondefault else _forward(node, arrays)
+    if not configuration.nondefault:
+        return _forward(node, arrays)
+    if _tangents.current() is None:
+        return _watched_forward(node, arrays)
+    with _tangents.computing():  # a user's forward may apply functions, whose tangents are not wanted
+        return _watched_forward(node, arrays)
 
 
 def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 import numpy
 
-from minichainer import backend, backprop, ops
-from minichainer._checks import array_types, as_raw, check_gradient
+from minichainer import _tangents, backend, backprop, ops
+from minichainer._checks import array_types, check_gradient
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
@@ -319,8 +319,8 @@ class Variable(Operators['Variable'], GraphMethods):
             upstream = initial_gradient(self, loss_scale)
         if double and not isinstance(upstream, Variable):
             upstream = Variable(upstream, requires_grad=gradient is None)
-        elif not double:
-            upstream = as_raw(upstream)
+        else:
+            upstream = _tangents.upstream(upstream, double)
         roots, free = [(node, upstream)], retain_graph is not None and not retain_graph
         if inputs is not None:
             backprop.accumulate_into(edges_of(inputs), roots, double, loss_scale, free)

@@ -23,6 +23,7 @@ from minichainer.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from minichainer.autograd.graph import checkpoint as checkpoint
 
 if typing.TYPE_CHECKING:
+    from minichainer.autograd import forward_ad as forward_ad
     from minichainer.autograd import functional as functional
     from minichainer.autograd import profiler as profiler
     from minichainer.autograd._gradcheck import GradcheckError as GradcheckError
@@ -31,6 +32,6 @@ if typing.TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _namespace(
         __name__,
-        'anomaly_mode function functional grad_mode graph profiler'.split(),
+        'anomaly_mode forward_ad function functional grad_mode graph profiler'.split(),
         {'GradcheckError': '_gradcheck', 'gradcheck': '_gradcheck', 'gradgradcheck': '_gradcheck'},
     )

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minichainer import backprop
+from minichainer import _tangents, backprop
 from minichainer._checks import array_types, as_raw, check_gradient
 from minichainer.backends import cuda
 from minichainer.backprop import Node
@@ -191,7 +191,7 @@ def _roots(op: str, outputs: Sequence[Any], gradients: Any, create_graph: bool) 
         gy = _upstream(op, i, y, gy)
         if not y.requires_grad:
             raise RuntimeError(f'{op}: output {i} requires no gradient: it is a constant, or was made under no_grad')
-        roots.append((y.edge, _variable(gy) if create_graph else as_raw(gy)))
+        roots.append((y.edge, _variable(gy) if create_graph else _tangents.upstream(gy, False)))
     return roots
 
 

@@ -187,7 +187,7 @@ class GpuDevice(_BackendDevice):
 
 def _raw(arg: Any) -> Any:
     """The array of a Variable, recognized by its attribute, because this room cannot import the class."""
-    return arg if isinstance(arg, (numpy.ndarray, ndarray)) else getattr(arg, 'array', arg)
+    return arg if isinstance(arg, (numpy.ndarray, ndarray)) else getattr(arg, '_data', arg)
 
 
 def get_array_module(*args: Any) -> Any:

@@ -14,12 +14,13 @@ from typing import Any, TypeVar, cast
 
 import numpy
 
-from minichainer import _trace, configuration, recorder
+from minichainer import _tangents, _trace, configuration, recorder
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.function_hook import get_function_hooks
+from minichainer.functions._dual import applied as dual
 from minichainer.functions._node import PrimitiveNode
-from minichainer.functions._primitive import Primitive
+from minichainer.functions._primitive import Primitive, rule_names
 from minichainer.recorder import check_arrays, constant
 from minichainer.variable import Variable, as_variable
 
@@ -35,6 +36,7 @@ _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The function that applies an op."""
     spec.has_short_form = not (spec.variadic or spec.several_outputs)
+    spec.is_direct = _is_direct(spec)
     if not spec.has_short_form:
         return _in_full(spec, cls)
     if len(spec.arguments) == 1 and not spec.has_residual:
@@ -42,6 +44,13 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     if len(spec.parameters) == 2 and spec.kinds is not None and not spec.has_residual:
         return own_copy(_binary(spec, cls))
     return own_copy(_general(spec, cls))
+
+
+def _is_direct(spec: Primitive) -> bool:
+    """Whether tangents of all arrays are computed by the rules or the op itself."""
+    covered = {i for group in spec.linear_groups for i in group}
+    names = {name for rule in spec.rules for name in rule_names(rule)}
+    return 'wanted' not in names and any(spec.rules) and (spec.elementwise or len(covered) == len(spec.arguments))
 
 
 def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
@@ -239,14 +248,18 @@ def _apply(
     spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]
 ) -> tuple[Variable, ...]:
     """The general form: hooks, debug mode, GPU arrays, several outputs; no graph if ``enable_backprop`` is off."""
-    if spec.has_short_form:
+    level = _tangents.current()
+    if level is not None:
+        if spec.is_direct and (results := dual(spec, inputs, static, level)) is not None:
+            return results
+    elif spec.has_short_form:
         trace = _recording()
         if trace is not None and (result := _timed(trace, spec, inputs, static)) is not None:
             return (result,)
     node = _new(cls)
     if static:
         node.static = static
-    if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks()):
+    if configuration.nondefault and not (config.enable_backprop or config.debug or get_function_hooks() or level):
         variables = [as_variable(x) for x in inputs]
         arrays = tuple([x._data for x in variables])
         check_arrays(arrays, node.label)

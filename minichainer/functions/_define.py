@@ -118,7 +118,7 @@ def linear_map(
     """
 
     def define(body: Body[P]) -> Op[P]:
-        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds)
+        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds, is_linear=True)
         if not {*spec.arguments, 'y'}.isdisjoint(spec.kept):
             raise TypeError(f'{body.__name__}: the rule of a linear map needs neither its argument nor its result; '
                             'use primitive for a map that is not linear')  # fmt: skip
@@ -137,6 +137,7 @@ class _Options(TypedDict, total=False):
     kinds: str | None
     on_numpy: str | Callable[..., Any] | None
     attributes: dict[str, Callable[[Any], Any]] | None
+    linear_in: Sequence[str]
 
 
 @overload
@@ -190,6 +191,7 @@ def primitive(
     several_outputs: bool = False,
     on_numpy: str | Callable[..., Any] | None = None,
     attributes: dict[str, Callable[[Any], Any]] | None = None,
+    linear_in: Sequence[str] = (),
 ) -> Any:
     """Makes a differentiable op of any function of arrays: ``op = primitive(forward, rule, fast=...)``.
 
@@ -213,6 +215,9 @@ def primitive(
         several_outputs: ``forward`` returns a tuple.
         on_numpy: what ``forward`` is on NumPy arrays, without ``xp``: a function, or the name of one of NumPy's.
         attributes: what can be read from the op's nodes, ``{name: function of the node}``.
+        linear_in: for forward mode, groups of arrays in which the op is linear together, given the others:
+            ``('a', 'b')`` for a product, ``('x b', 'W b')`` for ``x @ W + b``; for any number of arrays ``('xs',)``
+            if it is linear in all at once, ``('each xs',)`` for a product. Tangents are then computed by the op.
 
     Where ``rule`` or ``fast`` names ``residual``, ``forward`` returns a pair: the result, and what it has computed on
     the way. In a rule that must be a constant, such as a mask; what depends on the inputs is for ``fast`` alone.
@@ -239,7 +244,7 @@ def primitive(
         return _op(
             Primitive(
                 body, rule, fast=fast, name=name, label=label, kinds=kinds, several_outputs=several_outputs,
-                on_numpy=on_numpy, attributes=attributes,
+                on_numpy=on_numpy, attributes=attributes, linear_in=linear_in,
             )
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from minichainer._checks import array_types
 from minichainer.backend import get_array_module
 from minichainer.backprop import Node, is_wanted
 from minichainer.function_node import FunctionNode
+from minichainer.functions import _push
 from minichainer.functions._primitive import Primitive, rule_names
 from minichainer.kernels._dispatch import Kernel
 from minichainer.utils.array import sum_to as sum_to_shape
@@ -124,7 +125,7 @@ class PrimitiveNode(FunctionNode):
         if all(self.given_outputs):
             return tuple(gradients)
         known = next(g for g in gradients if g is not None)
-        xp = get_array_module(getattr(known, 'array', known))
+        xp = get_array_module(getattr(known, '_data', known))
         pairs = zip(gradients, self._output_kinds, strict=True)
         filled = [xp.zeros(*kind) if g is None else g for g, kind in pairs]
         return tuple(map(as_variable, filled) if isinstance(known, Variable) else filled)
@@ -163,6 +164,24 @@ class PrimitiveNode(FunctionNode):
         spec = self.spec
         m = spec.evaluators[index].on_variables
         return spec.rules[index](m, gy, *[get(self) for get in spec.variable_getters[index]])  # type: ignore[misc]
+
+    # --- forward mode ------------------------------------------------------------------------------------------
+    def pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
+        if self.spec.has_no_rules:
+            return (None,) * self.output_count
+        if self.spec.elementwise:
+            return _push.elementwise(self, tangents, variables)
+        if self.spec.reduces:
+            return _push.reduction(self, tangents, variables)
+        if _push.is_linear_in(self, tangents):
+            return _push.linear(self, tangents, variables)
+        return super().pushforward(tangents, variables)
+
+    def scaled(self, index: int, tangent: Any, variables: bool) -> Any:
+        """A rule's value for a tangent, or any other array, in place of the upstream gradient."""
+        if variables:
+            return self._by_rule(index, tangent)
+        return self._by_array_rule(index, get_array_module(tangent), tangent)
 
     def conform(self, gx: Any, edge: Node) -> Any:
         """Converts a gradient, an array or a Variable, to the dtype and shape of its input.

@@ -41,6 +41,8 @@ class Primitive:
         mixed: called with the arguments of a binary op if one is not a Variable.
         on_numpy: replaces the body on NumPy arrays: a kernel, a function, or the name of a NumPy function.
         attributes: attributes of nodes that old code reads: ``{name: function of the node}``.
+        linear_in: names of arrays, in groups separated by blanks; see :func:`~minichainer.functions.primitive`.
+        is_linear: it is a linear map of its only array.
     """
 
     #: The op itself.
@@ -48,6 +50,12 @@ class Primitive:
     #: Whether the op is called in a short form without hooks, and a copy of that for profiles.
     has_short_form = False
     short_form: Callable[..., Any] | None = None
+    #: Whether it reduces one array over axes: its static parameters are ``axis`` and ``keepdims``.
+    reduces = False
+    #: Whether forward mode has a short form of it.
+    is_direct = False
+    #: How it is called in forward mode; made at the first such call.
+    plan: Any = None
 
     def __init__(
         self,
@@ -63,6 +71,8 @@ class Primitive:
         mixed: Callable[..., Variable] | None = None,
         on_numpy: Any = None,
         attributes: dict[str, Callable[[Any], Any]] | None = None,
+        linear_in: Sequence[str] = (),
+        is_linear: bool = False,
     ) -> None:
         self.body, self.kinds, self.elementwise, self.mixed = body, kinds, elementwise, mixed
         self.several_outputs = several_outputs
@@ -83,6 +93,12 @@ class Primitive:
         self.is_new = any(evaluators is not ops.built_in for evaluators in self.evaluators)
         self._plan_saving()
         self._plan_array_forms()
+        #: Groups of arrays, by number, in which the op is linear together.
+        self.linear_groups = [[0]] if is_linear else self._numbered(linear_in)
+        #: Whether it is linear in each of any number of arrays, not in all at once.
+        self.is_product = self.variadic and len(linear_in) == 1 and linear_in[0].startswith('each ')
+        #: Whether it has no derivative at all.
+        self.has_no_rules = not any(self.rules)
 
     def _body_on_numpy(self, given: Any) -> Callable[..., Any]:
         if given is None:
@@ -90,6 +106,15 @@ class Primitive:
         if isinstance(given, Kernel):
             return functools.partial(given.body_for(numpy), numpy)
         return getattr(numpy, given) if isinstance(given, str) else given  # type: ignore[no-any-return]
+
+    def _numbered(self, linear_in: Sequence[str]) -> list[list[int]]:
+        """The groups of ``linear_in`` as places of the arrays."""
+        try:
+            return [
+                [self.arguments.index(name) for name in group.removeprefix('each ').split()] for group in linear_in
+            ]
+        except ValueError:
+            raise TypeError(f'{self.body.__name__}: linear_in must name arrays, got {linear_in}') from None
 
     def _read_signature(self) -> None:
         """Splits the body's parameters into arrays and static parameters."""

@@ -78,6 +78,7 @@ def reduction(
         call.__module__, call.__doc__ = body.__module__, body.__doc__
         call.node_class = op.node_class  # type: ignore[attr-defined]
         op.node_class.spec.op = publish(call, on_arrays)
+        op.node_class.spec.reduces = True
         return call
 
     return decorate

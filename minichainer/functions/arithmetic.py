@@ -277,7 +277,7 @@ _power_mixed: _Operator = _mixed(
 )
 
 
-@primitive(rule=lambda m, gy, xs_shape: (gy,) * len(xs_shape), name='MultiAdd')
+@primitive(rule=lambda m, gy, xs_shape: (gy,) * len(xs_shape), name='MultiAdd', linear_in=('xs',))
 def add_all(xp: Any, *xs: Any) -> Any:
     total = xs[0]
     for x in xs[1:]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
+from minichainer._checks import as_raw
+from minichainer._push import push
 from minichainer.autograd.functional._values import Func, Gradients, called, complete, filled
+from minichainer.backend import copied
+from minichainer.backprop import OutputNode, between
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
-from minichainer.variable import Variable
+from minichainer.variable import Variable, as_variable
 
 
 def recording() -> AbstractContextManager[None]:
@@ -28,18 +33,33 @@ def pushed(
 ) -> tuple[list[Variable], bool, list[Gradients]]:
     """Outputs, whether they are a tuple, and for each direction of the inputs the tangents of the outputs.
 
-    A pullback ``J^T u`` is linear in ``u``, so its own pullback with respect to ``u`` is ``v -> J v``. Any ``u``
-    would do; it is 1, because 0 times an infinite slope is NaN. A direction has None for an input that does not move.
+    This is forward mode over the recorded graph: ``func`` is called once, however many directions there are. A
+    direction has None for an input that does not move.
     """
     ys, is_tuple = called(name, func, xs, strict)
-    us = [Variable(filled(y, 1).array) for y in ys]
-    pulled = gradients(ys, xs, us, True)
-    complete(name, pulled, xs, strict)
-    tangents = []
+    ends = [x.edge for x in xs]
+    nodes = between([y.edge for y in ys], ends, ends)
+    complete(name, [x if x.edge in nodes else None for x in xs], xs, strict)
+    functions: list[Any] = [node for node in nodes if node.edges is not None and node.__class__ is not OutputNode]
+    functions = sorted(set(functions).difference(ends), key=lambda node: node.level)
+    tangents: list[Gradients] = []
     for direction in directions:
-        pairs = [(g, v) for g, v in zip(pulled, direction, strict=True) if g is not None and v is not None]
-        tangents.append(gradients([g for g, _ in pairs], us, [v for _, v in pairs], create_graph))
+        table = {end: v for end, v in zip(ends, direction, strict=True) if v is not None}
+        for node in functions:
+            _push_through(node, table, create_graph)
+        found = [table.get(y.edge) for y in ys]
+        tangents.append([None if t is None else as_variable(t if create_graph else copied(as_raw(t))) for t in found])
     return ys, is_tuple, tangents
+
+
+def _push_through(node: Any, table: dict[Any, Any], create_graph: bool) -> None:
+    """Adds the tangents of a function's outputs to those in the table."""
+    given = [table.get(edge) for edge in node.edges]
+    if any([t is not None for t in given]):
+        places = [node] if node.output_count == 1 else [place() for place in node._output_nodes]
+        for place, tangent in zip(places, push(node, given, create_graph, True), strict=True):
+            if tangent is not None and place is not None:
+                table[place] = tangent
 
 
 def value_and_gradient(

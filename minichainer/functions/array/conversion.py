@@ -81,7 +81,7 @@ def copied(xp: Any, x: Any, dst: Any) -> Any:
 
 
 def _copy_back(gy: Any, x: Any) -> Any:
-    home = backend.get_device_from_array(getattr(x, 'array', x))
+    home = backend.get_device_from_array(getattr(x, '_data', x))
     return copied(gy, home) if isinstance(gy, Variable) else home.send(gy)
 
 

@@ -223,7 +223,12 @@ def select_item(x: Any, t: Any) -> Variable:
     return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
 
 
-@primitive(rule=(lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices)), name='ScatterAdd', kinds='fiubc')
+@primitive(
+    rule=(lambda m, gy: gy, lambda m, gy, slices: m.take(gy, slices)),
+    name='ScatterAdd',
+    kinds='fiubc',
+    linear_in=('a b',),
+)
 def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
     return scattering.added_at(xp, a, b, slices)
 

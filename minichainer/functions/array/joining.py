@@ -27,22 +27,28 @@ def ends_of(shapes: Sequence[Shape], axis: int) -> list[int]:
     return ends
 
 
-@primitive(rule=lambda m, gy, xs_shape, axis: m.parts(gy, ends_of(xs_shape, axis), axis), name='Concat')
+@primitive(
+    rule=lambda m, gy, xs_shape, axis: m.parts(gy, ends_of(xs_shape, axis), axis), name='Concat', linear_in=('xs',)
+)
 def joined(xp: Any, *xs: Any, axis: int) -> Any:
     return xp.concatenate(xs, axis)
 
 
-@primitive(rule=(lambda m, gy, axis: m.joined(*gy, axis=axis),), name='SplitAxis', several_outputs=True)
+@primitive(
+    rule=(lambda m, gy, axis: m.joined(*gy, axis=axis),), name='SplitAxis', several_outputs=True, linear_in=('x',)
+)
 def parts(xp: Any, x: Any, sections: Any, axis: int) -> Any:
     return tuple(xp.split(x, sections, axis))
 
 
-@primitive(rule=lambda m, gy, axis: m.slices(gy, axis), name='Stack')
+@primitive(rule=lambda m, gy, axis: m.slices(gy, axis), name='Stack', linear_in=('xs',))
 def stacked(xp: Any, *xs: Any, axis: int) -> Any:
     return xp.stack(xs, axis)
 
 
-@primitive(rule=(lambda m, gy, axis: m.stacked(*gy, axis=axis),), name='Separate', several_outputs=True)
+@primitive(
+    rule=(lambda m, gy, axis: m.stacked(*gy, axis=axis),), name='Separate', several_outputs=True, linear_in=('x',)
+)
 def slices(xp: Any, x: Any, axis: int) -> Any:
     lead = (slice(None),) * axis
     return tuple([x[lead + (i, Ellipsis)] for i in range(x.shape[axis])])

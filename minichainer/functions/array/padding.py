@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._define import linear_map
+from minichainer.functions._define import linear_map, primitive
 from minichainer.kernels import products
 from minichainer.variable import Variable, as_variable
 
@@ -28,7 +28,7 @@ _KEYWORDS = {
 _MODES = ('constant', 'empty', *_PICKING, *_EXTREMA, 'mean', 'linear_ramp')
 
 
-@linear_map(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape), name='Pad', kinds='f')
+@primitive(rule=(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape),), name='Pad', kinds='f')  # adds constants
 def padded(xp: Any, x: Any, widths: Any, mode: str, keywords: dict[str, Any], gradient: Any) -> Any:
     return xp.pad(x, widths, mode, **keywords) if x.ndim else x.copy()
 

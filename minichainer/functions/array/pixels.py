@@ -37,6 +37,7 @@ def _weights_gradient(xp: Any, gy: Any, values: Any) -> Any:
     fast=(None, _weights_gradient),
     kinds='f',
     name='WeightedRows',
+    linear_in=('values', 'weights'),
 )
 def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
     """Sums rows (K, N, C) with weights (K, N, 1) over the first axis."""

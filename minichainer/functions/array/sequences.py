@@ -30,6 +30,7 @@ def rows_of_sequences(xp: Any, *xs: Any, length: int, padding: Any) -> Any:
     rule=(lambda m, gy, x_shape: m.rows_of_sequences(*gy, length=x_shape[1], padding=0),),
     name='UnpadSequence',
     several_outputs=True,
+    linear_in=('x',),
 )
 def sequences_of_rows(xp: Any, x: Any, lengths: list[int]) -> Any:
     return tuple([x[i, :length] for i, length in enumerate(lengths)])
@@ -99,6 +100,7 @@ def _number_in(dtype: Any, value: Any) -> Any:
     rule=lambda m, gy, xs_shape: m.steps_of_sequences(*gy, lengths=_lengths(xs_shape)),
     name='TransposeSequence',
     several_outputs=True,
+    linear_in=('xs',),
 )
 def steps_of_sequences(xp: Any, *xs: Any, lengths: list[int]) -> Any:
     """The elements at each step; ``lengths`` are the numbers of sequences that have that step."""

@@ -23,17 +23,17 @@ def _split(m: Any, gy: Any, xs_shape: Any, shapes: list[Shape], axis: int) -> An
     return tuple([m.reshape(part, shape) for part, shape in zip(parts, xs_shape, strict=True)])
 
 
-@primitive(rule=_split, name='Hstack')
+@primitive(rule=_split, name='Hstack', linear_in=('xs',))
 def stacked_in_a_row(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
     return _joined(xp, xs, shapes, axis)
 
 
-@primitive(rule=_split, name='Vstack')
+@primitive(rule=_split, name='Vstack', linear_in=('xs',))
 def stacked_in_a_column(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
     return _joined(xp, xs, shapes, axis)
 
 
-@primitive(rule=_split, name='Dstack')
+@primitive(rule=_split, name='Dstack', linear_in=('xs',))
 def stacked_in_depth(xp: Any, *xs: Any, shapes: list[Shape], axis: int) -> Any:
     return _joined(xp, xs, shapes, axis)
 
@@ -140,7 +140,7 @@ def _sums(m: Any, gy: Any, xs_shape: Any, given: tuple[bool, ...]) -> Any:
     return tuple([m.sum_to(g, shape) if is_given else None for g, shape, is_given in triples])
 
 
-@primitive(rule=_sums, name='Broadcast', several_outputs=True)
+@primitive(rule=_sums, name='Broadcast', several_outputs=True, linear_in=('xs',))
 def broadcast_together(xp: Any, *xs: Any) -> Any:
     return tuple(xp.broadcast_arrays(*xs))
 

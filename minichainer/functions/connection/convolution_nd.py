@@ -54,7 +54,13 @@ def _of_bias(m: Any, gy: Any) -> Any:
     return m.sum_of_channels(gy)
 
 
-@primitive(rule=_CONVOLUTION, name='ConvolutionND', label=lambda geometry, names: names.convolution, kinds='f')
+@primitive(
+    rule=_CONVOLUTION,
+    name='ConvolutionND',
+    label=lambda geometry, names: names.convolution,
+    kinds='f',
+    linear_in=('x', 'W'),
+)
 def convolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
     """Convolution of images with filters."""
     return kernels.convolve(xp, x, W, None, geometry)
@@ -65,13 +71,20 @@ def convolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
     name='ConvolutionND',
     label=lambda geometry, names: names.convolution,
     kinds='f',
+    linear_in=('x b', 'W b'),
 )
 def convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
     """Convolution of images with filters, plus a bias for each channel."""
     return kernels.convolve(xp, x, W, b, geometry)
 
 
-@primitive(rule=_DECONVOLUTION, name='DeconvolutionND', label=lambda geometry, names: names.deconvolution, kinds='f')
+@primitive(
+    rule=_DECONVOLUTION,
+    name='DeconvolutionND',
+    label=lambda geometry, names: names.deconvolution,
+    kinds='f',
+    linear_in=('x', 'W'),
+)
 def deconvolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any:
     """Data gradient of the convolution with the same geometry."""
     return kernels.data_gradient(xp, x, W, None, geometry)
@@ -82,6 +95,7 @@ def deconvolve(xp: Any, x: Any, W: Any, geometry: Geometry, names: Names) -> Any
     name='DeconvolutionND',
     label=lambda geometry, names: names.deconvolution,
     kinds='f',
+    linear_in=('x b', 'W b'),
 )
 def deconvolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, names: Names) -> Any:
     """Data gradient of the convolution with the same geometry, plus a bias for each channel."""
@@ -89,7 +103,11 @@ def deconvolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry, na
 
 
 @primitive(
-    rule=_CORRELATION, name='ConvolutionNDGradW', label=lambda geometry, names: names.filter_gradient, kinds='f'
+    rule=_CORRELATION,
+    name='ConvolutionNDGradW',
+    label=lambda geometry, names: names.filter_gradient,
+    kinds='f',
+    linear_in=('x', 'gy'),
 )
 def correlate(xp: Any, x: Any, gy: Any, geometry: Geometry, names: Names) -> Any:
     """Filter gradient of the convolution with the same geometry."""

@@ -34,12 +34,12 @@ _FAST = (
 )
 
 
-@primitive(rule=_RULES[:2], fast=_FAST[:2], name='LinearFunction', on_numpy=affine)
+@primitive(rule=_RULES[:2], fast=_FAST[:2], name='LinearFunction', on_numpy=affine, linear_in=('x', 'W'))
 def rows_by_matrix(xp: Any, x: Any, W: Any) -> Any:
     return affine(x, W)
 
 
-@primitive(rule=_RULES, fast=_FAST, name='LinearFunction', on_numpy=affine)
+@primitive(rule=_RULES, fast=_FAST, name='LinearFunction', on_numpy=affine, linear_in=('x b', 'W b'))
 def affine_rows(xp: Any, x: Any, W: Any, b: Any) -> Any:
     return affine(x, W, b)
 

@@ -22,13 +22,13 @@ _RULES: tuple[Any, ...] = (
 )
 
 
-@primitive(rule=_RULES, name=_arguments.label, kinds='f')
+@primitive(rule=_RULES, name=_arguments.label, kinds='f', linear_in=('x', 'W'))
 def local_convolve(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     """Local convolution of images with filters."""
     return kernels.local_convolve(xp, x, W, geometry)
 
 
-@primitive(rule=(*_RULES, lambda m, gy: gy), name=_arguments.label, kinds='f')
+@primitive(rule=(*_RULES, lambda m, gy: gy), name=_arguments.label, kinds='f', linear_in=('x b', 'W b'))
 def local_convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
     """Local convolution of images with filters, plus a bias for each pixel."""
     return kernels.local_convolve(xp, x, W, geometry) + b
@@ -41,6 +41,7 @@ def local_convolve_with_bias(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry
     ),
     name='LocalConvolution2DGradX',
     kinds='f',
+    linear_in=('gy', 'W'),
 )
 def local_deconvolve(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     """The data gradient of the local convolution."""
@@ -54,6 +55,7 @@ def local_deconvolve(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     ),
     name='LocalConvolution2DGradW',
     kinds='f',
+    linear_in=('x', 'gy'),
 )
 def local_correlate(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     """The filter gradient of the local convolution."""

@@ -51,6 +51,7 @@ def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
     ),
     kinds='f',
     name='Recurrence',
+    linear_in=('g',),
 )
 def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
     r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` if ``flip``."""

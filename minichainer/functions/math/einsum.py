@@ -68,7 +68,7 @@ def _unit_matrix(xp: Any, x: Any, size: int) -> Any:
 ops.register_constant('unit_matrix', _unit_matrix)
 
 
-@primitive(rule=_gradients, name='EinSum')
+@primitive(rule=_gradients, name='EinSum', linear_in=('each xs',))
 def sum_of_products(xp: Any, *xs: Any, sources: Sequence[Labels], target: Labels) -> Any:
     """The summation, given axis labels of each operand and of the result; each label has one size."""
     return products.einsum(xp, *xs, sources=sources, target=target)

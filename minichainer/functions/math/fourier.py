@@ -16,7 +16,7 @@ def _adjoint(m: Any, gy: Any, real_shape: Any, inverse: bool) -> tuple[Any, Any]
     return real * factor, imag * factor
 
 
-@primitive(rule=_adjoint, name='FFT', several_outputs=True)
+@primitive(rule=_adjoint, name='FFT', several_outputs=True, linear_in=('real imag',))
 def transformed(xp: Any, real: Any, imag: Any, *, inverse: bool) -> tuple[Any, Any]:
     """The transform along the last axis, or its inverse."""
     z = xp.empty(real.shape, 'F' if real.dtype.itemsize <= 4 else 'D')

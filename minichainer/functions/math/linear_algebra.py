@@ -87,6 +87,7 @@ ops.register_constant('identity', _identity)
     kinds='f',
     name='BatchDetGradGrad',
     label='det',
+    linear_in=('step',),
 )
 def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
     return cofactor_kernels.change_of_cofactors(xp, a, step)

@@ -24,7 +24,7 @@ def _b_gradient(m: Any, gy: Any, a: Any, transa: bool, transb: bool) -> Any:
     return m.matrix_product(gy, a, True, transa) if transb else m.matrix_product(a, gy, not transa, False)
 
 
-@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='MatMul')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='MatMul', linear_in=('a', 'b'))
 def matrix_product(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
     """Products of the matrices in the last two axes, leading axes broadcast."""
     left = a.swapaxes(-1, -2) if transa else a
@@ -93,7 +93,7 @@ def _check(arguments: Arguments, a: Variable, b: Variable, transa: bool, transb:
         raise arguments.misfit('leading axes that broadcast', f'shapes {a.shape} and {b.shape}')
 
 
-@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='BatchMatMul')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='BatchMatMul', linear_in=('a', 'b'))
 def batch_matrix_product(xp: Any, a: Any, b: Any, transa: bool, transb: bool) -> Any:
     return xp.matmul(a.swapaxes(-1, -2) if transa else a, b.swapaxes(-1, -2) if transb else b)
 

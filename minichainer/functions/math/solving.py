@@ -26,6 +26,7 @@ def _a_rule(m: Any, gy: Any, a: Any, y: Any, transposed: bool) -> Any:
     kinds='f',
     name='Solve',
     label='solve',
+    linear_in=('b',),
 )
 def solution(xp: Any, a: Any, b: Any, transposed: bool = False) -> Any:
     """The solution X of AX = B, or of A^T X = B; B are matrices."""

@@ -24,6 +24,7 @@ _arguments = Arguments('CooMatMul', 'sparse_matmul')
     ),
     kinds='f',
     name='CooMatMul',
+    linear_in=('data', 'dense'),
 )
 def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int) -> Any:
     """``S @ dense`` with ``S[row[e], col[e]] = data[e]``; a batch is a block diagonal matrix."""
@@ -37,6 +38,7 @@ def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int
     ),
     kinds='f',
     name='CooMatMulGradSP',
+    linear_in=('left', 'right'),
 )
 def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
     """``(left @ right.T)[row[e], col[e]]`` for each entry e, 0 for ignored entries."""

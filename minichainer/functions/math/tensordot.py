@@ -42,7 +42,7 @@ def _places(count: int, axes: Any, partner_axes: Any, first_free: int) -> tuple[
     return tuple([summed[axis] if axis in summed else next(free) for axis in range(count + len(axes))])
 
 
-@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='TensorDot')
+@primitive(rule=(_a_gradient, _b_gradient), kinds='f', name='TensorDot', linear_in=('a', 'b'))
 def tensor_product(xp: Any, a: Any, b: Any, a_axes: Any, b_axes: Any) -> Any:
     return products.tensordot(xp, a, b, (a_axes, b_axes))
 

@@ -41,12 +41,17 @@ def _gradient_of_W(m: Any, gy: Any, x: Any, mask: Any) -> Any:
     return m.dropconnect_weights(gy, x, mask)
 
 
-@primitive(rule=(_gradient_of_x, _gradient_of_W), kinds='f', name='SimplifiedDropconnect')
+@primitive(rule=(_gradient_of_x, _gradient_of_W), kinds='f', name='SimplifiedDropconnect', linear_in=('x', 'W'))
 def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any) -> Any:
     return _product(xp, x, W, mask).astype(x.dtype, copy=False)
 
 
-@primitive(rule=(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0)), kinds='f', name='SimplifiedDropconnect')
+@primitive(
+    rule=(_gradient_of_x, _gradient_of_W, lambda m, gy: m.sum(gy, 0)),
+    kinds='f',
+    name='SimplifiedDropconnect',
+    linear_in=('x b', 'W b'),
+)
 def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
     return (_product(xp, x, W, mask) + b).astype(x.dtype, copy=False)
 
@@ -54,7 +59,7 @@ def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
 @primitive(
     rule=(lambda m, gy, x, mask: m.dropconnect_rows(x, gy, mask),
     lambda m, gy, u, mask: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask))), kinds='f',
-    name='SimplifiedDropconnectGradW',
+    name='SimplifiedDropconnectGradW', linear_in=('u', 'x'),
 )  # fmt: skip
 def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any) -> Any:
     """The sum of u[n, m] * x[n, d] * mask[n, m, d] over n: the gradient of the weights."""

@@ -51,7 +51,9 @@ def _eigenvalues(xp: Any, a: Any) -> Any:
         return xp.full(a.shape[:-1], numpy.nan, a.dtype), xp.full(a.shape, numpy.nan, a.dtype)
 
 
-@primitive(rule=(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g)), kinds='f', name='SolveLyapunov')
+@primitive(
+    rule=(_of_factor, lambda m, g, p: m.solve_lyapunov(p, g)), kinds='f', name='SolveLyapunov', linear_in=('g',)
+)
 def solve_lyapunov(xp: Any, p: Any, g: Any) -> Any:
     """The matrices X with P X + X P = G, for symmetric positive P."""
     values, vectors = _eigenvalues(xp, p)

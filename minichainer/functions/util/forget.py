@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minichainer._checks import as_raw
+from minichainer._tangents import current, upstream
 from minichainer.backprop import gradients_of
 from minichainer.configuration import config
 from minichainer.function_node import FunctionNode
@@ -82,7 +82,7 @@ class Forget(FunctionNode):
         self._check_count(outputs)
         double = config.enable_backprop
         roots = [
-            (y.edge, gy if double else as_raw(gy))
+            (y.edge, upstream(gy, double))
             for y, gy in zip(outputs, grad_outputs, strict=True)
             if gy is not None and y.requires_grad
         ]
@@ -122,6 +122,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     >>> x.grad
     array(12.)
     """
+    if current() is not None:  # what func closes over may have a tangent, of which a node would not know
+        return func(*[as_variable(x) for x in xs])
     outputs = Forget(func).apply(xs)
     return outputs[0] if len(outputs) == 1 else outputs
 
