@@ -187,7 +187,9 @@ class GpuDevice(_BackendDevice):
 
 def _raw(arg: Any) -> Any:
     """The array of a Variable, recognized by its attribute, because this room cannot import the class."""
-    return arg if isinstance(arg, (numpy.ndarray, ndarray)) else getattr(arg, '_data', arg)
+    if isinstance(arg, (numpy.ndarray, ndarray)):
+        return arg
+    return getattr(arg, '_data' if hasattr(arg, '_data') else 'array', arg)  # a user's reading .array is noted
 
 
 def get_array_module(*args: Any) -> Any:
