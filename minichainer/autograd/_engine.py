@@ -202,6 +202,8 @@ def _upstream(op: str, index: int, y: Any, gy: Any) -> Any:
             raise TypeError(f'{op}: expected an upstream gradient or None, got {type(gy).__name__}')
         check_gradient(as_raw(gy), y._data, f'output {index} of {op}')
         return gy
+    if y.requires_grad and y.dtype.kind == 'c':
+        raise RuntimeError(f'{op}: output {index} is complex, so it needs an upstream gradient')
     if y.size != 1 and y.requires_grad:
         raise RuntimeError(
             f'{op}: output {index} is not a scalar, {describe(y._data)}, so it needs an upstream gradient'

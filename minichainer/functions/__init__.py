@@ -97,6 +97,7 @@ from minichainer.functions.loss.sampled import black_out, negative_sampling
 from minichainer.functions.loss.sigmoid_cross_entropy import sigmoid_cross_entropy
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from minichainer.functions.math.arg_extrema import argmax, argmin
+from minichainer.functions.math.complex_numbers import conj, imag, real
 from minichainer.functions.math.cumulative import cumprod, cumsum, prod
 from minichainer.functions.math.decompositions import eigh, qr, svd
 from minichainer.functions.math.einsum import einsum
@@ -181,7 +182,7 @@ __all__ = [
     'average_pooling_2d', 'average_pooling_3d', 'average_pooling_nd', 'batch_det', 'batch_inv',
     'batch_l2_norm_squared', 'batch_matmul', 'batch_normalization', 'batch_renormalization', 'bernoulli_nll',
     'bias', 'bilinear', 'bilinear_map', 'binary_accuracy', 'black_out', 'broadcast', 'broadcast_to', 'cast',
-    'ceil', 'cholesky', 'classification_summary', 'clip', 'clipped_relu', 'concat',
+    'ceil', 'cholesky', 'classification_summary', 'clip', 'clipped_relu', 'concat', 'conj',
     'connectionist_temporal_classification', 'contrastive', 'convolution_1d', 'convolution_2d', 'convolution_3d',
     'convolution_nd', 'copy', 'cos', 'cosh', 'crelu', 'crf1d', 'cross_covariance', 'cumprod', 'cumsum',
     'deconvolution_1d', 'deconvolution_2d', 'deconvolution_3d', 'deconvolution_nd',
@@ -192,23 +193,24 @@ __all__ = [
     'fix', 'fixed_batch_normalization', 'fixed_batch_renormalization', 'fixed_decorrelated_batch_normalization',
     'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'fmod', 'forget', 'gaussian', 'gaussian_kl_divergence',
     'gaussian_nll', 'gelu', 'get_item', 'glu', 'group_normalization', 'gumbel_softmax', 'hard_sigmoid', 'hinge',
-    'hstack', 'huber_loss', 'identity', 'ifft', 'im2col', 'instance_normalization', 'inv', 'layer_normalization',
-    'leaky_relu', 'lgamma', 'linear', 'linear_interpolate', 'linear_map', 'local_convolution_2d',
-    'local_response_normalization', 'log', 'log10', 'log1p', 'log2', 'log_ndtr', 'log_softmax', 'logdet',
-    'logsumexp', 'lstm', 'matmul', 'max', 'max_pooling_1d', 'max_pooling_2d', 'max_pooling_3d', 'max_pooling_nd',
-    'maximum', 'maxout', 'mean', 'mean_absolute_error', 'mean_squared_error', 'min', 'minimum', 'mish',
-    'moveaxis', 'n_step_bigru', 'n_step_bilstm', 'n_step_birnn', 'n_step_gru', 'n_step_lstm', 'n_step_rnn',
-    'ndtr', 'ndtri', 'negative_sampling', 'norm', 'normalize', 'pad', 'pad_sequence', 'permutate', 'polygamma',
-    'precision', 'prelu', 'primitive', 'prod', 'qr', 'r2_score', 'recall', 'reduction', 'relu', 'relu6', 'repeat',
-    'reshape', 'resize_images', 'rms_norm', 'roi_average_align_2d', 'roi_average_pooling_2d', 'roi_max_align_2d',
-    'roi_max_pooling_2d', 'roi_pooling_2d', 'rollaxis', 'rrelu', 'rsqrt', 'scale', 'scaled_dot_product_attention',
-    'scatter_add', 'select_item', 'selu', 'separate', 'shift', 'sigmoid', 'sigmoid_cross_entropy', 'sign', 'silu',
-    'simplified_dropconnect', 'sin', 'sinh', 'slogdet', 'slstm', 'softmax', 'softmax_cross_entropy', 'softplus',
-    'solve', 'space2depth', 'sparse_matmul', 'spatial_pyramid_pooling_2d', 'spatial_transformer_grid',
-    'spatial_transformer_sampler', 'split_axis', 'sqrt', 'square', 'squared_difference', 'squared_error',
-    'squeeze', 'stack', 'sum', 'sum_to', 'svd', 'swapaxes', 'swish', 'tan', 'tanh', 'tensordot', 'tile',
-    'transpose', 'transpose_sequence', 'tree_lstm', 'triplet', 'unpooling_1d', 'unpooling_2d', 'unpooling_3d',
-    'unpooling_nd', 'upsampling_2d', 'vstack', 'where', 'zeta', 'zoneout',
+    'hstack', 'huber_loss', 'identity', 'ifft', 'im2col', 'imag', 'instance_normalization', 'inv',
+    'layer_normalization', 'leaky_relu', 'lgamma', 'linear', 'linear_interpolate', 'linear_map',
+    'local_convolution_2d', 'local_response_normalization', 'log', 'log10', 'log1p', 'log2', 'log_ndtr',
+    'log_softmax', 'logdet', 'logsumexp', 'lstm', 'matmul', 'max', 'max_pooling_1d', 'max_pooling_2d',
+    'max_pooling_3d', 'max_pooling_nd', 'maximum', 'maxout', 'mean', 'mean_absolute_error', 'mean_squared_error',
+    'min', 'minimum', 'mish', 'moveaxis', 'n_step_bigru', 'n_step_bilstm', 'n_step_birnn', 'n_step_gru',
+    'n_step_lstm', 'n_step_rnn', 'ndtr', 'ndtri', 'negative_sampling', 'norm', 'normalize', 'pad', 'pad_sequence',
+    'permutate', 'polygamma', 'precision', 'prelu', 'primitive', 'prod', 'qr', 'r2_score', 'real', 'recall',
+    'reduction', 'relu', 'relu6', 'repeat', 'reshape', 'resize_images', 'rms_norm', 'roi_average_align_2d',
+    'roi_average_pooling_2d', 'roi_max_align_2d', 'roi_max_pooling_2d', 'roi_pooling_2d', 'rollaxis', 'rrelu',
+    'rsqrt', 'scale', 'scaled_dot_product_attention', 'scatter_add', 'select_item', 'selu', 'separate', 'shift',
+    'sigmoid', 'sigmoid_cross_entropy', 'sign', 'silu', 'simplified_dropconnect', 'sin', 'sinh', 'slogdet',
+    'slstm', 'softmax', 'softmax_cross_entropy', 'softplus', 'solve', 'space2depth', 'sparse_matmul',
+    'spatial_pyramid_pooling_2d', 'spatial_transformer_grid', 'spatial_transformer_sampler', 'split_axis', 'sqrt',
+    'square', 'squared_difference', 'squared_error', 'squeeze', 'stack', 'sum', 'sum_to', 'svd', 'swapaxes',
+    'swish', 'tan', 'tanh', 'tensordot', 'tile', 'transpose', 'transpose_sequence', 'tree_lstm', 'triplet',
+    'unpooling_1d', 'unpooling_2d', 'unpooling_3d', 'unpooling_nd', 'upsampling_2d', 'vstack', 'where', 'zeta',
+    'zoneout',
 ]  # fmt: skip
 
 _publish({name: globals()[name] for name in __all__})

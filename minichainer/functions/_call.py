@@ -65,8 +65,11 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         if configuration.nondefault or type(array) is not _ndarray:
             return _apply(spec, cls, (x,), ())[0]
         dtype = array.dtype
-        if dtype is not _float32 and dtype is not _float64 and kinds is not None and dtype.kind not in kinds:
-            raise spec.wrong_kind(dtype, ())
+        if dtype is not _float32 and dtype is not _float64 and kinds is not None:
+            if dtype.kind not in kinds:
+                raise spec.wrong_kind(dtype, ())
+            if dtype.kind == 'c' and spec.takes_complex:
+                return _in_general(cls, (x,), ())
         y = compute(array)
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
@@ -97,8 +100,11 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
         if configuration.nondefault or type(array) is not _ndarray:
             return _apply(spec, cls, (x,), static)[0]
         dtype = array.dtype
-        if dtype is not _float32 and dtype is not _float64 and kinds is not None and dtype.kind not in kinds:
-            raise spec.wrong_kind(dtype, static)
+        if dtype is not _float32 and dtype is not _float64 and kinds is not None:
+            if dtype.kind not in kinds:
+                raise spec.wrong_kind(dtype, static)
+            if dtype.kind == 'c' and spec.takes_complex:
+                return _in_general(cls, (x,), static)
         y = compute(array, *static)
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
@@ -128,6 +134,8 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         dtype = array.dtype
         if dtype is not operand.dtype or (dtype is not _float32 and dtype is not _float64):
             spec.check(arrays, ())
+            if spec.takes_complex and 'c' in (dtype.kind, operand.dtype.kind):
+                return _in_general(cls, (x, other), ())
         elif elementwise and array.shape != operand.shape:
             spec.check_shapes(arrays, ())
         y = compute(array, operand)
@@ -226,6 +234,8 @@ _unwatched = {**globals(), 'configuration': _Unwatched}
 
 def _timed(trace: Any, spec: Primitive, inputs: tuple[Any, ...], static: tuple[Any, ...]) -> Variable | None:
     """The op's short form with times, for a profile that asks for nothing else; None where there is none."""
+    if spec.takes_complex and any([getattr(x, '_data', x).dtype.kind == 'c' for x in inputs]):
+        return None
     for x in inputs:
         if x.__class__ is not Variable or type(x._data) is not _ndarray:
             return None
@@ -242,6 +252,14 @@ def _timed(trace: Any, spec: Primitive, inputs: tuple[Any, ...], static: tuple[A
     if node.level:
         node.seq = seq
     return result
+
+
+def _in_general(cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]) -> Variable:
+    """The general form for complex arrays; the node finds that they are."""
+    node = _new(cls)
+    if static:
+        node.static = static
+    return node.apply(inputs)[0]
 
 
 def _apply(

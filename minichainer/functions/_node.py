@@ -57,6 +57,8 @@ class PrimitiveNode(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.spec.is_new:
             self.spec.check_names()
+        if self.spec.takes_complex and any([x.dtype.kind == 'c' for x in inputs]):
+            self.__class__ = _conjugating(type(self))
         y, self._residual = self.spec.compute(inputs, self.static)
         return y if isinstance(y, tuple) else (y,)
 
@@ -201,9 +203,49 @@ class PrimitiveNode(FunctionNode):
                 raise ValueError(f'a rule of {self.label} returned a wrong gradient\nExpect: shape {edge.shape}\n'
                                  f'Actual: shape {gx.shape}')  # fmt: skip
             gx = (ops.sum_to if isinstance(gx, Variable) else sum_to_shape)(gx, edge.shape)
+        if gx.dtype.kind == 'c' and edge.dtype.kind != 'c':
+            gx = ops.real_part(gx) if isinstance(gx, Variable) else numpy.asarray(gx.real)
+        elif edge.dtype.kind == 'c' and gx.dtype.kind != 'c' and isinstance(gx, Variable):
+            gx = ops.with_zero_imaginary(gx)
         if gx.dtype != edge.dtype:
             gx = ops.cast(gx, edge.dtype) if isinstance(gx, Variable) else gx.astype(edge.dtype)
         return gx
+
+
+class _Conjugating(PrimitiveNode):
+    """The node of an op that is applied to complex numbers, of which it is a holomorphic function.
+
+    Its gradient is the upstream gradient times the conjugate of the derivative: the rule's result for the conjugate
+    of the upstream gradient, conjugated.
+    """
+
+    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
+        found = PrimitiveNode.pullback(self, _conjugated(gradient), wanted, table)
+        return [None if gx is None else _conjugated(gx) for gx in found]
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
+        found = super().backward(target_input_indexes, tuple(map(_conjugate, grad_outputs)))
+        return tuple([None if gx is None else _conjugate(gx) for gx in found])
+
+
+def _conjugated(gradient: Any) -> Any:
+    result = gradient.conj()
+    return numpy.asarray(result) if isinstance(result, numpy.generic) else result  # NumPy returns scalars for 0-d
+
+
+def _conjugate(gradient: Variable) -> Any:
+    return ops.conjugated(gradient) if gradient.dtype.kind == 'c' else gradient
+
+
+_conjugating_classes: dict[Any, Any] = {}
+
+
+def _conjugating(cls: Any) -> Any:
+    """The class of an op's nodes for complex numbers."""
+    if cls not in _conjugating_classes:
+        found = type(cls.__name__, (_Conjugating, cls), {'__module__': cls.__module__})
+        _conjugating_classes[cls] = _conjugating_classes[found] = found
+    return _conjugating_classes[cls]
 
 
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:

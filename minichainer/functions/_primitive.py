@@ -76,6 +76,8 @@ class Primitive:
     ) -> None:
         self.body, self.kinds, self.elementwise, self.mixed = body, kinds, elementwise, mixed
         self.several_outputs = several_outputs
+        #: Whether the arrays may be complex: the op is a holomorphic function of each of them.
+        self.takes_complex = elementwise and 'c' in (kinds or '')
         self.joint = callable(rules)
         self.rules: list[Rule | None] = [rules] if callable(rules) else list(rules)
         self.fast: list[Rule | None] = [fast] if callable(fast) else list(fast or [None] * len(self.rules))
@@ -204,7 +206,7 @@ class Primitive:
         """A body's result as an array; an elementwise op of floats keeps their dtype even if NumPy changes it."""
         if isinstance(y, numpy.generic):
             y = numpy.asarray(y)
-        return y.astype(dtype, copy=False) if self.elementwise and dtype.kind == 'f' else y
+        return y.astype(dtype, copy=False) if self.elementwise and dtype.kind == 'f' and y.dtype.kind != 'c' else y
 
     # --- checks ------------------------------------------------------------------------------------------------
     def check(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
@@ -213,7 +215,7 @@ class Primitive:
             return
         dtype = arrays[0].dtype
         for name, x in zip(self.arguments[1:], arrays[1:], strict=False):
-            if x.dtype != dtype:
+            if x.dtype != dtype and not (self.takes_complex and 'c' in (x.dtype.kind, dtype.kind)):
                 found = f'{dtype} != {x.dtype}'
                 raise self._arguments(static).misfit(f'{self.arguments[0]}.dtype == {name}.dtype', found)
         if dtype.kind not in self.kinds:

@@ -17,8 +17,8 @@ from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
 _Operator: TypeAlias = Callable[[Any, Any], Variable]
-_NUMERIC = 'fiub'
-_SIGNED = 'fiu'  # NumPy does not subtract bools
+_NUMERIC = 'fiubc'
+_SIGNED = 'fiuc'  # NumPy does not subtract bools
 
 
 @elementwise(
@@ -110,6 +110,7 @@ def multiply_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     lambda m, gy, y, x: -gy * y / x,
     name='DivFromConstant',
     label=lambda value, shown: f'{_shown(shown)} / _',
+    kinds='fc',
 )
 def divide_constant(xp: Any, x: Any, value: Any, shown: Any) -> Any:
     return xp.divide(value, x)
@@ -190,12 +191,16 @@ def _is_number(value: Any) -> bool:
 
 
 def _operand(value: Any, partner: Any) -> Variable:
-    """An array operand as a constant of the partner's dtype."""
+    """An array operand as a constant of the partner's dtype; complex arrays stay complex."""
     if isinstance(value, Variable):
         return value
+    if isinstance(value, complex) and partner.dtype.kind == 'c':
+        value = partner.xp.asarray(value, partner.dtype)
     if not isinstance(value, array_types()):
         raise TypeError(f'An operand must be a number, an array or a Variable\nActual: {type(value).__name__}')
-    return Variable(value.astype(partner.dtype, copy=False), requires_grad=False)
+    if value.dtype.kind != 'c':
+        value = value.astype(partner.dtype, copy=False)
+    return Variable(value, requires_grad=False)
 
 
 def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:

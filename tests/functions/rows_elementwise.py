@@ -104,7 +104,12 @@ def _chosen(x: Any, y: Any, condition: Any) -> Any:
 
 
 X = np.ones((2, 3))
+PARTS = {'wrong kind': 'numbers of any kind have a real and an imaginary part'}
+ONES = at([INF, -INF, 0], [1, 1, 1])
 ROWS = [
+    # Of real numbers; tests/functions/test_complex.py has complex ones.
+    Row('real', F.real, np.real, (ANY,), SHAPES, label='_ * 1', special=ONES, except_from=PARTS),
+    Row('conj', F.conj, np.conj, (ANY,), SHAPES, label='_ * 1', special=ONES, except_from=PARTS),
     unary('exp', np.exp, 'exp', at([NAN, INF, -INF, 0, 1000, -1000], [NAN, INF, 0, 1, INF, 0])),
     unary('log', np.log, 'log', at([NAN, INF, 0, 1e-30, 4], [NAN, 0, INF, 1e30, 0.25]), POSITIVE),
     unary('sqrt', np.sqrt, 'sqrt', at([NAN, INF, 0, 1e30, -1], [NAN, 0, INF, 5e-16, NAN]), POSITIVE),

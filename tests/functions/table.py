@@ -48,6 +48,7 @@ CASES = list(pairs(ROWS))
 
 #: Public names of ``minichainer.functions`` without a row, and why.
 EXEMPT = {
+    'imag': 'takes complex numbers only: tests/functions/test_complex.py',
     'batch_renormalization': 'its corrections are constants to the gradient; see test_normalization.py',
     'elementwise': 'defines ops; see test_define.py',
     'linear_map': 'defines ops; see test_define.py',

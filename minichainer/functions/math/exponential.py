@@ -11,7 +11,7 @@ from minichainer.variable import Variable
 _LN_2, _LN_10 = math.log(2), math.log(10)
 
 
-@elementwise(lambda m, gy, y: gy * y, label='exp', on_numpy='exp')
+@elementwise(lambda m, gy, y: gy * y, label='exp', kinds='fc', on_numpy='exp')
 def exp(xp: Any, x: Any) -> Any:
     r"""Elementwise exponential, :math:`y = e^x`.
 
@@ -28,7 +28,7 @@ def exp(xp: Any, x: Any) -> Any:
     return xp.exp(x)
 
 
-@elementwise(lambda m, gy, x: gy / x, label='log', on_numpy='log')
+@elementwise(lambda m, gy, x: gy / x, label='log', kinds='fc', on_numpy='log')
 def log(xp: Any, x: Any) -> Any:
     r"""Elementwise natural logarithm, :math:`y = \ln x`.
 
@@ -45,7 +45,7 @@ def log(xp: Any, x: Any) -> Any:
     return xp.log(x)
 
 
-@elementwise(lambda m, gy, y: gy / (y + y), label='sqrt', on_numpy='sqrt')
+@elementwise(lambda m, gy, y: gy / (y + y), label='sqrt', kinds='fc', on_numpy='sqrt')
 def sqrt(xp: Any, x: Any) -> Any:
     r"""Elementwise square root, :math:`y = \sqrt x`.
 

@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.functions._define import elementwise
 
 
-@elementwise(lambda m, gy, x: gy * m.cosh(x), label='sinh', on_numpy='sinh')
+@elementwise(lambda m, gy, x: gy * m.cosh(x), label='sinh', kinds='fc', on_numpy='sinh')
 def sinh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic sine, :math:`y = (e^x - e^{-x}) / 2`.
 
@@ -24,7 +24,7 @@ def sinh(xp: Any, x: Any) -> Any:
     return xp.sinh(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.sinh(x), label='cosh', on_numpy='cosh')
+@elementwise(lambda m, gy, x: gy * m.sinh(x), label='cosh', kinds='fc', on_numpy='cosh')
 def cosh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic cosine, :math:`y = (e^x + e^{-x}) / 2`.
 

@@ -30,7 +30,7 @@ def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @linear_map(
     lambda m, gy, x_shape, axis: m.broadcast_to(m.reshape(gy, kept_shape(x_shape, axis)), x_shape),
     name='Sum',
-    kinds='f',
+    kinds='fc',
 )
 def sum_over(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _sum(xp, x, axis, keepdims)

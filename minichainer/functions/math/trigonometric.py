@@ -9,7 +9,7 @@ from minichainer.functions._define import elementwise
 from minichainer.kernels import angles as kernels
 
 
-@elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', on_numpy='sin')
+@elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', kinds='fc', on_numpy='sin')
 def sin(xp: Any, x: Any) -> Any:
     r"""Elementwise sine, :math:`y = \sin x`, of angles in radians.
 
@@ -26,7 +26,7 @@ def sin(xp: Any, x: Any) -> Any:
     return xp.sin(x)
 
 
-@elementwise(lambda m, gy, x: -gy * m.sin(x), label='cos', on_numpy='cos')
+@elementwise(lambda m, gy, x: -gy * m.sin(x), label='cos', kinds='fc', on_numpy='cos')
 def cos(xp: Any, x: Any) -> Any:
     r"""Elementwise cosine, :math:`y = \cos x`, of angles in radians.
 
