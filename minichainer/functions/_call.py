@@ -266,14 +266,12 @@ def _apply(
     spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]
 ) -> tuple[Variable, ...]:
     """The general form: hooks, debug mode, GPU arrays, several outputs; no graph if ``enable_backprop`` is off."""
+    trace = _recording() if spec.has_short_form else None
+    if trace is not None and (result := _timed(trace, spec, inputs, static)) is not None:
+        return (result,)
     level = _tangents.current()
-    if level is not None:
-        if spec.is_direct and (results := dual(spec, inputs, static, level)) is not None:
-            return results
-    elif spec.has_short_form:
-        trace = _recording()
-        if trace is not None and (result := _timed(trace, spec, inputs, static)) is not None:
-            return (result,)
+    if level is not None and spec.is_direct and (results := dual(spec, inputs, static, level)) is not None:
+        return results
     node = _new(cls)
     if static:
         node.static = static
