@@ -198,9 +198,10 @@ def _operand(value: Any, partner: Any) -> Variable:
         value = partner.xp.asarray(value, partner.dtype)
     if not isinstance(value, array_types()):
         raise TypeError(f'An operand must be a number, an array or a Variable\nActual: {type(value).__name__}')
-    if value.dtype.kind != 'c':
-        value = value.astype(partner.dtype, copy=False)
-    return Variable(value, requires_grad=False)
+    array: Any = value
+    if array.dtype.kind != 'c':
+        array = array.astype(partner.dtype, copy=False)
+    return Variable(array, requires_grad=False)
 
 
 def _pair(lhs: Any, rhs: Any) -> tuple[Variable, Variable]:
