@@ -59,15 +59,15 @@ def cost(phase: str, options: dict[str, bool]) -> float:
     trace, node = Trace(**options), Nothing()
 
     def plain() -> None:
-        node.seq = None
+        node._seq = None
         compute()
 
     def forward() -> None:
-        node.seq = None
+        node._seq = None
         trace.forward(node, (X,), compute)
 
     def backward() -> None:
-        node.seq = None
+        node._seq = None
         trace.backward(node, X, compute)
 
     call = forward if phase == 'forward' else backward

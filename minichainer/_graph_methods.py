@@ -160,7 +160,7 @@ class GraphMethods:
     @property
     def retains_grad(self) -> bool:
         """Whether it is an intermediate Variable for which :meth:`retain_grad` was called."""
-        hooks = None if self._node is None else self._node.hooks
+        hooks = None if self._node is None else self._node._hooks
         return hooks is not None and hooks.retains
 
     def _expect_gradient(self, method: str) -> None:

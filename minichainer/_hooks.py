@@ -125,9 +125,9 @@ def _name(hook: Any) -> str:
 def hooks_of_edge(node: Any, as_constant: Callable[[Any], Any]) -> Hooks:
     """The hooks of a node, made if there are none."""
     with _lock:
-        if node.hooks is None:
-            node.hooks = Hooks(as_constant)
-        hooks: Hooks = node.hooks
+        if node._hooks is None:
+            node._hooks = Hooks(as_constant)
+        hooks: Hooks = node._hooks
         return hooks
 
 
@@ -151,11 +151,11 @@ class RemovableHandle:
     def remove(self) -> None:
         """Removes the hook; does nothing if it has been removed."""
         node = self._node()
-        if node is None or node.hooks is None:
+        if node is None or node._hooks is None:
             return
-        getattr(node.hooks, self._kind).pop(self.id, None)
-        if not node.hooks:
-            node.hooks = None
+        getattr(node._hooks, self._kind).pop(self.id, None)
+        if not node._hooks:
+            node._hooks = None
 
     def __enter__(self) -> RemovableHandle:
         return self

@@ -214,7 +214,7 @@ def check(node: Any, variables: bool, wanted: Any, strict: bool) -> bool:
         Whether it was modified, and that was not an error.
     """
     for number, array, where in _modified(node):
-        if number in node.reads(variables, wanted):
+        if number in node._reads(variables, wanted):
             return _tell(node, number, array, where, strict)
     return False
 
@@ -223,7 +223,7 @@ def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
     """Saved arrays that were modified: their places, they themselves, and after what."""
     if type(node.saved) is not tuple:  # freed, or packed by a hook
         return
-    noted = node.prints
+    noted = node._prints
     prints = noted.prints if noted.__class__ is Prints else None
     for i, value in enumerate(node.saved):
         if prints is not None and prints[i] is not None:
@@ -242,7 +242,7 @@ def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
 
 def _written(node: Any, time: int) -> Iterator[tuple[int, Any, str]]:
     """Saved arrays of leaves that the package has written to, or users have read and changed, since a time."""
-    for place, index in node.input_places or ():
+    for place, index in node._input_places or ():
         guard: Any = getattr(node.edges[index], 'guard', None)
         if guard.__class__ is int and guard > time:
             where = f"{node.label} was applied (config.check_inplace = 'error' shows where)"
@@ -257,7 +257,7 @@ def _written(node: Any, time: int) -> Iterator[tuple[int, Any, str]]:
 
 def _tell(node: Any, index: int, array: Any, where: str, strict: bool) -> bool:
     text = (
-        f'{node.label}: {node.saved_name(index)}, {describe(array)}, was modified in place after {where}. Backward '
+        f'{node.label}: {node._saved_name(index)}, {describe(array)}, was modified in place after {where}. Backward '
         'needs its former values: the gradients are those of the present ones. Compute a new array instead '
         '(x = x + 1), or call backward before the modification'
     )

@@ -33,7 +33,7 @@ def push(node: Any, tangents: Sequence[Any], variables: bool, lenient: bool = Fa
     given = [None if t is None else convert(t) for t in tangents]
     with using_config('enable_backprop', variables):
         try:
-            found = node.pushforward(given, variables)
+            found = node._pushforward(given, variables)
         except NotImplementedError:
             if not lenient:
                 raise

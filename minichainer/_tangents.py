@@ -1,8 +1,8 @@
 """Forward mode: the level of a thread, in which ops compute tangents, and when a backward pass carries them.
 
-A tangent is the directional derivative of an array. It stands at the node (``node.tangent``), so that a Variable made
-again for a saved array has it too: that is what gives the gradients of a backward pass tangents. While tangents are
-computed there is no level (:func:`computing`), so they have none themselves.
+A tangent is the directional derivative of an array. It stands at the node (``node._tangent``), so that a Variable
+made again for a saved array has it too: that is what gives the gradients of a backward pass tangents. While tangents
+are computed there is no level (:func:`computing`), so they have none themselves.
 
 A recorded tangent may depend on the result that it stands at; that reference cycle lasts until the level ends.
 """
@@ -40,7 +40,7 @@ class Level:
 
     def put(self, node: Any, tangent: Any) -> None:
         """Gives a node its tangent, an array or a Variable, until the level ends."""
-        node.tangent = tangent
+        node._tangent = tangent
         self.places.append(weakref.ref(node))
         if len(self.places) > self.limit:
             self.prune()
@@ -60,7 +60,7 @@ class Level:
         for place in self.places:
             node = place()
             if node is not None:
-                node.tangent = None
+                node._tangent = None
         self.places = []
 
 
@@ -140,7 +140,7 @@ def note_double_backward(label: str) -> None:
 
 def tangents_of(edges: Sequence[Any]) -> list[Any] | None:
     """The tangents at some nodes; None if none has one."""
-    found = [edge.tangent for edge in edges]
+    found = [edge._tangent for edge in edges]
     return None if all([t is None for t in found]) else found
 
 

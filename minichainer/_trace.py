@@ -110,9 +110,9 @@ class Trace:
         Returns:
             The result of ``compute``.
         """
-        seq = node.seq
+        seq = node._seq
         if seq is None:
-            seq = node.seq = next(numbers)
+            seq = node._seq = next(numbers)
         if self.is_detailed:
             return self._in_detail('forward', node.__class__.__name__, seq, arrays, compute)
         begin = perf_counter_ns()
@@ -135,14 +135,14 @@ class Trace:
         """
         if self.is_detailed:
             given = gradient if isinstance(gradient, (list, tuple)) else [gradient]
-            return self._in_detail('backward', node.__class__.__name__ + 'Backward', node.seq, given, compute)
+            return self._in_detail('backward', node.__class__.__name__ + 'Backward', node._seq, given, compute)
         begin = perf_counter_ns()
         try:
             return compute()
         finally:
             end = perf_counter_ns()
             self.rows.append(
-                ('backward', node.__class__.__name__ + 'Backward', begin, end, node.seq, None, 0, None, None)
+                ('backward', node.__class__.__name__ + 'Backward', begin, end, node._seq, None, 0, None, None)
             )
 
     def block(self, name: str, note: str | None = None) -> AbstractContextManager[None]:

@@ -8,9 +8,9 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
              backward goes from high to low (Chainer's order, so hooks see functions in the same order)
 ``requires_grad``, ``shape``, ``dtype``, ``name``   those of the array
 ``grad_value``  the stored gradient: None, an array, or a Variable
-``hooks``    None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
+``_hooks``   None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
 ``guard``    of a leaf: when the package wrote to its array, or that a user can (:mod:`minichainer._inplace`)
-``tangent``  in forward mode, the directional derivative: None, an array, or a Variable
+``_tangent`` in forward mode, the directional derivative: None, an array, or a Variable
 
 A pass owns a table ``{node: gradient}``, which is also its set of visited nodes. So passes may nest and run in
 several threads, and an exception leaves every ``.grad`` unchanged: leaves are written once, at the end.
@@ -62,8 +62,8 @@ class Node:
     grad_value: Any
     loss_scale: Any
     view: Any
-    hooks: Any
-    tangent: Any
+    _hooks: Any
+    _tangent: Any
 
     def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> Sequence[Any]:
         """The gradient arrays of the edges in an ordinary (first-order) pass.
@@ -95,7 +95,7 @@ class LeafNode(Node):
     """The node of a Variable that no function made."""
 
     __slots__ = (
-        'requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', 'hooks', 'tangent', 'guard',
+        'requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent', 'guard',
         '__weakref__',
     )  # fmt: skip
 
@@ -105,7 +105,7 @@ class LeafNode(Node):
     def __init__(self, array: Any, requires_grad: bool, name: str | None = None) -> None:
         self.requires_grad = requires_grad
         self.name = name
-        self.grad_value = self.loss_scale = self.view = self.hooks = self.tangent = None
+        self.grad_value = self.loss_scale = self.view = self._hooks = self._tangent = None
         self.guard: Any = 0
         self.describe(array)
 
@@ -118,7 +118,7 @@ class OutputNode(Node):
     """One of several outputs of a function; collects the gradient of that output."""
 
     __slots__ = (
-        'edges', 'level', 'index', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', 'hooks', 'tangent',
+        'edges', 'level', 'index', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
         '__weakref__',
     )  # fmt: skip
 
@@ -129,7 +129,7 @@ class OutputNode(Node):
         self.index = index
         self.level = function.level
         self.shape, self.dtype = array.shape, array.dtype
-        self.name = self.grad_value = self.loss_scale = self.view = self.hooks = self.tangent = None
+        self.name = self.grad_value = self.loss_scale = self.view = self._hooks = self._tangent = None
 
 
 def run(
@@ -176,7 +176,7 @@ def run(
                 gradient = node.take_from_outputs(table, watch)
             elif watch is not None:
                 gradient = watch.arrived(node, gradient)
-            prints = node.prints
+            prints = node._prints
             if exposed or (prints is not None and prints is not now):
                 _inplace.check(node, variables, wanted, strict)
             done = None
@@ -211,7 +211,7 @@ def run(
             if done is not None:
                 done()
             if free:
-                node.free()
+                node._free()
         level -= 1
     kept, retained = watch.finished() if watch is not None else ({}, {})
     return table, kept, retained
@@ -254,7 +254,7 @@ class _Watch:
 
     def arrived(self, node: Any, gradient: Any) -> Any:
         """The gradient of a node, as its hooks replace it; keeps it if asked to."""
-        hooks = node.hooks  # a hook may remove itself
+        hooks = node._hooks  # a hook may remove itself
         if hooks is not None:
             gradient = hooks.on_gradient(gradient, self._variables)
             if hooks.retains:
@@ -282,7 +282,7 @@ class _Watch:
         return found, done
 
     def _found(self, node: Any, gradient: Any, table: dict[Node, Any]) -> Any:
-        hooks = node.hooks
+        hooks = node._hooks
         if hooks is None or not (hooks.before or hooks.after):
             return self._pulled_back(node, gradient, table)
         gradient = hooks.on_upstream(gradient, self._variables)
@@ -316,7 +316,7 @@ class _Clock:
         found = pullback(gradient, self._wanted, table)
         end = perf_counter_ns()
         self._rows.append(
-            ('backward', f'{node.__class__.__name__}Backward', begin, end, node.seq, None, 0, None, None)
+            ('backward', f'{node.__class__.__name__}Backward', begin, end, node._seq, None, 0, None, None)
         )
         return found, None
 
@@ -553,7 +553,7 @@ def accumulate_into(
 
 def _has_retained(node: Node) -> bool:
     """Whether passes store the gradient of a node, because its ``retain_grad`` was called."""
-    return node.edges is not None and node.hooks is not None and node.hooks.retains
+    return node.edges is not None and node._hooks is not None and node._hooks.retains
 
 
 def accumulate(table: dict[Node, Any], variables: bool, loss_scale: Any = None, leaves: Iterable[Any] = ()) -> None:
@@ -575,7 +575,7 @@ def hook_gradients(
 ) -> None:
     """Calls the hooks of gradients at which a pass has ended, and puts what they return in their place."""
     for node, gradient in tuple(found.items()):
-        hooks = node.hooks
+        hooks = node._hooks
         if hooks is not None and node not in ends:
             found[node] = hooks.on_gradient(gradient, variables)
             if hooks.retains and node.edges is not None:
@@ -586,7 +586,7 @@ def before_accumulation(found: dict[Node, Any], variables: bool) -> list[tuple[A
     """Calls the hooks that precede the accumulation of leaves' gradients; returns hooks and gradients for later."""
     called = []
     for leaf, gradient in tuple(found.items()):
-        hooks = leaf.hooks
+        hooks = leaf._hooks
         if hooks is not None and leaf.edges is None:
             found[leaf] = hooks.on_upstream(gradient, variables)
             called.append((hooks, found[leaf]))

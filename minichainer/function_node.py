@@ -52,13 +52,13 @@ class FunctionNode(Node):
     grad_value: Any = None
     loss_scale: Any = None
     view: Any = None
-    hooks: Any = None
-    tangent: Any = None
+    _hooks: Any = None
+    _tangent: Any = None
     output_count = 1
     #: In debug mode, the stack where the function was applied (:class:`traceback.StackSummary`).
     stack: Any = None
     #: Its number in recordings of a profiler; None if none was running when it was applied.
-    seq: int | None = None
+    _seq: int | None = None
     #: If False, :meth:`forward` and :meth:`backward` get C-contiguous arrays, whatever layout the kernels use.
     takes_any_layout = False
     is_elementwise = False
@@ -69,9 +69,9 @@ class FunctionNode(Node):
     #: What backward needs: the retained inputs, then the retained outputs.
     saved: Any = ()
     #: Some bytes of what is saved, to detect modifications (:mod:`minichainer._inplace`).
-    prints: Any = None
+    _prints: Any = None
     #: Which saved values are inputs: pairs (place in :attr:`saved`, number of the input); None if that is not known.
-    input_places: Any = None
+    _input_places: Any = None
     _inputs_to_retain: tuple[int, ...] | None = None
     _outputs_to_retain: tuple[int, ...] | None = None
     _output_nodes: tuple[Any, ...] = ()
@@ -244,12 +244,12 @@ class FunctionNode(Node):
         self.edges = None
         self._release()
 
-    def free(self) -> None:
+    def _free(self) -> None:
         """Drops the arrays that backward needs; another backward is an error. The graph stays as it is."""
         if self.saved and has_arrays(self.saved):
-            self.saved, self.prints = Freed(self.label), None
+            self.saved, self._prints = Freed(self.label), None
 
-    def reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
+    def _reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
         """Which of the saved values backward reads, as a container of their numbers.
 
         Args:
@@ -258,7 +258,7 @@ class FunctionNode(Node):
         """
         return range(len(self.saved))
 
-    def saved_name(self, index: int) -> str:
+    def _saved_name(self, index: int) -> str:
         """What a saved value is, for messages."""
         inputs = self._inputs_to_retain or ()
         if index < len(inputs):
@@ -267,7 +267,7 @@ class FunctionNode(Node):
         return f'output {outputs[index - len(inputs)]}' if index < len(inputs) + len(outputs) else 'a saved array'
 
     def _release(self) -> None:
-        self.saved, self.prints = (), None
+        self.saved, self._prints = (), None
         self._inputs_to_retain = self._outputs_to_retain = None
 
     # --- hooks -------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ class FunctionNode(Node):
         with using_config('enable_backprop', _tangents.records_pass()):
             return self._per_edge(indexes, self._gradients(indexes, self._upstream_variables(gradients), table))
 
-    def pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
+    def _pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
         """The tangents of its outputs, in forward mode; None for an output without.
 
         Args:

@@ -110,9 +110,9 @@ def assemble(
         if pack is not None:
             node.saved = Packed(saved, *pack)
         elif configuration.nondefault and _checks_all():
-            node.prints = whole_prints_of(saved)
+            node._prints = whole_prints_of(saved)
         else:
-            node.prints = prints_of(saved, node.edges, node.input_places)
+            node._prints = prints_of(saved, node.edges, node._input_places)
     node.level = 1 + max([edge.level for edge in node.edges], default=0)
     node.output_count = len(outputs)
     if len(outputs) == 1:
@@ -150,7 +150,7 @@ def record(
     if saved:
         node.saved = saved
         if not lowest or _exposed:
-            node.prints = prints_of(saved, edges, cls.input_places)
+            node._prints = prints_of(saved, edges, cls._input_places)
     if static:
         node.static = static
     result = _new(Variable)

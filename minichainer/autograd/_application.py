@@ -246,7 +246,7 @@ class Application(FunctionNode):
         return as_dtype(sum_to(as_variable(gx if isinstance(gx, Variable) else array), shape), dtype)
 
     # --- forward mode ------------------------------------------------------------------------------------------
-    def pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
+    def _pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
         """The tangents of the outputs, by the user's ``jvp``."""
         return self.jvp_of(tangents)
 

@@ -115,7 +115,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: Level | None = None) -> Varia
     if tangent.dtype.kind == 'c' and tensor.dtype.kind != 'c':
         raise ValueError(f'make_dual: the tangent of a real tensor must be real, got {tangent.dtype}')
     tensor = as_variable(tensor)
-    if tensor.edge.tangent is not None:
+    if tensor.edge._tangent is not None:
         raise RuntimeError('make_dual: the tensor has a tangent already')
     with _tangents.computing():
         dual: Variable = identity(tensor)
@@ -147,10 +147,10 @@ def unpack_dual(tensor: Any, *, level: Level | None = None) -> UnpackedDualTenso
     """
     if not isinstance(tensor, Variable):
         raise TypeError(f'unpack_dual: tensor must be a Variable, got {type(tensor).__name__}')
-    if _present(level, 'unpack_dual') is None or tensor.edge.tangent is None:
+    if _present(level, 'unpack_dual') is None or tensor.edge._tangent is None:
         return UnpackedDualTensor(tensor, None)
     with _tangents.computing():
-        return UnpackedDualTensor(identity(tensor), as_variable(tensor.edge.tangent))
+        return UnpackedDualTensor(identity(tensor), as_variable(tensor.edge._tangent))
 
 
 def _present(level: Level | None, what: str) -> Level | None:

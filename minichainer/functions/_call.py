@@ -250,7 +250,7 @@ def _timed(trace: Any, spec: Primitive, inputs: tuple[Any, ...], static: tuple[A
     trace.rows.append(('forward', spec.name, begin, end, seq, None, 0, None, None))
     node: Any = result._node
     if node.level:
-        node.seq = seq
+        node._seq = seq
     return result
 
 

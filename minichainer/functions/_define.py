@@ -286,7 +286,7 @@ def _op(spec: Primitive) -> Any:
     attributes: dict[str, Any] = {
         'spec': spec,
         'is_elementwise': spec.elementwise,
-        'input_places': spec.input_places,
+        '_input_places': spec.input_places,
         '__module__': spec.body.__module__,
         **{name: property(read) for name, read in spec.attributes.items()},
     }

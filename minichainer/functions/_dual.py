@@ -147,7 +147,7 @@ def applied(
             x = as_variable(x)
         array = x._data
         edge = x._node or x.edge
-        tangent = edge.tangent
+        tangent = edge._tangent
         if type(array) is not _ndarray or (edge.requires_grad and not silent):
             return None
         if tangent is not None:
@@ -176,8 +176,8 @@ def _result(y: Any, tangent: Any, level: Any) -> Variable:
     node.requires_grad = False
     node.shape = y.shape
     node.dtype = y.dtype
-    node.name = node.grad_value = node.loss_scale = node.view = node.hooks = None
-    node.tangent, node.guard = tangent, 0
+    node.name = node.grad_value = node.loss_scale = node.view = node._hooks = None
+    node._tangent, node.guard = tangent, 0
     if tangent is not None:
         level.places.append(_reference(node))
         if len(level.places) > level.limit:

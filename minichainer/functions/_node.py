@@ -73,14 +73,14 @@ class PrimitiveNode(FunctionNode):
         self._residual = None
         super()._release()
 
-    def reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
+    def _reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
         places = self.spec.read_by_rules if variables else self.spec.read_by_forms
         edges = self._applied_edges()
         if len(places) != len(edges):  # one rule for all
             return places[0]
         return {i for read, edge in zip(places, edges, strict=True) if is_wanted(edge, wanted) for i in read}
 
-    def saved_name(self, index: int) -> str:
+    def _saved_name(self, index: int) -> str:
         name = self.spec.kept[index]
         return 'the result' if name == 'y' else f'argument {name}' if name in self.spec.arguments else f'saved {name}'
 
@@ -168,7 +168,7 @@ class PrimitiveNode(FunctionNode):
         return spec.rules[index](m, gy, *[get(self) for get in spec.variable_getters[index]])  # type: ignore[misc]
 
     # --- forward mode ------------------------------------------------------------------------------------------
-    def pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
+    def _pushforward(self, tangents: Sequence[Any], variables: bool) -> Sequence[Any]:
         if self.spec.has_no_rules:
             return (None,) * self.output_count
         if self.spec.elementwise:
@@ -177,7 +177,7 @@ class PrimitiveNode(FunctionNode):
             return _push.reduction(self, tangents, variables)
         if _push.is_linear_in(self, tangents):
             return _push.linear(self, tangents, variables)
-        return super().pushforward(tangents, variables)
+        return super()._pushforward(tangents, variables)
 
     def scaled(self, index: int, tangent: Any, variables: bool) -> Any:
         """A rule's value for a tangent, or any other array, in place of the upstream gradient."""

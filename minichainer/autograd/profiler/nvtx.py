@@ -66,13 +66,13 @@ class _Ranges(_trace.Trace):
 
     def forward(self, node: Any, arrays: Iterable[Any], compute: Callable[[], T]) -> T:
         arrays = list(arrays)
-        node.seq = _trace.next_number()
-        with self._range(f'{node.__class__.__name__}, seq = {node.seq}{self._sizes(arrays)}'):
+        node._seq = _trace.next_number()
+        with self._range(f'{node.__class__.__name__}, seq = {node._seq}{self._sizes(arrays)}'):
             return compute() if self._outer is None else self._outer.forward(node, arrays, compute)
 
     def backward(self, node: Any, gradient: Any, compute: Callable[[], T]) -> T:
         given = gradient if isinstance(gradient, (list, tuple)) else [gradient]
-        stashed = '' if node.seq is None else f', stashed seq = {node.seq}'
+        stashed = '' if node._seq is None else f', stashed seq = {node._seq}'
         with self._range(f'{node.__class__.__name__}Backward{stashed}{self._sizes(given)}'):
             return compute() if self._outer is None else self._outer.backward(node, gradient, compute)
 

@@ -66,9 +66,9 @@ class Forget(FunctionNode):
     def _state_variables(self) -> list[Variable]:
         return [link.__dict__[name] for link, name in self._states]
 
-    def free(self) -> None:
+    def _free(self) -> None:
         self._first = None
-        super().free()
+        super()._free()
 
     def _release(self) -> None:
         self._first = None

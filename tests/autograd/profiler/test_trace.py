@@ -34,8 +34,8 @@ def test_a_forward_op_and_the_backward_step_of_its_node_have_one_number() -> Non
     first, second, third = [Row(*row) for row in trace.rows]
     assert (first.phase, first.name) == ('forward', 'Tanh')
     assert (second.phase, second.name) == ('backward', 'TanhBackward')
-    assert first.seq == second.seq == node.seq
-    assert third.seq == other.seq is not None and third.seq > first.seq
+    assert first.seq == second.seq == node._seq
+    assert third.seq == other._seq is not None and third.seq > first.seq
     assert first.begin <= first.end <= second.begin <= second.end
 
 
