@@ -604,10 +604,11 @@ def test_gradients_without_axes_that_meet_at_a_root_stay_arrays():
 def test_function_node_has_no_names_that_chainer_does_not_have():
     """Subclasses own their names: whatever the tape needs beside Chainer's names is private, or was public in 0.2."""
     before_autograd = set(
-        """add_hook apply backward backward_accumulate backward_arrays check_layout_forward check_type_forward closed_over
-        delete_hook dtype edges forward forward_cpu forward_gpu get_retained_inputs get_retained_outputs grad_value input_arrays
-        input_layouts inputs is_elementwise keep label lazy_grad_sum level local_function_hooks loss_scale name output_count
-        output_data output_layouts outputs pullback pullback_variables rank requires_grad retain_inputs retain_outputs saved
-        shape stack take_from_outputs takes_any_layout unchain view""".split()
+        """add_hook apply backward backward_accumulate backward_arrays check_layout_forward
+        check_type_forward closed_over delete_hook dtype edges forward forward_cpu forward_gpu
+        get_retained_inputs get_retained_outputs grad_value input_arrays input_layouts inputs
+        is_elementwise keep label lazy_grad_sum level local_function_hooks loss_scale name output_count
+        output_data output_layouts outputs pullback pullback_variables rank requires_grad retain_inputs
+        retain_outputs saved shape stack take_from_outputs takes_any_layout unchain view""".split()
     )
     assert {name for name in dir(chainer.FunctionNode) if not name.startswith('_')} <= before_autograd
