@@ -212,19 +212,21 @@ class PrimitiveNode(FunctionNode):
         return gx
 
 
-class _Conjugating(PrimitiveNode):
+class _Conjugating:
     """The node of an op that is applied to complex numbers, of which it is a holomorphic function.
 
     Its gradient is the upstream gradient times the conjugate of the derivative: the rule's result for the conjugate
     of the upstream gradient, conjugated.
     """
 
-    def pullback(self, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
+    __slots__ = ()  # a node takes this class when it finds complex numbers, so its layout must be that of the op's
+
+    def pullback(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
         found = PrimitiveNode.pullback(self, _conjugated(gradient), wanted, table)
         return [None if gx is None else _conjugated(gx) for gx in found]
 
-    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
-        found = super().backward(target_input_indexes, tuple(map(_conjugate, grad_outputs)))
+    def backward(self: Any, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
+        found = PrimitiveNode.backward(self, target_input_indexes, tuple(map(_conjugate, grad_outputs)))
         return tuple([None if gx is None else _conjugate(gx) for gx in found])
 
 
