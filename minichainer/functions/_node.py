@@ -212,22 +212,16 @@ class PrimitiveNode(FunctionNode):
         return gx
 
 
-class _Conjugating:
-    """The node of an op that is applied to complex numbers, of which it is a holomorphic function.
+# A rule of a holomorphic function of complex numbers: its gradient is the upstream gradient times the conjugate of the
+# derivative, that is the rule's result for the conjugate of the upstream gradient, conjugated.
+def _pullback_of_complex(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
+    found = PrimitiveNode.pullback(self, _conjugated(gradient), wanted, table)
+    return [None if gx is None else _conjugated(gx) for gx in found]
 
-    Its gradient is the upstream gradient times the conjugate of the derivative: the rule's result for the conjugate
-    of the upstream gradient, conjugated.
-    """
 
-    __slots__ = ()  # a node takes this class when it finds complex numbers, so its layout must be that of the op's
-
-    def pullback(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
-        found = PrimitiveNode.pullback(self, _conjugated(gradient), wanted, table)
-        return [None if gx is None else _conjugated(gx) for gx in found]
-
-    def backward(self: Any, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
-        found = PrimitiveNode.backward(self, target_input_indexes, tuple(map(_conjugate, grad_outputs)))
-        return tuple([None if gx is None else _conjugate(gx) for gx in found])
+def _backward_of_complex(self: Any, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
+    found = PrimitiveNode.backward(self, target_input_indexes, tuple(map(_conjugate, grad_outputs)))
+    return tuple([None if gx is None else _conjugate(gx) for gx in found])
 
 
 def _conjugated(gradient: Any) -> Any:
@@ -245,7 +239,8 @@ _conjugating_classes: dict[Any, Any] = {}
 def _conjugating(cls: Any) -> Any:
     """The class of an op's nodes for complex numbers."""
     if cls not in _conjugating_classes:
-        found = type(cls.__name__, (_Conjugating, cls), {'__module__': cls.__module__})
+        methods = {'pullback': _pullback_of_complex, 'backward': _backward_of_complex}
+        found = type(cls.__name__, (cls,), {**methods, '__module__': cls.__module__})
         _conjugating_classes[cls] = _conjugating_classes[found] = found
     return _conjugating_classes[cls]
 
