@@ -212,8 +212,8 @@ class PrimitiveNode(FunctionNode):
         return gx
 
 
-# A rule of a holomorphic function of complex numbers: its gradient is the upstream gradient times the conjugate of the
-# derivative, that is the rule's result for the conjugate of the upstream gradient, conjugated.
+# The gradient of a holomorphic function of complex numbers is the upstream gradient times the conjugate of the
+# derivative: the rule's result for the conjugate of the upstream gradient, conjugated.
 def _pullback_of_complex(self: Any, gradient: Any, wanted: Container[Node] | None, table: Any) -> list[Any]:
     found = PrimitiveNode.pullback(self, _conjugated(gradient), wanted, table)
     return [None if gx is None else _conjugated(gx) for gx in found]
