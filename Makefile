@@ -31,7 +31,7 @@ help:
 	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'
 	@echo 'make fuzz         every function with random arguments, for some minutes'
 	@echo 'make lint         ruff, mypy and pyright'
-	@echo 'make docs         bring docs/coverage.md and docs/functions.md up to date'
+	@echo 'make docs         bring docs/coverage.md, docs/functions.md and docs/gradient_check.svg up to date'
 	@echo 'make clean        remove the environments and what runs left behind'
 
 demo: $(VENV)/.ready-run
@@ -74,6 +74,7 @@ lint: $(VENV)/.ready-dev
 docs: $(VENV)/.ready-run
 	$(BIN)/python docs/make_coverage.py
 	$(BIN)/python docs/make_functions.py
+	$(BIN)/python docs/make_picture.py
 
 clean:
 	rm -rf $(VENV) $(OLDEST) .venv-matrix result build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
@@ -87,8 +88,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready-run: $(METADATA) | $(BIN)/python
-	@echo 'Installing minichainer, NumPy and matplotlib into $(VENV) ...'
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[plot]'
+	@echo 'Installing minichainer, NumPy, matplotlib and mpmath into $(VENV) ...'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[plot,precise]'
 	@touch $@
 
 $(VENV)/.ready-test: $(METADATA) | $(BIN)/python

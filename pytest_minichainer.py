@@ -1,4 +1,4 @@
-"""minichainer's pytest plugin: fixture, option, marks, and what is wrong with a gradient in a failure's report.
+"""minichainer's pytest plugin: fixture, options, marks, and reports and pages about wrong gradients.
 
 It is loaded by every run of pytest where minichainer is installed, so it lives outside the package and
 imports nothing of it before a test does: start-up stays fast, coverage sees the package being imported, and
@@ -7,8 +7,11 @@ tests that have nothing to do with minichainer are left alone.
 
 from __future__ import annotations
 
+import hashlib
+import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,26 +23,37 @@ _MARKS = {
     'chainerx': 'a test of ChainerX, always skipped',
     'ideep': 'a test of iDeep, always skipped',
 }
-_MOST_FAILURES = 10
+#: The longest name of a page, without its ending.
+_LONGEST_NAME = 120
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds ``--gradcheck-seed``."""
-    parser.getgroup('minichainer').addoption(
+    """Adds ``--gradcheck-seed`` and ``--gradcheck-html``."""
+    group = parser.getgroup('minichainer')
+    group.addoption(
         '--gradcheck-seed',
         type=int,
         default=None,
         metavar='N',
         help='seed of the random directions of the fixture check_gradients, as a failure tells it',
     )
+    group.addoption(
+        '--gradcheck-html',
+        default=None,
+        metavar='DIR',
+        help='write a page with a picture for each test that fails because of a gradient, and DIR/index.html',
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marks of ``minichainer.testing.attr``, those of the project's own excepted."""
+    """Registers the marks of ``minichainer.testing.attr``, those of the project's own excepted, and the index."""
     registered = {line.split(':')[0].split('(')[0].strip() for line in config.getini('markers')}
     for name, meaning in _MARKS.items():
         if name not in registered:
             config.addinivalue_line('markers', f'{name}: {meaning}')
+    directory = config.getoption('gradcheck_html')
+    if directory is not None and not hasattr(config, 'workerinput'):  # a worker of pytest-xdist writes no index
+        config.pluginmanager.register(_Index(Path(directory)), 'minichainer_index')
 
 
 @pytest.fixture
@@ -50,6 +64,7 @@ def check_gradients(request: pytest.FixtureRequest) -> Callable[..., Any]:
     seed = request.config.getoption('gradcheck_seed')
 
     def check_or_raise(func: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         return check(func, inputs, *args, **{'seed': seed, 'raise_exception': True, **kwargs})
 
     return check_or_raise
@@ -73,11 +88,69 @@ def _uses_minichainer(module: Any) -> bool:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
-    """Adds a section to the report of a test that failed because of a gradient."""
+    """Adds a section to the report of a test that failed because of a gradient, and writes its page."""
     outcome: Any = yield
     found = _gradient_report(call.excinfo.value) if call.excinfo is not None else None
-    if found is not None:
-        outcome.get_result().sections.append(('Gradient check', _diagnosis(found, item)))
+    if found is None or call.excinfo is None:
+        return
+    result, lines = outcome.get_result(), [_replay(found, item)]
+    if found.explanation.headline not in str(call.excinfo.value):
+        lines.insert(0, found.message)
+    directory = item.config.getoption('gradcheck_html')
+    if directory is not None:
+        file = _write_page(Path(directory), item.nodeid, found, lines[-1])
+        # Attributes of a report travel from the workers of pytest-xdist to the process that writes the index.
+        result.gradcheck_page = [item.nodeid, file.name, found.explanation.headline]
+        lines.append(f'page: {file}')
+    result.sections.append(('Gradient check', '\n'.join(lines)))
+    _shorten_summary(result)
+
+
+def _shorten_summary(result: pytest.TestReport) -> None:
+    """Leaves the first line of the message to the summary at the end, which prints it whole where ``CI`` is set."""
+    crash = getattr(result.longrepr, 'reprcrash', None)
+    if crash is not None:
+        crash.message = crash.message.partition('\n')[0]
+
+
+class _Index:
+    """Collects the pages of a run, and lists them in a file."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / 'index.html'
+        self.pages: list[tuple[str, str, str]] = []
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        page = getattr(report, 'gradcheck_page', None)
+        if page is not None:
+            self.pages.append((page[0], page[1], page[2]))
+
+    def pytest_sessionfinish(self) -> None:
+        from minichainer.verification.reporting.page import write_index
+
+        write_index(self.path, sorted(self.pages))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.pages:
+            terminalreporter.write_line(f'Failed gradient checks: {self.path}')
+
+
+def _write_page(directory: Path, name: str, report: Any, replay: str) -> Path:
+    """Writes the page of one test, named after it."""
+    from minichainer.verification.reporting.page import write_page
+
+    file = directory / f'{_file_name(name)}.html'
+    directory.mkdir(parents=True, exist_ok=True)
+    write_page(file, name, report, replay)
+    return file
+
+
+def _file_name(name: str) -> str:
+    """The name of a test as a file name, with a few digits of a hash where it would not be unique."""
+    plain = name.replace('::', '.').replace('/', '.')
+    safe = re.sub(r'[^A-Za-z0-9_.-]+', '_', plain)[:_LONGEST_NAME]
+    return safe if safe == plain else f'{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}'
 
 
 def _gradient_report(error: BaseException | None) -> Any:
@@ -92,25 +165,8 @@ def _gradient_report(error: BaseException | None) -> Any:
     return None
 
 
-def _diagnosis(report: Any, item: pytest.Item) -> str:
-    lines = [f'verdict: {report.verdict}', *map(_in_words, report.failures[:_MOST_FAILURES]), *report.notes]
-    left = report.failure_count - min(len(report.failures), _MOST_FAILURES)
-    if left > 0:
-        lines.append(f'and {left} more wrong elements')
+def _replay(report: Any, item: pytest.Item) -> str:
+    """How to run the test again with the same random numbers."""
     if 'check_gradients' in getattr(item, 'fixturenames', ()):
-        lines.append(f"replay with the same inputs: pytest '{item.nodeid}' --gradcheck-seed={report.seed}")
-    else:
-        lines.append('random inputs are drawn again after @minichainer.testing.fix_random()')
-    return '\n'.join(lines)
-
-
-def _in_words(failure: Any) -> str:
-    where = f'order {failure.order}, output {failure.output}, input {failure.input}'
-    element = '' if failure.index is None else f', element {failure.index}'
-    slopes = '' if failure.left_slope is None else f', slopes {failure.left_slope:.6g} and {failure.right_slope:.6g}'
-    values = f'numeric {_number(failure.numeric)}, analytic {_number(failure.analytic)}{slopes}'
-    return f'{where}{element}: {values}; {failure.cause}'
-
-
-def _number(value: float | None) -> str:
-    return 'none' if value is None else f'{value:.9g}'
+        return f"replay with the same inputs: pytest '{item.nodeid}' --gradcheck-seed={report.seed}"
+    return 'for the same random inputs in each run: @minichainer.testing.fix_random()'

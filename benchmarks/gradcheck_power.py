@@ -3,7 +3,7 @@
     python benchmarks/gradcheck_power.py [--seeds 20] [--rival-seeds 2] [--shape 3,4] [--dtype d] [--quick]
                                          [--tools minichainer,torch,autograd,JAX] [--first-seed 0] [--json FILE]
                                          [--parts catalogue,elements,linear,campaign] [--runs 20000]
-                                         [--entries plain,conditional,right]
+                                         [--entries plain,conditional,modes,precision,right]
 
 Run it from a checkout: the catalogue lies in ``tests/verification/catalogue``. All tools get the same NumPy
 functions with the same planted gradients, wrapped as custom functions of each tool, and their default settings.
@@ -44,7 +44,15 @@ from tests.verification.catalogue import planting, scoring  # noqa: E402
 from tests.verification.catalogue.bases import SQUARE_TIMES  # noqa: E402
 from tests.verification.catalogue.campaign import trial  # noqa: E402
 from tests.verification.catalogue.entry import Planted  # noqa: E402
-from tests.verification.catalogue.everything import BEYOND, CONDITIONAL, CORRECT, PLAIN, PLANTED  # noqa: E402
+from tests.verification.catalogue.everything import (  # noqa: E402
+    BEYOND,
+    CONDITIONAL,
+    CORRECT,
+    MODES,
+    PLAIN,
+    PLANTED,
+    PRECISION,
+)
 
 GOALS = {'caught': 1.0, 'false alarms': 0, 'unresolved': 0.01, 'exact': 0.99, 'cause': 0.90}
 TOO_LARGE = 4e6  # entries of a Jacobian that a slow check would have to hold
@@ -272,7 +280,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--quick', action='store_true', help='two seeds at (4,4), small sizes only')
     parser.add_argument('--tools', default='minichainer,torch,autograd,JAX')
     parser.add_argument('--parts', default='catalogue,elements,linear')
-    parser.add_argument('--entries', default='plain,conditional,right', help='which parts of the catalogue')
+    parser.add_argument(
+        '--entries', default='plain,conditional,modes,precision,right', help='which parts of the catalogue'
+    )
     parser.add_argument('--runs', type=int, default=20_000, help='of the campaign, from seed --first-seed on')
     parser.add_argument('--json', help='write the counts to this file')
     return parser.parse_args()
@@ -290,7 +300,7 @@ def catalogue(options: Any, shape: Any, dtype: str, tools: dict[str, Any]) -> li
     few = seeds[: options.rival_seeds]
     scores = []
     wanted = options.entries.split(',')
-    parts = {'plain': PLAIN, 'conditional': CONDITIONAL, 'right': CORRECT}
+    parts = {'plain': PLAIN, 'conditional': CONDITIONAL, 'modes': MODES, 'precision': PRECISION, 'right': CORRECT}
     entries = [entry for part in wanted for entry in parts[part]]
     if 'minichainer' in options.tools:
         scores.append(score_own(shape, dtype, seeds, entries, 'minichainer'))

@@ -26,7 +26,6 @@ class Hooks:
         as_constant: makes a Variable of an array.
     """
 
-    #: How many nodes have hooks is counted, so that passes over graphs without hooks need not look.
     __slots__ = ('__weakref__', '_as_constant', 'accumulated', 'after', 'before', 'gradient', 'metadata', 'retains')
 
     def __init__(self, as_constant: Callable[[Any], Any]) -> None:
@@ -42,7 +41,7 @@ class Hooks:
         self.retains = False
         #: What users attach to a function; None if nobody has asked for it.
         self.metadata: dict[Any, Any] | None = None
-        backprop.count_hooked(1)
+        backprop.count_hooked(1)  # so that passes over graphs without hooks need not look for them
 
     def __del__(self) -> None:
         if backprop is not None:

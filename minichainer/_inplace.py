@@ -19,8 +19,6 @@ they save, on either device: nothing is missed. ``benchmarks/inplace.py`` measur
 from __future__ import annotations
 
 import functools
-import os
-import sys
 import warnings
 import weakref
 import zlib
@@ -30,13 +28,12 @@ from typing import Any, NamedTuple
 import numpy
 
 from minichainer._checks import array_types
+from minichainer._frames import user_frame
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.errors import InplaceError, InplaceWarning, describe
 
 _ndarray = numpy.ndarray
-_PACKAGE = os.path.dirname(__file__) + os.sep
-_getframe = sys._getframe
 #: Arrays up to this number of elements are compared in full; of larger ones, about as many elements.
 ELEMENTS = 64
 
@@ -112,18 +109,8 @@ def whole_prints_of(values: Sequence[Any]) -> Any:
 
 
 def _located(print_of: Callable[[Any], Any], prints: list[Any]) -> Prints:
-    frame = _getframe(4)  # not by _user_frame, because this runs for each function of leaves
-    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
-        frame = frame.f_back
+    frame = user_frame(4)  # this, its caller, the recorder and the op
     return Prints(frame.f_code, frame.f_lasti, print_of, prints, clock[0])
-
-
-def _user_frame() -> Any:
-    """The innermost frame outside of the package."""
-    frame = _getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
 
 
 # --- writes and exposed arrays -------------------------------------------------------------------------------------
@@ -172,7 +159,7 @@ class _Exposure:
         self.owner = None if owner is None else weakref.ref(owner, lambda _: exposed.pop(key, None))
         self.print = sampled(array)
         self.time = time
-        frame = _user_frame()
+        frame = user_frame()
         self.location = (frame.f_code, frame.f_lasti)
 
     def array(self) -> Any:
@@ -201,7 +188,7 @@ def _is_exposed(value: Any) -> bool:
 
 
 # --- comparison ----------------------------------------------------------------------------------------------------
-def check(node: Any, variables: bool, wanted: Any, strict: bool) -> bool:
+def check(node: Any, variables: bool, wanted: Any, strict: bool) -> None:
     """Warns, or raises InplaceError, if an array that a node saved was modified since.
 
     Args:
@@ -209,14 +196,11 @@ def check(node: Any, variables: bool, wanted: Any, strict: bool) -> bool:
         variables: the pass is differentiable; functions with a fast form then read other saved values.
         wanted: the nodes that need a gradient; None for all that require one.
         strict: raise an error whatever ``config.check_inplace`` is.
-
-    Returns:
-        Whether it was modified, and that was not an error.
     """
     for number, array, where in _modified(node):
         if number in node._reads(variables, wanted):
-            return _tell(node, number, array, where, strict)
-    return False
+            _tell(node, number, array, where, strict)
+            return
 
 
 def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
@@ -255,7 +239,7 @@ def _written(node: Any, time: int) -> Iterator[tuple[int, Any, str]]:
             yield place, value, f'it was read at {_text(*guard.location)}'
 
 
-def _tell(node: Any, index: int, array: Any, where: str, strict: bool) -> bool:
+def _tell(node: Any, index: int, array: Any, where: str, strict: bool) -> None:
     text = (
         f'{node.label}: {node._saved_name(index)}, {describe(array)}, was modified in place after {where}. Backward '
         'needs its former values: the gradients are those of the present ones. Compute a new array instead '
@@ -265,19 +249,13 @@ def _tell(node: Any, index: int, array: Any, where: str, strict: bool) -> bool:
     if strict or mode == 'error' or config.debug:
         raise InplaceError(text)
     if mode != 'off':
-        warnings.warn(text, InplaceWarning, stacklevel=_depth_of_user())
-    return True
+        frame = user_frame()
+        file, names = frame.f_code.co_filename, frame.f_globals
+        registry = names.setdefault('__warningregistry__', {})
+        warnings.warn_explicit(text, InplaceWarning, file, frame.f_lineno, names.get('__name__'), registry)
 
 
 def _text(code: Any, place: int) -> str:
     """File and line of an instruction."""
     lines = [line for start, end, line in code.co_lines() if start <= place < end and line is not None]
     return f'{code.co_filename}:{lines[0] if lines else code.co_firstlineno}, in {code.co_name}'
-
-
-def _depth_of_user() -> int:
-    """The ``stacklevel`` at which the caller's warning shows the user's line."""
-    depth, frame = 1, _getframe(1)
-    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
-        depth, frame = depth + 1, frame.f_back
-    return depth

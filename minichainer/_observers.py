@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Any
 
 from minichainer import _trace, configuration
 from minichainer._checks import as_raw
+from minichainer._frames import PACKAGE
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.errors import NaNError
@@ -36,13 +36,10 @@ def _application(function: Any) -> str:
     return '\nThe function was applied here (most recent call last):\n' + ''.join(function.stack.format()).rstrip()
 
 
-_PACKAGE = os.path.dirname(__file__) + os.sep
-
-
 def users_stack() -> traceback.StackSummary:
     """The present stack without the package's own frames."""
     stack = traceback.extract_stack()
-    users = [frame for frame in stack if not frame.filename.startswith(_PACKAGE)]
+    users = [frame for frame in stack if not frame.filename.startswith(PACKAGE)]
     return traceback.StackSummary.from_list(users) if users else stack
 
 

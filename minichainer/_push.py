@@ -1,14 +1,17 @@
-"""Tangents of one function: the entry, and the general method; most ops have another (``functions/_push.py``)."""
+"""Tangents of one function: the entry, and the general method; most ops have another (``functions/_push.py``).
+
+And tangents of a recorded graph, for any number of directions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from minichainer import _tangents
 from minichainer._checks import as_raw
 from minichainer.backend import get_array_module
-from minichainer.backprop import LeafNode
+from minichainer.backprop import LeafNode, Node, OutputNode, between
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
 from minichainer.variable import Variable, as_variable
@@ -39,6 +42,37 @@ def push(node: Any, tangents: Sequence[Any], variables: bool, lenient: bool = Fa
                 raise
             found = by_double_backward(node, given, variables)
     return [None if t is None else convert(t) for t in found]
+
+
+def pushed_through(
+    outputs: Sequence[Node], inputs: Sequence[Node], directions: Iterable[Sequence[Any]], variables: bool
+) -> Iterator[list[Any]]:
+    """For each direction, the tangents of the outputs of a recorded graph; None for an output that does not move.
+
+    Args:
+        outputs: the nodes where the graph ends.
+        inputs: the nodes where it begins.
+        directions: in each a tangent for every input, or None for an input that does not move.
+        variables: as in :func:`push`.
+    """
+    nodes = between(outputs, inputs, inputs)
+    functions: list[Any] = [node for node in nodes if node.edges is not None and node.__class__ is not OutputNode]
+    functions = sorted(set(functions).difference(inputs), key=lambda node: node.level)
+    for direction in directions:
+        table = {x: t for x, t in zip(inputs, direction, strict=True) if t is not None}
+        for node in functions:
+            _push_through(node, table, variables)
+        yield [table.get(y) for y in outputs]
+
+
+def _push_through(node: Any, table: dict[Any, Any], variables: bool) -> None:
+    """Adds the tangents of a function's outputs to those in the table."""
+    given = [table.get(edge) for edge in node.edges]
+    if any([t is not None for t in given]):
+        places = [node] if node.output_count == 1 else [place() for place in node._output_nodes]
+        for place, tangent in zip(places, push(node, given, variables, True), strict=True):
+            if tangent is not None and place is not None:
+                table[place] = tangent
 
 
 def by_double_backward(node: Any, tangents: Sequence[Any], variables: bool) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What ``Variable.backward`` begins with: the upstream gradient, and where gradients are wanted."""
+"""What backward passes begin with: the upstream gradient, and where gradients are wanted."""
 
 from __future__ import annotations
 
@@ -38,14 +38,19 @@ def checked_upstream(y: Any, gradient: Any) -> Any:
     return gradient
 
 
-def edges_of(inputs: Any) -> list[Node]:
-    """The places of the Variables whose gradients are wanted."""
+def edges_of(op: str, inputs: Any) -> list[Node]:
+    """The places of the Variables whose gradients are wanted.
+
+    Args:
+        op: the name of the function for messages.
+        inputs: a Variable or several.
+    """
     variables = [inputs] if hasattr(inputs, 'edge') else list(inputs)
     if not variables:
-        raise RuntimeError('backward: inputs is empty; leave it out to compute the gradients of all leaves')
-    for x in variables:
+        raise RuntimeError(f'{op}: inputs is empty; leave it out to compute the gradients of all leaves')
+    for i, x in enumerate(variables):
         if not hasattr(x, 'edge'):
-            raise TypeError(f'backward: inputs must be Variables, got {type(x).__name__}')
+            raise TypeError(f'{op}: input {i} must be a Variable, got {type(x).__name__}')
         if not x.requires_grad:
-            raise RuntimeError('backward: one of the inputs does not require a gradient')
+            raise RuntimeError(f'{op}: input {i} requires no gradient')
     return [x.edge for x in variables]

@@ -8,7 +8,6 @@ recordings and evaluates the rows. Which row lies inside which is found there, f
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from minichainer import configuration
 from minichainer._checks import as_raw
+from minichainer._frames import PACKAGE
 from minichainer.backends import cuda
 from minichainer.configuration import count_nondefault
 
@@ -25,13 +25,12 @@ T = TypeVar('T')
 
 #: Numbers of nodes, unique in the process, so that rows of several recordings can be joined.
 numbers = itertools.count()
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 #: Files of code without a file of its own, which the package compiles.
 _GENERATED = ('<pullback of ', '<frozen ')
 
 
 class Row(NamedTuple):
-    """One entry of a recording. The hot path appends plain tuples of the first nine, ``Row(*row)`` reads them."""
+    """One entry of a recording. The hot path appends plain tuples of the first five, ``Row(*row)`` reads them."""
 
     phase: str
     """``'forward'``, ``'backward'`` or ``'user'``."""
@@ -41,13 +40,13 @@ class Row(NamedTuple):
     end: int
     seq: int | None
     """The number of the node: of the one that a forward op makes, or that a backward step belongs to."""
-    shapes: tuple[tuple[int, ...], ...] | None
+    shapes: tuple[tuple[int, ...], ...] | None = None
     """Shapes of the inputs; of the upstream gradients in backward."""
-    nbytes: int
+    nbytes: int = 0
     """Bytes of the NumPy arrays that it made and returned."""
-    stack: tuple[str, ...] | None
+    stack: tuple[str, ...] | None = None
     """``'file(line): function'`` of the user's frames, the innermost first."""
-    cuda_events: tuple[Any, Any] | None
+    cuda_events: tuple[Any, Any] | None = None
     cuda_nbytes: int = 0
     """Bytes of the CuPy arrays that it made and returned."""
     note: str | None = None
@@ -120,7 +119,7 @@ class Trace:
             return compute()
         finally:
             end = perf_counter_ns()
-            self.rows.append(('forward', node.__class__.__name__, begin, end, seq, None, 0, None, None))
+            self.rows.append(('forward', node.__class__.__name__, begin, end, seq))
 
     def backward(self, node: Any, gradient: Any, compute: Callable[[], T]) -> T:
         """Runs ``compute()``, the backward step of a function, and appends a row.
@@ -141,9 +140,7 @@ class Trace:
             return compute()
         finally:
             end = perf_counter_ns()
-            self.rows.append(
-                ('backward', node.__class__.__name__ + 'Backward', begin, end, node._seq, None, 0, None, None)
-            )
+            self.rows.append(('backward', node.__class__.__name__ + 'Backward', begin, end, node._seq))
 
     def block(self, name: str, note: str | None = None) -> AbstractContextManager[None]:
         """A context manager that appends a row for its block.
@@ -246,7 +243,7 @@ def user_frames(known: dict[tuple[int, int], tuple[Any, str]]) -> tuple[str, ...
 def _text_of(frame: Any) -> str:
     """The text of a frame; empty if it is the package's own."""
     code = frame.f_code
-    if code.co_filename.startswith((_PACKAGE, *_GENERATED)):
+    if code.co_filename.startswith((PACKAGE, *_GENERATED)):
         return ''
     return f'{code.co_filename}({frame.f_lineno}): {code.co_name}'
 
@@ -275,12 +272,15 @@ def current() -> Trace | None:
 
 
 def alone() -> Trace | None:
-    """The recording of this thread, if it notes times only and nothing else watches ops in any thread."""
+    """The recording of this thread, if it notes times only and nothing else watches ops in any thread.
+
+    Whoever gets it notes the times itself; so a subclass, whose methods do more, is never returned.
+    """
     running = _thread.running
     if len(running) != configuration.nondefault or not running:
         return None
     trace = running[-1]
-    return None if trace.is_detailed else trace
+    return None if trace.is_detailed or type(trace) is not Trace else trace
 
 
 def start(trace: Trace) -> None:

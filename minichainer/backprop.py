@@ -107,7 +107,7 @@ class LeafNode(Node):
         self.name = name
         self.grad_value = self.loss_scale = self.view = self._hooks = self._tangent = None
         self.guard: Any = 0
-        self.describe(array)
+        self.shape, self.dtype = (None, None) if array is None else (array.shape, array.dtype)
 
     def describe(self, array: Any) -> None:
         """Sets shape and dtype to those of ``array``; both are None while there is none."""
@@ -315,9 +315,7 @@ class _Clock:
         begin = perf_counter_ns()
         found = pullback(gradient, self._wanted, table)
         end = perf_counter_ns()
-        self._rows.append(
-            ('backward', f'{node.__class__.__name__}Backward', begin, end, node._seq, None, 0, None, None)
-        )
+        self._rows.append(('backward', f'{node.__class__.__name__}Backward', begin, end, node._seq))
         return found, None
 
     def finished(self) -> tuple[dict[Node, Any], dict[Node, Any]]:
@@ -492,9 +490,10 @@ def gradients_of(
         return _tangents.carrying(gradients_of, locals())
     ends = set(ends)
     wanted = between([node for node, _ in roots], targets, ends)
-    passing = ends.union([x for x in targets if not _leads_on(x, wanted)])
+    leading_on = {x for x in targets if x.level and _leads_on(x, wanted)}
+    passing = ends.union([x for x in targets if x not in leading_on])
     roots = [(node, gradient) for node, gradient in roots if node in wanted]
-    keep_ = all if retain_grad else set(targets)
+    keep_ = all if retain_grad else leading_on or None
     table, kept, retained = run(roots, variables, wanted, passing, keep_, observers(), free, strict)
     if hooked:
         hook_gradients(table, variables, retained, ends)
@@ -502,9 +501,35 @@ def gradients_of(
         keep(kept)
     accumulate(retained, variables)
     kept.update(table)
+    table.clear()  # a second reference would cost a copy
     if not variables:
         kept = {node: take_own(kept, node) for node in dict.fromkeys(targets) if node in kept}
     return [kept.get(node) for node in targets]
+
+
+def gradients_of_leaves(
+    leaves: Sequence[Node], roots: list[tuple[Node, Any]], wanted: Container[Node], variables: bool = False
+) -> list[Any]:
+    """The gradients of leaves; for who runs several passes over one graph, and has found ``wanted`` once.
+
+    Args:
+        leaves: the leaves whose gradients are wanted.
+        roots: nodes and their gradients: arrays, or Variables in a differentiable pass.
+        wanted: the nodes on the paths to them, at least those from these roots; see :func:`between`.
+        variables: make the pass differentiable.
+
+    Returns:
+        As :func:`gradients_of`.
+    """
+    if configuration.nondefault and not variables and _tangents.carries():
+        return _tangents.carrying(gradients_of_leaves, locals())
+    roots = [root for root in roots if root[0] in wanted]
+    table, _, retained = run(roots, variables, wanted, None, None, observers() if configuration.nondefault else ())
+    if hooked:
+        hook_gradients(table, variables, retained)
+    if not variables:
+        table = {leaf: take_own(table, leaf) for leaf in leaves if leaf in table}
+    return [*map(table.get, leaves)]
 
 
 def gradients_and_others(

@@ -72,6 +72,7 @@ class _Settings:
     detect_anomaly: bool
     dtype: Any
     enable_backprop: bool
+    gradcheck_strictness: str
     in_recomputing: bool
     keep_graph_on_report: bool
     lazy_grad_sum: bool
@@ -92,8 +93,9 @@ class GlobalConfig(_Settings):
     ``CHAINER_TYPE_CHECK``, ``CHAINER_KEEP_GRAPH_ON_REPORT``, ``CHAINER_USE_CUDNN``, ``CHAINER_AUTOTUNE``.
 
     Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
-    'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch) and
-    ``detect_anomaly`` (see ``autograd.detect_anomaly``).
+    'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch),
+    ``detect_anomaly`` (see ``autograd.detect_anomaly``) and ``gradcheck_strictness`` (whether gradient checks are
+    'strict' or accept what Chainer's own accept, 'chainer').
 
     >>> import minichainer as chainer
     >>> chainer.global_config.train
@@ -111,6 +113,7 @@ class GlobalConfig(_Settings):
         self.detect_anomaly = False
         self.dtype = _dtype_from_environment()
         self.enable_backprop = True
+        self.gradcheck_strictness = 'strict'
         self.in_recomputing = False
         self.keep_graph_on_report = _flag('CHAINER_KEEP_GRAPH_ON_REPORT', False)
         self.lazy_grad_sum = False

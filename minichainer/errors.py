@@ -48,6 +48,14 @@ class InplaceWarning(UserWarning):
     """An array that a function saved for backward was modified since, and ``config.check_inplace`` is 'warn'."""
 
 
+class UpstreamGradientWarning(UserWarning):
+    """An upstream gradient given to a gradient check is all zeros or all ones, which hides errors."""
+
+
+class GradientCheckLeniencyWarning(UserWarning):
+    """A gradient check with ``strictness='chainer'`` has accepted what 'strict' refuses."""
+
+
 class GradientShapeError(RuntimeError, ValueError):
     """A gradient does not have the shape of its Variable: ValueError in Chainer, RuntimeError in torch."""
 

@@ -11,7 +11,7 @@ from minichainer._checks import as_raw
 from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
-from minichainer.backends import cuda
+from minichainer.backends import cuda, number_arrays
 from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import count_nondefault, using_config
 from minichainer.differentiate import grad as grad
@@ -408,6 +408,8 @@ class FunctionNode(Node):
                 f'backward of {self.label} returned a wrong number of gradients\n'
                 f'Expect: {wanted}\nActual: {len(found)}'
             )
+        if number_arrays.in_use:
+            found = [_with_numbers(gx) for gx in found]
         for i, gx in zip(indexes, found, strict=True):
             self._check_gradient(i, gx)
         return [None if gx is None or gx._data is None else gx for gx in found]
@@ -424,6 +426,13 @@ class FunctionNode(Node):
             raise ValueError(f'{where}\nExpect: shape {x.shape}\nActual: shape {gx._data.shape}')
         if gx._data.dtype != x.dtype:
             raise TypeError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx._data.dtype}')
+
+
+def _with_numbers(gradient: Any) -> Any:
+    """A Variable that a user's backward has made from a plain array of numbers, with an array of their class."""
+    if not isinstance(gradient, Variable) or number_arrays.adopted(gradient._data) is gradient._data:
+        return gradient
+    return Variable(number_arrays.adopted(gradient._data))
 
 
 class _Unreferenced:

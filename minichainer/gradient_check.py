@@ -10,24 +10,19 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from minichainer.backend import get_array_module, get_array_types
-from minichainer.variable import Variable
-from minichainer.verification.arguments import check
-from minichainer.verification.command import main
-from minichainer.verification.differences import (
-    KinkDetector,
+from minichainer.backend import get_array_types
+from minichainer.verification.arguments import (
+    Options,
     as_tuple,
-    check_eps,
     check_grad_grads,
-    is_float,
-    slope,
-    step_error,
+    default,
 )
-from minichainer.verification.options import Options, default, refuse_later_options
-from minichainer.verification.point import LOSS
-from minichainer.verification.report import (
+from minichainer.verification.check import check
+from minichainer.verification.closeness import assert_allclose
+from minichainer.verification.command import main
+from minichainer.verification.finite_differences import numerical_grad
+from minichainer.verification.order_check import LOSS
+from minichainer.verification.reporting.report import (
     Failure,
     GradcheckError,
     GradientReport,
@@ -56,151 +51,6 @@ __all__ = [
 _EPS, _ATOL, _RTOL = default(1e-6), default(1e-5), default(1e-3)
 
 
-def numerical_grad(
-    f: Callable[[], Sequence[Any]],
-    inputs: Sequence[Any],
-    grad_outputs: Sequence[Any],
-    eps: float = 1e-3,
-    detect_nondifferentiable: bool = False,
-    diff_atol: float = 0,
-    diff_rtol: float = 1e-2,
-    center_outputs: Sequence[Any] | None = None,
-) -> list[Any]:
-    r"""Computes the gradient of ``f`` element by element with finite differences.
-
-    For every element :math:`x_i` of ``inputs`` it is
-    :math:`\sum g_y \cdot (f(x_i + \epsilon) - f(x_i - \epsilon)) / 2 \epsilon`; with
-    ``detect_nondifferentiable`` it comes from five points, with an error of order :math:`\epsilon^4`.
-
-    Args:
-        f: A function without arguments that reads ``inputs`` and returns a tuple of arrays.
-        inputs: Arrays of floating-point numbers. They are changed in place while this runs, and hold their
-            values again afterwards, also when ``f`` raises.
-        grad_outputs: One array per output of ``f``, of its shape, or None for an output that does not
-            count.
-        eps: Half of the distance between the two points, in the unit of the inputs.
-        detect_nondifferentiable: Whether to look for kinks and jumps.
-        diff_atol: A kink is where the root mean square distance of five values to a parabola is greater
-            than ``diff_atol + diff_rtol * (max - min)``, by more than rounding explains.
-        diff_rtol: See ``diff_atol``.
-        center_outputs: Ignored; it is there for code written for Chainer.
-
-    Returns:
-        A list of arrays, of the shapes and dtypes of ``inputs``.
-
-    Raises:
-        NondifferentiableError: The function has a kink or a jump, and ``detect_nondifferentiable`` is True.
-        RuntimeError: An input is not of a floating-point dtype or is read-only, or CPU and GPU arrays are
-            mixed.
-        ValueError: The outputs do not match ``grad_outputs``, or ``eps`` is not positive.
-
-    Source: documentation of ``chainer.gradient_check.numerical_grad``.
-
-    >>> import numpy as np
-    >>> from minichainer import gradient_check
-    >>> x = np.array([1.0, 2.0])
-    >>> gradient_check.numerical_grad(lambda: (x ** 2,), (x,), (np.ones(2),))[0].round(6)
-    array([2., 4.])
-    """
-    del center_outputs
-    inputs, grad_outputs = as_tuple(inputs), as_tuple(grad_outputs)
-    check_eps(eps)
-    _check_perturbable(inputs, grad_outputs)
-    # One of them may be the very array that is perturbed.
-    grad_outputs = [None if gy is None else gy.copy() for gy in grad_outputs]
-    results = []
-    for i, x in enumerate(inputs):
-        result = np.empty(x.shape)
-        for index in np.ndindex(x.shape):
-            detector = None
-            if detect_nondifferentiable:
-                where = f'at inputs[{i}]{list(index)} = {float(x[index])!r}'
-                detector = KinkDetector(diff_atol, diff_rtol, step_error(x[index], eps), where)
-            result[index] = _element_slope(f, x, index, grad_outputs, eps, detector)
-        results.append(get_array_module(x).asarray(result.astype(x.dtype)))
-    return results
-
-
-def _element_slope(
-    f: Callable[[], Any], x: Any, index: Any, grad_outputs: Any, eps: float, detector: KinkDetector | None
-) -> float:
-    """The derivative of the weighted outputs with respect to one element."""
-    original = x[index].copy()
-
-    def sample(offset: float) -> list[Any]:
-        x[index] = original + offset
-        return [y.array if isinstance(y, Variable) else y for y in as_tuple(f())]
-
-    try:
-        return slope(sample, grad_outputs, eps, detector)
-    finally:
-        x[index] = original
-
-
-def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:
-    """Raises an error unless all inputs can be changed in place."""
-    arrays = [*inputs, *(gy for gy in grad_outputs if gy is not None)]
-    modules = {get_array_module(a).__name__ for a in arrays}
-    if len(modules) > 1:
-        raise RuntimeError(f'numerical_grad: arrays must be of one kind, got {" and ".join(sorted(modules))}')
-    for i, x in enumerate(inputs):
-        if not is_float(x):
-            raise RuntimeError(f'inputs[{i}] must be of a floating-point dtype, not {x.dtype}')
-        if not getattr(x.flags, 'writeable', True):
-            raise RuntimeError(f'inputs[{i}] is read-only; numerical_grad changes its inputs in place: pass a copy')
-
-
-def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:
-    """Asserts that two arrays agree, element by element: ``abs(x - y) <= atol + rtol * abs(y)``.
-
-    It compares arrays of any kind, so NaN equals NaN, as in ``numpy.testing``; the gradient checks reject NaN.
-
-    Args:
-        x: An array or number, on CPU or GPU.
-        y: The expected one, of the same shape or a number.
-        atol: Allowed absolute error, in the unit of the arrays.
-        rtol: Allowed error relative to ``y``.
-        verbose: Whether the message shows the arrays.
-
-    Raises:
-        AssertionError: They differ; the message names the worst element.
-        TypeError: ``x`` or ``y`` is a Variable; compare ``variable.array``.
-
-    Source: documentation of ``chainer.testing.assert_allclose``.
-
-    >>> from minichainer import gradient_check
-    >>> gradient_check.assert_allclose([1.0, 2.0], [1.0, 2.00001])
-    """
-    x, y = _host_array(x), _host_array(y)
-    try:
-        np.testing.assert_allclose(x, y, atol=atol, rtol=rtol, verbose=verbose)
-    except AssertionError as error:
-        raise AssertionError(f'{error}\n\n{_worst_difference(x, y, atol, rtol)}') from None
-
-
-def _host_array(value: Any) -> Any:
-    if isinstance(value, Variable):
-        raise TypeError(f'assert_allclose compares arrays, not {type(value).__name__}; pass variable.array')
-    return np.asarray(value.get() if get_array_module(value) is not np else value)
-
-
-def _worst_difference(x: Any, y: Any, atol: float, rtol: float) -> str:
-    """The error message of :func:`assert_allclose`."""
-    text = f'assert_allclose failed:\n  shape: {x.shape} {y.shape}\n  dtype: {x.dtype} {y.dtype}'
-    if not x.size or (x.shape != y.shape and x.ndim and y.ndim):
-        return text
-    x, y = np.broadcast_arrays(x, y)
-    with np.errstate(invalid='ignore', over='ignore'):
-        error = abs(np.subtract(x, y, dtype=np.result_type(x, y, np.float64)))
-        tolerance = atol + rtol * abs(y)
-        excess = np.where((x == y) | ((x != x) & (y != y)), -np.inf, error - tolerance)
-    i = np.unravel_index(np.where(np.isnan(excess), np.inf, excess).argmax(), x.shape)
-    return (
-        f'{text}\n  worst element: {tuple(map(int, i))}\n  x: {x[i]!r}\n  y: {y[i]!r}\n'
-        f'  error: {error[i]:.6g}, allowed: {tolerance[i]:.6g}'
-    )
-
-
 def check_gradients(
     func: Callable[..., Any],
     inputs: Any,
@@ -217,10 +67,19 @@ def check_gradients(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = True,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    masked: bool | None = None,
     full_jacobian: bool = False,
     subgradient: bool = False,
     tangent: Any = None,
+    precise: bool | None = None,
     max_failures: int = 64,
+    strictness: str | None = None,
     seed: int | None = None,
     raise_exception: bool = False,
 ) -> GradientReport:
@@ -234,10 +93,11 @@ def check_gradients(
     calls does not depend on the sizes of the arrays.
 
     Args:
-        func: Takes the inputs, returns a Variable or nested containers of Variables. None and integers among
-            its outputs are skipped, and so are Variables with ``requires_grad=False`` beside others.
-        inputs: One argument, or a tuple of them: arrays, Variables, nested tuples, lists and dicts of these. The
-            function gets Variables of copies; integers and booleans without gradient; all else as it is.
+        func: Takes the inputs, returns a Variable, real or complex, or nested containers of Variables. None and
+            integers among its outputs are skipped, and so are Variables with ``requires_grad=False`` beside others.
+        inputs: One argument, or a tuple of them: real or complex arrays, Variables, sparse matrices
+            (:class:`~minichainer.utils.CooMatrix`), nested tuples, lists and dicts of these. The function gets
+            Variables of copies; integers and booleans without gradient; all else as it is.
         grad_outputs: Upstream gradients, one array per output of its shape and dtype, or None for an output that
             does not count. Random ones by default, and besides those given.
         kwargs: Keyword arguments of ``func``, passed on.
@@ -252,11 +112,23 @@ def check_gradients(
         nondet_tol: Allowed absolute difference between repeated computations.
         check_undefined_grad: Whether ``None`` in place of an upstream gradient must work and mean zero.
         check_grad_dtypes: Whether a gradient needs the dtype of its input.
+        check_batched_grad: Compare gradients for a batch of upstream gradients with those for each alone.
+        check_batched_forward_grad: Compare tangents for a batch of directions with those for each alone.
+        check_forward_ad: Check forward mode: tangents of random directions.
+        check_backward_ad: Check backward. If False, no backward pass is run, and ``order`` must be 1.
+        check_fwd_over_rev: From the second order on, check the tangents of gradients.
+        check_rev_over_rev: From the second order on, check the gradients of gradients.
+        masked: Gradients of a sparse matrix exist at its stored entries only, and are checked there in any case.
         full_jacobian: Compare every entry, too, where the Jacobian has at most 10000.
         subgradient: At a kink accept any value between the slopes from the left and from the right.
         tangent: A function that projects a direction, an array, onto those in which the input may move, such
             as symmetric matrices; or one per input.
+        precise: Whether to compute the slopes at 50 digits, for which mpmath is needed: True for arrays of any size,
+            False for never. By default it is tried where it takes little time; functions that it does not reach are
+            measured by differences of float64.
         max_failures: How many failures are listed for each pair of output and input.
+        strictness: 'chainer' accepts, with a warning, what Chainer's own check accepts and 'strict' refuses, such as
+            stale caches; wrong gradients fail with both. By default ``config.gradcheck_strictness``, 'strict'.
         seed: A seed of all random numbers, to repeat a check; a fresh one by default.
         raise_exception: Raise an error instead of returning a report that is not "pass".
 
@@ -268,7 +140,6 @@ def check_gradients(
             array was modified in place; its subclass :class:`NondifferentiableError` at a kink,
             :class:`UnresolvedError` where right and wrong cannot be told apart.
         ValueError, TypeError: An argument, named in the text.
-        NotImplementedError: Complex inputs, not supported yet.
 
     >>> import numpy as np
     >>> import minichainer.functions as F
@@ -278,6 +149,7 @@ def check_gradients(
     >>> bool(report), report.verdict, report.failures
     (True, 'pass', [])
     """
+    __tracebackhide__ = True
     options = Options(
         order=order,
         dtype=dtype,
@@ -287,10 +159,18 @@ def check_gradients(
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+        check_forward_ad=check_forward_ad,
+        check_backward_ad=check_backward_ad,
+        check_fwd_over_rev=check_fwd_over_rev,
+        check_rev_over_rev=check_rev_over_rev,
         full_jacobian=full_jacobian,
         subgradient=subgradient,
         tangent=tangent,
+        precise=precise,
         max_failures=max_failures,
+        strictness=strictness,
         seed=seed,
     )
     given = {1: grad_outputs}
@@ -299,6 +179,7 @@ def check_gradients(
 
 
 def _settled(report: GradientReport, raise_exception: bool) -> GradientReport:
+    __tracebackhide__ = True
     if raise_exception and not report:
         raise error_of(report)
     return report
@@ -324,6 +205,7 @@ def gradcheck(
     *,
     params: Any = (),
     no_grads: Sequence[bool] | None = None,
+    strictness: str | None = None,
     seed: int | None = None,
 ) -> bool:
     """Whether the gradients of ``func`` are right; the arguments have torch's names, order and meaning.
@@ -339,21 +221,21 @@ def gradcheck(
         nondet_tol: As in :func:`check_gradients`.
         check_undefined_grad: As in :func:`check_gradients`.
         check_grad_dtypes: As in :func:`check_gradients`.
-        check_batched_grad: Not supported yet.
-        check_batched_forward_grad: Not supported yet.
-        check_forward_ad: Not supported yet.
-        check_backward_ad: Must be True as long as there is no forward mode.
+        check_batched_grad: As in :func:`check_gradients`.
+        check_batched_forward_grad: As in :func:`check_gradients`.
+        check_forward_ad: As in :func:`check_gradients`.
+        check_backward_ad: As in :func:`check_gradients`.
         fast_mode: Leave out the full Jacobian, and the conditions that backward must not depend on: special upstream
             gradients, layouts, threads, settings. The screen is made in any case.
-        masked: Not supported yet.
+        masked: As in :func:`check_gradients`.
         params: As in :func:`check_gradients`.
         no_grads: As in :func:`check_gradients`.
+        strictness: As in :func:`check_gradients`.
         seed: As in :func:`check_gradients`.
 
     Raises:
         GradcheckError: The gradients are not right, and ``raise_exception`` is True.
-        NotImplementedError: An option that is not supported yet is set.
-        ValueError, TypeError: An argument, named in the text.
+        ValueError, TypeError: An argument, named in the text; options that contradict each other.
 
     Source: documentation of ``torch.autograd.gradcheck``.
 
@@ -363,13 +245,8 @@ def gradcheck(
     >>> minichainer.gradcheck(F.tanh, (np.array([0.5, -1.0]),))
     True
     """
-    _refuse(check_sparse_nnz, masked, check_forward_ad or check_backward_ad, 'check_forward_ad', 'check_backward_ad')
-    refuse_later_options(
-        check_batched_grad=check_batched_grad,
-        check_batched_forward_grad=check_batched_forward_grad,
-        check_forward_ad=check_forward_ad,
-        masked=masked,
-    )
+    __tracebackhide__ = True
+    _check_masked(check_sparse_nnz, masked)
     options = Options(
         eps=eps,
         atol=atol,
@@ -377,8 +254,13 @@ def gradcheck(
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+        check_forward_ad=check_forward_ad,
+        check_backward_ad=check_backward_ad,
         full_jacobian=not fast_mode,
         conditions=not fast_mode,
+        strictness=strictness,
         seed=seed,
         explains_success=False,
     )
@@ -386,15 +268,12 @@ def gradcheck(
     return bool(_settled(report, raise_exception))
 
 
-def _refuse(check_sparse_nnz: Any, masked: Any, any_mode: bool, *modes: str) -> None:
-    """Raises an error for contradictory or unsupported arguments."""
+def _check_masked(check_sparse_nnz: Any, masked: Any) -> None:
+    """Warns of the deprecated name of ``masked``, and raises ValueError if the two are contradictory."""
     if check_sparse_nnz is not None:
         warnings.warn('check_sparse_nnz is deprecated, use masked', DeprecationWarning, stacklevel=3)
         if masked is not None and bool(masked) != bool(check_sparse_nnz):
             raise ValueError(f'check_sparse_nnz={check_sparse_nnz} and masked={masked} are contradictory')
-        refuse_later_options(check_sparse_nnz=check_sparse_nnz)
-    if not any_mode:
-        raise ValueError(f'nothing to check: {" and ".join(modes)} are both False')
 
 
 def gradgradcheck(
@@ -404,8 +283,8 @@ def gradgradcheck(
     eps: float = _EPS,
     atol: float = _ATOL,
     rtol: float = _RTOL,
-    gen_non_contig_grad_outputs: bool = False,
     raise_exception: bool = True,
+    gen_non_contig_grad_outputs: bool = False,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
@@ -416,9 +295,12 @@ def gradgradcheck(
     masked: bool = False,
     *,
     params: Any = (),
+    strictness: str | None = None,
     seed: int | None = None,
 ) -> bool:
-    """Whether the gradients of ``func``, and their gradients, are right; torch's names, order and meaning.
+    """Whether the gradients of ``func``, and their gradients, are right; torch's names and meaning.
+
+    Torch takes all but the first three by name. Here they may be given by position, in lucid's order.
 
     Args:
         func: As in :func:`check_gradients`.
@@ -428,23 +310,23 @@ def gradgradcheck(
         eps: As in :func:`gradcheck`.
         atol: As in :func:`gradcheck`.
         rtol: As in :func:`gradcheck`.
-        gen_non_contig_grad_outputs: Make upstream gradients that are not contiguous.
         raise_exception: As in :func:`gradcheck`.
+        gen_non_contig_grad_outputs: Make upstream gradients that are not contiguous.
         nondet_tol: As in :func:`gradcheck`.
         check_undefined_grad: As in :func:`gradcheck`.
         check_grad_dtypes: As in :func:`gradcheck`.
-        check_batched_grad: Not supported yet.
-        check_fwd_over_rev: Not supported yet.
-        check_rev_over_rev: Must be True as long as there is no forward mode.
+        check_batched_grad: As in :func:`check_gradients`, for both orders.
+        check_fwd_over_rev: As in :func:`check_gradients`.
+        check_rev_over_rev: As in :func:`check_gradients`.
         fast_mode: As in :func:`gradcheck`.
-        masked: Not supported yet.
+        masked: As in :func:`check_gradients`.
         params: As in :func:`gradcheck`.
+        strictness: As in :func:`check_gradients`.
         seed: As in :func:`gradcheck`.
 
     Raises:
         GradcheckError: The gradients of either order are not right, and ``raise_exception`` is True.
-        NotImplementedError: An option that is not supported yet is set.
-        ValueError, TypeError: An argument, named in the text.
+        ValueError, TypeError: An argument, named in the text; options that contradict each other.
 
     Source: documentation of ``torch.autograd.gradgradcheck``.
 
@@ -454,8 +336,7 @@ def gradgradcheck(
     >>> minichainer.gradgradcheck(F.tanh, (np.array([0.5, -1.0]),))
     True
     """
-    _refuse(None, masked, check_fwd_over_rev or check_rev_over_rev, 'check_fwd_over_rev', 'check_rev_over_rev')
-    refuse_later_options(check_batched_grad=check_batched_grad, check_fwd_over_rev=check_fwd_over_rev, masked=masked)
+    __tracebackhide__ = True
     options = Options(
         order=2,
         eps=eps,
@@ -464,9 +345,13 @@ def gradgradcheck(
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_fwd_over_rev=check_fwd_over_rev,
+        check_rev_over_rev=check_rev_over_rev,
         full_jacobian=not fast_mode,
         conditions=not fast_mode,
         non_contiguous=gen_non_contig_grad_outputs,
+        strictness=strictness,
         seed=seed,
         explains_success=False,
     )
@@ -485,6 +370,8 @@ def check_backward(
     no_grads: Sequence[bool] | None = None,
     dtype: Any = None,
     detect_nondifferentiable: bool = False,
+    *,
+    strictness: str | None = None,
 ) -> None:
     """Asserts that the backward pass of ``func`` is the derivative of its forward pass.
 
@@ -506,6 +393,7 @@ def check_backward(
             is checked in the dtypes of ``x_data``, too.
         detect_nondifferentiable: Whether a kink is an error. By default a gradient may have any value between the
             slopes from the left and from the right.
+        strictness: As in :func:`check_gradients`.
 
     Raises:
         GradcheckError: The gradient is not right; derives from ``AssertionError`` and ``RuntimeError``.
@@ -522,14 +410,26 @@ def check_backward(
     >>> gy = np.array([1.0, -0.5, 0.25], np.float32)
     >>> gradient_check.check_backward(lambda x: x * x, x, gy)
     """
-    options = _chainer_options('check_backward', 1, eps, atol, rtol, dtype, detect_nondifferentiable)
+    __tracebackhide__ = True
+    options = _chainer_options('check_backward', 1, eps, atol, rtol, dtype, detect_nondifferentiable, strictness)
     xs = _as_arrays(x_data, 'x_data')
     given = LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad')
     _settled(check(func, xs, {1: given}, options, params=params, no_grads=no_grads), True)
 
 
-def _chainer_options(title: str, order: int, eps: Any, atol: Any, rtol: Any, dtype: Any, detect: bool) -> Options:
-    return Options(title=title, order=order, eps=eps, atol=atol, rtol=rtol, dtype=dtype, subgradient=not detect)
+def _chainer_options(
+    title: str, order: int, eps: Any, atol: Any, rtol: Any, dtype: Any, detect: bool, strictness: str | None
+) -> Options:
+    return Options(
+        title=title,
+        order=order,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        dtype=dtype,
+        subgradient=not detect,
+        strictness=strictness,
+    )
 
 
 def _as_arrays(value: Any, what: str) -> tuple[Any, ...]:
@@ -557,6 +457,8 @@ def check_double_backward(
     no_grads: Sequence[bool] | None = None,
     dtype: Any = None,
     detect_nondifferentiable: bool = False,
+    *,
+    strictness: str | None = None,
 ) -> None:
     """Asserts that the gradients of ``func``, and the gradients of these, are right.
 
@@ -578,6 +480,7 @@ def check_double_backward(
         no_grads: One flag per input, or one per input and then one per entry of ``y_grad``.
         dtype: As in :func:`check_backward`.
         detect_nondifferentiable: As in :func:`check_backward`.
+        strictness: As in :func:`check_gradients`.
 
     Raises:
         GradcheckError: A gradient of first or second order is not right.
@@ -591,7 +494,10 @@ def check_double_backward(
     >>> x, gy, ggx = (np.array(a) for a in ([0.5, -1.0], [1.0, -0.5], [0.3, 2.0]))
     >>> gradient_check.check_double_backward(lambda x: x * x * x, x, gy, ggx)
     """
-    options = _chainer_options('check_double_backward', 2, eps, atol, rtol, dtype, detect_nondifferentiable)
+    __tracebackhide__ = True
+    options = _chainer_options(
+        'check_double_backward', 2, eps, atol, rtol, dtype, detect_nondifferentiable, strictness
+    )
     xs, ggxs = _as_arrays(x_data, 'x_data'), _as_arrays(x_grad_grad, 'x_grad_grad')
     params, ggparams = as_tuple(params), _as_arrays(params_grad_grad, 'params_grad_grad')
     check_grad_grads('x_data', xs, 'x_grad_grad', ggxs)

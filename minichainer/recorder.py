@@ -30,7 +30,7 @@ from minichainer._observers import hooks_of, is_nan, nan_error, records_stacks, 
 from minichainer._push import push
 from minichainer._saved import Packed
 from minichainer.backend import copied
-from minichainer.backends import cuda
+from minichainer.backends import cuda, number_arrays
 from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import config, count_nondefault
 from minichainer.variable import Variable, as_variable, variable_on
@@ -140,8 +140,12 @@ def record(
         saved: what backward needs, in the order that the class wants.
         static: the arguments that are not arrays.
     """
-    if not level and not any([edge.requires_grad for edge in edges]):  # always true for outputs of functions
-        return Variable(y, requires_grad=False)
+    if not level:  # outputs of functions always require a gradient
+        for edge in edges:
+            if edge.requires_grad:
+                break
+        else:
+            return Variable(y, requires_grad=False)
     node = _new(cls)
     node.edges = edges
     node.level = level + 1
@@ -163,7 +167,7 @@ class _Packing(threading.local):
     """The hooks of a thread that pack saved arrays: pairs of functions (pack, unpack); the last one counts."""
 
     def __init__(self) -> None:
-        self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = []
+        self.hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
 
 
 _packing = _Packing()
@@ -221,7 +225,7 @@ def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
         )
     if not all([isinstance(y, _arrays) for y in outputs]):
         outputs = tuple([_as_output(node, y) for y in outputs])
-    return outputs
+    return tuple(map(number_arrays.adopted, outputs)) if number_arrays.in_use else outputs
 
 
 def _as_output(node: Any, y: Any) -> Any:

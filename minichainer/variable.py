@@ -323,7 +323,7 @@ class Variable(Operators['Variable'], GraphMethods):
             upstream = _tangents.upstream(upstream, double)
         roots, free = [(node, upstream)], retain_graph is not None and not retain_graph
         if inputs is not None:
-            backprop.accumulate_into(edges_of(inputs), roots, double, loss_scale, free)
+            backprop.accumulate_into(edges_of('backward', inputs), roots, double, loss_scale, free)
         else:
             clear = gradient is None and not self.retains_grad
             backprop.propagate(roots, bool(retain_grad), double, loss_scale, free, clear=clear)
@@ -401,7 +401,7 @@ class Variable(Operators['Variable'], GraphMethods):
     @property
     def xp(self) -> Any:
         """The array module: numpy or cupy."""
-        return numpy if isinstance(self._data, numpy.ndarray) else self.device.xp
+        return numpy if type(self._data) is numpy.ndarray else backend.get_array_module(self._data)
 
     @property
     def device(self) -> Any:

@@ -8,11 +8,12 @@ from typing import Any
 
 from minichainer import _tangents, backprop
 from minichainer._checks import array_types, as_raw, check_gradient
+from minichainer._roots import edges_of
 from minichainer.backends import cuda
 from minichainer.backprop import Node
 from minichainer.errors import describe
 from minichainer.functions.array.joining import stack
-from minichainer.variable import Variable
+from minichainer.variable import Variable, as_variable
 
 Root = tuple[Node, Any]
 
@@ -61,8 +62,7 @@ def backward(
     if inputs is None:
         backprop.propagate(roots, variables=create_graph, free=free, strict=True, clear=False)
         return
-    targets = _targets('backward', _sequence(inputs), RuntimeError)
-    backprop.accumulate_into(targets, roots, create_graph, None, free, strict=True)
+    backprop.accumulate_into(edges_of('backward', inputs), roots, create_graph, None, free, strict=True)
 
 
 def grad(
@@ -126,7 +126,7 @@ def grad(
         found = _batched(compute, outputs, inputs, gradients, retain, create_graph)
     else:
         roots = _roots('grad', outputs, gradients, create_graph)
-        found = compute(_targets('grad', inputs, RuntimeError), roots, create_graph, not retain)
+        found = compute(edges_of('grad', inputs), roots, create_graph, not retain)
     return tuple(
         _result(i, x, g, allow_unused, materialize_grads) for i, (x, g) in enumerate(zip(inputs, found, strict=True))
     )
@@ -161,10 +161,10 @@ def _batched(
     for i in range(count):
         entry = [None if g is None else g[i] if isinstance(g, Variable) else as_raw(g)[i, ...] for g in gradients]
         roots = _roots('grad', outputs, entry, create_graph)
-        targets = _targets('grad', inputs, RuntimeError)
+        targets = edges_of('grad', inputs)
         rows.append(compute(targets, roots, create_graph, not retain and i == count - 1))
     columns = zip(*rows, strict=True)
-    return [None if column[0] is None else stack([_variable(g) for g in column]) for column in columns]
+    return [None if column[0] is None else stack([as_variable(g) for g in column]) for column in columns]
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------
@@ -187,11 +187,12 @@ def _roots(op: str, outputs: Sequence[Any], gradients: Any, create_graph: bool) 
         raise RuntimeError(f'{op}: expected one upstream gradient per output, {len(outputs)}, got {len(gradients)}')
     roots = []
     for i, (y, gy) in enumerate(zip(outputs, gradients, strict=True)):
-        _expect_variable(op, f'output {i}', y)
+        if not isinstance(y, Variable):
+            raise TypeError(f'{op}: output {i} must be a Variable, got {type(y).__name__}')
         gy = _upstream(op, i, y, gy)
         if not y.requires_grad:
             raise RuntimeError(f'{op}: output {i} requires no gradient: it is a constant, or was made under no_grad')
-        roots.append((y.edge, _variable(gy) if create_graph else _tangents.upstream(gy, False)))
+        roots.append((y.edge, as_variable(gy) if create_graph else _tangents.upstream(gy, False)))
     return roots
 
 
@@ -212,28 +213,9 @@ def _upstream(op: str, index: int, y: Any, gy: Any) -> Any:
         return y.xp.ones_like(y._data)
 
 
-def _targets(op: str, inputs: Sequence[Any], error: type[Exception]) -> list[Node]:
-    if not inputs:
-        raise error(f'{op}: inputs is empty; leave it out to compute the gradients of all leaves')
-    for i, x in enumerate(inputs):
-        _expect_variable(op, f'input {i}', x)
-        if not x.requires_grad:
-            raise error(f'{op}: input {i} requires no gradient')
-    return [x.edge for x in inputs]
-
-
-def _expect_variable(op: str, what: str, value: Any) -> None:
-    if not isinstance(value, Variable):
-        raise TypeError(f'{op}: {what} must be a Variable, got {type(value).__name__}')
-
-
-def _variable(value: Any) -> Any:
-    return value if value is None or isinstance(value, Variable) else Variable(value, requires_grad=False)
-
-
 def _result(index: int, x: Variable, gradient: Any, allow_unused: bool | None, materialize: bool) -> Any:
     if gradient is not None:
-        return _variable(gradient)
+        return as_variable(gradient)
     if materialize:
         with cuda.get_device_from_array(x._data):
             return Variable(x.xp.zeros_like(x._data), requires_grad=False)

@@ -9,13 +9,13 @@ from typing import Any
 from minichainer import gradient_check
 from minichainer.autograd._arrays import is_float
 from minichainer.variable import Variable
+from minichainer.verification.arguments import arrays_in
 
 GradcheckError = gradient_check.GradcheckError
 
 
 def _expect_gradients(op: str, inputs: Any) -> None:
-    given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-    if not any(map(_needs_gradient, given)):
+    if not any(_needs_gradient(x) for _, x in arrays_in(inputs)):
         raise ValueError(f'{op}: expected at least one input that requires a gradient, got none')
 
 

@@ -82,17 +82,12 @@ def _resuming(mode: Callable[[], _Mode], function: Callable[..., Generator[Any, 
 class _Undecorated(_Mode):
     """A mode whose class itself can be used as a decorator: ``@no_grad``."""
 
-    records: bool
-
-    def __new__(cls, function: Any = None) -> Any:
-        mode = super().__new__(cls)
-        if function is None:
-            return mode
-        mode.__init__()  # type: ignore[misc]
-        return mode(function)
-
-    def __init__(self) -> None:
-        super().__init__(self.records)
+    def __new__(cls, mode: Any = None) -> Any:
+        made = super().__new__(cls)
+        if not callable(mode):
+            return made
+        made.__init__()  # type: ignore[misc]
+        return made(mode)
 
 
 class no_grad(_Undecorated):
@@ -114,7 +109,8 @@ class no_grad(_Undecorated):
     False
     """
 
-    records = False
+    def __init__(self) -> None:
+        super().__init__(False)
 
 
 class enable_grad(_Undecorated):
@@ -133,7 +129,8 @@ class enable_grad(_Undecorated):
     array(2.)
     """
 
-    records = True
+    def __init__(self) -> None:
+        super().__init__(True)
 
 
 class set_grad_enabled(_Mode):
@@ -180,7 +177,7 @@ class set_grad_enabled(_Mode):
         return f'set_grad_enabled(mode={self.mode})'
 
 
-class inference_mode(_Mode):
+class inference_mode(_Undecorated):
     """Context manager and decorator: :class:`no_grad`, which :class:`enable_grad` inside of it does not change.
 
     Results are ordinary constants, and may be used anywhere.
@@ -188,13 +185,6 @@ class inference_mode(_Mode):
     Args:
         mode: False to record a graph.
     """
-
-    def __new__(cls, mode: Any = True) -> Any:
-        made = super().__new__(cls)
-        if not callable(mode):
-            return made
-        made.__init__()  # type: ignore[misc]
-        return made(mode)
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)

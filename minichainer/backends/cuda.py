@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backends import _cudnn, _missing_cupy
+from minichainer.backends import _cudnn, _missing_cupy, number_arrays
 from minichainer.backends._cudnn import (
     get_max_workspace_size,
     set_max_workspace_size,
@@ -202,6 +202,8 @@ def get_array_module(*args: Any) -> Any:
     >>> chainer.backend.get_array_module(np.zeros(3), 1.0) is np
     True
     """
+    if number_arrays.in_use and (module := number_arrays.module_of(map(_raw, args))) is not None:
+        return module
     if not available:
         return numpy
     return cupy.get_array_module(*[_raw(arg) for arg in args])

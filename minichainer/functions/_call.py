@@ -247,7 +247,7 @@ def _timed(trace: Any, spec: Primitive, inputs: tuple[Any, ...], static: tuple[A
     if result is None:  # complex numbers
         return None
     seq = next(_numbers)
-    trace.rows.append(('forward', spec.name, begin, end, seq, None, 0, None, None))
+    trace.rows.append(('forward', spec.name, begin, end, seq))
     node: Any = result._node
     if node.level:
         node._seq = seq

@@ -7,7 +7,6 @@ the same result, and measured by ``benchmarks/forward_mode.py``.
 from __future__ import annotations
 
 import operator
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from minichainer.variable import Variable, as_variable
 
 _new = object.__new__
 _ndarray = numpy.ndarray
-_reference = weakref.ref
 
 
 class Plan:
@@ -172,16 +170,14 @@ def applied(
 
 def _result(y: Any, tangent: Any, level: Any) -> Variable:
     """A constant with a tangent."""
-    node = _new(LeafNode)
+    node = _new(LeafNode)  # 0.1 us quicker than LeafNode(y, False), of 4 for an op on a tiny array
     node.requires_grad = False
     node.shape = y.shape
     node.dtype = y.dtype
     node.name = node.grad_value = node.loss_scale = node.view = node._hooks = None
-    node._tangent, node.guard = tangent, 0
+    node._tangent, node.guard = None, 0
     if tangent is not None:
-        level.places.append(_reference(node))
-        if len(level.places) > level.limit:
-            level.prune()
+        level.put(node, tangent)
     result = _new(Variable)
     result._data = y
     result._node = node

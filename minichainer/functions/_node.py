@@ -11,6 +11,7 @@ import numpy
 from minichainer import ops
 from minichainer._checks import array_types
 from minichainer.backend import get_array_module
+from minichainer.backends import number_arrays
 from minichainer.backprop import Node, is_wanted
 from minichainer.function_node import FunctionNode
 from minichainer.functions import _push
@@ -117,7 +118,8 @@ class PrimitiveNode(FunctionNode):
     def _by_array_rule(self, index: int, xp: Any, gy: Any) -> Any:
         spec = self.spec
         m = spec.array_evaluators[index].on(xp)
-        return spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])
+        found = spec.array_rules[index](m, gy, *[get(self) for get in spec.getters[index]])
+        return number_arrays.result_of(xp, found) if number_arrays.in_use else found
 
     def _gy(self, gradients: Sequence[Any]) -> Any:
         """The upstream gradient for rules; for several outputs a tuple, with zeros for missing gradients."""

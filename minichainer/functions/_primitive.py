@@ -13,6 +13,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.backend import get_array_module
+from minichainer.backends import number_arrays
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._scope import evaluators_of
 from minichainer.kernels._dispatch import Kernel
@@ -197,8 +198,11 @@ class Primitive:
     def compute(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> tuple[Any, Any]:
         """Checks the inputs; returns the result, an array or a tuple of arrays, and the residual."""
         self.check(arrays, static)
-        xp = numpy if arrays and type(arrays[0]) is _ndarray else get_array_module(*arrays)
+        is_plain = not number_arrays.in_use and arrays and type(arrays[0]) is _ndarray
+        xp = numpy if is_plain else get_array_module(*arrays)
         y = self._compute(xp, *arrays, *static)
+        if number_arrays.in_use:
+            y = number_arrays.result_of(xp, y)
         y, residual = y if self.has_residual else (y, None)
         return (y if isinstance(y, tuple) else self.as_result(y, arrays[0].dtype)), residual
 

@@ -18,6 +18,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy
 
+from minichainer.backends.number_arrays import NumberModule
+
 P = ParamSpec('P')
 T = TypeVar('T')
 B = TypeVar('B', bound=Callable[..., Any])
@@ -88,7 +90,7 @@ class Kernel(Generic[P, T]):
         found = self._chosen.get(xp)
         if found is None:
             found = self.generic
-            for where in reversed(_ORDER[xp is numpy]):
+            for where in () if isinstance(xp, NumberModule) else reversed(_ORDER[xp is numpy]):
                 if where in self.bodies:
                     body = self.bodies[where]
                     found = _or_else(body, found) if where in self._declining else body

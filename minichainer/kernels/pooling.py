@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.backends.number_arrays import NumberArray
 from minichainer.kernels._dispatch import kernel
 from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
 
@@ -73,15 +74,15 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     places = empty_like_layout(xp, y, y.shape, 'B' if small else 'I')
     places[...] = 0
     before = xp.ones_like(places, dtype='?')  # before the maximum
-    least = float(y.min()) if y.size else 0.0
-    has_nan = math.isnan(least)
+    least = y.min() if y.size else 0.0
+    has_nan = bool(least != least)
     for _, slices in itertools.islice(geometry.taps(), math.prod(geometry.ksize) - 1):
         tap = padded[_EVERY + slices]
         before &= tap != y
         if has_nan:
             before &= tap == tap
         places += before.view('B')
-    if not (fits(geometry) or math.isfinite(least)):  # a maximum of -inf could be in the padding
+    if not (fits(geometry) or abs(least) < math.inf):  # a maximum of -inf could be in the padding
         xp.copyto(places, xp.asarray(_first_inside(geometry), places.dtype), where=y == -math.inf)
     return places
 
@@ -145,7 +146,7 @@ def _laid_out_like(xp: Any, x: Any, other: Any) -> Any:
 
 def _bits(x: Any) -> Any:
     """Floats viewed as ints: times a mask these are 0 where the mask is false, even for infinities."""
-    return x.view(f'i{x.dtype.itemsize}')
+    return x if isinstance(x, NumberArray) else x.view(f'i{x.dtype.itemsize}')
 
 
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:

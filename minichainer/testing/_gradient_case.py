@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minichainer.backends.cuda import to_cpu
-from minichainer.gradient_check import NondifferentiableError, assert_allclose
+from minichainer.gradient_check import GradcheckError, GradientReport, NondifferentiableError, assert_allclose
 from minichainer.testing.backend import BackendConfig
 from minichainer.variable import Variable
 
@@ -22,23 +22,39 @@ class TestError(AssertionError):
 
     __test__ = False
 
+    #: The report of the gradient check that has failed, if there is one.
+    report: GradientReport | None = None
+
     @classmethod
     def check(cls, expr: Any, message: str) -> None:
         """Raises this error with the message unless ``expr`` is true."""
+        __tracebackhide__ = True
         if not expr:
             raise cls(message)
 
     @classmethod
     def fail(cls, message: str, exc: BaseException | None = None) -> None:
         """Raises this error with the message and its cause."""
+        __tracebackhide__ = True
         if exc is None:
             raise cls(message)
+        if isinstance(exc, GradcheckError) and exc.report is not None:
+            raise cls._of_report(message, exc.report, exc) from None
         raise cls(f'{message}\n\n(caused by)\n{type(exc).__name__}: {exc}\n') from exc
+
+    @classmethod
+    def _of_report(cls, message: str, report: GradientReport, exc: BaseException) -> TestError:
+        """This error with a short form of the report."""
+        text = report.explanation.brief()
+        error = cls(f'{message}\n\n(caused by)\n{type(exc).__name__}: {text}')
+        error.report = report
+        return error
 
     @classmethod
     @contextlib.contextmanager
     def raise_if_fail(cls, message: str, error_types: Any = AssertionError) -> Iterator[None]:
         """Context manager that turns exceptions of ``error_types`` into this error."""
+        __tracebackhide__ = True
         try:
             yield
         except error_types as error:
@@ -74,10 +90,12 @@ class GradientCase(unittest.TestCase):
             outputs: NumPy arrays.
             expected_outputs: NumPy arrays; None for an output that is not looked at.
         """
+        __tracebackhide__ = True
         self._compare(outputs, expected_outputs, getattr(self, 'check_forward_options', {}))
 
     def _compare(self, outputs: Sequence[Any], expected: Sequence[Any], options: dict[str, Any]) -> None:
         """Raises the error of the test case unless outputs match."""
+        __tracebackhide__ = True
         kinds = (
             f'Expected shapes and dtypes: {shapes_and_dtypes(expected)}\n'
             f'Actual shapes and dtypes:   {shapes_and_dtypes(outputs)}\n'
@@ -155,17 +173,16 @@ class GradientCase(unittest.TestCase):
 
     def _until_differentiable(self, check: Callable[[bool], None], message: str) -> None:
         """Runs a gradient check; with ``dodge_nondifferentiable``, repeats it with new inputs after a kink."""
+        __tracebackhide__ = True
         dodge = getattr(self, 'dodge_nondifferentiable', False)
         last: BaseException | None = None
         for _ in range(_MOST_ATTEMPTS if dodge else 1):
             try:
-                with self._error.raise_if_fail(message):
-                    check(dodge)
+                check(dodge)
                 return
-            except (self._error, NondifferentiableError) as error:
-                cause = error.__cause__ or error
-                if not (dodge and isinstance(cause, NondifferentiableError)):
-                    raise
+            except AssertionError as error:
+                if not (dodge and isinstance(error, NondifferentiableError)):
+                    self._error.fail(message, error)
                 last = error
         self._error.fail(
             f'{_MOST_ATTEMPTS} random inputs were all at points where the function is not differentiable; make '

@@ -186,6 +186,7 @@ def _with_config(config: BackendConfig, test: Any) -> Any:
 
     @functools.wraps(test)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         # A fresh one, so that a test that changes its config does not affect others.
         fresh = BackendConfig({key: getattr(config, key) for key in _DEFAULTS})
         return test(self, fresh, *args, **kwargs)

@@ -56,6 +56,7 @@ def repeat_with_success_at_least(times: int, min_success: int) -> Callable[[Any]
     def decorator(test: Any) -> Any:
         @functools.wraps(test)
         def wrapper(*args: Any, **kwargs: Any) -> None:
+            __tracebackhide__ = True
             successes = 0
             failures: list[str] = []
             while successes < min_success and len(failures) <= times - min_success:

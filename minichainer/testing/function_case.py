@@ -111,16 +111,19 @@ class FunctionTestCase(GradientCase):
 
     def test_forward(self, backend_config: BackendConfig | None = None) -> None:
         """Compares the outputs with :meth:`forward_expected`."""
+        __tracebackhide__ = True
         self._skip_base()
         self.run_test_forward(backend_config)
 
     def test_backward(self, backend_config: BackendConfig | None = None) -> None:
         """Checks the gradient with finite differences."""
+        __tracebackhide__ = True
         self._skip_base()
         self.run_test_backward(backend_config)
 
     def test_double_backward(self, backend_config: BackendConfig | None = None) -> None:
         """Checks the gradient of the gradient with finite differences."""
+        __tracebackhide__ = True
         self._skip_base()
         self.run_test_double_backward(backend_config)
 
@@ -131,6 +134,7 @@ class FunctionTestCase(GradientCase):
 
     def run_test_forward(self, backend_config: BackendConfig | None) -> None:
         """The body of :meth:`test_forward`."""
+        __tracebackhide__ = True
         config = self._begin('test_forward', backend_config, self.skip_forward_test)
         inputs = self._inputs()
         expected = self._expected(inputs)
@@ -142,9 +146,11 @@ class FunctionTestCase(GradientCase):
 
     def run_test_backward(self, backend_config: BackendConfig | None) -> None:
         """The body of :meth:`test_backward`."""
+        __tracebackhide__ = True
         config = self._begin('test_backward', backend_config, self.skip_backward_test)
 
         def check(dodge: bool) -> None:
+            __tracebackhide__ = True
             inputs = self._inputs()
             grads = self._grad_outputs(inputs, config)
             if not any(map(is_differentiable, inputs)):
@@ -157,9 +163,11 @@ class FunctionTestCase(GradientCase):
 
     def run_test_double_backward(self, backend_config: BackendConfig | None) -> None:
         """The body of :meth:`test_double_backward`."""
+        __tracebackhide__ = True
         config = self._begin('test_double_backward', backend_config, self.skip_double_backward_test)
 
         def check(dodge: bool) -> None:
+            __tracebackhide__ = True
             inputs = self._inputs()
             grads = self._grad_outputs(inputs, config)
             if not any(map(is_differentiable, inputs)):

@@ -161,6 +161,7 @@ class LinkTestCase(_LinkCase):
 
     def test_forward(self, backend_config: BackendConfig | None = None) -> None:
         """Compares the outputs with :meth:`forward_expected`."""
+        __tracebackhide__ = True
         if type(self) is LinkTestCase:
             self.skipTest('the base of test cases is not a test')
         config = self._begin('test_forward', backend_config, self.skip_forward_test)
@@ -176,6 +177,7 @@ class LinkTestCase(_LinkCase):
 
     def test_backward(self, backend_config: BackendConfig | None = None) -> None:
         """Checks the gradients of inputs and parameters with finite differences."""
+        __tracebackhide__ = True
         if type(self) is LinkTestCase:
             self.skipTest('the base of test cases is not a test')
         config = self._begin('test_backward', backend_config, self.skip_backward_test)
@@ -185,6 +187,7 @@ class LinkTestCase(_LinkCase):
 
     def _check_backward(self, config: BackendConfig, dodge: bool) -> None:
         """Checks the gradients of inputs and parameters once."""
+        __tracebackhide__ = True
         inputs = self._inputs()
         link = self._link(self.generate_params(), config)
         if not _is_initialized(link):
@@ -257,6 +260,7 @@ class LinkInitializersTestCase(_LinkCase):
 
     def test_initializers(self, backend_config: BackendConfig | None = None) -> None:
         """Compares parameters with the values from their initializers."""
+        __tracebackhide__ = True
         if type(self) is LinkInitializersTestCase:
             self.skipTest('the base of test cases is not a test')
         config = self._begin('test_initializers', backend_config, False)
@@ -277,6 +281,7 @@ class LinkInitializersTestCase(_LinkCase):
         self, inputs: tuple[Any, ...], initializers: list[Any], name: str, expected: Any, config: BackendConfig
     ) -> None:
         """Makes a link, and compares one parameter with its initializer."""
+        __tracebackhide__ = True
         link = self._link(initializers, config)
         self._run(link, inputs, config)
         value = on_cpu(self._parameter(link, name))

@@ -72,6 +72,7 @@ def _with_parameters_told(class_name: str, values: dict[str, Any], name: str, te
 
     @functools.wraps(test)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         try:
             return test(self, *args, **kwargs)
         except unittest.SkipTest:

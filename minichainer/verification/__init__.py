@@ -1,9 +1,16 @@
-"""The gradient checker's engine; :mod:`minichainer.gradient_check` is its public face.
+"""The gradient checker's engine, private; :mod:`minichainer.gradient_check` is its public face.
 
-In order of work: ``arguments`` and ``options`` (what the user passes), ``leaves`` and ``subject`` (the function
-under test as a function of a flat list of arrays), ``state`` (what is restored afterwards), ``engine`` (the sequence
-of checks), ``point`` (one order of derivatives), ``exact`` with ``linearity`` and ``additivity`` (checks without
-tolerance), ``screen`` with ``together``, ``quick``, ``ladder``, ``directions`` and ``verdict`` (measured slopes),
-``native`` (the dtype that was given), ``jacobian`` (every entry), ``locate`` with ``bisection``, ``repair``,
-``causes`` and ``diagnosis`` (which elements are wrong, and why), ``report`` and ``message``.
+In order of work:
+
+- ``arguments``: what the user passes; ``function_under_test``: the function as one of a flat list of arrays;
+  ``environment``: what is saved and restored, and another thread; ``progress``.
+- ``check``: the sequence of checks; ``order_check``: one order of derivatives.
+- Without tolerance: ``exact_checks``, ``linearity``, ``additivity``.
+- Slopes: ``high_precision`` on numbers of ``extended_precision``; else ``directional_derivatives`` along
+  ``directions``, by ``extrapolation`` of differences; ``jacobian``, every entry. ``rounding`` and ``comparison`` say
+  how much of a difference rounding explains; ``verdict`` decides; ``low_precision`` looks at the dtype given.
+- Beside backward: ``forward_mode`` and ``tangents``, ``batched``, ``complex_numbers``.
+- After a mismatch: ``localization`` with ``bisection`` (which elements), ``diagnosis`` (why).
+- ``reporting``; ``command``, the shell; ``self_test``.
+- For Chainer's tests: ``strictness``, ``finite_differences``, ``closeness``. Helpers: ``arrays``.
 """

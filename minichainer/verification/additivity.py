@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.verification.arrays import backwards, full, largest, relaid
 from minichainer.verification.comparison import differ
+from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.directions import signed
-from minichainer.verification.layouts import backwards, laid_out, relaid
-from minichainer.verification.leaves import full, largest
+from minichainer.verification.function_under_test import Evaluation, laid_out
 from minichainer.verification.linearity import NAME, add_elements
-from minichainer.verification.point import times
+from minichainer.verification.order_check import times
 from minichainer.verification.rounding import ROUNDINGS
-from minichainer.verification.screen import Screen
-from minichainer.verification.subject import Evaluation
 
 _TOGETHER = NAME + 'right for each output alone, wrong for several outputs together'
 _SIZES = NAME + 'right for each output alone, wrong where the upstream gradients of two differ much in size'
@@ -53,7 +52,7 @@ Upstream = Sequence[Any]
 class AdditivityChecks:
     """Checks sums of upstream gradients, given that the gradients for each output alone are right."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Derivatives) -> None:
         self.screen, self.point = screen, screen.point
         self.drawn = screen.upstream[0]
         self.moving = [i for i in self.point.subject.moving if screen.arrays[i].size]
@@ -156,8 +155,9 @@ class AdditivityChecks:
         exact = upstream is not None
         gys, off = self._gys(self.drawn if upstream is None else upstream), {}
         for i in self.moving if leaves is None else leaves:
-            scale = largest(found[i]) + sum(largest(part[i]) for part in parts)
-            where = differ(self.screen, gys, i, found[i], sum(part[i] for part in parts), scale, exact, _PARTS)
+            mine = [part[i] for part in parts]
+            scale = largest(found[i]) + sum(map(largest, mine))
+            where = differ(self.screen, gys, i, found[i], sum(mine), scale, exact, _PARTS)
             if where is not None:
                 off[i] = where
         return off

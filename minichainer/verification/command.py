@@ -1,17 +1,25 @@
-"""The gradient checker from the shell: ``python -m minichainer.gradient_check module:function --shape 3,4``."""
+"""The gradient checker from the shell: ``python -m minichainer.gradient_check module:function --shape 3,4``.
+
+A class is tried as well: a FunctionNode, made anew for each call, or a link, whose parameters are checked.
+"""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minichainer.verification.arguments import check
+from minichainer.configuration import using_config
+from minichainer.function_node import FunctionNode
+from minichainer.verification.arguments import Options
+from minichainer.verification.check import check
 from minichainer.verification.directions import generator
-from minichainer.verification.options import Options
+from minichainer.verification.reporting.hints import check_func
 from minichainer.verification.self_test import self_test
 
 
@@ -27,10 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         order=given.order, atol=given.atol, rtol=given.rtol, full_jacobian=given.full_jacobian, seed=given.seed
     )
     try:
-        func = _function(given.function)
-    except (ImportError, AttributeError, ValueError) as error:
+        func = _without_state(_callable(_named(given.function), given))
+        check_func(func)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         parser.error(f'{given.function}: {error}')
-    report = check(func, _inputs(given, options.seed or 0), {}, options, params='all' if given.params else ())
+    is_link = hasattr(func, 'namedparams')
+    inputs = _inputs(given, options.seed or 0, given.dtype or (_dtype_of(func) if is_link else 'float64'))
+    report = check(func, inputs, {}, options, params='all' if is_link or given.params else ())
     print(report)
     return 0 if report else 1
 
@@ -38,15 +49,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='python -m minichainer.gradient_check',
-        description='Checks the gradients of a function of arrays at random inputs.',
+        description='Checks the gradients of a function of arrays, a FunctionNode or a link at random inputs.',
     )
-    parser.add_argument('function', nargs='?', help='module:name, such as minichainer.functions:tanh')
+    parser.add_argument('function', nargs='?', help='module:name of a function, a FunctionNode or a Link class')
+    parser.add_argument('--init', help="arguments of a class, such as '3, 2' or 'in_size=3, out_size=2'")
     parser.add_argument('--shape', action='append', help='shape of an input, such as 3,4 or () ; once per input')
-    parser.add_argument('--dtype', default='float64', choices=['float16', 'float32', 'float64'])
+    dtypes = ['float16', 'float32', 'float64']
+    parser.add_argument('--dtype', choices=dtypes, help='of the inputs; float64, or that of the parameters of a link')
     parser.add_argument('--low', type=float, default=-1.0, help='least value of the inputs')
     parser.add_argument('--high', type=float, default=1.0, help='greatest value of the inputs')
     parser.add_argument('--order', type=int, default=1, help='check derivatives up to this order')
-    parser.add_argument('--params', action='store_true', help='check the parameters of a link too')
+    parser.add_argument('--params', action='store_true', help='check all parameters; implied for a link')
     parser.add_argument('--full-jacobian', action='store_true', help='compare every entry')
     parser.add_argument('--atol', type=float, help='allowed absolute error of an element')
     parser.add_argument('--rtol', type=float, help='allowed relative error of an element')
@@ -55,8 +68,74 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _function(text: str) -> Any:
-    """Imports the function named ``module:name``."""
+def _callable(found: Any, given: Any) -> Any:
+    """The function to check: the object that was named, or what a class makes."""
+    if not isinstance(found, type):
+        if given.init is not None:
+            raise ValueError('--init has the arguments of a class, and this is not one')
+        return found
+    args, kwargs = _arguments(given.init or '')
+    _check_arguments(found, args, kwargs, given.init)
+    if not issubclass(found, FunctionNode):
+        with using_config('dtype', np.dtype(given.dtype or 'float64')):
+            return found(*args, **kwargs)
+
+    def function(*xs: Any) -> Any:
+        return found(*args, **kwargs).apply(xs)
+
+    function.__name__ = found.__name__
+    return function
+
+
+def _without_state(func: Any) -> Any:
+    """A link that starts without a state in every call; anything else as it is."""
+    if not hasattr(func, 'reset_state'):
+        return func
+
+    def function(*xs: Any) -> Any:
+        func.reset_state()
+        return func(*xs)
+
+    function.__name__ = type(func).__name__
+    vars(function)['namedparams'] = func.namedparams
+    return function
+
+
+def _check_arguments(found: type, args: tuple[Any, ...], kwargs: dict[str, Any], text: str | None) -> None:
+    """Raises ValueError if a class cannot be called with these arguments."""
+    signature = inspect.signature(found)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        got = 'without --init' if text is None else f'with --init {text!r}'
+        names = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+        shown = f'{found.__name__}({", ".join(map(str, names))})'
+        raise ValueError(
+            f'it is {shown} and cannot be made {got} ({error}): give its arguments as in Python, '
+            "such as --init '3, name=2'"
+        ) from error
+
+
+def _arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments from text.
+
+    >>> _arguments('3, (1, 2), nobias=True')
+    ((3, (1, 2)), {'nobias': True})
+    """
+    try:
+        call = ast.parse(f'f({text})', mode='eval').body
+        if not isinstance(call, ast.Call) or any(k.arg is None for k in call.keywords):
+            raise ValueError('not a list of arguments')
+        args = tuple(ast.literal_eval(a) for a in call.args)
+        return args, {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(
+            f"--init: expected numbers, strings, tuples and so on, such as '3, nobias=True', got {text!r}"
+        ) from error
+
+
+def _named(text: str) -> Any:
+    """Imports the object named ``module:name``."""
     module, _, name = text.partition(':')
     if not name:
         raise ValueError('expected module:name')
@@ -66,15 +145,15 @@ def _function(text: str) -> Any:
     return found
 
 
-def _inputs(given: Any, seed: int) -> tuple[Any, ...]:
+def _dtype_of(link: Any) -> Any:
+    """The dtype of the parameters of a link."""
+    return next((p.dtype for _, p in link.namedparams() if p.dtype is not None), 'float64')
+
+
+def _inputs(given: Any, seed: int, dtype: Any) -> tuple[Any, ...]:
     """Random inputs with the given shapes, range and dtype."""
     rng = generator(seed)
-    return tuple(
-        rng.uniform(given.low, given.high, _shape(text)).astype(given.dtype)
-        if _shape(text)
-        else np.asarray(rng.uniform(given.low, given.high)).astype(given.dtype)
-        for text in given.shape
-    )
+    return tuple(np.asarray(rng.uniform(given.low, given.high, _shape(text)), dtype) for text in given.shape)
 
 
 def _shape(text: str) -> tuple[int, ...]:

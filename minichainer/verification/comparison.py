@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.leaves import largest
+from minichainer.verification.arrays import largest
+from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.rounding import ROUNDINGS, SINGLE
-from minichainer.verification.screen import Screen
 
 
 def differ(
-    screen: Screen,
+    screen: Derivatives,
     gys: Sequence[Any],
     i: int,
     found: Any,

@@ -1,13 +1,13 @@
-"""Random directions that move every element."""
+"""Random directions that move every element, and the change of the outputs along them."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from minichainer.backend import get_array_module
+from minichainer.verification.arrays import root_mean_square
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -30,38 +30,60 @@ def isotropic(rng: np.random.Generator, x: Any) -> Any:
     return drawn
 
 
-def root_mean_square(x: Any) -> float:
-    """The root mean square of the finite elements; 0 if there are none."""
-    flat = x.astype(np.float64, copy=False).ravel()
-    with np.errstate(all='ignore'):
-        square = float(flat.dot(flat))
-    if 1e-280 < square < 1e300:
-        return math.sqrt(square / flat.size)
-    finite = get_array_module(x).isfinite(x)
-    x = x if bool(finite.all()) else x[finite]
-    return norm(x) / math.sqrt(max(x.size, 1))
-
-
-def norm(terms: Any) -> float:
-    """The root of the sum of squares of the finite elements, without overflow."""
-    with np.errstate(all='ignore'):
-        return silent_norm(terms)
-
-
-def silent_norm(terms: Any) -> float:
-    """As :func:`norm`, for callers that have already silenced NumPy's warnings: that takes as long as the sum."""
-    terms = terms.astype(np.float64, copy=False).ravel()
-    square = float(terms.dot(terms))
-    if 1e-280 < square < 1e300 or not terms.size:
-        return math.sqrt(square)
-    terms = terms[get_array_module(terms).isfinite(terms)]
-    largest = float(abs(terms).max()) if terms.size else 0.0
-    if not largest:
-        return 0.0
-    scaled = terms / largest
-    return largest * math.sqrt(float(scaled.dot(scaled)))
-
-
 def relative(rng: np.random.Generator, x: Any) -> Any:
     """A direction that moves every element in proportion to its size; signs stay, so ``log`` stays defined."""
-    return signed(rng, x.shape) * abs(x.astype(np.float64))
+    return signed(rng, x.shape) * abs(x.astype(np.float64, copy=False))
+
+
+#: The values of a leaf as a function of one number.
+Move = Callable[[float], Any]
+
+
+class Measures(Protocol):
+    """The methods of a screen that a path calls."""
+
+    arrays: list[Any]
+    outputs: list[int]
+
+    def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
+        """The change of every weighted output, and the sizes of the numbers that were rounded."""
+        ...
+
+    def sizes(self, base: Any, norms: list[float]) -> Any:
+        """The sizes of rounded numbers, for every weighted output."""
+        ...
+
+
+class Path:
+    """The change of every weighted output while leaves move, as a cached curve.
+
+    Attributes:
+        moves: For each moving leaf, its values as a function of one number.
+        direction: The direction of the leaf, if there is one that moves along a line.
+        local: Whether only the outputs that change, and the inputs that move, count as rounded.
+        known: Results by the numbers for which they were computed.
+    """
+
+    def __init__(
+        self, screen: Measures, moves: Mapping[int, Move], base: Any, direction: Any = None, local: bool = False
+    ) -> None:
+        self.moves, self.direction, self.local = moves, direction, local
+        self.known: dict[float, tuple[Any, list[float]]] = {0.0: (np.zeros(len(base)), [0.0] * len(screen.outputs))}
+        self._screen, self._base, self._arrays = screen, base, list(screen.arrays)
+
+    def values(self, t: float) -> Any:
+        """The change of every weighted output."""
+        if t not in self.known:
+            for i, move in self.moves.items():
+                self._arrays[i] = move(t)
+            self.known[t] = self._screen.changes(self._arrays, self.local)
+        return self.known[t][0]
+
+    def __call__(self, t: float) -> tuple[Any, Any]:
+        values = self.values(t)
+        return values, self._screen.sizes(self._base, self.known[t][1])
+
+    @property
+    def calls(self) -> int:
+        """How many times the function was called."""
+        return len(self.known) - 1

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.directions import norm, root_mean_square
-from minichainer.verification.exact import at
-from minichainer.verification.leaves import host, largest
-from minichainer.verification.screen import Screen
+from minichainer.verification.arrays import host, largest, norm, root_mean_square
+from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.exact_checks import at
 
 #: Larger Jacobians are screened only.
 MOST_ENTRIES = 10_000
 
 
-def full_jacobian(screen: Screen) -> None:
+def full_jacobian(screen: Derivatives) -> None:
     """Compares every entry, one column per element of a leaf and one row per element of an output."""
     point = screen.point
     calls = point.subject.calls
@@ -41,7 +40,7 @@ def full_jacobian(screen: Screen) -> None:
 _SHRINK = (1.0, 1 / 16, 1 / 256)
 
 
-def _compare(screen: Screen, i: int, k: int) -> None:
+def _compare(screen: Derivatives, i: int, k: int) -> None:
     """Compares the Jacobian of one output and one leaf, and reports wrong entries."""
     analytic = _rows(screen, i, k)
     wrong, numeric = np.ones(analytic.shape, bool), np.zeros(analytic.shape)
@@ -57,7 +56,7 @@ def _compare(screen: Screen, i: int, k: int) -> None:
         _report(screen, i, k, wrong, numeric, analytic)
 
 
-def _excess(screen: Screen, i: int, k: int, analytic: Any, columns: Any, steps: Any) -> tuple[Any, Any]:
+def _excess(screen: Derivatives, i: int, k: int, analytic: Any, columns: Any, steps: Any) -> tuple[Any, Any]:
     """The measured columns, and by how much the error of each entry exceeds what is allowed."""
     numeric, error = _columns(screen, i, k, columns, steps)
     atol, rtol = screen.point.options.extra
@@ -67,17 +66,20 @@ def _excess(screen: Screen, i: int, k: int, analytic: Any, columns: Any, steps: 
     return numeric, np.where(np.isfinite(error), np.where(np.isnan(excess), np.inf, excess), 0.0)
 
 
-def _report(screen: Screen, i: int, k: int, wrong: Any, numeric: Any, analytic: Any) -> None:
+def _report(screen: Derivatives, i: int, k: int, wrong: Any, numeric: Any, analytic: Any) -> None:
     off = np.where(wrong, abs(numeric - analytic), 0.0)
     row, column = (int(n) for n in np.unravel_index(np.nanargmax(off), off.shape))
     index = tuple(map(int, np.unravel_index(column, screen.arrays[i].shape)))
-    place = tuple(map(int, np.unravel_index(row, screen.values[k].shape)))
-    cause = f'unknown: {int(wrong.sum())} entries of the Jacobian differ, the worst in element {place} of the output'
+    element = screen.point.place(screen.outputs[k], tuple(map(int, np.unravel_index(row, screen.values[k].shape))))
+    cause = (
+        f'unknown: entries of the Jacobian differ ({int(wrong.sum())} of {wrong.size}), the worst in element '
+        f'{element} of the output'
+    )
     values = {'index': index, 'numeric': at(numeric, (row, column)), 'analytic': at(analytic, (row, column))}
     screen.point.fail(screen.outputs[k], i, cause, **values)
 
 
-def _is_noise(screen: Screen, i: int, k: int, excess: Any, steps: Any) -> bool:
+def _is_noise(screen: Derivatives, i: int, k: int, excess: Any, steps: Any) -> bool:
     """Whether measured rounding errors inside the function explain the remaining differences."""
     screen.measure_noise(i, [screen.along(i, direction) for direction in screen.directions(i)])
     noise = float(screen.noise[i][k])
@@ -85,7 +87,7 @@ def _is_noise(screen: Screen, i: int, k: int, excess: Any, steps: Any) -> bool:
     return bool((excess <= 16 * noise / steps[None] + 16 * backward).all())
 
 
-def _attempts(screen: Screen, i: int, k: int, analytic: Any) -> Iterator[Any]:
+def _attempts(screen: Derivatives, i: int, k: int, analytic: Any) -> Iterator[Any]:
     """Steps for all elements, one attempt after another.
 
     First the usual steps, last those at which values change by a small part of their size, according to backward.
@@ -102,7 +104,7 @@ def _attempts(screen: Screen, i: int, k: int, analytic: Any) -> Iterator[Any]:
         yield np.where((near > 0) & (near < usual), near, _SHRINK[-1] * usual)
 
 
-def _steps(screen: Screen, i: int) -> Any:
+def _steps(screen: Derivatives, i: int) -> Any:
     """The step of each element of a leaf."""
     if screen.point.options.eps is not None:
         return np.full(screen.arrays[i].size, screen.point.options.eps)
@@ -110,7 +112,7 @@ def _steps(screen: Screen, i: int) -> Any:
     return max(2e-3, screen.precision**0.25) * np.where(x > 0, x, root_mean_square(x) or 1.0)
 
 
-def _rows(screen: Screen, i: int, k: int) -> Any:
+def _rows(screen: Derivatives, i: int, k: int) -> Any:
     """The Jacobian from backward: one pass per output element."""
     y = screen.values[k]
     jacobian = np.zeros((y.size, screen.arrays[i].size))
@@ -125,7 +127,7 @@ def _rows(screen: Screen, i: int, k: int) -> Any:
     return jacobian
 
 
-def _columns(screen: Screen, i: int, k: int, columns: Any, steps: Any) -> tuple[Any, Any]:
+def _columns(screen: Derivatives, i: int, k: int, columns: Any, steps: Any) -> tuple[Any, Any]:
     """Columns from differences with four calls per element, and how far the two steps disagree."""
     o, fixed = screen.outputs[k], screen.point.options.eps
     shape = (screen.values[k].size, len(columns))
@@ -140,7 +142,7 @@ def _columns(screen: Screen, i: int, k: int, columns: Any, steps: Any) -> tuple[
     return numeric, error
 
 
-def _difference(screen: Screen, i: int, o: int, column: int, step: float) -> Any:
+def _difference(screen: Derivatives, i: int, o: int, column: int, step: float) -> Any:
     """One column of the Jacobian of an output by a central difference."""
     sides = []
     for sign in (1, -1):
@@ -149,7 +151,7 @@ def _difference(screen: Screen, i: int, o: int, column: int, step: float) -> Any
         moved.ravel()[column] += sign * step
         arrays[i] = moved
         with np.errstate(all='ignore'):
-            y = screen.point.subject.evaluate(arrays).arrays[o]
+            y = screen.point.subject.outputs(arrays)[o]
         sides.append(host(y).astype(np.float64).ravel())
     with np.errstate(all='ignore'):
         return (sides[0] - sides[1]) / (2 * step)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.verification.arrays import full, host, largest
 from minichainer.verification.comparison import differ
-from minichainer.verification.exact import at
-from minichainer.verification.leaves import full, host, largest
-from minichainer.verification.point import times
-from minichainer.verification.screen import Screen
-from minichainer.verification.subject import Evaluation
+from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.exact_checks import at
+from minichainer.verification.function_under_test import Evaluation
+from minichainer.verification.order_check import times
 
 #: Factors in place of -2: the largest is tried first; if it fails, the smallest one that also fails is reported.
 FACTORS = (-2.0, -(2.0**11), -(2.0**50))
@@ -63,9 +63,9 @@ def breaks_zero(zero_gradient: Any) -> Any:
 def far_factor(gradients: Sequence[Any]) -> float:
     """The largest factor for ``v`` that cannot overflow: it also exposes clipping of the upstream gradient."""
     known = [g for g in gradients if g is not None and g.size and g.dtype.kind == 'f']
-    if any(g.dtype.itemsize < 4 or not float(abs(g).max()) < float(np.finfo(g.dtype).max) * 1e-30 for g in known):
+    if any([g.dtype.itemsize < 4 or not float(abs(g).max()) < float(np.finfo(g.dtype).max) * 1e-30 for g in known]):
         return FACTORS[0]
-    return FACTORS[2 if all(g.dtype.itemsize > 4 for g in known) else 1]
+    return FACTORS[2 if all([g.dtype.itemsize > 4 for g in known]) else 1]
 
 
 class LinearityChecks:
@@ -76,7 +76,7 @@ class LinearityChecks:
         evaluation: A call of the function with the arrays of the screen.
     """
 
-    def __init__(self, screen: Screen, evaluation: Evaluation) -> None:
+    def __init__(self, screen: Derivatives, evaluation: Evaluation) -> None:
         self.screen, self.point, self.evaluation = screen, screen.point, evaluation
 
     def run(self) -> None:
@@ -92,7 +92,7 @@ class LinearityChecks:
         zero = self._scaled(k, 0.0, zeros=True)
         for i in self.point.subject.moving:
             if (self.screen.outputs[k], i) not in self.point.broken:
-                g, gs, gz = (full(a, self.screen.arrays[i]) for a in (gradients[i], scaled[i], zero[i]))
+                g, gs, gz = [full(a, self.screen.arrays[i]) for a in (gradients[i], scaled[i], zero[i])]
                 if not bool((gs == factor * g).all()):
                     self._off_scale(k, i, factor, g, gs)
                 if bool(gz.any()):
@@ -159,7 +159,7 @@ class LinearityChecks:
             add_elements(self.screen, k, i, where, g * 0, zero, cause)
 
 
-def add_elements(screen: Screen, k: int, i: int, where: Any, expected: Any, found: Any, cause: str) -> None:
+def add_elements(screen: Derivatives, k: int, i: int, where: Any, expected: Any, found: Any, cause: str) -> None:
     """Adds a failure for each element, up to the most that are shown."""
     point, o = screen.point, screen.outputs[k]
     indices = np.argwhere(host(where))

@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.verification.arrays import fresh_copy, full
 from minichainer.verification.directions import generator
-from minichainer.verification.leaves import fresh_copy, full
-from minichainer.verification.point import Point
-from minichainer.verification.subject import Evaluation
+from minichainer.verification.function_under_test import Evaluation
+from minichainer.verification.order_check import OrderCheck
 
 #: Rounding errors of a backward pass, in units of the dtype's epsilon times the largest element.
 ROUNDINGS = 64.0
 #: A function may compute intermediate results in this precision, whatever its input and output dtypes are.
 SINGLE = 2.0**-23
-_TRIALS = 4
+#: How often something is repeated with other roundings.
+TRIALS = 4
 
 
 def jitter(
-    point: Point,
+    point: OrderCheck,
     arrays: Sequence[Any],
     gys: Sequence[Any],
     i: int,
@@ -47,20 +48,20 @@ def jitter(
 
     def evaluated(epsilon: float) -> Evaluation:
         return subject.evaluate(
-            [_shaken(rng, x, epsilon if j in subject.moving else 0.0) for j, x in enumerate(arrays)]
+            [shaken(rng, x, epsilon if j in subject.moving else 0.0) for j, x in enumerate(arrays)]
         )
 
     def gradient(evaluation: Evaluation, upstream_epsilon: float) -> Any:
         vjp = evaluation.vjp_of_variables if on_variables else evaluation.vjp
-        return full(vjp([_shaken(rng, gy, upstream_epsilon) for gy in gys])[i], x)
+        return full(vjp([shaken(rng, gy, upstream_epsilon) for gy in gys])[i], x)
 
     fixed = evaluated(0.0)
     center = gradient(fixed, 0.0)
-    moved = (evaluated(epsilon) if epsilon else fixed for _ in range(_TRIALS))
+    moved = (evaluated(epsilon) if epsilon else fixed for _ in range(TRIALS))
     return 4 * sum(abs(gradient(evaluation, upstream_epsilon) - center) for evaluation in moved)
 
 
-def _shaken(rng: np.random.Generator, array: Any, epsilon: float) -> Any:
+def shaken(rng: np.random.Generator, array: Any, epsilon: float) -> Any:
     """A copy whose elements are changed by a few roundings, with random signs."""
     if array is None:
         return None

@@ -10,8 +10,8 @@ import numpy as np
 
 from minichainer.function_node import FunctionNode
 from minichainer.variable import Variable
-from minichainer.verification.arguments import check
-from minichainer.verification.options import Options
+from minichainer.verification.arguments import Options
+from minichainer.verification.check import check
 
 Rule = Callable[..., Sequence[Any]]
 
@@ -128,4 +128,4 @@ def _verdict(function: Callable[..., Any], rule: Rule, inputs: Sequence[Any], se
     def func(*xs: Any) -> Any:
         return _Planted(function, rule).apply(xs)[0]
 
-    return check(func, inputs, {}, Options(seed=seed)).verdict
+    return check(func, inputs, {}, Options(strictness='strict', seed=seed)).verdict

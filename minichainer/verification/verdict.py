@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minichainer.verification.ladder import Slopes
+from minichainer.verification.extrapolation import Slopes
 
 PASS, FAIL, NONDIFFERENTIABLE, UNRESOLVED, NOT_FINITE = (
     'pass',
@@ -96,6 +96,8 @@ def taylor_rate(found: Slopes, analytic: Any) -> Any:
     Source: P. E. Farrell, D. A. Ham, S. W. Funke, M. E. Rognes: Automated derivation of the adjoint of
     high-level transient finite element programs, 2013.
     """
+    if len(found.steps) < 2:
+        return np.full(found.value.shape, np.nan)
     steps = found.steps[:, None]
     with np.errstate(all='ignore'):
         ahead = abs(found.samples[:, 2] - found.samples[:, 1] - steps * analytic)

@@ -105,18 +105,160 @@ def test_section_of_a_failure(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
+            'E *GradcheckError: check_gradients failed for cube: a gradient is wrong.',
+            'E * output 0, inputs[[]0] (40,) float64: 40 of 40 elements are wrong',
             '*- Gradient check -*',
-            'verdict: fail',
-            'order 1, output 0, input 0, element (*,): numeric *, analytic *; factor: *',
-            'and 30 more wrong elements',
             "replay with the same inputs: pytest 'test_wrong.py::test_cube' --gradcheck-seed=17",
         ]
     )
-    text = result.stdout.str()
-    assert text.count('order 1, output 0, input 0, element') == 10
-    again = pytester.runpytest_inprocess(*PLUGIN, '--gradcheck-seed=17').stdout.str()
-    lines = [line for line in text.splitlines() if line.startswith('order 1, ')]
-    assert lines and lines == [line for line in again.splitlines() if line.startswith('order 1, ')]
+    elements = table(result.stdout.str())
+    assert len(elements) == 8
+    assert elements == table(pytester.runpytest_inprocess(*PLUGIN, '--gradcheck-seed=17').stdout.str())
+
+
+def table(text: str) -> list[str]:
+    """The lines about elements in the output of pytest."""
+    return [line.lstrip('E ') for line in text.splitlines() if re.match(r'E? +\(\d+,\) ', line)]
+
+
+FAILING_CHECKS = {
+    'check_backward(cube, X, np.linspace(1, 2, 40))': 8,
+    'assert minichainer.gradcheck(cube, (X,))': 8,
+    'minichainer.gradgradcheck(cube, (X,))': 8,
+    'check_double_backward(cube, X, np.linspace(1, 2, 40), np.linspace(1, 2, 40))': 8,
+    'check_gradients(cube, X, raise_exception=True)': 8,
+    'Case::test_backward': 3,
+    'Case::test_double_backward': 3,
+    'Several::test_backward': 4,
+    'Parameterized_param_0_{m=2, n=1}::test_backward': 3,
+}
+
+
+@pytest.mark.parametrize('ci', ['', '1'])
+@pytest.mark.parametrize('line', FAILING_CHECKS)
+def test_a_failure_fits_25_lines_and_shows_its_table_once(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, line: str, ci: str
+) -> None:
+    monkeypatch.setenv('CI', ci)  # pytest prints whole messages in its summary there
+    name, body = (line, 'pass') if '::' in line else ('test_it', line)
+    pytester.makepyfile(test_it=f'{WRONG}{CASES}\n    def test_it():\n        {body}\n')
+    output = pytester.runpytest_inprocess(*PLUGIN, f'test_it.py::{name}').stdout.str()
+    failure = re.search(r'= FAILURES =+\n(.*)\n=+ short test', output, flags=re.DOTALL)
+    assert failure and len(failure[1].splitlines()) <= 25, output
+    assert len(table(output)) == FAILING_CHECKS[line]
+    assert output.count(' elements are wrong') == len(re.findall(r'\(40,\) float64', output)) <= 2
+    assert 'minichainer/' not in failure[1] and '_settled' not in output, 'internal frames'
+
+
+CASES = """
+    from minichainer import testing
+    from minichainer.gradient_check import check_backward, check_double_backward, check_gradients
+
+    class Case(testing.FunctionTestCase):
+        def generate_inputs(self):
+            return X,
+
+        def forward(self, inputs, device):
+            return cube(*inputs),
+
+        def forward_expected(self, inputs):
+            return inputs[0] ** 3,
+
+    class Several(Case):
+        def generate_inputs(self):
+            return X, X + 1, X + 2, X + 3
+
+        def forward(self, inputs, device):
+            return tuple(cube(x) for x in inputs)
+
+        def forward_expected(self, inputs):
+            return tuple(x ** 3 for x in inputs)
+
+    @testing.parameterize({'n': 1, 'm': 2})
+    class Parameterized(Case):
+        pass
+"""
+
+
+def test_a_link_test_case_fits_as_well(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        test_it=WRONG
+        + """
+    from minichainer import testing
+
+    class Scale(minichainer.Link):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope():
+                self.w = minichainer.Parameter(np.linspace(0.5, 1, 40))
+
+        def forward(self, x):
+            return cube(x) * cube(self.w)
+
+    @testing.parameterize({'dtype': np.float64})
+    class TestScale(testing.LinkTestCase):
+        param_names = ('w',)
+
+        def generate_params(self):
+            return ()
+
+        def create_link(self, initializers):
+            return Scale()
+
+        def generate_inputs(self):
+            return X.astype(self.dtype),
+
+        def forward_expected(self, link, inputs):
+            return inputs[0] ** 3 * link.w.array ** 3,
+    """
+    )
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(failed=1, passed=1)
+    failure = re.search(r'= FAILURES =+\n(.*)\n=+ short test', result.stdout.str(), flags=re.DOTALL)
+    assert failure and len(failure[1].splitlines()) <= 32, 'two gradients, and the parameters of the test'
+    assert len(table(failure[1])) == 4 and 'minichainer/' not in failure[1]
+
+
+@pytest.mark.parametrize('arguments', [(), ('-n', '1')])
+def test_pages_of_failed_checks(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv('PYTHONPATH', str(ROOT))
+    pytester.makepyfile(
+        test_wrong=WRONG
+        + """
+    import pytest
+
+    @pytest.mark.parametrize('name', ['<script>', 'a&b', 'x' * 200])
+    def test_cube(check_gradients, name):
+        check_gradients(cube, (X,))
+
+    def test_right(check_gradients):
+        check_gradients(F.tanh, (X,))
+
+    def test_other():
+        assert False
+    """
+    )
+    pytest.importorskip('xdist')
+    plugins = [name for name in PLUGIN if name != '-pno:xdist']
+    result = pytester.runpytest_subprocess(*plugins, *arguments, '--gradcheck-html=out/pages', '--gradcheck-seed=3')
+    result.assert_outcomes(failed=4, passed=1)
+    result.stdout.fnmatch_lines(['Failed gradient checks: out/pages/index.html'])
+    pages = pytester.path / 'out' / 'pages'
+    index = (pages / 'index.html').read_text(encoding='utf-8')
+    files = re.findall(r'href="([^"]+)"', index)
+    assert len(files) == 3 == len(list(pages.iterdir())) - 1
+    for file in files:
+        page = (pages / file).read_text(encoding='utf-8')
+        assert page.startswith('<!DOCTYPE html>') and '<script' not in page and '&lt;script' in index
+        assert '--gradcheck-seed=3' in page and 'factor: ' in page and 'check_gradients failed for cube' in page
+
+
+def test_an_index_without_failures_says_so(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile('def test_it():\n    pass')
+    pytester.runpytest_inprocess(*PLUGIN, '--gradcheck-html=pages').assert_outcomes(passed=1)
+    assert 'No gradient check has failed.' in (pytester.path / 'pages' / 'index.html').read_text(encoding='utf-8')
 
 
 def test_section_of_a_test_case(pytester: pytest.Pytester) -> None:
@@ -143,10 +285,24 @@ def test_section_of_a_test_case(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(failed=1, passed=1, skipped=1)
     text = result.stdout.str()
     assert 'Parameterized test failed.' in text and 'backward is not implemented correctly' in text
-    assert re.search(r'-+ Gradient check -+\nverdict: fail\norder 1, output 0, input 0, element', text)
-    assert (
-        'random inputs are drawn again after @minichainer.testing.fix_random()' in text and 'replay with' not in text
+    assert re.search(r'-+ Gradient check -+\nfor the same random inputs in each run: @minichainer.testing', text)
+    assert 'replay with' not in text
+
+
+def test_the_report_of_an_exception_that_replaced_another(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        WRONG
+        + """
+    def test_cube(check_gradients):
+        try:
+            check_gradients(cube, (X,))
+        except AssertionError:
+            raise KeyError('mine')
+    """
     )
+    text = pytester.runpytest_inprocess(*PLUGIN, '--tb=line').stdout.str()
+    section = text.partition('Gradient check -')[2]
+    assert not section or len(table(section)) == 8
 
 
 def test_no_section_for_other_failures(pytester: pytest.Pytester) -> None:

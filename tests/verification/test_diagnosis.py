@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from minichainer.verification.diagnosis import Evidence, diagnose
+from minichainer.verification.diagnosis.evidence import Evidence, diagnose
 
 RNG = np.random.RandomState(0)
 G = RNG.normal(size=(4, 4))
@@ -27,7 +27,7 @@ CAUSES = {
     'NaN': (changed((1, 2), np.nan), 'not finite', 'in 1 of 16 elements'),
     'infinity': (changed((1, 2), np.inf), 'not finite', 'in 1 of 16 elements'),
     'detached': (np.zeros((4, 4)), 'detached', 'does not get through'),
-    'sign': (-G, 'sign', 'gives -1 times'),
+    'sign': (-G, 'sign', 'with the opposite sign'),
     'factor': (1.5 * G, 'factor', r'gives 1.5 times the gradient$'),
     'factor of an axis': (4 * G, 'factor', r'4 \(the size of axis 0: a mean that is treated as a sum'),
     'one over the size': (G / 16, 'factor', r'0.0625 \(one over the number of elements: a sum'),

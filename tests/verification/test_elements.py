@@ -39,6 +39,27 @@ def test_one_wrong_element_of_many(n, factor):
     assert report.forward_calls <= 1500
 
 
+@pytest.mark.parametrize('size', [300, 1_000_000])
+@pytest.mark.parametrize('factor', [0, 1.001])
+def test_one_wrong_element_of_a_function_of_single_elements_takes_few_calls(size, factor):
+    """One difference has the slopes of all elements: they need not be halved."""
+    report = check_gradients(changed(size // 3, lambda g: factor * g), apart_from_zero(size), seed=0)
+    assert [f.index for f in report.failures] == [(size // 3,)] and report.complete
+    assert report.forward_calls <= 40
+
+
+def test_suspects_are_only_suspects():
+    """Here outputs depend on other elements than those at their own place."""
+
+    def mixed(xs, gy):
+        gx = 2 * xs[0] * gy[::-1]
+        gx[100] *= 1.5
+        return gx
+
+    report = check_gradients(node(lambda x: np.square(x)[::-1].copy(), mixed), apart_from_zero(300), seed=0)
+    assert [f.index for f in report.failures] == [(100,)] and report.complete
+
+
 def test_a_few_wrong_elements_of_many():
     places = [3, 500, 501, 70_000]
     report = check_gradients(changed(places, lambda g: 1.2 * g), apart_from_zero(100_000))

@@ -15,6 +15,7 @@ from tests.verification.catalogue.campaign import WAYS, plan, trial
 from tests.verification.catalogue.correct_links import LINKS
 from tests.verification.catalogue.everything import CORRECT
 from tests.verification.catalogue.layouts import LAYOUTS
+from tests.verification.planting import node, uniform
 
 UNRESOLVED = 0.01  # a share of the runs
 
@@ -132,3 +133,20 @@ def test_ill_conditioned_points_on_20_seeds(entry):
         scoring.run(entry, shape, d, seed) for shape in [(3, 4), (4, 4)] for d in entry.dtypes for seed in range(20)
     ]
     assert [o for o in outcomes if not o.right and o.verdict != 'unresolved'] == []
+
+
+@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('near', [6, 2])
+def test_kinks_near_elements_of_float32_are_no_fault(near, seed):
+    """A function that takes only float32, so close to its kinks that rounding hides the slopes."""
+
+    def clipped(x):
+        if x.dtype != np.float32:
+            raise TypeError('float32 only')
+        return np.clip(x, -0.5, 0.5)
+
+    x = uniform(12, dtype=np.float32, seed=3)
+    x[:near] = [0.499, -0.4991, 0.4988, 0.4993, 0.4992, -0.499][:near]
+    right = check_gradients(node(clipped, lambda xs, gy: gy * (abs(xs[0]) < 0.5)), x, seed=seed)
+    assert right.verdict in ('pass', 'unresolved', 'nondifferentiable')
+    assert check_gradients(node(clipped, lambda xs, gy: -gy * (abs(xs[0]) < 0.5)), x, seed=seed).verdict == 'fail'

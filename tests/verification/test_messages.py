@@ -12,22 +12,46 @@ import numpy as np
 import pytest
 
 import minichainer.functions as F
+from minichainer.configuration import config
+from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients, main
+from minichainer.link.link import Link
+from minichainer.links.rnn.lstm import LSTM  # noqa: F401
 from minichainer.variable import Parameter
 from minichainer.verification.progress import Progress
+from minichainer.verification.reporting.explanation import numbers
+from minichainer.verification.reporting.message import share
 from tests.verification.planting import node, square, uniform
+
+# Upstream gradients of ones make the numbers in the messages easy to check.
+pytestmark = pytest.mark.filterwarnings('ignore::minichainer.errors.UpstreamGradientWarning')
 
 X = np.array([[1.0, -2.0], [0.5, 4.0]])
 HALF = square(lambda x, gy: x * gy)
 P = Parameter(np.array([3.0, -1.0]), name='scale')
 
+
+def _first_wrong(x, gy):
+    gx = 2 * x * gy
+    gx[0, 0] *= 1.5
+    return gx
+
+
 SNAPSHOTS = {
     'pass': (
         lambda: check_gradients(F.tanh, X, seed=1),
         """
-        check_gradients passed for tanh: the gradients are right.
+        check_gradients passed for tanh: the gradients are right, to #e-16 at 50 digits.
         # calls of the function, 10 backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(tanh, inputs, seed=1)
+        """,
+    ),
+    'pass by differences': (
+        lambda: check_gradients(F.tanh, X, precise=False, seed=1),
+        """
+        check_gradients passed for tanh: the gradients are right.
+        # calls of the function, 10 backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(tanh, inputs, precise=False, seed=1)
         """,
     ),
     'factor': (
@@ -49,13 +73,64 @@ SNAPSHOTS = {
         lambda: check_gradients(F.absolute, np.array([1.0, 0.0]), grad_outputs=np.ones(2), seed=1),
         """
         check_gradients nondifferentiable for absolute: the function is not differentiable at this point.
-        output 0, inputs[0] (2,) float64: 1 of 2 elements are at a kink
+        output 0, inputs[0] (2,) float64: 1 of 2 elements is at a kink
           kink: the slopes from the left and from the right differ
           index  left slope  right slope  backward  error / tolerance
           (1,)   -1          1            0
         Move the inputs away from the kink, or pass subgradient=True to accept any value between the two slopes.
         # calls of the function, # backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(absolute, inputs, seed=1)
+        """,
+    ),
+    'one wrong': (
+        lambda: check_gradients(square(_first_wrong), X, grad_outputs=np.ones((2, 2)), seed=1, rtol=1e-5),
+        """
+        check_gradients failed for planted: a gradient is wrong.
+        output 0, inputs[0] (2, 2) float64: 1 of 4 elements is wrong
+          #
+          index   numeric  backward  error / tolerance
+          (0, 0)  2        3         #
+        # calls of the function, # backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(planted, inputs, rtol=1e-05, seed=1)
+        """,
+    ),
+    'a number': (
+        lambda: check_gradients(HALF, np.array(3.0), grad_outputs=np.array(1.0), seed=1, rtol=1e-5),
+        """
+        check_gradients failed for planted: a gradient is wrong.
+        output 0, inputs[0] () float64: the only element is wrong
+          factor: #
+          index  numeric  backward  error / tolerance
+          ()     6        3         #
+        # calls of the function, # backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(planted, inputs, rtol=1e-05, seed=1)
+        """,
+    ),
+    'four pairs': (
+        lambda: check_gradients(lambda *xs: [HALF(x) for x in xs], (X, 2 * X, 3 * X, 4 * X), seed=1),
+        """
+        check_gradients failed for <lambda>: a gradient is wrong.
+        output #, inputs[#] (2, 2) float64: 4 of 4 elements are wrong
+          factor: #
+          index #
+          #
+          #
+          and 2 more
+        output #, inputs[#] (2, 2) float64: 4 of 4 elements are wrong
+          factor: #
+          index #
+          #
+          #
+          and 2 more
+        output #, inputs[#] (2, 2) float64: 4 of 4 elements are wrong
+          factor: #
+          index #
+          #
+          #
+          and 2 more
+        1 more pair of output and input is affected.
+        # calls of the function, # backward passes; seed 1
+        Replay: minichainer.gradient_check.check_gradients(func, inputs, seed=1)
         """,
     ),
     'parameter': (
@@ -76,8 +151,8 @@ SNAPSHOTS = {
         """
         check_gradients not_finite for log: the function is not finite at this point.
         output 0
-          not finite: output 0 is -inf at (0,), and in 1 of 2 elements; check #
-        1 calls of the function, 0 backward passes; seed 1
+          not finite: output 0 is -inf at (0,) (1 of 2 elements); check the inputs against the domain of the function
+        1 call of the function, 0 backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(log, inputs, seed=1)
         """,
     ),
@@ -92,6 +167,31 @@ def test_messages(name):
     assert len(actual) == len(lines), '\n'.join(actual)
     for line, pattern in zip(actual, lines, strict=True):
         assert re.fullmatch(re.escape(pattern).replace(r'\#', r'.+?'), line), f'{line!r} is not {pattern!r}'
+
+
+# How many elements are wrong of how many, whether all are known, and the text
+SHARES = {
+    (1, 1, 'fail', True): 'the only element is wrong',
+    (1, 12, 'fail', True): '1 of 12 elements is wrong',
+    (2, 12, 'fail', True): '2 of 12 elements are wrong',
+    (1, 12, 'fail', False): 'at least 1 of 12 elements is wrong',
+    (1, 2, 'nondifferentiable', True): '1 of 2 elements is at a kink',
+    (2, 2, 'nondifferentiable', True): '2 of 2 elements are at a kink',
+}
+
+
+@pytest.mark.parametrize('case', SHARES)
+def test_singular_and_plural(case):
+    assert share(*case) == SHARES[case]
+
+
+def test_numbers_that_differ_look_different():
+    factor = 1 + 1e-12
+    report = check_gradients(square(lambda x, gy: 2 * factor * x * gy), X, grad_outputs=np.ones((2, 2)), eps=1e-3)
+    assert report, 'below what one central difference resolves'
+    assert numbers(2.0, 2.0 * factor) == ['2', '2.000000000002']
+    assert numbers(None, -0.0, float('nan'), float('inf')) == ['None', '0', 'nan', 'inf']
+    assert numbers(0.1, 0.1 + 2**-54)[0] != numbers(0.1, 0.1 + 2**-54)[1]
 
 
 @pytest.mark.parametrize(
@@ -146,11 +246,75 @@ def test_the_command_fails_for_a_wrong_gradient(monkeypatch, capsys):
     assert 'factor: backward gives 0.5 times the gradient' in capsys.readouterr().out
 
 
+# Importable by the commands below
+class Power(FunctionNode):
+    def __init__(self, exponent, factor=1.0):
+        self.exponent, self.factor = exponent, factor
+
+    def forward(self, inputs):
+        self.retain_inputs((0,))
+        return (inputs[0] ** self.exponent,)
+
+    def backward(self, indexes, grad_outputs):
+        (x,) = self.get_retained_inputs()
+        return (self.factor * self.exponent * x ** (self.exponent - 1) * grad_outputs[0],)
+
+
+class Cube(Power):
+    def __init__(self):
+        super().__init__(3)
+
+
+class Scale(Link):
+    """A link whose parameter has a wrong gradient if ``factor`` is not 1."""
+
+    def __init__(self, size, factor=1.0):
+        super().__init__()
+        with self.init_scope():
+            self.w = Parameter(np.ones(size, config.dtype))
+        self.factor = factor
+
+    def forward(self, x):
+        return x * square(lambda w, gy: self.factor * 2 * w * gy)(self.w)
+
+
+COMMANDS = {
+    'node': (['Cube', '--shape', '3'], 0, 'passed for Cube'),
+    'node twice': (['Cube', '--shape', '3', '--order', '2'], 0, 'passed for Cube'),
+    'arguments': (['Power', '--shape', '3', '--init', '2'], 0, 'passed for Power'),
+    'names': (['Power', '--shape', '3', '--init', '2, factor=-1.0'], 1, 'failed for Power'),
+    'link': (['Scale', '--shape', '2,4', '--init', '4'], 0, 'passed for Scale'),
+    'float32 link': (['Scale', '--shape', '2,4', '--init', 'size=4', '--dtype', 'float32'], 0, 'passed for Scale'),
+    'parameter': (['Scale', '--shape', '2,4', '--init', '(4,), factor=3'], 1, 'params[0] (/w) (4,) float64'),
+    'object': (['LINK', '--shape', '2,4'], 0, 'passed for Scale'),
+    'state': (['LSTM', '--shape', '2,4', '--init', '4, 3'], 0, 'passed for LSTM'),
+}
+LINK = Scale(4)
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_commands_about_classes(name, capsys, monkeypatch):
+    (target, *arguments), status, text = COMMANDS[name]
+    monkeypatch.setitem(sys.modules, 'planted_module', sys.modules[__name__])
+    assert main([f'planted_module:{target}', *arguments, '--seed', '1']) == status
+    assert text in capsys.readouterr().out
+
+
 WRONG_COMMANDS = {
+    'class without arguments': (
+        ['minichainer.links:Linear', '--shape', '2'],
+        'it is Linear(in_size, out_size=None, nobias=False, initialW=None, initial_bias=None) and cannot be made',
+    ),
+    'unknown name': (['minichainer.links:Linear', '--shape', '2', '--init', '3, n=2'], "with --init '3, n=2'"),
+    'no literal': (['minichainer.links:Linear', '--shape', '2', '--init', '3, f(1)'], 'expected numbers, strings'),
+    'no arguments': (['minichainer.links:Linear', '--shape', '2', '--init', '3,,'], 'expected numbers, strings'),
+    'unpacked': (['minichainer.links:Linear', '--shape', '2', '--init', '**{}'], 'expected numbers, strings'),
+    'no class': (['minichainer.functions:tanh', '--shape', '2', '--init', '3'], 'and this is not one'),
+    'no function': (['minichainer.variable:Variable', '--shape', '2'], 'func must be callable'),
     'nothing': ([], 'at least one --shape'),
     'no name': (['minichainer.functions', '--shape', '2'], 'expected module:name'),
     'no module': (['no_such_module:f', '--shape', '2'], 'No module named'),
-    'no function': (['minichainer.functions:no_such', '--shape', '2'], 'no_such'),
+    'no such function': (['minichainer.functions:no_such', '--shape', '2'], 'no_such'),
 }
 
 

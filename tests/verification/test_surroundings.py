@@ -13,7 +13,7 @@ from minichainer.configuration import config, using_config
 from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients, gradcheck
 from minichainer.variable import Variable
-from minichainer.verification.threads import in_another_thread
+from minichainer.verification.environment import in_another_thread
 from tests.verification.planting import node, square, uniform
 
 SHAPES = [(3, 4), (12,), (30, 40)]
@@ -125,7 +125,7 @@ def test_backward_may_refuse_other_threads():
 
 
 def test_a_thread_that_waits_for_this_one_is_given_up(monkeypatch):
-    monkeypatch.setattr('minichainer.verification.threads._PATIENCE', 0.05)
+    monkeypatch.setattr('minichainer.verification.environment._PATIENCE', 0.05)
     lock = threading.RLock()
 
     def rule(x, gy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from minichainer.verification.ladder import slopes
+from minichainer.verification.extrapolation import fixed_step, slopes
 from minichainer.verification.verdict import between_slopes, judge, taylor_rate
 
 DOUBLE = 2.0**-52
@@ -74,3 +74,8 @@ def test_taylor_rate(analytic, rate):
 def test_taylor_rate_of_a_linear_function_is_unknown():
     assert np.isnan(taylor_rate(found_for(lambda t: 1 + 3 * t), np.array([3.0]))[0])
     assert abs(taylor_rate(found_for(lambda t: 1 + 3 * t), np.array([3.1]))[0] - 1) < 1e-6
+
+
+def test_taylor_rate_of_a_single_step_is_unknown():
+    found = fixed_step(lambda t: (np.array([np.sin(1 + t)]), np.ones(1)), DOUBLE, 1e-3)
+    assert np.isnan(taylor_rate(found, np.array([COS1]))).all()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 from minichainer._checks import as_raw
-from minichainer._push import push
+from minichainer._push import pushed_through
 from minichainer.autograd.functional._values import Func, Gradients, called, complete, filled
 from minichainer.backend import copied
-from minichainer.backprop import OutputNode, between
+from minichainer.backprop import between
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
 from minichainer.variable import Variable, as_variable
@@ -40,26 +39,10 @@ def pushed(
     ends = [x.edge for x in xs]
     nodes = between([y.edge for y in ys], ends, ends)
     complete(name, [x if x.edge in nodes else None for x in xs], xs, strict)
-    functions: list[Any] = [node for node in nodes if node.edges is not None and node.__class__ is not OutputNode]
-    functions = sorted(set(functions).difference(ends), key=lambda node: node.level)
     tangents: list[Gradients] = []
-    for direction in directions:
-        table = {end: v for end, v in zip(ends, direction, strict=True) if v is not None}
-        for node in functions:
-            _push_through(node, table, create_graph)
-        found = [table.get(y.edge) for y in ys]
+    for found in pushed_through([y.edge for y in ys], ends, directions, create_graph):
         tangents.append([None if t is None else as_variable(t if create_graph else copied(as_raw(t))) for t in found])
     return ys, is_tuple, tangents
-
-
-def _push_through(node: Any, table: dict[Any, Any], create_graph: bool) -> None:
-    """Adds the tangents of a function's outputs to those in the table."""
-    given = [table.get(edge) for edge in node.edges]
-    if any([t is not None for t in given]):
-        places = [node] if node.output_count == 1 else [place() for place in node._output_nodes]
-        for place, tangent in zip(places, push(node, given, create_graph, True), strict=True):
-            if tangent is not None and place is not None:
-                table[place] = tangent
 
 
 def value_and_gradient(

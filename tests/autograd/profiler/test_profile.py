@@ -206,7 +206,7 @@ def pushed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     )
     monkeypatch.setattr(cuda, 'available', True)
     monkeypatch.setattr(cuda, 'Event', Event)
-    monkeypatch.setattr(cuda, 'cupy', SimpleNamespace(cuda=elapsed))
+    monkeypatch.setattr(cuda, 'cupy', SimpleNamespace(cuda=elapsed, get_array_module=lambda *args: np))
     return log
 
 
@@ -243,6 +243,14 @@ def test_nvtx_ranges_have_numbers(pushed: list[str]) -> None:
         'synchronize', 'block', f'Tanh, seq = {number}', 'pop', f'TanhBackward, stashed seq = {number}', 'pop', 'pop',
         'synchronize',
     ]  # fmt: skip
+
+
+def test_nvtx_ranges_of_functions_in_short_form(pushed: list[str]) -> None:
+    x = chainer.Variable(np.ones((2, 3), 'f'))
+    with emit_nvtx():
+        chainer.functions.sum(chainer.functions.exp(x)).backward()
+    kinds = [text.partition(',')[0] for text in pushed if 'seq' in text]
+    assert kinds == ['Exp', 'Sum', 'SumBackward', 'ExpBackward']
 
 
 def test_nvtx_ranges_with_shapes(pushed: list[str]) -> None:

@@ -19,7 +19,7 @@ from minichainer.gradient_check import (
     gradgradcheck,
 )
 from minichainer.variable import Variable
-from minichainer.verification.report import error_of
+from minichainer.verification.reporting.report import error_of
 from tests.functions.checks import bound, outputs_of
 from tests.functions.row import Case as RowCase
 from tests.functions.row import Row
@@ -35,7 +35,7 @@ SHAPES = [(3, 4), (4, 4), (5, 2), (2, 7)]
 
 
 @dataclasses.dataclass
-class Subject:
+class CheckedFunction:
     """A right function at a point.
 
     Args:
@@ -82,7 +82,7 @@ class Trial:
     said: str = ''
 
 
-def plan(seed: int) -> tuple[Trial, Subject, Any]:
+def plan(seed: int) -> tuple[Trial, CheckedFunction, Any]:
     """What the run of a seed is to be: its names, the function with its inputs laid out, and further draws."""
     rng = np.random.RandomState(seed)
     subject, dtype = _subject(rng, seed)
@@ -117,7 +117,7 @@ def _read(error: GradcheckError) -> tuple[str, str]:
 # --- subjects -------------------------------------------------------------------------------------------------------
 
 
-def _subject(rng: Any, seed: int) -> tuple[Subject, str]:
+def _subject(rng: Any, seed: int) -> tuple[CheckedFunction, str]:
     kind = rng.rand()
     if kind < 0.5:
         return _of_entry(rng, seed)
@@ -126,14 +126,14 @@ def _subject(rng: Any, seed: int) -> tuple[Subject, str]:
     return _of_link(rng, seed)
 
 
-def _of_entry(rng: Any, seed: int) -> tuple[Subject, str]:
+def _of_entry(rng: Any, seed: int) -> tuple[CheckedFunction, str]:
     entry = CORRECT[rng.randint(len(CORRECT))]
     dtype = str(rng.choice(list(entry.dtypes)))
     case = entry.build(SHAPES[rng.randint(len(SHAPES))], dtype, seed)
     plain = all(isinstance(x, np.ndarray) and x.dtype.kind == 'f' for x in case.inputs)
     plain = plain and 'params' not in case.options
     wide = not entry.native
-    return Subject(
+    return CheckedFunction(
         entry.name, case.func, case.inputs, entry.order, case.options, plain, wide, entry.stretches, entry.verdicts
     ), dtype  # fmt: skip
 
@@ -143,24 +143,24 @@ def _rows() -> list[tuple[str, Row, RowCase]]:
     return [(name, row, case) for name, row, case in CASES if row.order]
 
 
-def _of_row(rng: Any) -> tuple[Subject, str]:
+def _of_row(rng: Any) -> tuple[CheckedFunction, str]:
     name, row, case = _rows()[rng.randint(len(_rows()))]
     dtype = str(rng.choice(list(row.dtypes)))
     function, arrays = bound(row, case, row.draw(case, dtype))
     wide = all(d.is_variable or not d.values for d in row.domains)
     stretches = not any(d.distinct for d in row.domains) and row.name not in TIED
-    return Subject(name, function, tuple(arrays), min(row.order, 2), wide=wide, stretches=stretches), dtype
+    return CheckedFunction(name, function, tuple(arrays), min(row.order, 2), wide=wide, stretches=stretches), dtype
 
 
-def _of_link(rng: Any, seed: int) -> tuple[Subject, str]:
+def _of_link(rng: Any, seed: int) -> tuple[CheckedFunction, str]:
     link = LINKS[rng.randint(len(LINKS))]
     func, inputs, with_params = link.build(seed), link.draw(rng), bool(rng.randint(2))
     params = tuple(p for _, p in sorted(func.namedparams())) if with_params else ()
     name = f'{link.name}, {"with" if with_params else "without"} its parameters'
-    return Subject(name, func, inputs, link.order, {'params': params}), 'f'
+    return CheckedFunction(name, func, inputs, link.order, {'params': params}), 'f'
 
 
-def _lay_out(subject: Subject, layout: Any) -> None:
+def _lay_out(subject: CheckedFunction, layout: Any) -> None:
     subject.inputs = _mapped(subject.inputs, layout)
     for p in subject.params:
         p.array = layout(p.array)
@@ -180,8 +180,10 @@ def _mapped(value: Any, change: Any) -> Any:
 
 
 def _in_general(order: int) -> Any:
-    def ask(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
-        report = check_gradients(subject.func, subject.inputs, order=order, seed=seed, **subject.options)
+    def ask(subject: CheckedFunction, layout: Any, rng: Any, seed: int) -> None:
+        report = check_gradients(
+            subject.func, subject.inputs, order=order, strictness='strict', seed=seed, **subject.options
+        )
         if not report:
             raise error_of(report)
 
@@ -189,7 +191,7 @@ def _in_general(order: int) -> Any:
 
 
 def _as_torch(second: bool) -> Any:
-    def ask(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
+    def ask(subject: CheckedFunction, layout: Any, rng: Any, seed: int) -> None:
         more: dict[str, Any] = {'fast_mode': bool(rng.randint(2)), 'seed': seed}
         if second:
             gradgradcheck(
@@ -201,13 +203,13 @@ def _as_torch(second: bool) -> Any:
     return ask
 
 
-def _as_chainer(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
+def _as_chainer(subject: CheckedFunction, layout: Any, rng: Any, seed: int) -> None:
     dtype = 'd' if subject.wide and rng.randint(2) else None
     gys = _upstream(_values(subject), layout, rng)
     check_backward(subject.func, subject.inputs, gys, subject.params, dtype=dtype)
 
 
-def _as_chainer_twice(subject: Subject, layout: Any, rng: Any, seed: int) -> None:
+def _as_chainer_twice(subject: CheckedFunction, layout: Any, rng: Any, seed: int) -> None:
     gys = _upstream(_values(subject), layout, rng)
     ggxs = _upstream(subject.inputs, layout, rng)
     ggparams = _upstream([p.array for p in subject.params], layout, rng)
@@ -224,7 +226,7 @@ WAYS = {
 }
 
 
-def _ways(subject: Subject) -> list[str]:
+def _ways(subject: CheckedFunction) -> list[str]:
     ways = ['check_gradients', *['gradcheck'] * ('params' not in subject.options or bool(subject.params))]
     if subject.plain:
         ways += ['check_backward'] * 2
@@ -234,7 +236,7 @@ def _ways(subject: Subject) -> list[str]:
     return ways
 
 
-def _values(subject: Subject) -> list[Any]:
+def _values(subject: CheckedFunction) -> list[Any]:
     """The outputs; None for those that have no gradient."""
     np.random.seed(0)
     ys = outputs_of(subject.func(*[Variable(x.copy()) for x in subject.inputs]))

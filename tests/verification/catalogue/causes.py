@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 SIGN = 'sign'
+CONJUGATED = 'conjugated'
 FACTOR = 'factor'
 TERM = 'missing term'
 TRANSPOSED = 'transposed'
@@ -23,12 +24,17 @@ SECOND = 'second order only'
 SINGLE = 'one element'
 SLICE = 'one slice'
 ADDED = 'a constant added'
+LEFT_OUT = 'left out'
+PERMUTED = 'permuted'
+AXIS = 'wrong axis'
+TRUNCATED = 'truncated'
 UNKNOWN = 'unknown'
 UNDEFINED = 'a missing upstream gradient'
 
 #: What a report's cause contains, in lower case and without underscores, if it means this.
 SPELLINGS = {
     SIGN: ('sign',),
+    CONJUGATED: ('conjugated',),
     FACTOR: ('factor',),
     TERM: ('term',),
     TRANSPOSED: ('transposed',),
@@ -46,6 +52,10 @@ SPELLINGS = {
     SECOND: ('second order',),
     SINGLE: ('single', 'one element'),
     SLICE: ('slice', 'at index'),
+    LEFT_OUT: ('left out',),
+    PERMUTED: ('permuted',),
+    AXIS: ('wrong axis',),
+    TRUNCATED: ('truncated',),
     ADDED: ('constant', 'adds'),
     UNKNOWN: ('unknown', 'no simple relation'),
     UNDEFINED: ('undefined', 'upstream gradient is missing', 'missing upstream'),

@@ -6,16 +6,21 @@ from tests.verification.catalogue import (
     correct,
     correct_conditions,
     correct_conduct,
+    correct_precision,
     mutations,
     networks,
     planted_behaviour,
+    planted_complex,
     planted_conditions,
     planted_elsewhere,
+    planted_forward,
     planted_history,
     planted_layouts,
     planted_linearity,
     planted_native,
+    planted_precision,
     planted_second_order,
+    planted_sparse,
     planted_structure,
     planted_together,
     planted_values,
@@ -40,7 +45,11 @@ CONDITIONAL = [
     *planted_layouts.ENTRIES,
     *planted_history.ENTRIES,
 ]
-PLANTED = PLAIN + CONDITIONAL
+#: Forward mode, batches, complex numbers and sparse matrices: with options, or inputs, that few checkers have.
+MODES = [*planted_forward.ENTRIES, *planted_complex.ENTRIES, *planted_sparse.ENTRIES]
+#: Wrong by 1e-6 to 1e-12, which is seen where slopes are computed at 50 digits.
+PRECISION = planted_precision.ENTRIES
+PLANTED = PLAIN + CONDITIONAL + MODES + PRECISION
 #: Blind spots: measured apart.
 BEYOND = [
     *planted_behaviour.BEYOND,
@@ -48,4 +57,12 @@ BEYOND = [
     *planted_elsewhere.BEYOND,
     *planted_history.BEYOND,
 ]
-CORRECT = [*correct.ENTRIES, *correct_conduct.ENTRIES, *correct_conditions.ENTRIES]
+CORRECT = [
+    *correct.ENTRIES,
+    *correct_conduct.ENTRIES,
+    *correct_conditions.ENTRIES,
+    *correct_precision.ENTRIES,
+    *planted_forward.RIGHT,
+    *planted_complex.RIGHT,
+    *planted_sparse.RIGHT,
+]

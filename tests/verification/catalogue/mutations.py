@@ -18,6 +18,7 @@ from tests.verification.catalogue.causes import (
     DETACHED,
     FACTOR,
     HALF,
+    LEFT_OUT,
     LINEAR,
     NONE,
     SECOND,
@@ -32,7 +33,7 @@ from tests.verification.catalogue.causes import (
 )
 from tests.verification.catalogue.entry import Case, Planted, as_dtype, generator
 
-OTHER = (TERM, UNKNOWN, FACTOR, SLICE, DETACHED, HALF, SINGLE, SUMMED)
+OTHER = (TERM, UNKNOWN, LEFT_OUT, FACTOR, SLICE, DETACHED, HALF, SINGLE, SUMMED)
 
 
 @dataclass(frozen=True)

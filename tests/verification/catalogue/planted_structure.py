@@ -6,10 +6,12 @@ import numpy as np
 
 from tests.verification.catalogue import bases as b
 from tests.verification.catalogue.causes import (
+    AXIS,
     DETACHED,
     DTYPE,
     FACTOR,
     IGNORED,
+    LEFT_OUT,
     NONE,
     SHAPE,
     SHIFTED,
@@ -34,9 +36,13 @@ PLACES = [
     structure('transposed and reshaped', b.SQUARE_TIMES, lambda g, xs, gys: g[0].T.reshape(g[0].shape), TRANSPOSED),
     structure('columns first', b.TANH, lambda g, xs, gys: g[0].ravel('F').reshape(g[0].shape), TRANSPOSED),
     structure(
-        'upstream gradient not transposed', b.TRANSPOSE, lambda g, xs, gys: 2 * xs[0] * gys[0], UNKNOWN, needs=SQUARE
+        'upstream gradient not transposed',
+        b.TRANSPOSE,
+        lambda g, xs, gys: 2 * xs[0] * gys[0],
+        TRANSPOSED,
+        needs=SQUARE,
     ),
-    structure('factor not transposed', b.MATMUL, lambda g, xs, gys: gys[0] @ xs[1], UNKNOWN, needs=SQUARE),
+    structure('factor not transposed', b.MATMUL, lambda g, xs, gys: gys[0] @ xs[1], TRANSPOSED, needs=SQUARE),
     structure('shifted by a row', b.SQUARE_TIMES, lambda g, xs, gys: np.roll(g[0], 1, 0), SHIFTED),
     structure('shifted by a column', b.TANH, lambda g, xs, gys: np.roll(g[0], -1, 1), SHIFTED),
     structure(
@@ -61,8 +67,8 @@ PLACES = [
     structure(
         'maximum: to the smallest', b.GREATEST, lambda g, xs, gys: b.top(-xs[0]) * gys[0][:, None], UNKNOWN, SHIFTED
     ),
-    structure('repeated rows not added', b.GATHER, lambda g, xs, gys: _assigned(xs[0], gys[0]), SLICE, UNKNOWN, TERM),
-    structure('kernel reversed', b.WINDOWS, lambda g, xs, gys: b._windows_vjp([xs[0], xs[1][::-1]], gys)[0], UNKNOWN),
+    structure('repeated rows not added', b.GATHER, lambda g, xs, gys: _assigned(xs[0], gys[0]), LEFT_OUT),
+    structure('kernel reversed', b.WINDOWS, lambda g, xs, gys: b._windows_vjp([xs[0], xs[1][::-1]], gys)[0], SHIFTED),
     structure('border of a window forgotten', b.WINDOWS, lambda g, xs, gys: _no_border(g[0]), SLICE),
     structure('kernel gradient reversed', b.WINDOWS, lambda g, xs, gys: g[1][::-1], SHIFTED, at=1),
 ]
@@ -86,7 +92,7 @@ BROADCASTS = [
     structure('last row instead of the sum', b.BIAS, lambda g, xs, gys: gys[0][-1], SUMMED, at=1),
     structure('mean instead of the sum', b.SQUARE_TIMES, lambda g, xs, gys: g[1] / len(xs[0]), FACTOR, SUMMED, at=1),
     structure(
-        'summed over the other axis', b.BIAS, lambda g, xs, gys: gys[0].sum(1), SUMMED, UNKNOWN, at=1, needs=SQUARE
+        'summed over the other axis', b.BIAS, lambda g, xs, gys: gys[0].sum(1), SUMMED, TRANSPOSED, at=1, needs=SQUARE
     ),
     structure('first column instead of the sum', b.COLUMN, lambda g, xs, gys: (xs[0] * gys[0])[:, :1], SUMMED, at=1),
     structure(
@@ -101,14 +107,14 @@ BROADCASTS = [
         'upstream gradient along the wrong axis',
         b.MEAN,
         lambda g, xs, gys: 2 * xs[0] * gys[0][:, None] / len(xs[0]),
-        UNKNOWN,
+        AXIS,
         needs=SQUARE,
     ),
     structure(
         'outer product, factors exchanged',
         b.OUTER,
         lambda g, xs, gys: gys[0].T @ xs[1],
-        UNKNOWN,
+        TRANSPOSED,
         SUMMED,
         needs=SQUARE,
     ),

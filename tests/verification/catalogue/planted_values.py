@@ -13,7 +13,9 @@ from tests.verification.catalogue.causes import (
     FINITE,
     HALF,
     IGNORED,
+    LEFT_OUT,
     LINEAR,
+    PERMUTED,
     SHIFTED,
     SIGN,
     SINGLE,
@@ -79,7 +81,7 @@ POINTS = [
     bug('rounded to float32', b.EXP, lambda g, xs, gys: rounded(g[0], 'f'), *OTHER, dtypes='d'),
 ]
 TERMS = [
-    bug('tanh without its second term', b.TANH, lambda g, xs, gys: gys[0], TERM, UNKNOWN),
+    bug('tanh without its second term', b.TANH, lambda g, xs, gys: gys[0], FACTOR, TERM, UNKNOWN),
     bug(
         'softmax without the sum', b.SOFTMAX, lambda g, xs, gys: np.exp(b._log_softmax(xs[0])) * gys[0], TERM, UNKNOWN
     ),
@@ -196,6 +198,7 @@ ELEMENTS = [
         b.SQUARE_TIMES,
         lambda g, xs, gys: _exchanged(g[0]),
         *OTHER,
+        PERMUTED,
         SHIFTED,
         SWAPPED,
         family='element',
@@ -240,6 +243,7 @@ ELEMENTS = [
         b.SQUARE_TIMES,
         lambda g, xs, gys: _first_half(g[0]),
         *OTHER,
+        LEFT_OUT,
         SLICE,
         DETACHED,
         HALF,

@@ -44,7 +44,9 @@ def run(entry: Any, shape: Shape, dtype: str, seed: int) -> Outcome:
     case = entry.build(shape, dtype, seed)
     start = time.perf_counter()
     try:
-        report = check_gradients(case.func, case.inputs, order=entry.order, seed=seed, **case.options)
+        report = check_gradients(
+            case.func, case.inputs, order=entry.order, strictness='strict', seed=seed, **case.options
+        )
     except Exception as error:
         return Outcome(
             entry.name, f'error: {type(error).__name__}: {error}', False, seconds=time.perf_counter() - start
@@ -73,6 +75,8 @@ def elements_exact(entry: Planted, case: Case, dtype: str, report: Any) -> bool 
     least, rounding = truth.CERTAIN[dtype], truth.POSSIBLE
     if entry.native:
         least, rounding = truth.CERTAIN_NATIVE, truth.NATIVE
+    elif entry.family == 'precision':
+        least, rounding = truth.CERTAIN_PRECISE, 0.0
     return all(_agrees(found, error, least, rounding) for found, error in zip(listed, errors, strict=True))
 
 

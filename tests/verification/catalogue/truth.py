@@ -13,6 +13,7 @@ from tests.verification.catalogue.entry import Case, Correct, Planted
 
 CERTAIN = {'d': 1e-6, 'f': 1e-4, 'e': 1e-2}  # of the greatest gradient: a wrong element that must be found
 POSSIBLE = 1e-13  # of the same: below that an element is right
+CERTAIN_PRECISE = 1e-11  # the same at 50 digits, where right elements are the same to the last bit
 NATIVE = 1e-5  # the same where float64 is refused
 CERTAIN_NATIVE = 2e-2
 PROVED = 1e-11  # of the same: far above the rounding of float64, so that a fault is a fault

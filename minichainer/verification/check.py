@@ -1,0 +1,274 @@
+"""The sequence of checks: exact checks, then directional derivatives; the cause is searched only after a mismatch."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.additivity import AdditivityChecks
+from minichainer.verification.arguments import (
+    CHAINER,
+    STRICT,
+    Options,
+    as_tuple,
+    flags_of,
+    hidden_leaves,
+    input_leaves,
+    is_float,
+    name_of,
+    parameter_leaves,
+    parameters_passed,
+)
+from minichainer.verification.arrays import spread
+from minichainer.verification.batched import check_batched_gradients, check_batched_tangents
+from minichainer.verification.directional_derivatives import Along, Derivatives, budget
+from minichainer.verification.directions import Path, generator
+from minichainer.verification.environment import parameters_of, preserved
+from minichainer.verification.exact_checks import ExactChecks, Stop
+from minichainer.verification.extrapolation import agrees, first_step
+from minichainer.verification.forward_mode import ForwardModeChecks, forward_only
+from minichainer.verification.function_under_test import CheckedFunction, gradient_subject, initialize, subject_of
+from minichainer.verification.high_precision import HighPrecision, attempt
+from minichainer.verification.jacobian import full_jacobian
+from minichainer.verification.linearity import LinearityChecks
+from minichainer.verification.localization import Locator
+from minichainer.verification.low_precision import compare_native
+from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
+from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
+from minichainer.verification.reporting.message import explanation_of
+from minichainer.verification.reporting.report import VERDICTS, GradientReport
+from minichainer.verification.strictness import accept_as_chainer
+from minichainer.verification.verdict import FAIL, PASS
+
+#: A note on errors that differences of float64 do not show.
+_ONLY_PRECISE = (
+    'It takes slopes at 50 digits to show all of this. If the function stops an iteration at a tolerance, or a rule '
+    'has constants of few digits, rtol= says how much is enough; precise=False measures in float64.'
+)
+
+
+def examine(subject: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
+    """Checks all orders up to the requested one, and stops at the first that is not right.
+
+    Args:
+        subject: The function.
+        given: For an order, the user's upstream gradients.
+        options: How to check.
+    """
+    report = GradientReport(options.order, options.seed or 0, strictness=options.strictness or STRICT)
+    rng = generator(report.seed)
+    for order in range(1, options.order + 1):
+        point = OrderCheck(subject, options, report, order, rng, given.get(order))
+        with contextlib.suppress(Stop):
+            _examine_differentiable(point)
+            explain_shapes(point)
+        if report.verdict != PASS and report.strictness == CHAINER:
+            accept_as_chainer(point)
+        if report.verdict != PASS or order == options.order:
+            break
+        subject = gradient_subject(subject, _upstream_of(point), options.fixed_upstream if order == 1 else ())
+    report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
+    report.forward_calls, report.backward_calls = subject.calls.forward, subject.calls.backward
+    if options.explains_success or not report:
+        report.explain(explanation_of(report, subject, options))
+    return report
+
+
+def _upstream_of(point: OrderCheck) -> list[Any]:
+    """The upstream gradients at which gradients are differentiated: the user's, or random ones."""
+    upstream = [None] * len(point.values)
+    for o in point.outputs:
+        given = None if point.given is None else point.given[o]
+        upstream[o] = point.upstream[o][0] if given is None else given
+        if point.options.non_contiguous:
+            upstream[o] = spread(upstream[o])
+    return upstream
+
+
+def _examine_differentiable(point: OrderCheck) -> None:
+    """Runs all checks of one order; a function without derivatives of this order is a failure."""
+    try:
+        _examine_order(point)
+    except RuntimeError as error:
+        if point.order == 1 or not point.outputs or not ONCE.search(str(error)):
+            raise
+        text = str(error).replace('\n', '; ')
+        point.fail(point.outputs[0], point.subject.moving[0], f'not differentiable twice: {text}')
+        raise Stop from None
+
+
+def _examine_order(point: OrderCheck) -> None:
+    """Runs all checks of one order, and adds failures to its report."""
+    if not point.options.checks_backward(point.order):
+        forward_only(point)
+        return
+    exact = ExactChecks(point)
+    exact.run()
+    if point.subject.moving and not any(map(is_float, point.values)):
+        warnings.warn('nothing to check, no output of the function is an array of floats', stacklevel=6)
+    point.outputs = [o for o in point.outputs if o in point.gradients]
+    if not point.outputs:
+        return
+    screen = Derivatives(point, exact.first)
+    LinearityChecks(screen, exact.second if screen.native else screen.evaluation).run()
+    leaves = [i for i in point.subject.moving if not point.broken.issuperset([(o, i) for o in point.outputs])]
+    directions = {i: screen.directions(i) for i in leaves if screen.arrays[i].size}
+    precise = attempt(screen) if directions else None
+    verdicts = precise.judge(directions) if precise is not None else {}
+    left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS}
+    if precise is not None and not left:
+        point.report.accuracy = max(point.report.accuracy or 0.0, precise.worst)
+    elif precise is not None:
+        point.report.not_precise = 'there, right and wrong could not be told apart'
+    if not all_agree(screen, left):
+        for i, drawn in left.items():
+            _examine_leaf(screen, i, drawn)
+    for i, drawn in left.items():
+        if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, point, i, drawn):
+            _forget_what_differences_saw(point, i)
+            point.report.notes.append(_ONLY_PRECISE)
+            screen.measure_at_high_precision(precise)
+            _examine_leaf(screen, i, drawn)
+    if not screen.native:
+        compare_native(screen)
+    if point.report.verdict == PASS:
+        AdditivityChecks(screen).run()
+    if point.options.full_jacobian and point.report.verdict == PASS:
+        full_jacobian(screen)
+    _examine_modes(screen)
+
+
+def _examine_modes(screen: Derivatives) -> None:
+    """Checks forward mode and batches, once backward is known to be right."""
+    point, options = screen.point, screen.point.options
+    if point.report.verdict == PASS and options.checks_forward_mode(point.order):
+        ForwardModeChecks(point, screen.arrays, screen.evaluation.arrays, screen).run()
+    if point.report.verdict == PASS and options.check_batched_grad:
+        check_batched_gradients(point)
+    if point.report.verdict == PASS and options.check_batched_forward_grad and point.order == 1:
+        check_batched_tangents(point)
+
+
+def _forget_what_differences_saw(point: OrderCheck, i: int) -> None:
+    """Removes kinks and doubts about a leaf, which steps in float64 saw, and steps of 1e-20 do not."""
+    name = point.subject.leaves[i].name
+    point.report.failures = [f for f in point.report.failures if (f.order, f.input) != (point.order, name)]
+
+
+def _is_explained(precise: HighPrecision, point: OrderCheck, i: int, directions: Sequence[Any]) -> bool:
+    """Whether the gradient of a leaf is right but for the elements that differences in float64 have found wrong."""
+    name = point.subject.leaves[i].name
+    failures = [f for f in point.report.failures if (f.order, f.input, f.verdict) == (point.order, name, FAIL)]
+    indices = {f.index for f in failures}
+    if not failures or None in indices or len(indices) >= point.options.max_failures:
+        return bool(failures)
+    rest = [np.array(d, np.float64) for d in directions]
+    for d in rest:
+        d[tuple(np.array(list(indices), int).T)] = 0
+    return FAIL not in precise.judge({i: rest}).values()
+
+
+def _examine_leaf(screen: Derivatives, i: int, directions: list[Any]) -> None:
+    """Measures the slopes of one leaf, and locates the errors after a mismatch."""
+    paths = [screen.path(i, direction) for direction in directions]
+    agree = [screen.agrees(i, path) for path in paths]
+    if all(agree):
+        return
+    measured: list[Along] = []
+    for path in paths:
+        used = sum(p.calls for p in paths if p is not path)
+        most = max(5, path.calls) if agree[len(measured)] else budget(used)
+        measured.append(screen.along(i, path.direction, most, path))
+    verdicts = np.stack([screen.verdicts(along) for along in measured])
+    verdicts[np.array(agree)] = PASS
+    for k, o in enumerate(screen.outputs):
+        if (o, i) in screen.point.broken:
+            continue
+        mine = verdicts[:, k :: len(screen.outputs)]
+        if not (mine == PASS).all():
+            Locator(screen, i, k, measured, mine).explain()
+
+
+def all_agree(screen: Derivatives, directions: Mapping[int, Sequence[Any]]) -> bool:
+    """Whether backward agrees for all leaves at once: the first and cheapest test, which can only confirm gradients.
+
+    If backward agrees with the slopes to the tenth digit of the *smallest* part, it is right for every leaf: with
+    independent random directions the errors of two leaves cannot cancel. Any other result proves nothing, and every
+    leaf is measured alone.
+
+    Each direction takes at least two steps, also where the first one has shown the function to be smooth: a kink in a
+    large element is small against the bend of a product along one direction, and visible along the other.
+
+    Args:
+        screen: The numeric side.
+        directions: The directions of each leaf; the first ones form one direction of all leaves, and so on.
+    """
+    possible = len(directions) > 1 and not screen.is_local and screen.point.options.eps is None
+    if not possible or screen.point.broken:
+        return False
+    rows = zip(*directions.values(), strict=True)
+    return all(_agree(screen, dict(zip(directions, row, strict=True))) for row in rows)
+
+
+def _agree(screen: Derivatives, row: Mapping[int, Any]) -> bool:
+    """Whether backward agrees along one direction of all leaves."""
+    found = [screen.expected(i, direction) for i, direction in row.items()]
+    analytic = [sum(slopes) for slopes in zip(*(f[0] for f in found), strict=True)]
+    sizes = [min(size) for size in zip(*(f[1] for f in found), strict=True)]
+    if not all(sizes):
+        return False
+    base: Any = sum(screen.base(i) for i in row)
+    path = Path(screen, {i: screen.line(i, direction) for i, direction in row.items()}, base)
+    noise = (4 * screen.precision * base).tolist()
+    slack = [screen.slack * size for size in sizes]
+    return agrees(path.values, analytic, noise, slack, sizes, screen.precision, first_step(screen.precision), True)
+
+
+def check(
+    func: Callable[..., Any],
+    inputs: Any,
+    given: Mapping[int, Any],
+    options: Options,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    params: Any = (),
+    no_grads: Any = None,
+) -> GradientReport:
+    """Runs a check.
+
+    Args:
+        func: The function.
+        inputs: Its arguments, one or a tuple.
+        given: The user's upstream gradients, by order.
+        options: How to check.
+        kwargs: Further keyword arguments of ``func``.
+        params: Variables that ``func`` also depends on, or "all" for the parameters of a link.
+        no_grads: One flag per argument.
+    """
+    check_func(func)
+    inputs = as_tuple(inputs)
+    leaves = input_leaves(inputs, flags_of(no_grads, inputs))
+    if isinstance(params, str) and params == 'all' and hasattr(func, 'params'):
+        initialize(func, inputs, leaves, dict(kwargs or {}))
+    found, names = parameters_passed(func, params)
+    leaves += parameter_leaves(found, names)
+    passed = {id(p) for p in found}
+    hidden = hidden_leaves([p for p in parameters_of(func) if id(p) not in passed], options.dtype or np.float64)
+    leaves += hidden
+    subject = subject_of(func, inputs, leaves, dict(kwargs or {}))
+    if not subject.moving:
+        nothing_to_check(name_of(func), inputs)
+    every = [*found, *[leaf.parameter for leaf in hidden if leaf.parameter is not None]]
+    with preserved(func, every) as restore:
+        subject.before_call = restore
+        try:
+            return examine(subject, given, options)
+        except Exception as error:
+            add_hint(error, func, inputs, kwargs or {})
+            raise
+        finally:
+            subject.calls.progress.finish()

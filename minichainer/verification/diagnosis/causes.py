@@ -1,0 +1,158 @@
+"""The probable cause of a wrong gradient, from everything that the screen has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.arrays import full, host, largest
+from minichainer.verification.comparison import differ
+from minichainer.verification.diagnosis.evidence import Cause, Evidence, diagnose
+from minichainer.verification.diagnosis.experiments import Experiments, Unmeasurable, close, dot, experiments
+from minichainer.verification.diagnosis.jacobian_entries import factor_by_axes, factor_of_entries, wrong_axis
+from minichainer.verification.diagnosis.rearrangements import (
+    other_axis,
+    other_function,
+    rearranged_gradient,
+    rearranged_input,
+    rearranged_upstream,
+)
+from minichainer.verification.diagnosis.recurrence import truncated_cause
+from minichainer.verification.diagnosis.slices import (
+    elements_of_gradient,
+    elements_of_upstream,
+    slices_of_gradient,
+    slices_of_upstream,
+)
+from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.order_check import times
+
+
+def cause_of_second(screen: Derivatives, i: int, k: int) -> str | None:
+    """The cause where only the second draw is wrong; None if that draw used the rules on Variables."""
+    found, x = screen.gradient(1, k, i), screen.arrays[i]
+    gys = screen.only(k, screen.upstream[1][k])
+    large, plain = (full(screen.evaluation.vjp(gys, on)[i], x) for on in (True, False))
+    other = full(screen.elsewhere.vjp_of_variables(gys)[i], x)
+    if differ(screen, gys, i, other, large, largest(large)) is not None:
+        return 'depends on layout: wrong where the inputs are not contiguous in C order'
+    if differ(screen, gys, i, found, other, largest(other)) is not None:
+        return 'not linear in the upstream gradient: wrong where the upstream gradient is tiny, as small as 2**-50'
+    if differ(screen, gys, i, found, plain, largest(plain)) is not None:
+        return None
+    return 'not linear in the upstream gradient: right for one upstream gradient, wrong for another'
+
+
+def missing_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+    """The cause where backward returns None or only zeros; None where it returns anything else."""
+    g = screen.gradients[d][k][i]
+    if g is not None and bool(g.any()):
+        return None
+    o, label = screen.outputs[k], screen.point.subject.leaves[i].label
+    rest = [other for other in range(len(screen.outputs)) if other != k and _gives(screen, d, other, i)]
+    if rest and screen.point.order == 1:
+        return f"an output's gradient ignored: {label} gets gradients from other outputs, but none from output {o}"
+    if g is None and screen.point.order == 1:
+        return 'missing: backward gives None, but the function depends on this input'
+    what = 'None' if g is None else 'zeros'
+    return f'detached: backward gives {what}; the gradient does not get through to this input'
+
+
+def _gives(screen: Derivatives, d: int, k: int, i: int) -> bool:
+    g = screen.gradients[d][k][i]
+    return g is not None and bool(g.any())
+
+
+def same_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+    """The cause where the gradient of this leaf equals the gradient of another leaf."""
+    g = screen.gradient(d, k, i)
+    for j in screen.point.subject.moving:
+        other = screen.gradient(d, k, j)
+        if j != i and other.shape == g.shape and g.size > 1 and bool((other == g).all()):
+            label = screen.point.subject.leaves[j].label
+            return f'swapped inputs: backward gives here what it gives for {label}'
+    return None
+
+
+def unsummed_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+    """The cause where backward uses only one slice of the upstream gradient along an axis that should be summed."""
+    v, g = screen.upstream[d][k], screen.gradient(d, k, i)
+    if v.size <= g.size or not v.ndim:
+        return None
+    for axis, n in enumerate(v.shape):
+        for index in {0, n - 1} if n > 1 else ():
+            alone = times(v, 0)
+            place = (slice(None),) * axis + (index,)
+            alone[place] = v[place]
+            found = screen.evaluation.vjp(screen.only(k, alone))[i]
+            same = found is not None and bool((abs(found - g) <= 1e-9 * abs(g).max()).all())
+            if same and _is_part(experiments(screen, i, k, d), host(alone), host(v - alone), host(g)):
+                return (
+                    f'not summed over a broadcast axis: backward uses index {index} of axis {axis} of the upstream '
+                    'gradient and ignores the others'
+                )
+    return None
+
+
+def _is_part(e: Experiments, used: Any, ignored: Any, g: Any) -> bool:
+    """Whether a gradient is right for the used part of an upstream gradient, and the ignored part matters."""
+    try:
+        derivatives = e.derivatives if e.possible else []
+    except Unmeasurable:
+        derivatives = []
+    right = np.array([[dot(gy, jd) for jd in derivatives] for gy in (used, ignored)])
+    given = np.array([dot(g, d) for d in e.directions[: len(derivatives)]])
+    return not derivatives or (close(right[0], given) and not close(right[1], 0 * given))
+
+
+def element_cause(screen: Derivatives, i: int, k: int, d: int, evidence: dict[str, Any]) -> str:
+    """The cause from the wrong elements, or from the whole gradient where the others are known to be right."""
+    y, v = host(screen.values[k]), host(screen.upstream[d][k]).astype(np.float64)
+    data = {'the upstream gradient': v, 'the output': y}
+    for j, leaf in enumerate(screen.point.subject.leaves):
+        if j != i and leaf.array.dtype.kind == 'f':
+            data[leaf.label] = host(screen.arrays[j])
+    further = experiments(screen, i, k, d)
+    cause = diagnose(Evidence(**evidence, data=data), lambda: explanation(further))
+    return f'{cause.name}: {cause.text}'
+
+
+def cut_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+    """The cause where the gradient of a recurrence is cut off."""
+    cause = truncated_cause(experiments(screen, i, k, d))
+    return f'{cause.name}: {cause.text}' if cause else None
+
+
+def explanation(e: Experiments) -> Cause | None:
+    """The first hypothesis, from simple to complex, that explains what backward gives; None for a small error."""
+    try:
+        if not e.possible or not e.differs:
+            return None
+    except Unmeasurable:
+        return None
+    return next((cause for hypothesis in _HYPOTHESES if (cause := _tested(hypothesis, e)) is not None), None)
+
+
+def _tested(hypothesis: Callable[[Experiments], Cause | None], e: Experiments) -> Cause | None:
+    try:
+        return hypothesis(e)
+    except Unmeasurable:
+        return None
+
+
+_HYPOTHESES: tuple[Callable[[Experiments], Cause | None], ...] = (
+    slices_of_gradient,
+    slices_of_upstream,
+    other_axis,
+    rearranged_gradient,
+    rearranged_upstream,
+    rearranged_input,
+    other_function,
+    elements_of_upstream,
+    elements_of_gradient,
+    factor_of_entries,
+    factor_by_axes,
+    wrong_axis,
+)

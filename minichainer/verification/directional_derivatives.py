@@ -1,0 +1,550 @@
+"""Compares a backward pass with measured slopes, at a cost that does not depend on the number of elements."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.verification.arguments import is_float
+from minichainer.verification.arrays import fresh_copy, full, host, largest, relaid, root_mean_square
+from minichainer.verification.arrays import silent_norm as norm
+from minichainer.verification.complex_numbers import joined, parts
+from minichainer.verification.directions import Move, Path, isotropic, relative
+from minichainer.verification.extrapolation import (
+    Curve,
+    Slopes,
+    agrees,
+    first_step,
+    fixed_step,
+    measured_noise,
+    slopes,
+)
+from minichainer.verification.function_under_test import Evaluation, laid_out
+from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
+from minichainer.verification.rounding import SINGLE, jitter
+from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
+
+#: Calls of the function that a screen may make for each input if nothing looks wrong.
+_BUDGET = 24
+#: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding.
+_SHARP, _BLURRED = 1e-4, 1e-1
+
+_QUANTUM_LEVELS = 22
+#: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
+_LARGEST_QUANTUM = 1e-6
+#: Below the first, numbers lose digits; gradients below the second are not made smaller.
+_TINIEST, _LEAST = 16 * float(np.finfo(np.float64).tiny), 1e-250
+#: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
+#: change means that the gradient depends on, for example, which inputs are equal.
+_NO_MORE_THAN_ROUNDING = 1e-9
+#: Above this rounding error, each element is measured with its own noise instead of that of the whole output.
+_LOCAL_FROM = 1e-12
+
+
+@dataclasses.dataclass(frozen=True)
+class Along:
+    """Slopes along one direction of one leaf, and backward's; one entry per (draw, output).
+
+    Attributes:
+        leaf: Position of the leaf.
+        direction: The direction in which the leaf was moved.
+        found: The measured slopes.
+        analytic: The slopes from backward.
+        spread: Root of the sum of squares of the terms that add up to ``analytic``.
+        size: Sum of their absolute values.
+        length: The factor for tolerances of single elements.
+        noise: Rounding errors of ``analytic``, once they are measured.
+    """
+
+    leaf: int
+    direction: Any
+    found: Slopes
+    analytic: Any
+    spread: Any
+    size: Any
+    length: Any
+    noise: Any = 0.0
+
+
+class Exact(Protocol):
+    """Slopes and gradients at so many digits that they count as exact; see :mod:`.high_precision`."""
+
+    @property
+    def gradients(self) -> Any: ...
+
+    def slopes(self, directions: Mapping[int, Any]) -> Slopes: ...
+
+    def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes: ...
+
+
+class Derivatives:
+    """The numeric side of a point: in double precision if the function supports it, else in its own dtype.
+
+    Attributes:
+        arrays: The leaves, in the dtype of the numeric side.
+        gradients: ``gradients[d][o]`` are the gradients of the leaves for draw d and output o.
+        precision: Machine epsilon of the arithmetic inside the function.
+        native: Whether the numeric side uses the dtypes that the user gave.
+        exact: The source of slopes in place of differences, and of gradients; None for differences.
+    """
+
+    def __init__(self, point: OrderCheck, native: Evaluation) -> None:
+        self.point = point
+        self.outputs = [o for o in point.outputs if o in point.gradients]
+        self._pairs = [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
+        self.arrays, self.evaluation = self._wide(native)
+        self.native = self.evaluation is native
+        self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
+        conditions = self.point.options.conditions
+        self.elsewhere = laid_out(self.evaluation, self.arrays, relaid) if conditions else self.evaluation
+        first = [self._first(k, o) for k, o in enumerate(self.outputs)]
+        self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
+        self.values = [self.evaluation.arrays[o] for o in self.outputs]
+        self.precision = max((float(np.finfo(y.dtype).eps) for y in self.values), default=2.0**-52)
+        self._flat = [y.astype(np.float64, copy=False).ravel() for y in self.values]
+        self._weights = [self._stacked(k) for k in range(len(self.outputs))]
+        self._scales = np.array([float(abs(v).max()) if v.size else 1.0 for vs in self.upstream for v in vs])
+        self._sizes = self._scales * np.array([norm(y) for y in self.values] * DRAWS)
+        self.exact: Exact | None = None
+        self.noise: dict[int, Any] = {}
+        self._bases: dict[int, Any] = {}
+        self._backward_noise: dict[int, list[Any]] = {}
+        self._known_vectors: dict[int, list[Any]] = {}
+        self._gradient_lengths: dict[int, list[float]] = {}
+        self.experiments: dict[tuple[int, int, int], Any] = {}
+
+    def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
+        """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
+        dtype = self.point.options.dtype
+        target = np.dtype(np.float64) if dtype is None else dtype
+        if all([x.dtype == target or not is_float(x) for x in self.point.arrays]):
+            return self.point.arrays, native
+        arrays = [x.astype(target) if is_float(x) else x for x in self.point.arrays]
+        try:
+            evaluation = self._evaluated(arrays)
+        except Exception:
+            if dtype is None:
+                return self.point.arrays, self._again()
+            self.point.subject.type_check = False  # the user has asked for this dtype
+            evaluation = self._evaluated(arrays)
+        if self._comparable(evaluation):
+            return arrays, evaluation
+        return self.point.arrays, self._again()
+
+    def _evaluated(self, arrays: list[Any]) -> Evaluation:
+        return self.point.subject.evaluate([fresh_copy(x) for x in arrays])
+
+    def _again(self) -> Evaluation:
+        self.point.report.notes.append('The function does not take float64: measured in the dtype of the inputs.')
+        return self._evaluated(self.point.arrays)
+
+    def _comparable(self, evaluation: Evaluation) -> bool:
+        pairs = [(self.point.values[o], evaluation.arrays[o]) for o in self.outputs]
+        return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
+
+    def _cast_upstream(self, o: int, d: int) -> Any:
+        return self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
+
+    def _first(self, k: int, o: int) -> list[Any]:
+        if self.native:
+            return self.point.gradients[o]
+        return self.evaluation.vjp(self.only(k, self.upstream[0][k]))
+
+    def _second(self, k: int, first: list[Any]) -> list[Any]:
+        """The gradients for the second draw: by rules on Variables, in another layout, made small."""
+        try:
+            return self._made_small(k, first)
+        except Exception:
+            if self.elsewhere is self.evaluation:
+                raise
+        self.elsewhere = self.evaluation  # backward may reject a layout
+        return self._made_small(k, first)
+
+    def _made_small(self, k: int, first: list[Any]) -> list[Any]:
+        """The gradients for the second draw, computed from a small multiple of it where underflow is not a risk."""
+        v = self.upstream[1][k]
+        if self._leaves_room([g for g in first if g is not None], v):
+            try:
+                with np.errstate(over='raise', under='raise'):
+                    found = self.elsewhere.vjp_of_variables(self.only(k, times(v, SMALL)))
+                return [None if g is None else times(g, 1 / SMALL) for g in found]
+            except FloatingPointError:
+                pass  # intermediate results are too small already
+        return self.elsewhere.vjp_of_variables(self.only(k, v))
+
+    def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
+        """Whether gradients may be made small: in double precision, without an absolute tolerance."""
+        if self.point.options.nondet_tol or self.point.options.extra[0]:
+            return False
+        if any([a.dtype.itemsize < 8 for a in [v, *gradients]]):
+            return False
+        return all([largest(g) > _LEAST or not g.any() for g in gradients])
+
+    def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
+        """Upstream gradients: ``v`` for one output; for the others None where that is allowed, else zeros."""
+        gys: list[Any] = [None] * len(self.evaluation.outputs)
+        if zeros or not self.point.options.check_undefined_grad:
+            for other, u in zip(self.outputs, self.upstream[0], strict=True):
+                gys[other] = times(u, 0)
+        gys[self.outputs[k]] = fresh_copy(v)
+        return gys
+
+    def _stacked(self, k: int) -> Any:
+        """The upstream gradients of one output as rows, one per draw."""
+        xp = get_array_module(self.values[k])
+        rows = xp.empty((DRAWS, self.values[k].size))
+        for d in range(DRAWS):
+            rows[d] = self.upstream[d][k].ravel()
+        return rows
+
+    def measure_at_high_precision(self, exact: Exact) -> None:
+        """Takes slopes and gradients at so many digits from now on, where float64 cannot tell right from wrong."""
+        self.exact = exact
+        if exact.gradients is not None:
+            self.gradients = exact.gradients
+        self.noise.clear()  # differences in float64 had measured theirs
+        self._known_vectors.clear()
+
+    # --- slopes ------------------------------------------------------------------------------------------------
+    def gradient(self, d: int, k: int, i: int) -> Any:
+        """The gradient of leaf ``i`` in double precision; zeros in place of None."""
+        return full(self.gradients[d][k][i], self.arrays[i]).astype(np.float64, copy=False)
+
+    def _vectors(self, i: int) -> list[Any]:
+        """The gradients of leaf ``i`` as vectors in double precision, one per (draw, output)."""
+        if i not in self._known_vectors:
+            self._known_vectors[i] = [self.gradient(d, k, i).ravel() for d, k in self._pairs]
+        return self._known_vectors[i]
+
+    def path(self, i: int, direction: Any) -> Path:
+        """The path of leaf ``i`` along a direction."""
+        return Path(self, {i: self.line(i, direction)}, self.base(i), direction)
+
+    def line(self, i: int, direction: Any) -> Move:
+        """The values of leaf ``i`` along a direction."""
+        x, xp = self.arrays[i], get_array_module(self.arrays[i])
+        on_device = xp.asarray(direction)
+        if x.dtype == on_device.dtype and x.ndim:
+            return lambda t: x + t * on_device
+        return lambda t: xp.asarray(x + t * on_device, dtype=x.dtype)
+
+    def agrees(self, i: int, path: Path) -> bool:
+        """Whether backward agrees with the first few differences, to ten digits; see :mod:`.quick`."""
+        if self.point.options.eps is not None or i in self.noise or self.exact is not None:
+            return False
+        analytic, sizes = self.expected(i, path.direction)
+        noise = (4 * self.precision * self.base(i)).tolist()
+        slack = [self.slack * size for size in sizes]
+        return agrees(path.values, analytic, noise, slack, sizes, self.precision, first_step(self.precision))
+
+    @property
+    def slack(self) -> float:
+        """The difference of slopes that counts as agreement, relative to the size of slopes."""
+        return 1e-10 + 16 * self.precision
+
+    def expected(self, i: int, direction: Any) -> tuple[list[float], list[float]]:
+        """The slopes along a direction from backward, and the typical size of slopes in random directions."""
+        flat = get_array_module(self.arrays[i]).asarray(direction).ravel()
+        vectors = self._vectors(i)
+        analytic = [*map(float, map(flat.dot, vectors))]
+        length = norm(flat) / max(flat.size, 1) ** 0.5
+        if i not in self._gradient_lengths:
+            self._gradient_lengths[i] = [*map(norm, vectors)]
+        return analytic, [size * length for size in self._gradient_lengths[i]]
+
+    def local_start(self, i: int, k: int, direction: Any) -> float:
+        """The largest step at which values change by a small part of their size, if backward is right."""
+        on_device = get_array_module(self.arrays[i]).asarray(direction)
+        steepest = max(norm(self.gradient(d, k, i) * on_device) for d in range(DRAWS))
+        usual = self._first_step(i) or first_step(self.precision)
+        size = norm(self.values[k]) * max(self._scales)
+        return min(usual, usual * size / steepest) if steepest and size else usual
+
+    def along(
+        self,
+        i: int,
+        direction: Any,
+        max_calls: int | None = None,
+        path: Path | None = None,
+        start: float | None = None,
+    ) -> Along:
+        """Measures the slopes along a direction, and pairs them with those from backward."""
+        on_device = get_array_module(self.arrays[i]).asarray(direction)
+        terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs]
+        with np.errstate(all='ignore'):
+            analytic = np.array([float(t.sum()) for t in terms])
+            size = np.array([float(abs(t).sum()) for t in terms])
+            spread = np.array([norm(t) for t in terms])
+        if self.exact is None:
+            found = self._slopes(i, path or self.path(i, direction), max_calls, start)
+        else:
+            found = self.exact.slopes({i: direction})
+        several = 1 if np.count_nonzero(direction) == 1 else 4
+        known = self.backward_noise(i) if i in self.noise else []
+        noise = np.array([norm(n * on_device) for n in known]) if known else 0.0
+        return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)), noise)
+
+    def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
+        """Like :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
+        scales = np.asarray(scales, np.float64)
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        if self.exact is None:
+            found = self._slopes_together(i, self._element_curves(i, elements, scales), levels, start)
+        else:
+            found = self.exact.slopes_of_elements(i, elements, scales)
+        repeated = np.repeat(scales, len(chosen))
+        analytic = np.stack(chosen, axis=1).ravel() * repeated
+        known = self.backward_noise(i) if i in self.noise else []
+        noise = np.stack([host(n).ravel()[elements] for n in known], axis=1).ravel() * repeated if known else 0.0
+        return Along(i, repeated, found, analytic, abs(analytic), abs(analytic), repeated, noise)
+
+    def _moves(self, i: int, elements: Any, scales: Any) -> list[Move]:
+        """For each element, a function that moves only this element."""
+        x, xp = self.arrays[i], get_array_module(self.arrays[i])
+
+        def moved(t: float, j: int, scale: float) -> Any:
+            copy = xp.array(x, order='C')
+            copy.ravel()[j] += t * scale
+            return copy
+
+        pairs = zip(elements, scales, strict=True)
+        return [functools.partial(moved, j=int(j), scale=float(scale)) for j, scale in pairs]
+
+    def differences(self, i: int, elements: Any, scales: Any, step: float) -> tuple[Any, Any, Any]:
+        """For each (element, draw, output) a central difference, backward's value, and the rounding error."""
+        curves = self._element_curves(i, elements, scales)
+        slopes = np.stack([(c(step)[0] - c(-step)[0]) / (2 * step) for c in curves]) / scales[:, None]
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        precision, noise = self._rounding_of(i, self.is_local)
+        noise = [4 * precision * c(step)[1] for c in curves] if noise is None else noise[None]
+        return slopes, np.stack(chosen, axis=1), 4 * np.asarray(noise) / (step * scales[:, None])
+
+    @property
+    def is_local(self) -> bool:
+        """Whether elements are measured in single or half precision, where noise of others would hide them."""
+        return self.precision > _LOCAL_FROM
+
+    def _element_curves(self, i: int, elements: Any, scales: Any) -> list[Path]:
+        """For each element, the path of the leaf when only this element moves."""
+        moves = self._moves(i, elements, scales)
+        if not self.is_local:
+            base = self.base(i)
+            return [Path(self, {i: move}, base) for move in moves]
+        x = host(self.arrays[i]).ravel()[elements].astype(np.float64)
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        bases = np.nan_to_num(abs(np.stack(chosen, axis=1) * x[:, None]))
+        return [Path(self, {i: move}, base, local=True) for move, base in zip(moves, bases, strict=True)]
+
+    def _rounding_of(self, i: int, local: bool) -> tuple[float, Any]:
+        """The relative precision of the values, and their measured rounding error if there is one."""
+        if local:
+            return max(self.precision, self._relative_noise(i) / 4), None
+        return self.precision, self.noise.get(i)
+
+    def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
+        """The slopes of a curve, with the user's fixed step if there is one."""
+        if self.point.options.eps is not None:
+            return fixed_step(curve, self.precision, self.point.options.eps)
+        noise = self.noise.get(i)
+        start = self._first_step(i) if start is None else start
+        return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
+
+    def _slopes_together(self, i: int, curves: Sequence[Path], levels: int, start: float | None) -> Slopes:
+        """The slopes of several curves, with the same steps for all."""
+
+        def curve(t: float) -> tuple[Any, Any]:
+            values, sizes = zip(*(c(t) for c in curves), strict=True)
+            return np.concatenate(values), np.concatenate(sizes)
+
+        if self.point.options.eps is not None:
+            return fixed_step(curve, self.precision, self.point.options.eps)
+        precision, noise = self._rounding_of(i, self.is_local)
+        noise = None if noise is None else np.tile(noise, len(curves))
+        start = self._first_step(i) if start is None else start
+        return slopes(curve, precision, levels=levels, start=start, noise=noise)
+
+    def _first_step(self, i: int) -> float | None:
+        """The largest step, from the measured noise."""
+        if i not in self.noise:
+            return None
+        return first_step(max(self.precision, self._relative_noise(i) / 4))
+
+    def _relative_noise(self, i: int) -> float:
+        """The largest measured rounding error of an output, relative to its size."""
+        known = self._sizes > 0
+        if i not in self.noise or not known.any():
+            return 0.0
+        return float((self.noise[i][known] / self._sizes[known]).max())
+
+    def base(self, i: int) -> Any:
+        """The size of the numbers rounded at the point itself: the outputs, and the steps of the leaf."""
+        if i not in self._bases:
+            x = self.arrays[i].ravel()
+            self._bases[i] = self._sizes + np.array([norm(g * x) for g in self._vectors(i)])
+        return self._bases[i]
+
+    def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
+        """The change of every weighted output, and a size for every output; subtracts before it sums, to keep digits.
+
+        With ``local``, that size is the norm of the values that have changed, and so may have been rounded.
+        """
+        outputs = self.point.subject.outputs(arrays)
+        values, norms = [], []
+        for o, y, w in zip(self.outputs, self._flat, self._weights, strict=True):
+            change = outputs[o].astype(np.float64, copy=False).ravel() - y
+            values.append(host(w.dot(change)))
+            norms.append(norm(change) + (norm(y[change != 0]) if local else 0.0))
+        return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], norms
+
+    def secant(self, i: int, o: int, direction: Any, step: float) -> Any:
+        """The central difference of each element of an output, along a direction of leaf ``i``."""
+        line, arrays, sides = self.line(i, direction), list(self.arrays), []
+        for t in (step, -step):
+            arrays[i] = line(t)
+            sides.append(host(self.point.subject.outputs(arrays)[o]).astype(np.float64, copy=False))
+        return (sides[0] - sides[1]) / (2 * step)
+
+    def sizes(self, base: Any, norms: list[float]) -> Any:
+        """The size of the rounded numbers after the outputs have changed by this much."""
+        return base + self._scales * np.array(norms * DRAWS)
+
+    # --- verdicts ----------------------------------------------------------------------------------------------
+    def measure_noise(self, i: int, measured: Sequence[Along], nearby: bool = False) -> None:
+        """Replaces the estimated rounding errors of leaf ``i`` inside the function by measured ones.
+
+        Args:
+            i: Position of the leaf.
+            measured: Slopes, with the steps that count.
+            nearby: Whether these steps are much smaller than usual, so that the usual ones are irrelevant.
+        """
+        if i in self.noise:
+            return
+        self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
+
+    def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
+        """Measured rounding errors of the outputs while a leaf moves along a direction."""
+        curve = self.path(i, along.direction)
+        best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
+        scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
+        plateau = np.where(along.found.noise > 8 * self.precision * self.base(i), along.found.noise, 0.0)
+        measured = [measured_noise(curve, s) for s in sorted(scales)]
+        quantum = np.zeros_like(plateau) if nearby else self._quantum(i, along.direction)
+        return np.max([plateau, quantum, *measured], axis=0)
+
+    def _quantum(self, i: int, direction: Any) -> Any:
+        """Rounding errors from the smallest possible change of each output element.
+
+        Differences of larger numbers are multiples of the rounding of those numbers. The step grows until an element
+        changes for the first time; jumps of the function itself are much larger.
+        """
+        line, limit = self.line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
+        quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
+        arrays = list(self.arrays)
+        for level in reversed(range(_QUANTUM_LEVELS)):
+            arrays[i] = line(1e-2 / 4**level)
+            outputs = self.point.subject.outputs(arrays)
+            for k, o in enumerate(self.outputs):
+                change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
+                quanta[k] += (quanta[k] == 0) * change
+        quanta = [q * (q <= limit + _LARGEST_QUANTUM * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
+        return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self._pairs])
+
+    def tolerance(self, along: Along) -> Any:
+        """The largest allowed error of each entry."""
+        widened, rtol = self._widened(along)
+        return along.found.error + self._rounding(along) + widened + rtol * abs(along.found.value)
+
+    def verdicts(self, along: Along) -> Any:
+        """The verdict for each entry."""
+        widened, rtol = self._widened(along)
+        resolution = max(_BLURRED if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
+        # Moving the input by its own size would change the values by only a few roundings.
+        tiny = along.found.flat & (along.spread <= 64 * along.found.noise)
+        rounding = self._rounding(along)
+        verdicts = judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
+        if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks
+            verdicts[verdicts == NONDIFFERENTIABLE] = UNRESOLVED
+        return verdicts
+
+    def _rounding(self, along: Along) -> Any:
+        rounding = np.maximum(16 * self._effective_precision(along.leaf) * along.spread, along.noise)
+        return rounding + _TINIEST * along.length + along.found.motionless * self._unseen(along)
+
+    def _unseen(self, along: Along) -> Any:
+        """Slopes that are lost in the rounding of the upstream gradients, or of output size over input size."""
+        pairs = [self.on_the_way(self.only(k, self.upstream[d][k]), along.leaf) for d, k in self._pairs]
+        return 16 * self.precision * np.tile(pairs, len(along.analytic) // len(pairs)) * along.length
+
+    def backward_noise(self, i: int) -> list[Any]:
+        """The rounding errors of the backward pass itself, which dominate where its terms cancel."""
+        if i not in self._backward_noise:
+            gys = [self.only(k, self.upstream[d][k]) for d, k in self._pairs]
+            self._backward_noise[i] = [
+                self.noise_of(g, i, d == 1) for g, (d, _) in zip(gys, self._pairs, strict=True)
+            ]
+        return self._backward_noise[i]
+
+    def noise_of(self, gys: Sequence[Any], i: int, on_variables: bool = False) -> Any:
+        """The rounding errors of one backward pass, element by element."""
+        noise = jitter(self.point, self.arrays, gys, i, 0.0, self.precision, on_variables)
+        all_of_it = jitter(self.point, self.arrays, gys, i, self.precision, self.precision, on_variables)
+        if largest(all_of_it) <= _NO_MORE_THAN_ROUNDING * self.on_the_way(gys, i):
+            noise = noise + all_of_it
+        return noise.astype(np.float64, copy=False)
+
+    def on_the_way(self, gys: Sequence[Any], i: int) -> float:
+        """The size of terms that may cancel in a gradient: upstream gradients, and output size over input size."""
+        x = root_mean_square(self.arrays[i]) or 1.0
+        pairs = [(gys[o], y) for o, y in zip(self.outputs, self.values, strict=True) if gys[o] is not None]
+        return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)
+
+    def _effective_precision(self, i: int) -> float:
+        """At least single precision: functions and their backward may use float32 for intermediate results."""
+        return max(self.precision, min(self._relative_noise(i) / 4, SINGLE))
+
+    def _widened(self, along: Along) -> tuple[Any, float]:
+        """The user's tolerances of single elements, applied to sums of errors with random signs."""
+        atol, rtol = self.point.options.extra
+        atol += self.point.options.nondet_tol
+        if not atol and not rtol:
+            return 0.0, 0.0
+        with np.errstate(all='ignore'):
+            return atol * along.length + rtol * along.spread, rtol
+
+    def directions(self, i: int) -> list[Any]:
+        """One isotropic direction, and one relative to the size of each element; unit length with a fixed step."""
+        x = host(self.arrays[i])
+        drawn = [draw(self.point.rng, x) for draw in (isotropic, relative)]
+        if not _finite(x):
+            drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
+        if self.point.options.tangent is not None:
+            drawn = [project(self.point, i, d) for d in drawn]
+        if self.point.options.eps is None:
+            return drawn
+        return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
+
+
+def project(point: OrderCheck, i: int, direction: Any) -> Any:
+    """The direction projected onto the tangent space of the input, if the user gives the projection."""
+    tangent = point.options.tangent
+    if isinstance(tangent, (tuple, list)):
+        tangent = tangent[i] if i < len(tangent) else None
+    if tangent is None or point.subject.leaves[i].parameter is not None:
+        return direction
+    if point.subject.leaves[i].is_complex:
+        return parts(np.asarray(tangent(joined(direction)), np.complex128))
+    return np.asarray(tangent(direction), np.float64)
+
+
+def _finite(array: Any) -> bool:
+    return bool(get_array_module(array).isfinite(array).all())
+
+
+def budget(used: int) -> int:
+    """Calls left for the next direction of an input."""
+    return max(_BUDGET - used, 5)

@@ -1,0 +1,365 @@
+"""Checks without tolerance: shapes, dtypes, repeatability, arrays that are modified."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module, get_device_from_array
+from minichainer.configuration import config, using_config
+from minichainer.verification.arrays import fresh_copy, full, largest, same
+from minichainer.verification.complex_numbers import joined
+from minichainer.verification.environment import in_another_thread
+from minichainer.verification.function_under_test import Evaluation
+from minichainer.verification.order_check import SMALL, OrderCheck, times
+from minichainer.verification.rounding import ROUNDINGS
+
+#: How the graph's own error messages about a user's backward begin.
+_STRUCTURE = re.compile(r'backward of .* returned a wrong (number of gradients|gradient for input)')
+#: Close to 1, so that the other data stay within the domain of most functions.
+_OTHER = 1 - 2.0**-10
+
+
+class Stop(Exception):
+    """No further check of this order is possible."""
+
+
+class ExactChecks:
+    """All checks of a point that compare bit by bit."""
+
+    def __init__(self, point: OrderCheck) -> None:
+        self.point = point
+
+    def begin(self) -> None:
+        """Calls the function, and chooses what is checked; adds failures, and raises Stop, as :meth:`run`."""
+        point = self.point
+        self.arrays = [fresh_copy(x) for x in point.arrays]
+        self.first = point.subject.evaluate(self.arrays)
+        self._unmodified('the forward pass')
+        point.draw(self.first)
+        self._finite_outputs()
+
+    def run(self) -> None:
+        """Adds failures to the report; raises Stop where further checks make no sense."""
+        self.begin()
+        point = self.point
+        for o in point.outputs:
+            self._structure(o)
+        self._stale_or_random()
+        self.repeat_forward()
+        if len(point.outputs) > 1 and point.options.check_undefined_grad:
+            self._undefined()
+
+    # --- in place ----------------------------------------------------------------------------------------------
+    def _unmodified(self, where: str) -> None:
+        for i, (old, new) in enumerate(zip(self.point.arrays, self.arrays, strict=True)):
+            if not self.point.subject.leaves[i].hidden and not same(old, new):
+                self._modified(i, f'modified in place: {where} changes {self.point.subject.leaves[i].label}')
+
+    def _modified(self, i: int, cause: str, output: int = 0) -> None:
+        advice = '; work on a copy, because the array may be in use elsewhere'
+        self.point.fail(output, i, cause + advice, verdict='input_modified')
+        raise Stop
+
+    def _finite_outputs(self) -> None:
+        """Reports outputs that contain NaN or infinity."""
+        for o in self.point.outputs:
+            y = self.point.values[o]
+            bad = ~get_array_module(y).isfinite(y)
+            if bad.any():
+                index = worst_index(bad)
+                where = self.point.place(o, index)
+                cause = (
+                    f'not finite: output {o} is {float(y[index])} at {where} ({int(bad.sum())} of {y.size} '
+                    'elements); check the inputs against the domain of the function'
+                )
+                self.point.fail(o, -1, cause, verdict='not_finite')
+        if self.point.broken:
+            raise Stop
+
+    # --- number, shape, dtype, device, None --------------------------------------------------------------------
+    def _structure(self, o: int) -> None:
+        """Reports gradients of a wrong shape, dtype or device, or that must be None."""
+        point = self.point
+        found = self._first_gradients(o)
+        if found is None:
+            return
+        point.gradients[o] = found
+        for i, (leaf, g) in enumerate(zip(point.subject.leaves, found, strict=True)):
+            if g is None:
+                continue
+            if leaf.must_be_none:
+                cause = f'unwanted: the gradient of {leaf.label} must be None, because no_grads says so'
+                g = joined(g) if leaf.is_complex else g
+                point.fail(o, i, f'{cause}; it has shape {g.shape} and dtype {g.dtype}')
+            elif get_array_module(g) is not get_array_module(leaf.array):
+                point.fail(o, i, f'device: the gradient is a {type(g).__name__}, the input a {type(leaf.array)}')
+            elif g.shape != leaf.array.shape:
+                g = joined(g) if leaf.is_complex and g.shape[-1:] == (2,) else g
+                point.fail(o, i, _shape_cause(g.shape, leaf.value.shape))
+            elif g.dtype != leaf.array.dtype and point.options.check_grad_dtypes:
+                g = joined(g) if leaf.is_complex else g
+                point.fail(o, i, f'dtype: the gradient is {g.dtype}, the input {leaf.value.dtype}')
+
+    def _first_gradients(self, o: int) -> list[Any] | None:
+        """The gradients for output ``o`` alone; None after a failure."""
+        point, v = self.point, self.point.upstream[o][0]
+        others = 'none' if point.options.check_undefined_grad else 'zeros'
+        try:
+            return self._vjp(self.first, point.only(o, fresh_copy(v), others), o)
+        except Stop:
+            raise
+        except Exception as error:
+            if isinstance(error, (ValueError, TypeError)) and _STRUCTURE.search(str(error)):
+                self._refused(o, error)
+            else:
+                self._without_others(o, error)
+        return None
+
+    def _refused(self, o: int, error: Exception) -> None:
+        """Reports a backward that the graph has rejected because of its result."""
+        text = str(error)
+        kind = 'number' if 'wrong number' in text else 'dtype' if 'dtype' in text else 'shape'
+        kind = 'type' if 'Variable or None' in text else kind
+        shapes = re.findall(r'shape (\(.*\))', text)
+        if len(shapes) == 2:
+            kind = _shape_cause(_shape(shapes[1]), _shape(shapes[0])).partition(':')[0]
+        for i in self.point.subject.moving[:1]:
+            self.point.fail(o, i, f'{kind}: ' + text.replace('\n', ', '))
+        self.point.broken |= {(o, i) for i in self.point.subject.moving}
+
+    def _without_others(self, o: int, error: Exception) -> None:
+        """Reports a backward that fails because other outputs have no upstream gradient; raises any other error."""
+        point = self.point
+        if len(point.outputs) < 2 or not point.options.check_undefined_grad:
+            raise error
+        self._vjp(
+            self.first, point.only(o, fresh_copy(point.upstream[o][0]), 'zeros'), o
+        )  # raises if that is not the reason
+        cause = f'undefined upstream gradient: with only that of output {o} backward raises {error!r}'
+        for i in point.subject.moving[:1]:
+            point.fail(o, i, cause + '; None means zero')
+        point.broken |= {(o, i) for i in point.subject.moving}
+
+    def _vjp(self, evaluation: Evaluation, gys: Sequence[Any], o: int) -> list[Any]:
+        """Runs backward, and reports arrays that it modifies."""
+        before = fresh_copy(gys[o])
+        found = evaluation.vjp(gys)
+        if not same(before, gys[o]):
+            cause = f'modified in place: backward changes the upstream gradient of output {o}'
+            self._modified(-1, cause, o)
+        if evaluation is self.first:
+            self._unmodified('the backward pass')
+        return found
+
+    # --- repetition ---------------------------------------------------------------------------------------------
+    def _stale_or_random(self) -> None:
+        """Repeats backward after a call on other data and in another thread; the results must be equal."""
+        other = self._call_on_other_data()
+        conditions = self.point.options.conditions
+        found = in_another_thread(self._all_again, train=not config.train) if conditions else None
+        if found is None or self._unequal(found):
+            here = self._all_again()
+            if found is not None and not self._unequal(here) and not self._unequal(self._all_again()):
+                self._thread_or_config()
+            found = here if found is None or self._unequal(here) else found
+        for o, again in found.items():
+            for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
+                index = self.differ(g, h)
+                if index is not None:
+                    self._not_repeated(o, i, index, again)
+        if other is not None:
+            self._backward_on_other_data(other)
+
+    def _again(self, evaluation: Evaluation, o: int) -> list[Any]:
+        others = 'none' if self.point.options.check_undefined_grad else 'zeros'
+        return self._vjp(evaluation, self.point.only(o, fresh_copy(self.point.upstream[o][0]), others), o)
+
+    def _all_again(self) -> dict[int, list[Any]]:
+        with get_device_from_array(*self.arrays).create_context():  # each thread has its own current device
+            return {o: self._again(self.first, o) for o in self.point.gradients}
+
+    def _unequal(self, found: dict[int, list[Any]]) -> tuple[int, int, Any] | None:
+        """Output, leaf and index of a gradient that differs from the first one by more than rounding."""
+        for o, again in found.items():
+            for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
+                index = self.differ(g, h)
+                if index is not None and not self._is_rounding(g, h):
+                    return o, i, index
+        return None
+
+    def _is_rounding(self, g: Any, h: Any) -> bool:
+        if g is None or h is None:
+            return False
+        with np.errstate(all='ignore'):
+            return bool((abs(g - h) <= ROUNDINGS * np.finfo(g.dtype).eps * largest(g)).all())
+
+    def _thread_or_config(self) -> None:
+        """Tells whether the thread or ``config.train`` is the reason, if gradients differ in another thread only."""
+        cause = 'depends on thread: backward gives a different result outside the thread of the forward pass'
+        found = in_another_thread(self._all_again)
+        if found is None or not self._unequal(found):
+            cause = 'depends on config: backward looks at config.train, which may have changed since the forward pass'
+            with using_config('train', not config.train):
+                found = self._all_again()
+        place = self._unequal(found)
+        if place is not None:
+            o, i, index = place
+            values = {'numeric': at(self.point.gradients[o][i], index), 'analytic': at(found[o][i], index)}
+            self.point.fail(o, i, cause, index=index, **values)
+            raise Stop
+
+    def _not_repeated(self, o: int, i: int, index: Any, again: list[Any]) -> None:
+        """Reports a difference between backward passes, as randomness or as a stale cache."""
+        point = self.point
+        twice = [self._again(self.first, o) for _ in range(2)]
+        random = any(self.differ(a, b) is not None for a, b in zip(*twice, strict=True))
+        random |= any(self.differ(a, b) is not None for a, b in zip(again, twice[0], strict=True))
+        values = {'index': index, 'numeric': at(point.gradients[o][i], index), 'analytic': at(again[i], index)}
+        if random:
+            cause = 'nondeterministic: two backward passes over one graph differ'
+            point.fail(o, i, cause, verdict='nondeterministic', **values)
+        else:
+            cause = 'stale cache: backward gives a different result after the function has run on other data'
+            point.fail(o, i, cause + '; store what it needs per call, not in a shared place', **values)
+        raise Stop
+
+    def _backward_on_other_data(self, evaluation: Evaluation) -> None:
+        """Exposes a backward that caches results by upstream gradient: it would return these for the point itself."""
+        for o in self.point.gradients:
+            v = self.point.upstream[o][1]
+            with contextlib.suppress(Exception):
+                evaluation.vjp(self.point.only(o, times(v, SMALL if v.dtype.itemsize >= 8 else 1.0)))
+
+    def _call_on_other_data(self) -> Evaluation | None:
+        """Calls the function on other data, which overwrites its caches; None if it rejects the data."""
+        others = [_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array) for leaf in self._leaves]
+        try:
+            with np.errstate(all='ignore'):
+                evaluation = self.point.subject.evaluate(others)
+        except Exception:
+            evaluation = None  # other data may be refused: only the side effects of the call matter
+        for leaf, array in zip(self._leaves, self.arrays, strict=True):
+            if leaf.parameter is not None:
+                leaf.variable(array)  # which gives the parameter its array
+        return evaluation
+
+    @property
+    def _leaves(self) -> list[Any]:
+        return self.point.subject.leaves
+
+    def repeat_forward(self) -> None:
+        """Calls the function again on the same data; the outputs must be equal."""
+        self.second = self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
+        for o, (y, z) in enumerate(zip(self.point.values, self.second.arrays, strict=True)):
+            if y is not None and (z is None or y.shape != z.shape):
+                cause = f'nondeterministic: two calls on the same data give output {o} different shapes'
+                self.point.fail(o, -1, cause, verdict='nondeterministic')
+                raise Stop
+            index = self.differ(y, z)
+            if index is not None:
+                cause = 'nondeterministic: two calls on the same data differ; does the function draw random numbers?'
+                values = {'index': None, 'numeric': at(y, index), 'analytic': at(z, index)}
+                self.point.fail(o, -1, cause, verdict='nondeterministic', **values)
+                raise Stop
+
+    def differ(self, a: Any, b: Any) -> tuple[int, ...] | None:
+        """Where two arrays differ most, by more than ``nondet_tol``; None if nowhere. NaN equals NaN."""
+        if a is b:
+            return None
+        if a is None or b is None:
+            a, b = _or_zeros(a, b), _or_zeros(b, a)
+        if same(a, b):
+            return None
+        tolerance = self.point.options.nondet_tol
+        with np.errstate(all='ignore'):
+            unequal = (a != b) & ~((a != a) & (b != b))
+            if tolerance and bool(unequal.any()):
+                unequal &= ~(abs(a - b) <= tolerance)
+        return worst_index(unequal) if bool(unequal.any()) else None
+
+    # --- undefined upstream gradients --------------------------------------------------------------------------
+    def _undefined(self) -> None:
+        """Leaves out the upstream gradient of one output at a time; the result must be as with zeros."""
+        point = self.point
+        if len(point.outputs) < 3:
+            return
+        for o in point.outputs:
+            rest = next(k for k in point.outputs if k != o)
+            gys = point.only(rest, fresh_copy(point.upstream[rest][0]), 'drawn')
+            try:
+                zeros = self.second.vjp(
+                    [times(gy, 0) if k == o and gy is not None else gy for k, gy in enumerate(gys)]
+                )
+                gys[o] = None
+                missing = self.second.vjp(gys)
+            except Exception as error:
+                if gys[o] is not None:
+                    raise
+                cause = f'undefined upstream gradient: without that of output {o} backward raises {error!r}'
+                point.fail(o, point.subject.moving[0], cause)
+                continue
+            self._compare_undefined(o, zeros, missing)
+
+    def _compare_undefined(self, o: int, zeros: list[Any], missing: list[Any]) -> None:
+        """Reports leaves whose gradients with None differ from those with zeros."""
+        for i in self.point.subject.moving:
+            expected, found = (full(a, self.point.arrays[i]) for a in (zeros[i], missing[i]))
+            allowed = 64 * np.finfo(found.dtype).eps * largest(expected) + self.point.options.nondet_tol
+            off = abs(found - expected) > allowed
+            if bool(off.any()):
+                index = worst_index(off)
+                cause = f'undefined upstream gradient: None for output {o} gives a different result than zeros'
+                values = {'index': index, 'numeric': at(expected, index), 'analytic': at(found, index)}
+                self.point.fail(o, i, cause, **values)
+
+
+def at(array: Any, index: tuple[int, ...]) -> float | None:
+    """One element as a Python number."""
+    return None if array is None else float(array[index])
+
+
+def worst_index(mask: Any) -> tuple[int, ...]:
+    """The index of the first True."""
+    return tuple(map(int, np.unravel_index(int(mask.argmax()), mask.shape)))
+
+
+def _other(x: Any) -> Any:
+    """Other data of the same kind: the elements in reverse order, and a little smaller.
+
+    If that has the same signs as ``x``, and both occur, the negative of ``x``: masks like ``x < 0`` must change.
+    """
+    backwards = (slice(None, None, -1),) * x.ndim
+    negative = x < 0
+    if bool((negative[backwards] == negative).all()) and bool(negative.any()) and not bool(negative.all()):
+        return times(x, -_OTHER)
+    other = fresh_copy(x)
+    other[...] = x[backwards] * x.dtype.type(_OTHER)
+    return other
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r'\d+', text))
+
+
+def _shape_cause(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """The cause for a gradient of a wrong shape."""
+    text = f'the gradient has shape {actual}, the input {expected}'
+    if actual[::-1] == expected and actual != expected:
+        return f'shape: {text}; transposed?'
+    try:
+        broadcasts = np.broadcast_shapes(actual, expected) == actual
+    except ValueError:
+        broadcasts = False
+    if broadcasts:
+        return f'not summed over a broadcast axis: {text}'
+    return f'shape: {text}'
+
+
+def _or_zeros(gradient: Any, other: Any) -> Any:
+    """A gradient; for None zeros like the other one, but NaN where that is not finite."""
+    return other * 0 if gradient is None else gradient

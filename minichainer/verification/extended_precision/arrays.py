@@ -1,0 +1,69 @@
+"""Arrays of numbers of 50 digits, on which derivatives can be had to machine precision.
+
+Functions take these arrays for arrays of float64, so that forward and backward passes run on them unchanged, inside
+of :func:`using`. A central difference with a step of 1e-20 is then accurate to 30 digits. What would lose digits,
+such as ``float(x)`` or compiled code for floats, raises TypeError. mpmath is needed, from the extra ``precise``.
+
+One evaluation of tanh takes 9 µs per element (8 of them mpmath's), an addition or a product 1 µs, and a linear layer
+from (8, 100) to (8, 50), that is 40000 products and sums, 84 ms; measured with Python 3.11 and without gmpy2.
+
+>>> import minichainer as chainer, minichainer.functions as F
+>>> x = numbers(numpy.array([0.5]))
+>>> with using():
+...     difference = F.tanh(x + 1e-20).array - F.tanh(x - 1e-20).array
+>>> rounded(difference / 2e-20)
+array([0.78644773])
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import Any
+
+import numpy
+
+from minichainer.backends.number_arrays import using
+
+__all__ = ['available', 'numbers', 'rounded', 'using']
+
+
+@functools.cache
+def available() -> bool:
+    """Whether mpmath is installed."""
+    return importlib.util.find_spec('mpmath') is not None
+
+
+def numbers(array: Any) -> Any:
+    """The same numbers with 50 digits: an object array of the same shape, which functions take for float64.
+
+    Args:
+        array: array of floats, ints or bools, or a number.
+
+    Raises:
+        TypeError: an element is not a real number.
+
+    >>> numbers(numpy.array([0.5, 2.])).sum()
+    ExtendedArray(Extended('2.5'))
+    """
+    return _array_class().of(array)
+
+
+def rounded(array: Any) -> Any:
+    """The nearest float64 of each number of an array.
+
+    Args:
+        array: what :func:`numbers` made, or a result of computing with it.
+
+    >>> rounded(numbers(numpy.array([1., 3.])) / 3)
+    array([0.33333333, 1.        ])
+    """
+    plain = numpy.asarray(array)
+    return numpy.array([_array_class().number(x).rounded() for x in plain.flat], float).reshape(plain.shape)
+
+
+@functools.cache
+def _array_class() -> Any:
+    from minichainer.verification.extended_precision.number import ExtendedArray
+
+    return ExtendedArray

@@ -1,0 +1,315 @@
+"""The function under test as a function of a flat list of arrays, and its gradient as another one."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minichainer.backend import get_array_module, get_array_types
+from minichainer.backprop import between, gradients_of, gradients_of_leaves
+from minichainer.configuration import using_config
+from minichainer.differentiate import grad
+from minichainer.functions.array.conversion import as_dtype
+from minichainer.variable import Variable
+from minichainer.verification.arguments import Leaf, has_gradient, is_float, name_of, rebuilt
+from minichainer.verification.arrays import fresh_copy, largest
+from minichainer.verification.complex_numbers import joined, parts
+from minichainer.verification.environment import preserved
+from minichainer.verification.progress import Progress
+
+_arrays: tuple[Any, ...] = get_array_types()
+
+
+@dataclasses.dataclass
+class Calls:
+    """Counts the calls of the user's function and its backward passes."""
+
+    progress: Progress
+    forward: int = 0
+    backward: int = 0
+
+
+@dataclasses.dataclass
+class CheckedFunction:
+    """A function of leaves.
+
+    Attributes:
+        name: In messages.
+        leaves: What it depends on.
+        call: Maps one Variable per leaf to a list of outputs: Variables, or None where an output cannot be
+            differentiated.
+        calls: The counters.
+        before_call: Called before each call, to restore what the previous one may have changed; None for nothing.
+        type_check: Whether functions may check the dtypes of their inputs.
+        complex_outputs: The positions of outputs that are complex, once the function was called.
+        shapes: The shapes of the outputs when the function was first called, in parts; None for no output.
+        other_shapes: Other shapes that outputs had next to the point, by position.
+    """
+
+    name: str
+    leaves: list[Leaf]
+    call: Callable[[list[Variable]], list[Variable | None]]
+    calls: Calls
+    before_call: Callable[[], None] | None = None
+    type_check: bool = True
+    complex_outputs: frozenset[int] = frozenset()
+    shapes: list[Any] | None = None
+    other_shapes: dict[int, Any] = dataclasses.field(default_factory=dict)
+
+    def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
+        """Calls the function on these arrays, one per leaf."""
+        variables = self._variables(arrays)
+        outputs = self.called(variables)
+        if self.shapes is None:
+            kinds = [None if y is None else y._data.dtype.kind for y in outputs]
+            self.complex_outputs = frozenset([o for o, kind in enumerate(kinds) if kind == 'c'])
+        evaluation = Evaluation(self, variables, outputs)
+        if self.shapes is None:
+            self.shapes = [None if y is None else y.shape for y in evaluation.arrays]
+        return evaluation
+
+    def outputs(self, arrays: Sequence[Any]) -> list[Any]:
+        """The arrays of the outputs, as parts. Variables are new each time: a function may use their gradients."""
+        found, shapes = [], []
+        for y in self.called(self._variables(arrays)):
+            array = None if y is None else parts(y._data) if self.complex_outputs else y._data
+            found.append(array)
+            shapes.append(None if array is None else array.shape)
+        return found if shapes == self.shapes else self._of_the_usual_shapes(found)
+
+    def _variables(self, arrays: Sequence[Any]) -> list[Variable]:
+        """One Variable per leaf."""
+        if self._has_plain_leaves and len(arrays) == len(self.leaves):
+            return [*map(Variable, arrays)]
+        return [leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)]
+
+    @functools.cached_property
+    def _has_plain_leaves(self) -> bool:
+        """Whether all leaves are real inputs that require a gradient."""
+        return all([leaf.parameter is None and leaf.requires_grad and not leaf.is_complex for leaf in self.leaves])
+
+    def _of_the_usual_shapes(self, found: list[Any]) -> list[Any]:
+        """The outputs, with NaN for those of another shape than at the point: there is no slope across that."""
+        if self.shapes is None or len(found) != len(self.shapes):
+            return found
+        for o, (y, shape) in enumerate(zip(found, self.shapes, strict=True)):
+            if y is not None and shape is not None and y.shape != shape:
+                self.other_shapes[o] = y.shape
+                found[o] = get_array_module(y).full(shape, float('nan'), y.dtype)
+        return found
+
+    def called(self, variables: list[Variable]) -> list[Variable | None]:
+        """Calls the function, without type checks if they are disabled."""
+        if self.before_call is not None:
+            self.before_call()
+        if self.type_check:
+            return self.call(variables)
+        with using_config('type_check', False):
+            return self.call(variables)
+
+    @functools.cached_property
+    def moving(self) -> list[int]:
+        """The positions of the leaves that are differentiated."""
+        return [i for i, leaf in enumerate(self.leaves) if leaf.differentiable]
+
+    @functools.cached_property
+    def wanted(self) -> list[int]:
+        """The positions of the leaves that require a gradient."""
+        return [i for i, leaf in enumerate(self.leaves) if leaf.requires_grad]
+
+
+@dataclasses.dataclass
+class Evaluation:
+    """One call of a subject: the graph between ``variables`` and ``outputs``."""
+
+    subject: CheckedFunction
+    variables: list[Variable]
+    outputs: list[Variable | None]
+
+    @functools.cached_property
+    def arrays(self) -> list[Any]:
+        """The arrays of the outputs; the parts of complex ones."""
+        arrays = [None if y is None else y._data for y in self.outputs]
+        return [*map(parts, arrays)] if self.subject.complex_outputs else arrays
+
+    def vjp(
+        self, upstream: Sequence[Any], on_variables: bool = False, wanted: Sequence[int] | None = None
+    ) -> list[Any]:
+        """The gradients of all leaves (or None) for upstream gradients of some outputs.
+
+        Args:
+            upstream: An upstream gradient, or None, for each output.
+            on_variables: Whether to compute them with a recorded backward pass.
+            wanted: Positions of the requested leaves; by default all that require a gradient.
+        """
+        if self.subject.complex_outputs:
+            upstream = [
+                joined(v) if v is not None and o in self.subject.complex_outputs else v
+                for o, v in enumerate(upstream)
+            ]
+        if on_variables:
+            upstream = [None if gy is None else Variable(gy) for gy in upstream]
+        roots = []
+        for y, gy in zip(self.outputs, upstream, strict=True):
+            if y is not None and gy is not None:
+                roots.append((y._node or y.edge, gy))
+        positions = self.subject.wanted if wanted is None else wanted
+        found: list[Any] = [None] * len(self.variables)
+        if roots and positions:
+            self.subject.calls.backward += 1
+            if wanted is None:
+                leaves, between_them = self._places
+                gradients = gradients_of_leaves(leaves, roots, between_them, on_variables)
+            else:
+                gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
+            for i, gradient in zip(positions, gradients, strict=True):
+                gradient = gradient._data if on_variables and gradient is not None else gradient
+                found[i] = parts(gradient) if self.subject.leaves[i].is_complex else gradient
+        return found
+
+    @functools.cached_property
+    def _places(self) -> tuple[list[Any], set[Any]]:
+        """The edges of the leaves that require a gradient, and all nodes on the paths to them."""
+        leaves = [self.variables[i]._node or self.variables[i].edge for i in self.subject.wanted]
+        return leaves, between([y._node or y.edge for y in self.outputs if y is not None], leaves)
+
+    def vjp_of_variables(self, upstream: Sequence[Any]) -> list[Any]:
+        """The same by the rules on Variables; not recorded."""
+        try:
+            return self.vjp(upstream, on_variables=True)
+        except FloatingPointError:
+            raise
+        except Exception:
+            return self.vjp(upstream)
+
+
+def subject_of(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dict[str, Any]) -> CheckedFunction:
+    """The user's function; ``leaves`` are the inputs, then the parameters."""
+    calls = Calls(Progress(f'Gradient check of {name_of(func)}'))
+
+    plain = all(isinstance(x, (Variable, *_arrays)) for x in inputs)
+
+    def call(variables: list[Variable]) -> list[Variable | None]:
+        calls.forward += 1
+        calls.progress.tick()
+        arguments = variables[: len(inputs)] if plain else rebuilt(tuple(inputs), iter(variables))
+        returned = func(*arguments, **kwargs)
+        if isinstance(returned, Variable) and returned._data is not None and returned._data.dtype.kind in 'fc':
+            return [returned]  # the usual case
+        return checked_outputs(func, returned)
+
+    return CheckedFunction(name_of(func), leaves, call, calls)
+
+
+def initialize(func: Any, inputs: Sequence[Any], leaves: Sequence[Leaf], kwargs: dict[str, Any]) -> None:
+    """Calls a link once if it has parameters whose shapes follow from its inputs."""
+    if any(p.array is None for p in func.params()):
+        with preserved(func, ()), using_config('enable_backprop', False):
+            variables = [leaf.variable(fresh_copy(leaf.array)) for leaf in leaves]
+            subject_of(func, inputs, list(leaves), kwargs).call(variables)
+
+
+def checked_outputs(func: Any, returned: Any) -> list[Variable | None]:
+    """The outputs as a flat list; None for an output that is not a floating-point array."""
+    if not isinstance(returned, (tuple, list, dict)):
+        returned = (returned,)
+    outputs = list(_flat_outputs(returned))
+    if not any(isinstance(y, (Variable, *_arrays)) for y in outputs):
+        kinds = ', '.join(type(y).__name__ for y in outputs) or 'nothing'
+        raise TypeError(f'{name_of(func)} (argument func) must return Variables, got {kinds}')
+    for y in outputs:
+        integers = isinstance(y, _arrays) and y.dtype.kind in 'iub'
+        if y is not None and not isinstance(y, Variable) and not integers:
+            raise TypeError(f'{name_of(func)} (argument func) must return Variables, got {type(y).__name__}')
+    return [y if isinstance(y, Variable) and has_gradient(y._data) else None for y in outputs]
+
+
+def _flat_outputs(value: Any) -> Any:
+    """Yields the outputs in nested containers."""
+    if isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _flat_outputs(item)
+    else:
+        yield value
+
+
+def flat_arrays(value: Any) -> list[Any]:
+    """The arrays in a Variable, an array, None, or nested containers of these."""
+    return [getattr(a, 'array', a) for a in _flat_outputs(value)]
+
+
+def gradient_subject(base: CheckedFunction, upstream: Sequence[Any], fixed: Sequence[bool] = ()) -> CheckedFunction:
+    """The function that maps the leaves of ``base``, and upstream gradients, to the gradients.
+
+    Args:
+        base: The function one order below.
+        upstream: One array per output of ``base``, or None for an output that does not count.
+        fixed: Which of the upstream gradients are not differentiated.
+    """
+    count = len(base.leaves)
+    used = [o for o, gy in enumerate(upstream) if gy is not None]
+    leaves = base.leaves + [_upstream_leaf(base, o, upstream[o]) for o in used]
+    for o, leaf in zip(used, leaves[count:], strict=True):
+        leaf.differentiable &= not (o < len(fixed) and fixed[o])
+
+    def call(variables: list[Variable]) -> list[Variable | None]:
+        outputs = base.call(variables[:count])
+        pairs = [(outputs[o], gy) for o, gy in zip(used, variables[count:], strict=True)]
+        return _gradients(base, [(y, gy) for y, gy in pairs if y is not None], variables[:count])
+
+    return CheckedFunction(f'the gradients of {base.name}', leaves, call, base.calls, base.before_call)
+
+
+def _upstream_leaf(base: CheckedFunction, output: int, array: Any) -> Leaf:
+    """The leaf for the upstream gradient of an output."""
+    inputs = [leaf for leaf in base.leaves if leaf.parameter is None]
+    tops = {str(leaf.name).partition('.')[0].partition('[')[0] for leaf in inputs}
+    kind = 'grad_' * (1 + base.name.count('gradients of ')) + 'outputs'
+    complex_one = output in base.complex_outputs
+    return Leaf(len(tops) + output, f'{kind}[{output}]', array, is_float(array), is_complex=complex_one)
+
+
+def _gradients(
+    base: CheckedFunction, pairs: Sequence[tuple[Variable, Variable]], variables: Sequence[Variable]
+) -> list[Any]:
+    """Differentiable gradients of the leaves that are not hidden; zeros for independent leaves."""
+    moving = base.moving
+    found: list[Any] = [None] * len(moving)
+    if pairs:
+        base.calls.backward += 1
+        gys = [gy if gy.dtype == y.dtype else as_dtype(gy, y.dtype) for y, gy in pairs]
+        found = grad([y for y, _ in pairs], [variables[i] for i in moving], gys, enable_double_backprop=True)
+    gradients: list[Any] = [None] * len(variables)
+    for i, gx in zip(moving, found, strict=True):
+        gradients[i] = Variable(variables[i].xp.zeros_like(variables[i]._data)) if gx is None else gx
+    return [gx for gx, leaf in zip(gradients, base.leaves, strict=True) if not leaf.hidden]
+
+
+def laid_out(usual: Evaluation, arrays: Sequence[Any], layout: Callable[[Any], Any]) -> Evaluation:
+    """A call of a function on inputs in another layout; the usual call if it rejects them or gives other values.
+
+    Args:
+        usual: The call with ``arrays``.
+        arrays: One per leaf.
+        layout: Makes a copy of an array in the other layout.
+    """
+    leaves = usual.subject.leaves
+    inputs = [p.parameter is None and is_float(x) and x.size > 1 for p, x in zip(leaves, arrays, strict=True)]
+    if True not in inputs:
+        return usual
+    try:
+        other = usual.subject.evaluate(
+            [layout(x) if i else fresh_copy(x) for i, x in zip(inputs, arrays, strict=True)]
+        )
+    except Exception:
+        return usual
+    pairs = zip(usual.arrays, other.arrays, strict=True)
+    return other if all([y is None or _nearly(y, z) for y, z in pairs]) else usual
+
+
+def _nearly(y: Any, z: Any) -> bool:
+    if z is None or y.shape != z.shape:
+        return False
+    return bool((abs(y - z) <= 1e-9 * largest(y)).all())

@@ -1,0 +1,356 @@
+"""Derivatives at 50 digits, where the function can be computed on such numbers: exact where differences only measure.
+
+NumPy computes on arrays of such numbers as on arrays of float64, so that the function under test runs unchanged. One
+central difference with a step of 1e-20 is then right to 20 digits, whatever the conditioning of the function; what
+remains is the rounding of the backward pass. If that is more than usual, the backward pass runs on such numbers, too.
+
+Whatever converts the numbers to float raises an error, so that no digits are lost in silence. Then, and for larger
+arrays, slopes are measured by differences of float64.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.backend import get_array_module
+from minichainer.backends import number_arrays
+from minichainer.verification.arrays import full, largest, norm, root_mean_square
+from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.directions import generator
+from minichainer.verification.extended_precision.arrays import available, numbers, rounded
+from minichainer.verification.extrapolation import Slopes, joined
+from minichainer.verification.function_under_test import Evaluation
+from minichainer.verification.rounding import ROUNDINGS, jitter
+from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
+
+DIGITS = 50
+_STEP = 1e-20
+#: One-sided slopes that differ by more are looked at again with a step that is smaller by a factor: a kink stays.
+_SMOOTH, _SHRUNK = 1e-12, 1e-4
+#: The error of a slope: of its rounding to float64, relative; of the digits that the difference has lost, relative to
+#: what may cancel.
+_ERROR, _LOST = 2.0**-52, 1e-28
+#: If the sizes of elements differ by more, each is also moved in proportion to its size.
+_UNEVEN = 1e6
+#: Unless high precision is asked for: the most elements in all, and the most seconds for a call of the function.
+_FEW, _PATIENCE = 256, 0.1
+
+
+class Unsuitable(Exception):
+    """The function cannot be computed at 50 digits; the text says why."""
+
+
+class HighPrecision:
+    """The function under test at 50 digits, for the point and the upstream gradients of a screen.
+
+    Attributes:
+        worst: The largest relative difference of backward in float64 from a slope that it agrees with.
+    """
+
+    def __init__(self, screen: Derivatives) -> None:
+        self.screen, self.worst = screen, 0.0
+        self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in screen.arrays]
+        self._upstream = [[numbers(v) for v in vs] for vs in screen.upstream]
+        started = time.monotonic()
+        self._evaluation = self._evaluated({})
+        if time.monotonic() - started > _PATIENCE and screen.point.options.precise is None:
+            raise Unsuitable('the function takes long; precise=True asks for it')
+        self._values = self._outputs(self._evaluation)
+        self._require_same_values()
+
+    def _evaluated(self, moves: Mapping[int, Any]) -> Evaluation:
+        """A call with some of the leaves moved."""
+        arrays = [x + moves[i] if i in moves else x.copy() for i, x in enumerate(self._arrays)]
+        return self.screen.point.subject.evaluate(arrays)
+
+    def _outputs(self, evaluation: Evaluation) -> list[Any]:
+        """The outputs that are checked, which must have kept their digits."""
+        outputs = [evaluation.arrays[o] for o in self.screen.outputs]
+        if not all(isinstance(y, number_arrays.NumberArray) for y in outputs):
+            raise Unsuitable('the function returns other arrays than it gets')
+        if [y.shape for y in outputs] != [y.shape for y in self.screen.values]:
+            raise Unsuitable('the shapes of its outputs differ')
+        return outputs
+
+    def _require_same_values(self) -> None:
+        """Raises an error unless the outputs in float64 are what these are, up to rounding, also of numbers near 1.
+
+        Many functions have such numbers inside: ``log(1 + exp(x))`` in float64 has few right digits at -30.
+        """
+        for y, exact in zip(self.screen.values, self._values, strict=True):
+            off, allowed = largest(rounded(exact) - y), ROUNDINGS * self.screen.precision * max(largest(y), 1.0)
+            if not off <= allowed and not off <= self._rounding_of_outputs():
+                raise Unsuitable('its values there differ by more than rounding')
+
+    def _rounding_of_outputs(self) -> float:
+        """The change of the outputs in float64 when the inputs change by a few roundings."""
+        moving, changes = self.screen.point.subject.moving, [0.0]
+        for sign in (1, -1):
+            factor = 1 + sign * 4 * self.screen.precision
+            arrays = [x * factor if i in moving else x for i, x in enumerate(self.screen.arrays)]
+            outputs = self.screen.point.subject.evaluate(arrays).arrays
+            values = zip(self.screen.outputs, self.screen.values, strict=True)
+            changes += [largest(outputs[o] - y) for o, y in values]
+        return ROUNDINGS * max(changes)
+
+    # --- slopes ------------------------------------------------------------------------------------------------
+    def slopes(self, directions: Mapping[int, Any]) -> Slopes:
+        """The slopes of all weighted outputs while some leaves move along directions."""
+        found = self._difference(directions, _STEP)
+        if not found.kink.any():
+            return found
+        closer = self._difference(directions, _SHRUNK * _STEP)  # one-sided slopes differ by curvature, too
+        stays = abs(closer.left - closer.right) > 0.5 * abs(found.left - found.right)
+        return dataclasses.replace(closer, kink=found.kink & stays)
+
+    def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes:
+        """The slopes while single elements of a leaf move, each alone: one entry per (element, draw, output)."""
+        found = []
+        for element, scale in zip(elements, scales, strict=True):
+            direction = np.zeros(self._arrays[i].shape)
+            direction.ravel()[element] = scale
+            found.append(self.slopes({i: direction}))
+        return joined(found)
+
+    def _difference(self, directions: Mapping[int, Any], step: float) -> Slopes:
+        """The slopes by one central difference; a kink is only suspected."""
+        with number_arrays.using():
+            moves = {i: numbers(d) * step for i, d in directions.items()}
+            ahead = self._weighted(self._evaluated(moves))
+            behind = self._weighted(self._evaluated({i: -move for i, move in moves.items()}))
+        left, right, nothing = -behind / step, ahead / step, np.zeros_like(ahead)
+        size = np.maximum(abs(left), abs(right))
+        return Slopes(
+            value=(ahead - behind) / (2 * step),
+            error=_ERROR * size + _LOST * self._natural(directions),
+            left=left,
+            right=right,
+            finite=np.isfinite(size),
+            kink=np.isfinite(size) & (abs(left - right) > _SMOOTH * size),
+            steps=np.array([step]),
+            samples=np.stack([behind, nothing, ahead])[None],
+            noise=nothing,
+            best=nothing + step,
+            calls=2,
+        )
+
+    def _natural(self, directions: Mapping[int, Any]) -> Any:
+        """The size of the terms that may cancel in each slope: output size over input size."""
+        arrays = self.screen.arrays
+        sizes = sum([norm(move) / (root_mean_square(arrays[i]) or 1.0) for i, move in directions.items()])
+        pairs = [zip(vs, self.screen.values, strict=True) for vs in self.screen.upstream]
+        return np.array([largest(v) * largest(y) * sizes for draw in pairs for v, y in draw])
+
+    def _weighted(self, evaluation: Evaluation) -> Any:
+        """The weighted change of each output, for each draw; rounded only after all cancellation."""
+        changes = [y - y0 for y, y0 in zip(self._outputs(evaluation), self._values, strict=True)]
+        weighted = [(v * change).sum() for vs in self._upstream for v, change in zip(vs, changes, strict=True)]
+        return np.array([float(rounded(w)) for w in weighted])
+
+    # --- verdicts ----------------------------------------------------------------------------------------------
+    def judge(self, directions: Mapping[int, Sequence[Any]]) -> dict[int, str]:
+        """The verdicts for leaves: "pass", "fail" or, where differences of float64 must decide, "unresolved".
+
+        Args:
+            directions: For each leaf, the directions in which it is moved; the first ones form one direction of all
+                leaves, and so on.
+        """
+        count = 2 if any(map(self._is_uneven, directions)) else 1
+        rows = [dict(zip(directions, row, strict=True)) for row in zip(*directions.values(), strict=True)]
+        if all([self._verdict(row) == PASS for row in rows[:count]]):
+            return dict.fromkeys(directions, PASS)
+        found = {i: {self._verdict({i: d}) for d in drawn} for i, drawn in directions.items()}
+        return {i: max(verdicts, key=(PASS, UNRESOLVED, FAIL).index) for i, verdicts in found.items()}
+
+    def _is_uneven(self, i: int) -> bool:
+        """Whether elements differ so much in size that a direction that moves all alike may hide some."""
+        x = abs(self.screen.arrays[i])
+        return largest(x) > _UNEVEN * float(x[x > 0].min(initial=np.inf))
+
+    def _verdict(self, directions: Mapping[int, Any]) -> str:
+        """The verdict along a direction; "unresolved" also if the function raises an error beside the point."""
+        try:
+            return self._verdict_of_slopes(directions)
+        except Exception:
+            return UNRESOLVED
+
+    def _verdict_of_slopes(self, directions: Mapping[int, Any]) -> str:
+        """Whether backward in float64, or else backward at 50 digits, agrees with the slopes along a direction."""
+        found = self.slopes(directions)
+        if not found.finite.all() or found.kink.any():
+            return UNRESOLVED
+        off, allowed = self._compared(found, directions, self.screen.gradients)
+        if len(directions) > 1 and bool((np.maximum(off, found.error) > allowed).any()):
+            return UNRESOLVED  # each alone will tell
+        if bool((off <= allowed).all()):
+            self._note(off, found)
+            return PASS
+        if self.gradients is None:
+            return FAIL if self._is_wrong_in_float64(found, directions, off) else UNRESOLVED
+        exactly_off, allowed = self._compared(found, directions, self.gradients)
+        if not bool((exactly_off <= allowed).all()):
+            return FAIL if self._is_sharp(found, directions, exactly_off) else UNRESOLVED
+        if not all(map(self._is_rounding, directions)):
+            return UNRESOLVED
+        self._note(off, found)
+        return PASS
+
+    def _is_sharp(self, found: Slopes, directions: Mapping[int, Any], off: Any) -> bool:
+        """Whether a slope is wrong by more than its step, as a smaller one shows, and rounded factors explain."""
+        closer = self._difference(directions, _SHRUNK * _STEP)
+        change = abs(closer.value - found.value)
+        wrong = off > 2 * change + closer.error
+        return bool(wrong.any()) and bool((off > self._rounding_of_terms(directions))[wrong].any())
+
+    def _is_wrong_in_float64(self, found: Slopes, directions: Mapping[int, Any], off: Any) -> bool:
+        """Whether backward, which loses digits, is wrong by more than its rounding errors in float64 can be."""
+        screen = self.screen
+        sizes = [
+            sum([screen.on_the_way(screen.only(k, v), i) * norm(move) for i, move in directions.items()])
+            for vs in screen.upstream
+            for k, v in enumerate(vs)
+        ]
+        allowed = 4 * self._rounding_of_terms(directions, screen.precision)
+        allowed = allowed + ROUNDINGS * screen.precision * np.array(sizes)
+        return bool((off > allowed).any()) and self._is_sharp(found, directions, np.where(off > allowed, off, 0.0))
+
+    def _compared(self, found: Slopes, directions: Mapping[int, Any], gradients: Any) -> tuple[Any, Any]:
+        """By how much the slopes from backward are off, and by how much rounding lets them be."""
+        slopes, sizes = [], []
+        for gradient in (gs for draw in gradients for gs in draw):
+            terms = [gradient[i] * v for i, v in directions.items() if gradient[i] is not None]
+            slopes.append(sum([float(t.sum()) for t in terms]))
+            # The smallest part counts: rounding of a large one would hide that a small one is wrong.
+            sizes.append(min(map(norm, terms), default=0.0))
+        atol, rtol = self.screen.point.options.extra
+        length = norm(np.concatenate([np.ravel(v) for v in directions.values()]))
+        rounding = 16 * self._precision * np.array(sizes)
+        error = found.error if len(directions) == 1 else 0.0  # of the sum, as above
+        allowed = rounding + rtol * np.array(sizes) + atol * length + error
+        return abs(found.value - np.array(slopes)), allowed
+
+    @functools.cached_property
+    def _precision(self) -> float:
+        """Machine epsilon of the dtypes that the user gave, for whose digits the rules may have been made."""
+        point = self.screen.point
+        given = [x.dtype for x in [*point.arrays, *point.values] if x is not None and x.dtype.kind == 'f']
+        return max(float(np.finfo(dtype).eps) for dtype in given)
+
+    def _note(self, off: Any, found: Slopes) -> None:
+        """Keeps the largest relative difference, for the report."""
+        with np.errstate(all='ignore'):
+            ratio = np.where(off == 0, 0.0, off / abs(found.value))
+        self.worst = max(self.worst, float(np.nan_to_num(ratio).max(initial=0.0)))
+
+    # --- backward ----------------------------------------------------------------------------------------------
+    @functools.cached_property
+    def gradients(self) -> list[list[list[Any]]] | None:
+        """The gradients at 50 digits, rounded, by draw, output and leaf; None if backward loses digits."""
+        if self._gradients is None:
+            return None
+        return [[[None if g is None else rounded(g) for g in gs] for gs in draw] for draw in self._gradients]
+
+    @functools.cached_property
+    def _gradients(self) -> list[list[list[Any]]] | None:
+        try:
+            with number_arrays.using():
+                return self._gradients_of(self._evaluation)
+        except Exception:
+            return None
+
+    def _gradients_of(self, evaluation: Evaluation) -> list[list[list[Any]]]:
+        """For the first draw by the rules on arrays, for the second by those on Variables."""
+        draws = zip(self._upstream, (False, True), strict=True)
+        return [[self._gradient(evaluation, k, v, recorded) for k, v in enumerate(vs)] for vs, recorded in draws]
+
+    def _gradient(self, evaluation: Evaluation, k: int, v: Any, on_variables: bool) -> list[Any]:
+        found = evaluation.vjp(self.screen.only(k, v), on_variables)
+        return [None if g is None else numbers(g) for g in found]
+
+    def _rounding_of_terms(self, directions: Mapping[int, Any], epsilon: float = 0.0) -> Any:
+        """How much of a slope may be due to factors in a rule that are rounded to float64, where its terms cancel.
+
+        Args:
+            directions: As in :meth:`slopes`.
+            epsilon: The relative change of the inputs that also counts as rounding.
+        """
+        screen, allowed = self.screen, []
+        for d, vs in enumerate(screen.upstream):
+            for k, v in enumerate(vs):
+                gys, off = screen.only(k, v), 0.0
+                for i, move in directions.items():
+                    rounding = jitter(
+                        screen.point, screen.arrays, gys, i, epsilon, screen.precision, on_variables=d == 1
+                    )
+                    off += norm(rounding * move)
+                allowed.append(off)
+        return np.array(allowed)
+
+    def _is_rounding(self, i: int) -> bool:
+        """Whether rounding explains how far the gradient in float64 is from the one at 50 digits."""
+        for d, draw in enumerate(self.gradients or ()):
+            for k, gradients in enumerate(draw):
+                exact = full(gradients[i], self.screen.arrays[i])
+                off = abs(self.screen.gradient(d, k, i) - exact)
+                allowed = ROUNDINGS * max(self.screen.precision * largest(exact), self._sensitivity[d][k][i])
+                gys = self.screen.only(k, self.screen.upstream[d][k])
+                if not largest(off) <= allowed and not bool((off <= 4 * self.screen.noise_of(gys, i, d == 1)).all()):
+                    return False
+        return True
+
+    @functools.cached_property
+    def _sensitivity(self) -> list[list[list[float]]]:
+        """The change of each gradient when inputs are rounded; 0 where it is not in proportion to their change."""
+        large, small = (self._changes(epsilon) for epsilon in (self.screen.precision, 1e-3 * self.screen.precision))
+        pairs = [list(zip(*draws, strict=True)) for draws in zip(large, small, strict=True)]
+        return [
+            [[a if 1e-4 * a <= b <= 1e-2 * a else 0.0 for a, b in zip(*gs, strict=True)] for gs in draw]
+            for draw in pairs
+        ]
+
+    def _changes(self, epsilon: float) -> list[list[list[float]]]:
+        """The largest change of an element of each gradient when each input element changes by one ``epsilon``."""
+        rng, moves = generator(0), {}
+        with number_arrays.using():
+            for i in self.screen.point.subject.moving:
+                moves[i] = self._arrays[i] * numbers(rng.choice([-1.0, 1.0], self._arrays[i].shape)) * epsilon
+            moved = self._gradients_of(self._evaluated(moves))
+            draws = zip(moved, self._gradients or (), strict=True)
+            return [[self._largest_changes(*gs) for gs in zip(*draw, strict=True)] for draw in draws]
+
+    def _largest_changes(self, moved: list[Any], gradients: list[Any]) -> list[float]:
+        return [0.0 if g is None else largest(rounded(h - g)) for h, g in zip(moved, gradients, strict=True)]
+
+
+def attempt(screen: Derivatives) -> HighPrecision | None:
+    """The function at 50 digits; None, with a reason in the report, where that is not possible or would take long."""
+    options, report = screen.point.options, screen.point.report
+    if options.precise is False or options.eps is not None or not available():
+        return None
+    try:
+        _require_suitable(screen)
+        with number_arrays.using():
+            return HighPrecision(screen)
+    except Exception as error:
+        reason = str(error) if isinstance(error, Unsuitable) else f'{type(error).__name__}: {error}'
+        report.not_precise = reason.strip().partition('\n')[0][:100].rstrip('.')
+    return None
+
+
+def _require_suitable(screen: Derivatives) -> None:
+    """Raises an error where high precision is out of the question, before anything is computed."""
+    arrays = [*screen.arrays, *screen.values]
+    if any(get_array_module(a) is not np for a in arrays):
+        raise Unsuitable('the arrays are on a GPU')
+    if screen.precision > 2.0**-52:
+        raise Unsuitable('the function does not take float64')
+    if not all(np.isfinite(x).all() for x in screen.arrays if x.dtype.kind == 'f'):
+        raise Unsuitable('an input is not finite')
+    if screen.point.options.precise is None and sum(a.size for a in arrays) > _FEW:
+        raise Unsuitable('there are many elements; precise=True asks for it')
