@@ -38,6 +38,7 @@ from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.localization import Locator
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
+from minichainer.verification.polynomial_fits import left_by_fits
 from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
 from minichainer.verification.reporting.message import explanation_of
 from minichainer.verification.reporting.report import VERDICTS, GradientReport
@@ -124,6 +125,8 @@ def _examine_order(point: OrderCheck) -> None:
         point.report.accuracy = max(point.report.accuracy or 0.0, precise.worst)
     elif precise is not None:
         point.report.not_precise = 'there, right and wrong could not be told apart'
+    if screen.is_local and point.options.eps is None:
+        left = left_by_fits(screen, left)
     if not all_agree(screen, left):
         for i, drawn in left.items():
             _examine_leaf(screen, i, drawn)

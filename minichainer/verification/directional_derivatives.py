@@ -25,7 +25,7 @@ from minichainer.verification.extrapolation import (
     slopes,
 )
 from minichainer.verification.function_under_test import Evaluation, laid_out
-from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
+from minichainer.verification.order_check import DRAWS, OrderCheck, small_factor, times
 from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
 
@@ -35,10 +35,12 @@ _BUDGET = 24
 _SHARP, _BLURRED = 1e-4, 1e-1
 
 _QUANTUM_LEVELS = 22
+#: Relative errors of slopes above this are told.
+_WORTH_A_NOTE = 1e-3
 #: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
 _LARGEST_QUANTUM = 1e-6
-#: Below the first, numbers lose digits; gradients below the second are not made smaller.
-_TINIEST, _LEAST = 16 * float(np.finfo(np.float64).tiny), 1e-250
+#: Below the first, numbers lose digits; gradients below the second, or the third in float32, are not made smaller.
+_TINIEST, _LEAST, _LEAST_SINGLE = 16 * float(np.finfo(np.float64).tiny), 1e-250, 1e-25
 #: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
 #: change means that the gradient depends on, for example, which inputs are equal.
 _NO_MORE_THAN_ROUNDING = 1e-9
@@ -168,22 +170,24 @@ class Derivatives:
     def _made_small(self, k: int, first: list[Any]) -> list[Any]:
         """The gradients for the second draw, computed from a small multiple of it where underflow is not a risk."""
         v = self.upstream[1][k]
+        factor = small_factor(v.dtype)
         if self._leaves_room([g for g in first if g is not None], v):
             try:
                 with np.errstate(over='raise', under='raise'):
-                    found = self.elsewhere.vjp_of_variables(self.only(k, times(v, SMALL)))
-                return [None if g is None else times(g, 1 / SMALL) for g in found]
+                    found = self.elsewhere.vjp_of_variables(self.only(k, times(v, factor)))
+                return [None if g is None else times(g, 1 / factor) for g in found]
             except FloatingPointError:
                 pass  # intermediate results are too small already
         return self.elsewhere.vjp_of_variables(self.only(k, v))
 
     def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
-        """Whether gradients may be made small: in double precision, without an absolute tolerance."""
-        if self.point.options.nondet_tol or self.point.options.extra[0]:
+        """Whether gradients may be made small: in one dtype, not half precision, without an absolute tolerance."""
+        if self.point.options.nondet_tol or self.point.options.extra[0] or v.dtype.itemsize < 4:
             return False
-        if any([a.dtype.itemsize < 8 for a in [v, *gradients]]):
+        if any([a.dtype != v.dtype for a in gradients]):
             return False
-        return all([largest(g) > _LEAST or not g.any() for g in gradients])
+        least = _LEAST if v.dtype.itemsize == 8 else _LEAST_SINGLE
+        return all([largest(g) > least or not g.any() for g in gradients])
 
     def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
         """Upstream gradients: ``v`` for one output; for the others None where that is allowed, else zeros."""
@@ -209,6 +213,11 @@ class Derivatives:
             self.gradients = exact.gradients
         self.noise.clear()  # differences in float64 had measured theirs
         self._known_vectors.clear()
+
+    def measure_by_differences(self) -> None:
+        """Takes slopes from differences again."""
+        self.exact = None
+        self.noise.clear()
 
     # --- slopes ------------------------------------------------------------------------------------------------
     def gradient(self, d: int, k: int, i: int) -> Any:
@@ -285,16 +294,21 @@ class Derivatives:
         else:
             found = self.exact.slopes({i: direction})
         several = 1 if np.count_nonzero(direction) == 1 else 4
-        known = self.backward_noise(i) if i in self.noise else []
-        noise = np.array([norm(n * on_device) for n in known]) if known else 0.0
-        return Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)), noise)
+        along = Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)))
+        return self.with_backward_noise(along) if i in self.noise else along
+
+    def with_backward_noise(self, along: Along) -> Along:
+        """The same slopes, with the measured rounding errors of backward."""
+        on_device = get_array_module(self.arrays[along.leaf]).asarray(along.direction)
+        noise = np.array([norm(n * on_device) for n in self.backward_noise(along.leaf)])
+        return dataclasses.replace(along, noise=noise)
 
     def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
         """Like :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
         scales = np.asarray(scales, np.float64)
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
         if self.exact is None:
-            found = self._slopes_together(i, self._element_curves(i, elements, scales), levels, start)
+            found = self._slopes_of_elements(i, elements, scales, levels, start)
         else:
             found = self.exact.slopes_of_elements(i, elements, scales)
         repeated = np.repeat(scales, len(chosen))
@@ -354,17 +368,23 @@ class Derivatives:
         start = self._first_step(i) if start is None else start
         return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
 
-    def _slopes_together(self, i: int, curves: Sequence[Path], levels: int, start: float | None) -> Slopes:
-        """The slopes of several curves, with the same steps for all."""
+    def element_curve(self, i: int, elements: Any, scales: Any) -> Curve:
+        """The paths of single elements, each moved alone, as one curve."""
+        curves = self._element_curves(i, elements, scales)
 
         def curve(t: float) -> tuple[Any, Any]:
             values, sizes = zip(*(c(t) for c in curves), strict=True)
             return np.concatenate(values), np.concatenate(sizes)
 
+        return curve
+
+    def _slopes_of_elements(self, i: int, elements: Any, scales: Any, levels: int, start: float | None) -> Slopes:
+        """The slopes of single elements, with the same steps for all."""
+        curve = self.element_curve(i, elements, scales)
         if self.point.options.eps is not None:
             return fixed_step(curve, self.precision, self.point.options.eps)
         precision, noise = self._rounding_of(i, self.is_local)
-        noise = None if noise is None else np.tile(noise, len(curves))
+        noise = None if noise is None else np.tile(noise, len(elements))
         start = self._first_step(i) if start is None else start
         return slopes(curve, precision, levels=levels, start=start, noise=noise)
 
@@ -426,6 +446,10 @@ class Derivatives:
             return
         self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
 
+    def allow_backward_noise(self, i: int) -> None:
+        """Adds the measured rounding errors of backward to tolerances for leaf ``i``."""
+        self.noise.setdefault(i, np.zeros(len(self._pairs)))
+
     def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
         """Measured rounding errors of the outputs while a leaf moves along a direction."""
         curve = self.path(i, along.direction)
@@ -453,6 +477,12 @@ class Derivatives:
                 quanta[k] += (quanta[k] == 0) * change
         quanta = [q * (q <= limit + _LARGEST_QUANTUM * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
         return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self._pairs])
+
+    def note_doubt(self, i: int, uncertainty: float) -> None:
+        """Adds a note about slopes of leaf ``i`` that are not accurate."""
+        if uncertainty > _WORTH_A_NOTE:
+            text = f'rounding errors inside the function leave {100 * uncertainty:.1g} % uncertainty.'
+            self.point.report.notes.append(f'{self.point.subject.leaves[i].label}: {text}')
 
     def tolerance(self, along: Along) -> Any:
         """The largest allowed error of each entry."""
@@ -527,6 +557,13 @@ class Derivatives:
         if self.point.options.eps is None:
             return drawn
         return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
+
+
+def doubt(along: Along, which: Any = slice(None)) -> float:
+    """The largest relative error of slopes, all or some."""
+    with np.errstate(all='ignore'):
+        ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[which]
+    return float(np.nan_to_num(ratio).max())
 
 
 def project(point: OrderCheck, i: int, direction: Any) -> Any:

@@ -22,7 +22,7 @@ from minichainer.verification.function_under_test import Evaluation
 from minichainer.verification.order_check import times
 
 #: Factors in place of -2: the largest is tried first; if it fails, the smallest one that also fails is reported.
-FACTORS = (-2.0, -(2.0**11), -(2.0**50))
+FACTORS = (-2.0, -(2.0**20), -(2.0**50))
 FACTOR = FACTORS[0]
 #: The beginning of causes.
 NAME = 'not linear in the upstream gradient: '

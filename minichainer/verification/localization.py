@@ -19,7 +19,7 @@ from minichainer.verification.diagnosis.causes import (
     unsummed_cause,
 )
 from minichainer.verification.diagnosis.corrections import Repair, Repairer
-from minichainer.verification.directional_derivatives import Along, Derivatives
+from minichainer.verification.directional_derivatives import Along, Derivatives, doubt
 from minichainer.verification.directions import isotropic, relative
 from minichainer.verification.extrapolation import first_step
 from minichainer.verification.reporting.report import Failure
@@ -146,10 +146,8 @@ class Locator:
         self.screen.measure_noise(self.i, self.measured)
         if not self._remeasured():
             return False
-        label, doubt = self.point.subject.leaves[self.i].label, max(map(self._doubt, self.measured))
-        if doubt > 1e-3:
-            text = f'{label}: rounding errors inside the function leave {100 * doubt:.1g} % uncertainty.'
-            self.point.report.notes.append(text)
+        mine = slice(self.k, None, len(self.screen.outputs))
+        self.screen.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
         return True
 
     def _is_right_nearby(self, starts: Sequence[float]) -> bool:
@@ -184,13 +182,6 @@ class Locator:
         count = len(self.screen.outputs)
         self.verdicts = np.stack([self.screen.verdicts(a)[self.k :: count] for a in self.measured])
         return bool((self.verdicts == PASS).all()) or self._is_right()
-
-    def _doubt(self, along: Along) -> float:
-        """The largest relative error of the slopes."""
-        mine = slice(self.k, None, len(self.screen.outputs))
-        with np.errstate(all='ignore'):
-            ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[mine]
-        return float(np.nan_to_num(ratio).max())
 
     def _singular(self) -> bool:
         return bool(np.isin(self.verdicts, _SINGULAR).any())
