@@ -19,7 +19,7 @@ FUNCTION_STYLE = {'shape': 'record', 'fillcolor': '#6495ED', 'style': 'filled'}
 #: Characters that give a record's label fields.
 _FIELDS = str.maketrans({char: f'\\{char}' for char in '{}|<>'})
 #: Larger graphs are drawn by our own layout in notebooks: Graphviz takes minutes for them.
-_MANY_NODES = 2000
+MANY_NODES = 2000
 
 
 class DotNode:
@@ -153,7 +153,7 @@ class ComputationalGraph:
 
     def _repr_svg_(self) -> str:
         """The picture that notebooks show."""
-        text = graphviz.try_svg(self._to_dot()) if len(self.nodes) <= _MANY_NODES else None
+        text = graphviz.try_svg(self._to_dot()) if len(self.nodes) <= MANY_NODES else None
         return self._to_svg() if text is None else text
 
     def _to_dot(self) -> str:

@@ -12,6 +12,11 @@ from collections.abc import Callable
 PATIENCE = 20
 
 
+def is_installed() -> bool:
+    """Whether the program ``dot`` is there."""
+    return shutil.which('dot') is not None
+
+
 def render(path: str, text: str, draw: Callable[[], str]) -> str:
     """Writes a graph to a file in the format that the path ends with; returns the path.
 
