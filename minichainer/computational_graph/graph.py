@@ -280,4 +280,5 @@ def _before(node: Any) -> Sequence[Any]:
 
 
 def _rank(node: Any) -> int:
-    return 2 * node.rank + isinstance(node, FunctionNode)
+    rank: int = node.rank
+    return 2 * rank + isinstance(node, FunctionNode)

@@ -10,6 +10,7 @@ and Brunk, "The isotonic regression problem and its dual", 1972). All steps take
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 #: Space between neighbours of a layer, and between layers.
@@ -68,7 +69,7 @@ class _Points:
         self.above: list[list[int]] = [[] for _ in self.widths]
         self.below: list[list[int]] = [[] for _ in self.widths]
         for chain in self.chains:
-            for upper, lower in zip(chain, chain[1:], strict=False):
+            for upper, lower in itertools.pairwise(chain):
                 if self.layer[upper] < self.layer[lower]:
                     self.above[lower].append(upper)
                     self.below[upper].append(lower)
@@ -165,7 +166,7 @@ def _side(points: _Points, sweep: int) -> list[list[int]]:
 
 def _gaps(points: _Points, row: list[int]) -> list[float]:
     """The smallest distances between the centres of neighbours."""
-    pairs = zip(row, row[1:], strict=False)
+    pairs = itertools.pairwise(row)
     return [(points.widths[i] + points.widths[j]) / 2 + GAP_ACROSS for i, j in pairs]
 
 
@@ -199,5 +200,5 @@ def _levels(heights: list[float]) -> tuple[list[float], float]:
 def _route(chain: list[int], places: list[tuple[float, float]], extents: list[float]) -> list[tuple[float, float]]:
     """The points of an edge: it crosses layers upright, so as not to touch the nodes there."""
     down = 1 if places[chain[-1]][1] >= places[chain[0]][1] else -1
-    before, after = ([(x, y + side * extents[i] / 2) for i in chain for x, y in [places[i]]] for side in (-down, down))
-    return [point for pair in zip(after, before[1:], strict=False) for point in pair]
+    upper, lower = ([(places[i][0], places[i][1] + side * extents[i] / 2) for i in chain] for side in (-down, down))
+    return [point for pair in zip(lower, upper[1:], strict=False) for point in pair]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -36,7 +37,7 @@ def to_svg(attributes: Sequence[Mapping[str, Any]], edges: Sequence[tuple[int, i
     """
     sizes = [_size(str(attribute['label']), str(attribute['shape'])) for attribute in attributes]
     turned = rankdir in ('LR', 'RL')
-    layout = layered([size[::-1] for size in sizes] if turned else sizes, edges)
+    layout = layered([(height, width) for width, height in sizes] if turned else sizes, edges)
     place = _Placing(layout, rankdir)
     width, height = (layout.height, layout.width) if turned else (layout.width, layout.height)
     head = _HEAD.format(width=width + 2 * _MARGIN, height=height + 2 * _MARGIN, font=_FONT_SIZE)
@@ -64,7 +65,7 @@ class _Placing:
     def edge(self, route: list[tuple[float, float]]) -> str:
         """A smooth line through the points, with an arrow at its end."""
         path = ['M{:.1f},{:.1f}'.format(*self.point(route[0]))]
-        for (x0, y0), (x1, y1) in zip(route, route[1:], strict=False):
+        for (x0, y0), (x1, y1) in itertools.pairwise(route):
             bends = [] if x0 == x1 else [(x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2)]
             points = ' '.join('{:.1f},{:.1f}'.format(*self.point(place)) for place in [*bends, (x1, y1)])
             path.append(('C' if bends else 'L') + points)

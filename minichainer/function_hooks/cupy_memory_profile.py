@@ -14,7 +14,7 @@ _UNITS = {unit: 1024**power for power, unit in enumerate(('B', 'KB', 'MB', 'GB',
 class CupyMemoryProfileHook(FunctionHook):
     """Measures the memory of the GPU that each function allocates, forward and backward.
 
-    Used bytes are those taken from CuPy's memory pool, acquired bytes those that the pool had to take from the device.
+    Used bytes are those taken from CuPy's memory pool, acquired bytes those that the pool had to take from the GPU.
 
     Attributes:
         call_history: (label, used bytes, acquired bytes, depth) for each call, in the order in which the calls ended;
@@ -107,8 +107,8 @@ class CupyMemoryProfileHook(FunctionHook):
         """Prints the sums as a table.
 
         Args:
-            unit: ``'B'``, ``'KB'``, ``'MB'``, ... (powers of 1024); ``'auto'``: the one that suits the largest number of
-                a column; ``'auto_foreach'``: the one that suits each.
+            unit: ``'B'``, ``'KB'``, ``'MB'``, ... (powers of 1024); ``'auto'``: the one that suits the largest
+                number of a column; ``'auto_foreach'``: the one that suits each.
             file: a text file; standard output by default.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from minichainer.backends import cuda
 from minichainer.function_hook import FunctionHook
@@ -32,7 +32,7 @@ class TimerHook(FunctionHook):
     """
 
     name = 'TimerHook'
-    table = {'sec': 1, 'ms': 10**3, 'us': 10**6, 'ns': 10**9}
+    table: ClassVar[dict[str, int]] = {'sec': 1, 'ms': 10**3, 'us': 10**6, 'ns': 10**9}
 
     def __init__(self) -> None:
         self.call_history: list[tuple[str, float]] = []

@@ -55,16 +55,18 @@ def test_nodes_do_not_overlap_and_edges_go_down(name: str) -> None:
     count, edges = LAYOUTS[name]
     sizes = [(20.0 + 15 * (i % 4), 20.0 + 5 * (i % 2)) for i in range(count)]
     layout = layered(sizes, edges)
-    boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for (x, y), (w, h) in zip(layout.centres, sizes, strict=True)]
+    boxes = [
+        (x - w / 2, y - h / 2, x + w / 2, y + h / 2) for (x, y), (w, h) in zip(layout.centres, sizes, strict=True)
+    ]
     for (l0, t0, r0, b0), (l1, t1, r1, b1) in itertools.combinations(boxes, 2):
         assert r0 <= l1 or r1 <= l0 or b0 <= t1 or b1 <= t0
     for left, top, right, bottom in boxes:
-        assert -1e-6 <= left and right <= layout.width + 1e-6
-        assert -1e-6 <= top and bottom <= layout.height + 1e-6
+        assert left >= -1e-6 and right <= layout.width + 1e-6
+        assert top >= -1e-6 and bottom <= layout.height + 1e-6
     for (tail, head), route in zip(edges, layout.routes, strict=True):
         assert route[0] == pytest.approx((layout.centres[tail][0], boxes[tail][3]))
         assert route[-1] == pytest.approx((layout.centres[head][0], boxes[head][1]))
-        assert all(y0 <= y1 for (_, y0), (_, y1) in zip(route, route[1:], strict=False))
+        assert all(y0 <= y1 for (_, y0), (_, y1) in itertools.pairwise(route))
 
 
 def test_edges_do_not_run_through_nodes() -> None:
@@ -163,7 +165,7 @@ def test_the_text_needs_no_graphviz(tmp_path: Path, name: str, no_graphviz: None
 
 
 def test_a_path_without_a_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"expected a path such as graph\.svg, got .*does not name a format"):
+    with pytest.raises(ValueError, match=r'expected a path such as graph\.svg, got .*does not name a format'):
         _recurrent().render(tmp_path / 'graph')
     assert list(tmp_path.iterdir()) == []
 

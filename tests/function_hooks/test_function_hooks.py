@@ -41,7 +41,7 @@ class Two(chainer.FunctionNode):
 
 class Broken(chainer.FunctionNode):
     def forward(self, inputs: Any) -> Any:
-        raise OSError
+        raise ZeroDivisionError
 
 
 def _train() -> None:
@@ -74,7 +74,7 @@ def test_calls_inside_of_others_do_not_count_twice() -> None:
 
 def test_a_timer_goes_on_after_an_error() -> None:
     hook = function_hooks.TimerHook()
-    with pytest.raises(OSError), hook:
+    with pytest.raises(ZeroDivisionError), hook:
         Broken().apply((X,))
     with hook:
         F.relu(X)
@@ -143,8 +143,8 @@ def test_the_report_of_a_timer(unit: str) -> None:
 
 @pytest.mark.parametrize(
     ('seconds', 'text'),
-    [(1e-10, '0.10ns'), (1e-9, '1.00ns'), (9.99e-7, '999.00ns'), (1e-6, '1.00us'), (1e-3, '1.00ms'), (0.99, '990.00ms'),
-     (1, '1.00sec'), (1e4, '10000.00sec'), (0, '0.00ns')],
+    [(1e-10, '0.10ns'), (1e-9, '1.00ns'), (9.99e-7, '999.00ns'), (1e-6, '1.00us'), (1e-3, '1.00ms'),
+     (0.99, '990.00ms'), (1, '1.00sec'), (1e4, '10000.00sec'), (0, '0.00ns')],
 )  # fmt: skip
 def test_units_of_times(seconds: float, text: str) -> None:
     for unit in ('auto', 'auto_foreach'):
@@ -340,7 +340,7 @@ def test_memory_of_two_functions_and_after_an_error(fake_cupy: Any) -> None:
     functions = [Allocating(5, 0), Broken()]
     for function in functions:
         function.add_hook(hook)
-    with pytest.raises(OSError):
+    with pytest.raises(ZeroDivisionError):
         functions[1].apply((X,))
     for function in functions:
         function.delete_hook(hook.name)

@@ -248,7 +248,9 @@ def _dumped(make: Callable[[Any], Any]) -> Row:
     cut = [False, True, True, True, True]
     nodes = ['LinearFunction', 'LinearFunction', 'ReLU', 'SoftmaxCrossEntropy']
     files = {'cg.dot': nodes, 'cg.picture': 'picture'}
-    return Row(make, {'files': files, 'cut': cut}, ('dump_graph', 'callable', 100), ['_flag_called', '_original_flag'])
+    return Row(
+        make, {'files': files, 'cut': cut}, ('dump_graph', 'callable', 100), ['_flag_called', '_original_flag']
+    )
 
 
 # Chainer 7.8.1 could not be asked three things: it was without matplotlib; its ProgressBar writes to the standard

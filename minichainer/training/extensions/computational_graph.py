@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
 from minichainer.computational_graph import graphviz
 from minichainer.computational_graph.graph import MANY_NODES, ComputationalGraph, build_computational_graph
-from minichainer.configuration import config
+from minichainer.configuration import config, using_config
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
 from minichainer.variable import Variable
@@ -46,14 +47,15 @@ class DumpGraph(Extension):
         self._filename = out_name if filename is None else filename
         self._variable_style = 'default' if variable_style is None else variable_style
         self._function_style = 'default' if function_style is None else function_style
-        self._original_flag: bool | None = None
+        self._original_flag = False
         self._flag_called = False
+        self._keeping = contextlib.ExitStack()
 
     def initialize(self, trainer: Any) -> None:
         """Keeps the graphs of reported values, unless the graph has been written."""
         if not self._flag_called:
             self._original_flag = bool(config.keep_graph_on_report)
-            config.keep_graph_on_report = True
+            self._keeping.enter_context(using_config('keep_graph_on_report', True))
 
     def trigger(self, trainer: Any) -> bool:
         """Fires once."""
@@ -79,17 +81,16 @@ class DumpGraph(Extension):
             raise KeyError(f'DumpGraph: {self._root_name!r} has not been reported; there are {sorted(observation)}')
         root = observation[self._root_name]
         if not isinstance(root, Variable):
-            raise TypeError(f'DumpGraph: root value is not a Variable: {self._root_name!r} is a {type(root).__name__}')
+            raise TypeError(f'DumpGraph: root value is not a Variable: {self._root_name!r} is of {type(root)}')
         return root
 
     def finalize(self) -> None:
         """Stops keeping the graphs of reported values."""
-        if self._original_flag is not None:
-            config.keep_graph_on_report, self._original_flag = self._original_flag, None
+        self._keeping.close()
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores whether the graph has been written."""
-        serializer('_original_flag', bool(self._original_flag))  # Chainer reads it
+        serializer('_original_flag', self._original_flag)  # Chainer reads it
         self._flag_called = bool(serializer('_flag_called', self._flag_called))
 
 

@@ -144,7 +144,8 @@ class VariableStatisticsPlot(Extension):
         found = _has_matplotlib()
         if not found:
             warnings.warn(
-                'VariableStatisticsPlot needs matplotlib, which is not installed; no plot will be drawn.', stacklevel=2
+                'VariableStatisticsPlot needs matplotlib, which is not installed; no plot will be drawn.',
+                stacklevel=2,
             )
         return found
 
@@ -210,10 +211,12 @@ class VariableStatisticsPlot(Extension):
         """The middle one as a line, the others as bands around it."""
         count = len(percentiles)
         for i in range(count // 2):
-            label = 'percentile' if count % 2 == 0 and i == 0 else None
-            axes.fill_between(
-                iterations, percentiles[i], percentiles[count - i - 1], color='C0', alpha=0.6 / (count // 2), label=label
+            low, high, label = (
+                percentiles[i],
+                percentiles[count - i - 1],
+                'percentile' if not (count % 2 or i) else None,
             )
+            axes.fill_between(iterations, low, high, color='C0', alpha=0.6 / (count // 2), label=label)
         if count % 2:
             axes.plot(iterations, percentiles[count // 2], color='C0', marker=self._marker, label='percentile')
 
