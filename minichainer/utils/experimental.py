@@ -16,4 +16,4 @@ def experimental(api_name: str) -> None:
     """
     root = sys.modules.get(__name__.partition('.')[0])
     if not getattr(root, 'disable_experimental_feature_warning', False):
-        warnings.warn(f'{api_name} is experimental: it may change', FutureWarning, stacklevel=3)
+        warnings.warn(f'{api_name} is experimental. It may change', FutureWarning, stacklevel=3)
