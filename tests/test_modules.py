@@ -1,7 +1,7 @@
 """Modules of Chainer 7.8.1 that programs can import exist here under the same path.
 
-Those that define a single function or link are not among them: ``compat`` finds these. Nor is ``utils.conv_nd_kernel``,
-which generates source code for CUDA: our kernels for it are below ``kernels/cuda``.
+Those that define a single function or link are not among them: ``compat`` finds these. Nor is
+``utils.conv_nd_kernel``, which generates source code for CUDA: our kernels for it are below ``kernels/cuda``.
 """
 
 from __future__ import annotations

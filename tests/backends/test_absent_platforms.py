@@ -37,7 +37,7 @@ def test_ideep_is_never_used(level: str, setting: str) -> None:
 
 
 USES = {
-    'ChainerxDevice': (lambda: backend.ChainerxDevice('native:0'), "ChainerX is not available.*use '@numpy' or '@cupy:0'"),
+    'ChainerxDevice': (lambda: backend.ChainerxDevice('native:0'), "ChainerX is not available.*use '@numpy'"),
     'from_fallback_device': (
         lambda: backend.ChainerxDevice.from_fallback_device(backend.CpuDevice()),
         'ChainerX is not available',
@@ -60,7 +60,7 @@ def test_arrays_of_others_are_not_of_chainerx() -> None:
     assert backend.from_chx(X) is X
     assert backend.from_chx([X, None])[0] is X
     assert backend.to_chx(None) is None and backend.to_chx((None,)) == (None,)
-    with pytest.raises(TypeError, match='cannot send an object of .*int'):
+    with pytest.raises(TypeError, match=r'cannot send an object of .*int'):
         backend.from_chx(3)
 
 
@@ -87,33 +87,32 @@ def test_the_only_layout() -> None:
 
 # --- static graphs -------------------------------------------------------------------------------------------------
 def _model(**settings: Any) -> Any:
-    with pytest.warns(
-        chainer.warnings.PerformanceWarning, match='static_graph runs as plain define-by-run'
-    ) as caught:
-        decorate = chainer.static_graph(**settings) if settings else chainer.static_graph
+    decorate = chainer.static_graph(**settings) if settings else chainer.static_graph
 
-        class Model(chainer.Chain):
-            def __init__(self) -> None:
-                super().__init__(l=L.Linear(3, 2, initialW=1))
-                self.calls = 0
+    class Model(chainer.Chain):
+        def __init__(self) -> None:
+            super().__init__(l=L.Linear(3, 2, initialW=1))
+            self.calls = 0
 
-            @decorate
-            def forward(self, x: Any, power: int = 1) -> Any:
-                """Computes."""
-                self.count()
-                return F.tanh(self.l(x)) ** power
+        @decorate
+        def forward(self, x: Any, power: int = 1) -> Any:
+            """Computes."""
+            self.count()
+            return F.tanh(self.l(x)) ** power
 
-            @chainer.static_code(unique=1)
-            def count(self) -> None:
-                self.calls += 1
+        @chainer.static_code(unique=1)
+        def count(self) -> None:
+            self.calls += 1
 
-    assert [warning.filename for warning in caught] == [__file__]
     return Model()
 
 
 @pytest.mark.parametrize('settings', [{}, {'verbosity_level': 0, 'minimize_cache_size': False}])
 def test_a_static_graph_runs_as_define_by_run(settings: Any) -> None:
-    model = _model(**settings)
+    message = 'static_graph runs as plain define-by-run'
+    with pytest.warns(chainer.warnings.PerformanceWarning, match=message) as caught:
+        model = _model(**settings)
+    assert [warning.filename for warning in caught] == [__file__]
     assert type(model).forward.__doc__ == 'Computes.'
     for power in (1, 2):
         model.cleargrads()
