@@ -74,10 +74,15 @@ from minichainer.variable import as_variable as as_variable
 
 if typing.TYPE_CHECKING:
     from minichainer import autograd as autograd
+    from minichainer import chainerx as chainerx
+    from minichainer import computational_graph as computational_graph
     from minichainer import dataset as dataset
     from minichainer import datasets as datasets
+    from minichainer import function_hooks as function_hooks
     from minichainer import gradient_check as gradient_check
+    from minichainer import graph_optimizations as graph_optimizations
     from minichainer import iterators as iterators
+    from minichainer import memory_layouts as memory_layouts
     from minichainer import optimizer as optimizer
     from minichainer import optimizer_hooks as optimizer_hooks
     from minichainer import optimizers as optimizers
@@ -86,9 +91,12 @@ if typing.TYPE_CHECKING:
     from minichainer import testing as testing
     from minichainer import training as training
     from minichainer import verification as verification
+    from minichainer import warnings as warnings
     from minichainer._runtime_info import print_runtime_info as print_runtime_info
     from minichainer.gradient_check import gradcheck as gradcheck
     from minichainer.gradient_check import gradgradcheck as gradgradcheck
+    from minichainer.graph_optimizations.static_graph import static_graph as static_graph
+    from minichainer.graph_optimizations.static_graph_utilities import static_code as static_code
     from minichainer.optimizer import GradientMethod as GradientMethod
     from minichainer.optimizer import Optimizer as Optimizer
     from minichainer.optimizer import UpdateRule as UpdateRule
@@ -100,10 +108,10 @@ disable_experimental_feature_warning = False
 Fallback = None
 
 _MODULES = """
-    autograd backend backends configuration cuda dataset datasets device_resident errors function function_hook
-    function_node functions gradient_check initializer initializers iterators link link_hook links optimizer
-    optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
-    verification
+    autograd backend backends chainerx computational_graph configuration cuda dataset datasets device_resident errors
+    function function_hook function_hooks function_node functions gradient_check graph_optimizations initializer
+    initializers iterators link link_hook links memory_layouts optimizer optimizer_hooks optimizers reporter
+    sequential serializer serializers testing training types utils variable verification warnings
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {
@@ -113,6 +121,8 @@ _LATER = {
     'gradcheck': 'gradient_check',
     'gradgradcheck': 'gradient_check',
     'print_runtime_info': '_runtime_info',
+    'static_code': 'graph_optimizations.static_graph_utilities',
+    'static_graph': 'graph_optimizations.static_graph',
 }
 
 if not typing.TYPE_CHECKING:

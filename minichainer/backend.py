@@ -11,15 +11,20 @@ from typing import Any
 import numpy
 
 from minichainer.backends import cuda
+from minichainer.backends._chainerx import ChainerxDevice, from_chx, to_chx
 from minichainer.backends._device import CpuDevice, Device
 from minichainer.backends.cuda import GpuDevice, get_array_module
+from minichainer.backends.intel64 import Intel64Device
 
 __all__ = [
+    'ChainerxDevice',
     'CpuDevice',
     'Device',
     'GpuDevice',
+    'Intel64Device',
     'copied',
     'copyto',
+    'from_chx',
     'get_array_module',
     'get_array_types',
     'get_cpu_array_types',
@@ -27,6 +32,7 @@ __all__ = [
     'get_device_from_array',
     'is_arrays_compatible',
     'on_device_of_arguments',
+    'to_chx',
     'using_device',
 ]
 
@@ -43,9 +49,9 @@ def get_device(device_spec: Any) -> Device:
             - an integer as text, as it comes from a command line.
 
     Raises:
-        ValueError: a specifier of another form, or of ChainerX or iDeep, which do not exist here.
+        ValueError: a specifier of another form.
         TypeError: something that cannot be a specifier.
-        RuntimeError: a GPU, but none is available.
+        RuntimeError: a GPU, but none is available; or a device of ChainerX or iDeep, which do not exist here.
 
     >>> import minichainer as chainer
     >>> chainer.get_device('@numpy')
@@ -82,7 +88,8 @@ def _device_of_text(spec: str) -> Device:
     module, _, rest = spec.lstrip('@').partition(':')
     if module in ('native', 'cuda', 'chainerx', 'intel64'):
         which = 'iDeep' if module == 'intel64' else 'ChainerX'
-        raise ValueError(f"{spec!r} is a device of {which}, which is not supported: use '@numpy' or '@cupy:0'")
+        text = f"{spec!r} is a device of {which}, which is not supported: use '@numpy' or '@cupy:0'"
+        raise ValueError(text) if module == 'chainerx' else RuntimeError(text)
     if spec == '@numpy':
         return CpuDevice()
     with contextlib.suppress(ValueError):

@@ -17,9 +17,12 @@ API = json.loads((Path(__file__).parent / 'reference' / 'chainer_api.json').read
 PACKAGES = [
     'minichainer',
     'minichainer.backends',
+    'minichainer.computational_graph',
     'minichainer.dataset',
     'minichainer.datasets',
+    'minichainer.function_hooks',
     'minichainer.functions',
+    'minichainer.graph_optimizations',
     'minichainer.initializers',
     'minichainer.iterators',
     'minichainer.link',

@@ -6,13 +6,16 @@ used.
 """
 
 import typing
+from collections import abc as collections_abc  # noqa: F401  (old code takes it from here)
 
 from minichainer._names import namespace as _namespace
 from minichainer.utils import argument, conv, type_check
 from minichainer.utils.array import force_array, force_type, size_of_shape, sum_to
 from minichainer.utils.conv import get_conv_outsize, get_deconv_outsize
+from minichainer.utils.experimental import experimental
 from minichainer.utils.meta import enable_final, final
-from minichainer.utils.notices import experimental, nondeterministic, tempdir
+from minichainer.utils.nondeterministic import nondeterministic
+from minichainer.utils.temporary import tempdir
 
 if typing.TYPE_CHECKING:
     from minichainer.utils import sparse as sparse
@@ -22,7 +25,10 @@ if typing.TYPE_CHECKING:
     from minichainer.utils.sparse import to_coo as to_coo
     from minichainer.utils.walker_alias import WalkerAlias as WalkerAlias
 
-_MODULES = ('argument', 'conv', 'sparse', 'type_check', 'walker_alias')
+_MODULES = (
+    'argument', 'array', 'cache', 'conv', 'conv_nd', 'error', 'imgproc', 'precision', 'sparse', 'type_check',
+    'walker_alias',
+)  # fmt: skip
 #: Public names of the modules that are loaded later, with their modules.
 _LATER = {
     'CooMatrix': 'sparse',

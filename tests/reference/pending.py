@@ -34,9 +34,6 @@ PENDING: dict[str, dict[str, list[str]]] = {
         """.split(),
     },
     'misc': {
-        'hooks and graphs': """
-            computational_graph
-        """.split(),
         'the remaining training tools': """
             MultiprocessIterator
         """.split(),

@@ -95,7 +95,10 @@ class Training:
             except RuntimeError as error:
                 seen['error'] = type(error).__name__
         seen['text'] = _lines(self.out.getvalue())
-        seen['files'] = {name: _content(os.path.join(self.folder, name)) for name in sorted(os.listdir(self.folder))}
+        seen['files'] = {
+            re.sub(r'^cg\.(svg|png)$', 'cg.picture', name): _content(os.path.join(self.folder, name))
+            for name in sorted(os.listdir(self.folder))
+        }
         return seen
 
 
@@ -111,6 +114,10 @@ def _content(path: str) -> Any:
     if data.startswith(b'PK'):
         with np.load(path, allow_pickle=True) as arrays:
             return {key: float(arrays[key].mean()) for key in sorted(arrays) if re.search('/0/W$', key)}
+    if data.startswith(b'digraph'):
+        return sorted(re.findall(r'label="(\w+)",shape="record"', data.decode()))
+    if os.path.basename(path) in ('cg.png', 'cg.svg'):
+        return 'picture'
     if data.startswith(b'\x89PNG'):
         return 'PNG'
     return [{k: v for k, v in entry.items() if k != 'elapsed_time'} for entry in json.loads(data)]
@@ -236,6 +243,16 @@ def _writer(name: str, file: str, files: dict[str, Any], **options: Any) -> Row:
     return _saving(make, files)
 
 
+def _dumped(make: Callable[[Any], Any]) -> Row:
+    """The first loss keeps its graph, which is written; Chainer writes a picture only if Graphviz is installed."""
+    cut = [False, True, True, True, True]
+    nodes = ['LinearFunction', 'LinearFunction', 'ReLU', 'SoftmaxCrossEntropy']
+    files = {'cg.dot': nodes, 'cg.picture': 'picture'}
+    return Row(
+        make, {'files': files, 'cut': cut}, ('dump_graph', 'callable', 100), ['_flag_called', '_original_flag']
+    )
+
+
 # Chainer 7.8.1 could not be asked three things: it was without matplotlib; its ProgressBar writes to the standard
 # output whatever `out` is; its ThreadWriter does not copy, so that the file may hold what was trained later. There
 # stand the same text, and the numbers of its SimpleWriter.
@@ -280,11 +297,18 @@ ROWS: dict[str, Row] = {
         ('PrintReport', (1, 'iteration'), 100),
         [f'_log_report/{key}' for key in LOG_STATE],
     ),
+    'DumpGraph': _dumped(lambda t: t.extensions.DumpGraph('main/loss')),
+    'dump_graph': _dumped(lambda t: t.extensions.dump_graph('main/loss', out_name='cg.dot')),
     'PlotReport': Row(
         lambda t: t.extensions.PlotReport(['main/loss'], trigger=PERIODS, filename='plot.png'),
         {'files': {'plot.png': 'PNG'}},
         ('PlotReport', (1, 'iteration'), 100),
         ['_plot_plot.png'],
+    ),
+    'VariableStatisticsPlot': Row(
+        lambda t: t.extensions.VariableStatisticsPlot(t.model, max_sample_size=3, trigger=PERIODS),
+        {'files': {'statistics.png': 'PNG'}},
+        ('VariableStatisticsPlot', (1, 'iteration'), 100),
     ),
     'ProgressBar': Row(
         lambda t: t.extensions.ProgressBar(update_interval=2, out=t.out),

@@ -41,6 +41,11 @@ EXTENSIONS = {
     'ParameterStatistics': lambda trainer, it, trigger: extensions.ParameterStatistics(
         model_of(trainer), trigger=trigger
     ),
+    'DumpGraph': lambda trainer, it, trigger: extensions.DumpGraph('main/loss'),
+    'dump_graph': lambda trainer, it, trigger: extensions.dump_graph('main/loss'),
+    'VariableStatisticsPlot': lambda trainer, it, trigger: extensions.VariableStatisticsPlot(
+        model_of(trainer), 3, trigger=trigger
+    ),
     'PlotReport': lambda trainer, it, trigger: extensions.PlotReport('main/loss', trigger=trigger),
     'PrintReport': lambda trainer, it, trigger: extensions.PrintReport(
         ['main/loss'], extensions.LogReport(trigger=trigger, filename=None), io.StringIO()

@@ -267,6 +267,9 @@ class PolynomialShift(_Shift):
 
     """
 
+    #: Kept because old code reads it: the attribute has its first value before training anyway.
+    invoke_before_training = True
+
     def __init__(
         self,
         attr: str,

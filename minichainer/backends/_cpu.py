@@ -1,0 +1,3 @@
+"""The CPU as a device, where Chainer has it."""
+
+from minichainer.backends._device import CpuDevice as CpuDevice
