@@ -8,12 +8,34 @@ import os
 import sys
 from collections.abc import Iterator
 
+_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+
 if sys.platform == 'win32':
     import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        while True:
+            with contextlib.suppress(OSError):  # raised after ten seconds
+                msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+                return
+
+    def _unlock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
 else:
     import fcntl
 
-_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+    def _lock(descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+
+    def _unlock(descriptor: int) -> None:
+        # Closing is not enough if a process that was forked in the meantime has the file, too.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 @contextlib.contextmanager
@@ -47,24 +69,3 @@ def _acquire(path: str) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
-
-
-def _lock(descriptor: int) -> None:
-    if sys.platform == 'win32':
-        while True:
-            with contextlib.suppress(OSError):  # raised after ten seconds
-                msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
-                return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise
-
-
-def _unlock(descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        if sys.platform == 'win32':
-            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-        else:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -30,11 +30,12 @@ class Source:
         self, withlabel: bool, ndim: int, scale: float, dtype: Any, label_dtype: Any, rgb_format: bool
     ) -> tuple[Any, Any]:
         """Training set and test set."""
+        _images.check_ndim(self.name, ndim, (1, 2, 3))
         train, test = (self._arrays(file, prefix) for file, prefix in [('train', 'train'), ('test', 't10k')])
 
         def prepare(raw: _archive.Arrays) -> Any:
             images = _images.as_floats(raw['x'], scale, 255, dtype)
-            images = _images.shaped(images, ndim, rgb_format, self.name)
+            images = _images.shaped(images, ndim, rgb_format)
             return _images.labelled(images, raw['y'], withlabel, label_dtype)
 
         return prepare(train), prepare(test)

@@ -17,10 +17,15 @@ def as_floats(images: numpy.ndarray, scale: float, largest: int, dtype: Any) -> 
     return floats
 
 
-def shaped(images: numpy.ndarray, ndim: int, rgb_format: bool, name: str) -> numpy.ndarray:
+def check_ndim(name: str, ndim: int, possible: tuple[int, ...]) -> None:
+    """Raises ValueError if images cannot have this number of axes."""
+    if ndim not in possible:
+        *first, last = possible
+        raise ValueError(f'{name}: ndim must be {", ".join(map(str, first))} or {last}, got {ndim!r}')
+
+
+def shaped(images: numpy.ndarray, ndim: int, rgb_format: bool) -> numpy.ndarray:
     """Images (N, H * W) of one channel with 1, 2 or 3 axes each."""
-    if ndim not in (1, 2, 3):
-        raise ValueError(f'{name}: ndim must be 1, 2 or 3, got {ndim!r}')
     side = round(images.shape[1] ** 0.5)
     if ndim == 1:
         return images

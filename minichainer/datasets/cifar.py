@@ -28,8 +28,7 @@ class _Source:
 
     def datasets(self, withlabel: bool, ndim: int, scale: float, dtype: Any) -> tuple[Any, Any]:
         """Training set and test set."""
-        if ndim not in (1, 3):
-            raise ValueError(f'{self.name}: ndim must be 1 or 3, got {ndim!r}')
+        _images.check_ndim(self.name, ndim, (1, 3))
         keys = ('train_x', 'train_y', 'test_x', 'test_y')
         raw = _archive.arrays(self.name, 'cifar', self.file, keys, self._make)
 

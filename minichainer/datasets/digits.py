@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.datasets._images import as_floats, labelled, shaped
+from minichainer.datasets._images import as_floats, check_ndim, labelled, shaped
 
 _N_TEST = 360
 _MAX_COUNT = 16
@@ -53,14 +53,14 @@ def get_digits(
         (1437, 360, (64,))
 
     """
+    check_ndim('get_digits', ndim, (1, 2, 3))
     with numpy.load(os.path.join(os.path.dirname(__file__), 'digits.npz'), allow_pickle=False) as archive:
         images, labels = archive['images'], archive['labels']
     order = numpy.random.RandomState(0).permutation(len(images))
     images = as_floats(images[order], scale, _MAX_COUNT, dtype)
-    images = shaped(images, ndim, rgb_format, 'get_digits')
+    images = shaped(images, ndim, rgb_format)
     labels = labels[order]
     n = len(images) - _N_TEST
-    train, test = (
-        labelled(images[part], labels[part], withlabel, label_dtype) for part in (slice(n), slice(n, None))
-    )
+    parts = slice(n), slice(n, None)
+    train, test = (labelled(images[part], labels[part], withlabel, label_dtype) for part in parts)
     return train, test

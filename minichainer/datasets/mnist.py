@@ -31,8 +31,8 @@ def get_mnist(
 ) -> tuple[Any, Any]:
     """Returns MNIST, 60000 and 10000 handwritten digits of 28 by 28 pixels, as (training set, test set).
 
-    They are downloaded once to ``pfnet/chainer/mnist`` in the dataset root (:func:`~minichainer.dataset.get_dataset_root`).
-    :func:`get_digits` needs no network.
+    They are downloaded once to ``pfnet/chainer/mnist`` in the dataset root, which
+    :func:`~minichainer.dataset.get_dataset_root` returns. :func:`get_digits` needs no network.
 
     Args:
         withlabel (bool): whether to return :class:`TupleDataset` of (image, label); otherwise arrays of images.

@@ -95,8 +95,6 @@ def _column(key: Any, data: Any) -> TabularDataset:
 class _Column(TabularDataset):
     """An array or a list."""
 
-    mode = None
-
     def __init__(self, key: Any, data: Any) -> None:
         self._key = key
         self._data = data
@@ -107,6 +105,10 @@ class _Column(TabularDataset):
     @property
     def keys(self) -> tuple[Any, ...]:
         return (self._key,)
+
+    @property
+    def mode(self) -> None:
+        return None
 
     def get_examples(self, indices: Any, key_indices: Any) -> Columns:
         column = self._data
@@ -120,14 +122,19 @@ class _Column(TabularDataset):
 class _Index(TabularDataset):
     """The numbers of the examples."""
 
-    keys = ('index',)
-    mode = None
-
     def __init__(self, size: int) -> None:
         self._size = size
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def keys(self) -> tuple[Any, ...]:
+        return ('index',)
+
+    @property
+    def mode(self) -> None:
+        return None
 
     def get_examples(self, indices: Any, key_indices: Any) -> Columns:
         numbers = range(self._size)

@@ -221,8 +221,9 @@ class _Slice(_View):
         super().__init__(dataset)
         self._indices = _indices.read(indices, len(dataset))
         self._single = keys is not None and not isinstance(keys, tuple)
-        names = (keys,) if self._single else keys
-        self._key_indices = None if keys is None else tuple(_key_index(dataset.keys, key) for key in names)
+        self._key_indices: tuple[int, ...] | None = None
+        if keys is not None:
+            self._key_indices = tuple(_key_index(dataset.keys, key) for key in ((keys,) if self._single else keys))
 
     def __len__(self) -> int:
         return _indices.count(self._indices, len(self.dataset))
