@@ -142,6 +142,7 @@ def _open(part: _Part, size: int) -> Any:
     try:
         return urllib.request.urlopen(urllib.request.Request(part.url, headers=headers), timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise
         part.drop()
