@@ -48,7 +48,7 @@ def arrays(name: str, folder: str, file: str, keys: tuple[str, ...], make: Calla
         return made
 
     def load(path: str) -> Arrays:
-        with reading(name, path), numpy.load(path, allow_pickle=False) as archive:
+        with reading(name, path), open(path, 'rb') as file, numpy.load(file, allow_pickle=False) as archive:
             return {key: archive[key] for key in keys}
 
     found: Arrays = cache_or_load_file(path, create, load)

@@ -68,5 +68,8 @@ def _read(path: str) -> _archive.Arrays:
     import scipy.io
 
     with open(path, 'rb') as file:
-        content = scipy.io.loadmat(file)
+        try:
+            content = scipy.io.loadmat(file)
+        except scipy.io.matlab.MatReadError as error:
+            raise ValueError(error) from error
     return {'x': content['X'], 'y': content['y']}

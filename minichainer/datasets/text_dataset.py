@@ -53,7 +53,9 @@ class TextDataset(DatasetMixin):
         newline: Option = None,
         filter_func: Callable[..., Any] | None = None,
     ) -> None:
-        paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        paths = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        if not isinstance(paths, (list, tuple)):
+            raise TypeError(f'TextDataset: paths must be a path or a list of paths, got {paths!r}')
         if not paths:
             raise ValueError('TextDataset: at least one text file must be specified')
         if filter_func is not None and not callable(filter_func):
