@@ -4,15 +4,6 @@ NOT_YET = {
     'minichainer': """
         Distribution cross_entropy distribution distributions kl_divergence link_hooks register_kl
     """,
-    'minichainer.dataset': """
-        TabularDataset tabular
-    """,
-    'minichainer.datasets': """
-        ImageDataset LabeledImageDataset LabeledZippedImageDataset MultiZippedImageDataset PickleDataset
-        PickleDatasetWriter TextDataset ZippedImageDataset get_cifar10 get_cifar100 get_fashion_mnist
-        get_fashion_mnist_labels get_kuzushiji_mnist get_kuzushiji_mnist_labels get_mnist get_ptb_words
-        get_ptb_words_vocabulary get_svhn open_pickle_dataset open_pickle_dataset_writer
-    """,
     'minichainer.iterators': """
         MultiprocessIterator
     """,

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from minichainer.dataset._lock import file_lock
 
 _root = os.environ.get('CHAINER_DATASET_ROOT', os.path.join(os.path.expanduser('~'), '.chainer', 'dataset'))
 
@@ -67,10 +69,14 @@ def get_dataset_directory(dataset_name: str, create_directory: bool = True) -> s
 def cached_download(url: str) -> str:
     """Downloads a file once and returns the path of the copy in the dataset root.
 
-    Raises :class:`OSError` if the file cannot be downloaded or the folder cannot be written.
+    The copy has the name that Chainer gives to it. One process downloads, others wait for it. A download that broke
+    goes on where it was, if the server can do that.
 
     Args:
         url (str): Address of the file.
+
+    Raises:
+        OSError: the file cannot be downloaded. The message names the file to put there by hand.
 
     .. admonition:: Example
 
@@ -87,18 +93,35 @@ def cached_download(url: str) -> str:
         >>> chainer.dataset.set_dataset_root(before)
 
     """
+    return cached_file([url])
+
+
+def cached_file(urls: Sequence[str], md5: str | None = None) -> str:
+    """:func:`cached_download` of a file with several addresses, or a known checksum.
+
+    The copy has the name that Chainer gives to the file of the first address. One process downloads, others wait for
+    it. A download that broke goes on where it was, if the server can do that.
+
+    Args:
+        urls: addresses of the same file, tried in turn.
+        md5 (str): checksum, 32 hexadecimal digits; ``None`` checks nothing but the size.
+
+    Raises:
+        OSError: no address works, or the file has another checksum. The message names the file to put there by hand.
+    """
     # Imported here, because these modules would double the time of `import minichainer`.
     import hashlib
-    import tempfile
-    import urllib.request
+
+    from minichainer.dataset._fetch import check, fetch
 
     folder = get_dataset_directory('_dl_cache')
-    path = os.path.join(folder, hashlib.md5(url.encode(), usedforsecurity=False).hexdigest())
+    path = os.path.join(folder, hashlib.md5(urls[0].encode(), usedforsecurity=False).hexdigest())
     if not os.path.exists(path):
-        with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            part = os.path.join(temporary, 'part')
-            urllib.request.urlretrieve(url, part)
-            os.replace(part, path)
+        with file_lock(f'{path}.lock'):
+            if not os.path.exists(path):
+                fetch(urls, path, md5)
+                return path
+    check(path, md5)
     return path
 
 
@@ -106,7 +129,7 @@ def cache_or_load_file(path: str, creator: Callable[[str], Any], loader: Callabl
     """Returns ``loader(path)`` if the file exists, else ``creator(path)``, which makes the file and returns its
     content.
 
-    An incomplete file from ``creator`` never appears under ``path``.
+    An incomplete file from ``creator`` never appears under ``path``. One process makes the file, others wait for it.
 
     Args:
         path (str): Path of the file.
@@ -136,9 +159,11 @@ def cache_or_load_file(path: str, creator: Callable[[str], Any], loader: Callabl
         return loader(path)
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        part = os.path.join(temporary, os.path.basename(path))
-        content = creator(part)
-        if not os.path.exists(path):
+    with file_lock(f'{path}.lock'):
+        if os.path.exists(path):
+            return loader(path)
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            part = os.path.join(temporary, os.path.basename(path))
+            content = creator(part)
             os.replace(part, path)
     return content

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy
 
-from minichainer._dtype import get_dtype
-from minichainer.datasets.tuple_dataset import TupleDataset
+from minichainer.datasets._images import as_floats, check_ndim, labelled, shaped
 
 _N_TEST = 360
 _MAX_COUNT = 16
@@ -54,24 +53,14 @@ def get_digits(
         (1437, 360, (64,))
 
     """
+    check_ndim('get_digits', ndim, (1, 2, 3))
     with numpy.load(os.path.join(os.path.dirname(__file__), 'digits.npz'), allow_pickle=False) as archive:
         images, labels = archive['images'], archive['labels']
     order = numpy.random.RandomState(0).permutation(len(images))
-    images = _shape(images[order].astype(get_dtype(dtype, map_mixed16=numpy.float16)), ndim, rgb_format)
-    images *= scale / _MAX_COUNT
-    labels = labels[order].astype(label_dtype)
+    images = as_floats(images[order], scale, _MAX_COUNT, dtype)
+    images = shaped(images, ndim, rgb_format)
+    labels = labels[order]
     n = len(images) - _N_TEST
-    if not withlabel:
-        return images[:n], images[n:]
-    return TupleDataset(images[:n], labels[:n]), TupleDataset(images[n:], labels[n:])
-
-
-def _shape(images: numpy.ndarray, ndim: int, rgb_format: bool) -> numpy.ndarray:
-    if ndim == 1:
-        return images
-    if ndim == 2:
-        return images.reshape(-1, 8, 8)
-    if ndim != 3:
-        raise ValueError(f'get_digits: ndim must be 1, 2 or 3, got {ndim!r}')
-    images = images.reshape(-1, 1, 8, 8)
-    return numpy.repeat(images, 3, axis=1) if rgb_format else images
+    parts = slice(n), slice(n, None)
+    train, test = (labelled(images[part], labels[part], withlabel, label_dtype) for part in parts)
+    return train, test

@@ -17,8 +17,14 @@ def public(module: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if callable(value) and not name.startswith('_')}
 
 
-#: Has data of its own, which tests/dataset/test_datasets.py looks at.
-DATA = {'get_digits'}
+#: Have data of their own, which other files look at.
+DATA = {
+    'get_digits',
+    *'get_mnist get_fashion_mnist get_fashion_mnist_labels get_kuzushiji_mnist get_kuzushiji_mnist_labels'.split(),
+    *'get_cifar10 get_cifar100 get_svhn get_ptb_words get_ptb_words_vocabulary'.split(),
+    *'ImageDataset LabeledImageDataset ZippedImageDataset MultiZippedImageDataset LabeledZippedImageDataset'.split(),
+    *'PickleDataset PickleDatasetWriter open_pickle_dataset open_pickle_dataset_writer TextDataset'.split(),
+}
 DOCUMENTED = {**public(dataset), **public(datasets)}
 
 # Figures of Chainer 7.8.1: a batch, keyword arguments, and the arrays; errors stand by their types.

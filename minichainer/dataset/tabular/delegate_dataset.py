@@ -1,0 +1,3 @@
+"""DelegateDataset, a base for datasets that are made of another one."""
+
+from minichainer.dataset.tabular.tabular_dataset import DelegateDataset as DelegateDataset
