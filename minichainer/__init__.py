@@ -76,6 +76,7 @@ if typing.TYPE_CHECKING:
     from minichainer import autograd as autograd
     from minichainer import dataset as dataset
     from minichainer import datasets as datasets
+    from minichainer import distributions as distributions
     from minichainer import gradient_check as gradient_check
     from minichainer import iterators as iterators
     from minichainer import optimizer as optimizer
@@ -87,6 +88,10 @@ if typing.TYPE_CHECKING:
     from minichainer import training as training
     from minichainer import verification as verification
     from minichainer._runtime_info import print_runtime_info as print_runtime_info
+    from minichainer.distribution import Distribution as Distribution
+    from minichainer.distribution import cross_entropy as cross_entropy
+    from minichainer.distribution import kl_divergence as kl_divergence
+    from minichainer.distribution import register_kl as register_kl
     from minichainer.gradient_check import gradcheck as gradcheck
     from minichainer.gradient_check import gradgradcheck as gradgradcheck
     from minichainer.optimizer import GradientMethod as GradientMethod
@@ -100,19 +105,23 @@ disable_experimental_feature_warning = False
 Fallback = None
 
 _MODULES = """
-    autograd backend backends configuration cuda dataset datasets device_resident errors function function_hook
-    function_node functions gradient_check initializer initializers iterators link link_hook links optimizer
+    autograd backend backends configuration cuda dataset datasets device_resident distribution distributions errors
+    function function_hook function_node functions gradient_check initializer initializers iterators link link_hook links optimizer
     optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
     verification
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {
+    'Distribution': 'distribution',
     'GradientMethod': 'optimizer',
     'Optimizer': 'optimizer',
     'UpdateRule': 'optimizer',
+    'cross_entropy': 'distribution',
     'gradcheck': 'gradient_check',
     'gradgradcheck': 'gradient_check',
+    'kl_divergence': 'distribution',
     'print_runtime_info': '_runtime_info',
+    'register_kl': 'distribution',
 }
 
 if not typing.TYPE_CHECKING:

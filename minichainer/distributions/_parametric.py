@@ -1,0 +1,154 @@
+"""What the distributions of this package share: parameters, values that are computed once, and draws."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from minichainer.configuration import config
+from minichainer.distribution import Distribution
+from minichainer.functions._arguments import Arguments
+from minichainer.functions.array.shape import broadcast_to
+from minichainer.variable import Variable, as_variable
+
+
+class parameter:
+    """An attribute that is a parameter of a distribution, a Variable."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else instance._parameters[self._name]
+
+
+class computed:
+    """A property that is computed once; and once more without a graph if backprop is disabled."""
+
+    def __init__(self, method: Callable[[Any], Variable]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        values = instance._computed[bool(config.enable_backprop)]
+        if self._name not in values:
+            values[self._name] = self._method(instance)
+        return values[self._name]
+
+
+class Parametric(Distribution):
+    """A distribution with float parameters of one dtype, whose shapes are broadcast together."""
+
+    #: How many of the last axes of the parameters belong to a value.
+    _event_ndim = 0
+
+    def __init__(self, **parameters: Any) -> None:
+        self._computed: dict[bool, dict[str, Variable]] = {True: {}, False: {}}
+        self._arguments = _arguments(type(self).__name__)
+        self._parameters = {name: self._variable(name, value) for name, value in parameters.items()}
+        first = next(iter(self._parameters.values()))
+        self._dtype = first.dtype
+        self._shape = first.shape
+        if len(self._parameters) > 1:
+            self._check_together()
+        if first.ndim < self._event_ndim:
+            raise self._arguments.misfit(f'{self._event_ndim} axes or more', f'shape {first.shape}')
+
+    def _variable(self, name: str, value: Any) -> Variable:
+        try:
+            variable = as_variable(value)
+        except TypeError:
+            raise TypeError(
+                f'{type(self).__name__}: {name} must be a Variable or a float array, got {type(value).__name__}; '
+                'write for example numpy.array(1.0, numpy.float32)'
+            ) from None
+        self._arguments.floats(variable, name=name)
+        return variable
+
+    def _check_together(self) -> None:
+        """Broadcasts the shapes of the parameters; raises InvalidType if shapes or dtypes do not fit."""
+        values = self._parameters.values()
+        if any(v.dtype != self._dtype for v in values):
+            raise self._arguments.misfit('parameters of one dtype', ', '.join(str(v.dtype) for v in values))
+        if any(v.shape != self._shape for v in values):
+            self._shape = self._broadcast([v.shape for v in values])
+
+    def _broadcast(self, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+        try:
+            return numpy.broadcast_shapes(*shapes)
+        except ValueError:
+            expected = 'parameters of shapes that can be broadcast together'
+            raise self._arguments.misfit(expected, ', '.join(map(str, shapes))) from None
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return dict(self._parameters)
+
+    @property
+    def xp(self) -> Any:
+        for value in self._parameters.values():
+            return value.xp
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self._shape[: len(self._shape) - self._event_ndim]
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        return self._shape[len(self._shape) - self._event_ndim :]
+
+    def _values(self, x: Any) -> Any:
+        """Values in the dtype of the parameters; integers, as samples are, become floats without a gradient."""
+        array = x._data if isinstance(x, Variable) else x
+        dtype = getattr(array, 'dtype', None)
+        if dtype is self._dtype or (array is not x and dtype is not None and dtype.kind == 'f'):
+            return x
+        if dtype is None:
+            self._arguments.number(x, 'x')
+            return self.xp.asarray(x, self._dtype)
+        if dtype.kind not in 'fiub':
+            raise self._arguments.misfit('x of numbers', f'{dtype}')
+        return array.astype(self._dtype)
+
+    def _full(self, x: Variable) -> Variable:
+        """A property of the distribution, broadcast to the shape of the parameters."""
+        return x if x.shape == self._shape else broadcast_to(x, self._shape)
+
+    def _constant(self, value: Any) -> Variable:
+        """A number for each element of the batch."""
+        return Variable(self.xp.full(self._shape, value, self._dtype), requires_grad=False)
+
+    def _size(self, n: Any) -> tuple[int, ...]:
+        """The shape of n draws."""
+        try:
+            return (operator.index(n), *self._shape)
+        except TypeError:
+            raise self._arguments.wrong_type('int', 'n', n) from None
+
+    def _noise(self, draws: Any) -> Any:
+        """Draws as an array in the dtype of the parameters."""
+        return self.xp.asarray(draws, self._dtype)
+
+    def _drawn(self, draw: Callable[..., Any], *parameters: Variable, size: tuple[int, ...]) -> Any:
+        """Draws of a generator that takes arrays of parameters; an error of it names the distribution."""
+        try:
+            return draw(*[p._data for p in parameters], size=size)
+        except ValueError as error:
+            raise ValueError(f'{type(self).__name__}: cannot draw samples: {error}') from None
+
+
+@functools.cache
+def _arguments(name: str) -> Arguments:
+    return Arguments(name)
