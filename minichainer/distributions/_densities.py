@@ -50,7 +50,7 @@ def x_log_of_1_minus(xp: Any, x: Any, p: Any) -> Any:
 
 
 @elementwise(lambda m, gy, p: gy / p)
-def log_of_probability(xp: Any, p: Any) -> Any:
+def quiet_log(xp: Any, p: Any) -> Any:
     """The logarithm, without a warning for 0."""
     with numpy.errstate(divide='ignore'):
         return xp.log(p)
@@ -177,7 +177,8 @@ ops.register_constant('in_interval', _in_interval)
 )  # fmt: skip
 def uniform_log_density(xp: Any, x: Any, low: Any, high: Any, scale: Any) -> Any:
     """``scale`` is ``high - low``, and has the gradient of both."""
-    return _supported(xp, _in_interval(xp, x, low, high), -xp.log(scale))
+    with numpy.errstate(invalid='ignore'):  # of an empty interval, where every value is impossible
+        return _supported(xp, _in_interval(xp, x, low, high), -xp.log(scale))
 
 
 def _beta_rule(m: Any, gy: Any, log_x: Any, x: Any, own: Any, total: Any) -> Any:
@@ -280,6 +281,13 @@ def gamma_survival(xp: Any, x: Any, k: Any) -> Any:
 )
 def beta_cdf(xp: Any, x: Any, a: Any, b: Any) -> Any:
     return special(xp).betainc(a, b, xp.minimum(xp.maximum(x, 0), 1))
+
+
+@elementwise(
+    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b)), _no_derivative('a', 'b'), _no_derivative('a', 'b')
+)
+def beta_survival(xp: Any, x: Any, a: Any, b: Any) -> Any:
+    return special(xp).betaincc(a, b, xp.minimum(xp.maximum(x, 0), 1))
 
 
 # --- logarithms that lose no digits -------------------------------------------------------------------------------

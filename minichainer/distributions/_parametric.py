@@ -11,8 +11,11 @@ import numpy
 
 from minichainer.configuration import config
 from minichainer.distribution import Distribution
+from minichainer.distributions._densities import quiet_log
 from minichainer.functions._arguments import Arguments
+from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
+from minichainer.functions.math.exponential import log1p
 from minichainer.variable import Variable, as_variable
 
 
@@ -147,6 +150,12 @@ class Parametric(Distribution):
             return draw(*[p._data for p in parameters], size=size)
         except ValueError as error:
             raise ValueError(f'{type(self).__name__}: cannot draw samples: {error}') from None
+
+
+def log_of_probability(p: Variable, rest: Variable) -> Variable:
+    """The logarithm of a probability, given also that of the opposite: it is precise where one of them is tiny."""
+    is_small = p._data < rest._data
+    return where(is_small, quiet_log(where(is_small, p, 1.0)), log1p(-where(is_small, 0.0, rest)))
 
 
 @functools.cache

@@ -6,8 +6,14 @@ import math
 from typing import Any
 
 from minichainer.distribution import register_kl
-from minichainer.distributions._densities import beta_cdf, beta_log_density, stirling_remainder, x_log
-from minichainer.distributions._parametric import Parametric, computed, parameter
+from minichainer.distributions._densities import (
+    beta_cdf,
+    beta_log_density,
+    beta_survival,
+    stirling_remainder,
+    x_log,
+)
+from minichainer.distributions._parametric import Parametric, computed, log_of_probability, parameter
 from minichainer.distributions.gamma import bregman_of_lgamma
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to, expand_dims
@@ -68,10 +74,13 @@ class Beta(Parametric):
         return beta_cdf(self._values(x), self.a, self.b)
 
     def survival_function(self, x: Any) -> Variable:
-        return beta_cdf(1 - self._values(x), self.b, self.a)
+        return beta_survival(self._values(x), self.a, self.b)
+
+    def log_cdf(self, x: Any) -> Variable:
+        return log_of_probability(self.cdf(x), self.survival_function(x))
 
     def log_survival_function(self, x: Any) -> Variable:
-        return log(self.survival_function(x))
+        return log_of_probability(self.survival_function(x), self.cdf(x))
 
     def icdf(self, x: Any) -> Variable:
         raise self._missing('icdf', ': it has no closed form')

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 from minichainer.distribution import register_kl
-from minichainer.distributions._densities import log_of_probability, weighted
-from minichainer.distributions._parametric import Parametric, computed
+from minichainer.distributions._densities import quiet_log, weighted
+from minichainer.distributions._parametric import Parametric, computed, log_of_probability
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.selection import get_item, where
 from minichainer.functions.array.shape import broadcast_to, expand_dims
@@ -33,7 +33,7 @@ class _Categories(Parametric):
     def log_p(self) -> Variable:
         """Logarithms of the probabilities."""
         given = self._parameters.get('p')
-        return log_softmax(self._parameters['logit'], -1) if given is None else log_of_probability(given)
+        return log_softmax(self._parameters['logit'], -1) if given is None else quiet_log(given)
 
     @property
     def params(self) -> dict[str, Variable]:
@@ -132,10 +132,23 @@ class Categorical(_Categories):
         return labels.astype('int64')
 
     def cdf(self, x: Any) -> Variable:
-        values = expand_dims(self.xp.asarray(as_array(self._values(x))), -1)
-        below = self.xp.arange(self._count) <= values._data
-        p = broadcast_to(self.p, self._broadcast([below.shape, self._shape]))
-        return sum_(where(self.xp.broadcast_to(below, p.shape), p, 0.0), -1)
+        return self._mass(x, self.xp.less_equal)
+
+    def survival_function(self, x: Any) -> Variable:
+        return self._mass(x, self.xp.greater)
+
+    def log_cdf(self, x: Any) -> Variable:
+        return log_of_probability(self.cdf(x), self.survival_function(x))
+
+    def log_survival_function(self, x: Any) -> Variable:
+        return log_of_probability(self.survival_function(x), self.cdf(x))
+
+    def _mass(self, x: Any, compare: Any) -> Variable:
+        """The probability of the labels for which a comparison with the values is true."""
+        values = self.xp.asarray(as_array(self._values(x)))[..., None]
+        chosen = compare(self.xp.arange(self._count), values)
+        shape = self._broadcast([chosen.shape, self._shape])
+        return sum_(where(self.xp.broadcast_to(chosen, shape), broadcast_to(self.p, shape), 0.0), -1)
 
     def sample_n(self, n: int) -> Variable:
         return Variable(self._draw_labels(n), requires_grad=False)

@@ -18,12 +18,23 @@ from minichainer.distributions._densities import (
     weighted,
     x_log_of_1_minus,
 )
-from minichainer.distributions._parametric import Parametric, computed, parameter
+from minichainer.distributions._parametric import Parametric, computed, log_of_probability, parameter
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import softplus
 from minichainer.functions.array.selection import where
+from minichainer.functions.array.shape import expand_dims
 from minichainer.functions.math.exponential import exp, expm1, log, sqrt
+from minichainer.functions.math.reductions import sum as sum_
 from minichainer.variable import Variable, as_array
+
+_HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
+#: Coefficients of the asymptotic series of the entropy of a Poisson distribution, of the powers -1, -2, ... of its
+#: mean. From this mean on, they give it to 2e-17; below, larger values than the last have probability 1e-40.
+_SERIES = [
+    1 / 12, 1 / 24, 19 / 360, 9 / 80, 863 / 2520, 1375 / 1008, 33953 / 5040, 57281 / 1440,
+]  # fmt: skip
+_SERIES_FROM = 64.0
+_MOST_VALUES = 200
 
 
 class Bernoulli(Parametric):
@@ -294,10 +305,10 @@ class Poisson(Parametric):
         return self._by_value(x, poisson_survival, 1.0)
 
     def log_cdf(self, x: Any) -> Variable:
-        return self._by_value(x, lambda whole, lam: log(poisson_cdf(whole, lam)), -math.inf)
+        return log_of_probability(self.cdf(x), self.survival_function(x))
 
     def log_survival_function(self, x: Any) -> Variable:
-        return self._by_value(x, lambda whole, lam: log(poisson_survival(whole, lam)), 0.0)
+        return log_of_probability(self.survival_function(x), self.cdf(x))
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.poisson, self.lam, size=self._size(n))
@@ -317,6 +328,29 @@ class Poisson(Parametric):
     def variance(self) -> Variable:
         """Variance."""
         return self.lam
+
+    @computed
+    def entropy(self) -> Variable:
+        """Entropy: a sum over the values, or its asymptotic series if the mean is large."""
+        few = self.lam._data < _SERIES_FROM
+        large = where(few, _SERIES_FROM, self.lam)
+        entropy = log(large) * 0.5 + _HALF_LOG_2_PI_E - _series(1 / large)
+        return where(few, _summed_entropy(where(few, self.lam, 1.0)), entropy) if few.any() else entropy
+
+
+def _series(inverse: Variable) -> Variable:
+    """What the entropy of a normal distribution of the same variance exceeds that of a Poisson distribution by."""
+    total = inverse * _SERIES[-1]
+    for coefficient in _SERIES[-2::-1]:
+        total = (total + coefficient) * inverse
+    return total
+
+
+def _summed_entropy(lam: Variable) -> Variable:
+    """The entropies of Poisson distributions of small means, by the definition."""
+    values = lam.xp.arange(_MOST_VALUES).astype(lam.dtype)
+    log_p = poisson_log_density(values, expand_dims(lam, -1))
+    return -sum_(weighted(exp(log_p), log_p), -1)
 
 
 @register_kl(Poisson, Poisson)

@@ -12,7 +12,7 @@ from minichainer.distributions._densities import (
     gamma_survival,
     stirling_remainder,
 )
-from minichainer.distributions._parametric import Parametric, computed, parameter
+from minichainer.distributions._parametric import Parametric, computed, log_of_probability, parameter
 from minichainer.functions.math.exponential import expm1, log
 from minichainer.functions.math.minmax import maximum
 from minichainer.variable import Variable, as_variable
@@ -39,8 +39,11 @@ class _GammaLike(Parametric):
         k, theta = self._shape_and_scale
         return gamma_survival(as_variable(self._values(x)) / theta, k)
 
+    def log_cdf(self, x: Any) -> Variable:
+        return log_of_probability(self.cdf(x), self.survival_function(x))
+
     def log_survival_function(self, x: Any) -> Variable:
-        return log(self.survival_function(x))
+        return log_of_probability(self.survival_function(x), self.cdf(x))
 
     def icdf(self, x: Any) -> Variable:
         raise self._missing('icdf', ': it has no closed form')

@@ -169,8 +169,7 @@ class Cauchy(_LocationScale):
         return _cauchy_log_cdf(-self._standardized(x))
 
     def icdf(self, x: Any) -> Variable:
-        p = as_variable(self._values(x))
-        return self.loc + self.scale * where(p._data < 0.5, -1 / tan(math.pi * p), 1 / tan(math.pi * (1 - p)))
+        return self.loc + self.scale * _cauchy_quantile(as_variable(self._values(x)))
 
     def sample_n(self, n: int) -> Variable:
         noise = self._noise(self.xp.random.standard_cauchy(self._size(n)))
@@ -194,6 +193,14 @@ class Cauchy(_LocationScale):
 
 def _cauchy_cdf(z: Variable) -> Variable:
     return arctan2(z.xp.ones_like(z._data), -z) * (1 / math.pi)
+
+
+def _cauchy_quantile(p: Variable) -> Variable:
+    r""":math:`\tan \pi (p - \frac12)`, precise near 0 and 1."""
+    central = abs(p._data - 0.5) < 0.25
+    outer = where(central, 0.25, p)
+    tail = where(p._data < 0.5, -1 / tan(math.pi * outer), 1 / tan(math.pi * (1 - outer)))
+    return where(central, tan(math.pi * (where(central, p, 0.5) - 0.5)), tail)
 
 
 def _cauchy_log_cdf(z: Variable) -> Variable:

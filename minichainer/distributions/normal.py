@@ -13,7 +13,7 @@ from minichainer.distributions._densities import (
 )
 from minichainer.distributions._parametric import Parametric, computed, parameter
 from minichainer.functions.array.selection import where
-from minichainer.functions.math.exponential import exp, expm1, log, square
+from minichainer.functions.math.exponential import exp, expm1, log, sqrt, square
 from minichainer.functions.math.special import log_ndtr, ndtr, ndtri
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_array
@@ -207,6 +207,11 @@ class LogNormal(Parametric):
     def variance(self) -> Variable:
         """Variance."""
         return exp(2 * self.mu + square(self.sigma)) * expm1(square(self.sigma))
+
+    @computed
+    def stddev(self) -> Variable:
+        """Standard deviation."""
+        return self.mean * sqrt(expm1(square(self.sigma)))
 
     @computed
     def entropy(self) -> Variable:
