@@ -19,11 +19,11 @@ class Distribution:
 
     A distribution has a batch: independent distributions of one kind, one per element of the parameters. The values
     of each have the shape ``event_shape``, which is ``()`` for distributions of numbers. Samples have the shape
-    ``sample_shape + batch_shape + event_shape``. Methods take Variables, arrays and numbers, which are broadcast against the
-    parameters, and return Variables that can be differentiated with respect to values and parameters.
+    ``sample_shape + batch_shape + event_shape``. Methods take Variables, arrays and numbers, which are broadcast
+    against the parameters, and return Variables that can be differentiated by values and parameters.
 
-    A subclass defines ``batch_shape``, ``event_shape``, ``log_prob``, ``sample_n`` and, if it can, the rest. What follows
-    from these is defined here; a subclass replaces it by something more precise or faster.
+    A subclass defines ``batch_shape``, ``event_shape``, ``log_prob``, ``sample_n`` and, if it can, the rest. What
+    follows from these is defined here; a subclass replaces it by something more precise or faster.
 
     Source: documentation of Chainer 7.8.1, and runs of it.
 
@@ -170,7 +170,7 @@ class Distribution:
             sample_shape: how many, a tuple of ints or an int.
 
         Returns:
-            Variable of shape ``sample_shape + batch_shape + event_shape``. It has gradients if the class documents them.
+            Variable of shape ``sample_shape + batch_shape + event_shape``. It has gradients if the class says so.
 
         Raises:
             TypeError: ``sample_shape`` is something else.

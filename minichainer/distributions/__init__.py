@@ -1,4 +1,4 @@
-"""Probability distributions: densities, samples, moments and divergences, differentiable with respect to parameters."""
+"""Probability distributions: densities, samples, moments and divergences, differentiable by parameters."""
 
 import typing
 

@@ -262,16 +262,12 @@ def _no_derivative(*names: str) -> Any:
     return rule
 
 
-@elementwise(
-    lambda m, gy, x, k: gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1)), _no_derivative('k')
-)
+@elementwise(lambda m, gy, x, k: gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1)), _no_derivative('k'))
 def gamma_cdf(xp: Any, x: Any, k: Any) -> Any:
     return special(xp).gammainc(k, xp.maximum(x, 0))
 
 
-@elementwise(
-    lambda m, gy, x, k: -gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1)), _no_derivative('k')
-)
+@elementwise(lambda m, gy, x, k: -gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1)), _no_derivative('k'))
 def gamma_survival(xp: Any, x: Any, k: Any) -> Any:
     return special(xp).gammaincc(k, xp.maximum(x, 0))
 
@@ -284,7 +280,9 @@ def beta_cdf(xp: Any, x: Any, a: Any, b: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b)), _no_derivative('a', 'b'), _no_derivative('a', 'b')
+    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b)),
+    _no_derivative('a', 'b'),
+    _no_derivative('a', 'b'),
 )
 def beta_survival(xp: Any, x: Any, a: Any, b: Any) -> Any:
     return special(xp).betaincc(a, b, xp.minimum(xp.maximum(x, 0), 1))

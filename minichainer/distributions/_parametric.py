@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy
 
+from minichainer.backend import get_array_types
 from minichainer.configuration import config
 from minichainer.distribution import Distribution
 from minichainer.distributions._densities import quiet_log
@@ -17,6 +18,15 @@ from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.exponential import log1p
 from minichainer.variable import Variable, as_variable
+
+
+class _Computing(Protocol):
+    """A distribution with computed properties: their values by name, with a graph and without."""
+
+    _computed: dict[bool, dict[str, Variable]]
+
+
+D = TypeVar('D', bound=_Computing)
 
 
 class parameter:
@@ -28,27 +38,28 @@ class parameter:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
+    @overload
+    def __get__(self, instance: None, owner: type) -> parameter: ...
+
+    @overload
+    def __get__(self, instance: Any, owner: type | None = None) -> Variable: ...
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else instance._parameters[self._name]
 
 
-class computed:
-    """A property that is computed once; and once more without a graph if backprop is disabled."""
+def computed(method: Callable[[D], Variable]) -> Callable[[D], Variable]:
+    """Decorator of the method of a property that is computed once; once more without a graph if backprop is off."""
+    name = method.__name__
 
-    def __init__(self, method: Callable[[Any], Variable]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
+    @functools.wraps(method)
+    def read(self: D) -> Variable:
+        values = self._computed[bool(config.enable_backprop)]
+        if name not in values:
+            values[name] = method(self)
+        return values[name]
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        values = instance._computed[bool(config.enable_backprop)]
-        if self._name not in values:
-            values[self._name] = self._method(instance)
-        return values[self._name]
+    return read
 
 
 class Parametric(Distribution):
@@ -70,13 +81,12 @@ class Parametric(Distribution):
             raise self._arguments.misfit(f'{self._event_ndim} axes or more', f'shape {first.shape}')
 
     def _variable(self, name: str, value: Any) -> Variable:
-        try:
-            variable = as_variable(value)
-        except TypeError:
+        if not isinstance(value, (Variable, *get_array_types())):
             raise TypeError(
                 f'{type(self).__name__}: {name} must be a Variable or a float array, got {type(value).__name__}; '
                 'write for example numpy.array(1.0, numpy.float32)'
-            ) from None
+            )
+        variable = as_variable(value)
         self._arguments.floats(variable, name=name)
         return variable
 
@@ -116,14 +126,19 @@ class Parametric(Distribution):
         """Values in the dtype of the parameters; integers, as samples are, become floats without a gradient."""
         array = x._data if isinstance(x, Variable) else x
         dtype = getattr(array, 'dtype', None)
-        if dtype is self._dtype or (array is not x and dtype is not None and dtype.kind == 'f'):
+        if dtype is self._dtype and not isinstance(x, numpy.generic):
             return x
         if dtype is None:
             self._arguments.number(x, 'x')
-            return self.xp.asarray(x, self._dtype)
-        if dtype.kind not in 'fiub':
+        elif isinstance(x, Variable) and dtype.kind == 'f':
+            return x  # of another dtype, which the op refuses
+        elif dtype.kind not in 'fiub':
             raise self._arguments.misfit('x of numbers', f'{dtype}')
-        return array.astype(self._dtype)
+        return self.xp.asarray(array, self._dtype)
+
+    def _variables(self, x: Any) -> Variable:
+        """Values as a Variable."""
+        return as_variable(self._values(x))
 
     def _full(self, x: Variable) -> Variable:
         """A property of the distribution, broadcast to the shape of the parameters."""
@@ -140,9 +155,9 @@ class Parametric(Distribution):
         except TypeError:
             raise self._arguments.wrong_type('int', 'n', n) from None
 
-    def _noise(self, draws: Any) -> Any:
-        """Draws as an array in the dtype of the parameters."""
-        return self.xp.asarray(draws, self._dtype)
+    def _constants(self, x: Any) -> Variable:
+        """Draws or other numbers in the dtype of the parameters, without a gradient."""
+        return Variable(self.xp.asarray(x, self._dtype), requires_grad=False)
 
     def _drawn(self, draw: Callable[..., Any], *parameters: Variable, size: tuple[int, ...]) -> Any:
         """Draws of a generator that takes arrays of parameters; an error of it names the distribution."""

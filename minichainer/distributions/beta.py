@@ -87,13 +87,15 @@ class Beta(Parametric):
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.beta, self.a, self.b, size=self._size(n))
-        return Variable(self._noise(draws), requires_grad=False)
+        return self._constants(draws)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.a / (self.a + self.b)
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value; NaN if the density is infinite at both ends, or constant."""
@@ -103,12 +105,14 @@ class Beta(Parametric):
         denominator = where(inner, self.a + self.b - 2, 1.0)
         return where(inner, (self.a - 1) / denominator, corner)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         total = self.a + self.b
         return self.a / total * (self.b / total) / (total + 1)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
@@ -148,6 +152,7 @@ class Dirichlet(Parametric):
     def __init__(self, alpha: Any) -> None:
         super().__init__(alpha=alpha)
 
+    @property
     @computed
     def alpha0(self) -> Variable:
         """Sums of the concentrations."""
@@ -157,6 +162,7 @@ class Dirichlet(Parametric):
     def support(self) -> str:
         return '[0, 1]'
 
+    @property
     @computed
     def _log_normalizer(self) -> Variable:
         return sum_(lgamma(self.alpha), -1) - lgamma(self.alpha0)
@@ -170,17 +176,19 @@ class Dirichlet(Parametric):
         # As numpy.random.dirichlet does for one row after the other.
         draws = self._drawn(xp.random.standard_gamma, Variable(rows), size=(len(rows), n, rows.shape[-1]))
         draws = (draws / draws.sum(axis=-1, keepdims=True)).swapaxes(0, 1)
-        return Variable(self._noise(draws).reshape(self._size(n)), requires_grad=False)
+        return self._constants(draws.reshape(self._size(n)))
 
     def _total(self) -> Variable:
         """The sums of the concentrations, with the shape of the vectors."""
         return broadcast_to(expand_dims(self.alpha0, -1), self._shape)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.alpha / self._total()
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable vector; NaN where a concentration is at most 1."""
@@ -189,20 +197,23 @@ class Dirichlet(Parametric):
         total = broadcast_to(sum_(excess, -1, keepdims=True), self._shape)
         return where(self.xp.broadcast_to(inner, self._shape), excess / total, math.nan)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance of each element."""
         return self.mean * (1 - self.mean) / (self._total() + 1)
 
+    @property
     @computed
     def covariance(self) -> Variable:
         """Covariance matrices."""
         column, row = expand_dims(self.mean, -1), expand_dims(self.mean, -2)
         shape = (*self._shape, self._shape[-1])
-        diagonal = broadcast_to(column, shape) * self.xp.eye(shape[-1], dtype=self._dtype)
+        diagonal = broadcast_to(column, shape) * self._constants(self.xp.eye(shape[-1]))
         total = broadcast_to(expand_dims(self._total(), -1), shape)
         return (diagonal - broadcast_to(column, shape) * broadcast_to(row, shape)) / (total + 1)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""

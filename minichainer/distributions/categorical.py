@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import quiet_log, weighted
@@ -23,12 +24,14 @@ class _Categories(Parametric):
 
     _event_ndim = 1
 
+    @property
     @computed
     def p(self) -> Variable:
         """Probabilities of the categories, along the last axis."""
         given = self._parameters.get('p')
         return exp(self.log_p) if given is None else given
 
+    @property
     @computed
     def log_p(self) -> Variable:
         """Logarithms of the probabilities."""
@@ -43,13 +46,14 @@ class _Categories(Parametric):
     def _count(self) -> int:
         return self._shape[-1]
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
         return -sum_(weighted(self.p, self.log_p), -1)
 
     def _draw_labels(self, n: int) -> Any:
-        """Labels of shape ``(n,) + batch_shape``, by the draws of ``numpy.random.choice`` for one row after the other."""
+        """Labels of shape ``(n,) + batch_shape``, by the draws of ``numpy.random.choice`` for each row."""
         xp, p = self.xp, self.p._data
         (n, *_) = self._size(n)
         self._check_probabilities(p)
@@ -101,7 +105,11 @@ class Categorical(_Categories):
 
     @property
     def support(self) -> str:
-        return '{' + ', '.join(map(str, range(self._count))) + '}' if self._count < 4 else f'{{0, ..., {self._count - 1}}}'
+        return (
+            '{' + ', '.join(map(str, range(self._count))) + '}'
+            if self._count < 4
+            else f'{{0, ..., {self._count - 1}}}'
+        )
 
     def log_prob(self, x: Any) -> Variable:
         return self._picked(self.log_p, x)
@@ -158,6 +166,7 @@ class Categorical(_Categories):
         shape = (self._count, *self.batch_shape)
         return Variable(self.xp.broadcast_to(values, shape) if expand else values, requires_grad=False)
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable label."""
@@ -179,8 +188,8 @@ class OneHotCategorical(_Categories):
 
     >>> import numpy as np
     >>> from minichainer.distributions import OneHotCategorical
-    >>> OneHotCategorical(np.array([0.25, 0.75])).prob(np.array([0., 1.])).array.round(4)
-    array(0.75)
+    >>> OneHotCategorical(np.array([[0.25, 0.75]])).prob(np.array([0., 1.])).array.round(4)
+    array([0.75])
     """
 
     def __init__(self, p: Any) -> None:
@@ -202,33 +211,39 @@ class OneHotCategorical(_Categories):
         shape = (count, *self._shape)
         return Variable(self.xp.broadcast_to(values, shape) if expand else values, requires_grad=False)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.p
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable vector."""
         labels = self.p._data.argmax(axis=-1)
         return Variable(self.xp.eye(self._count, dtype=self._dtype)[labels], requires_grad=False)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance of each element."""
         return self.p * (1 - self.p)
 
+    @property
     @computed
     def covariance(self) -> Variable:
         """Covariance matrices."""
         shape = (*self._shape, self._count)
         column, row = broadcast_to(expand_dims(self.p, -1), shape), broadcast_to(expand_dims(self.p, -2), shape)
-        return column * self.xp.eye(self._count, dtype=self._dtype) - column * row
+        return column * self._constants(self.xp.eye(self._count)) - column * row
 
 
 def _between_categories(p: _Categories, q: _Categories) -> Variable:
     if p._count != q._count:
-        raise ValueError(f'kl_divergence: distributions of as many categories expected, got {p._count} and {q._count}')
+        raise ValueError(
+            f'kl_divergence: distributions of as many categories expected, got {p._count} and {q._count}'
+        )
     # Two sums, because infinities cancel to NaN in a difference of logarithms.
     own = weighted(p.p, p.log_p)
     return sum_(own - weighted(p.p, q.log_p), -1)

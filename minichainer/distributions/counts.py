@@ -66,18 +66,21 @@ class Bernoulli(Parametric):
         super().__init__(**({'p': p} if logit is None else {'logit': logit}))
         self.binary_check = binary_check
 
+    @property
     @computed
     def p(self) -> Variable:
         """Probability of 1."""
         given = self._parameters.get('p')
         return sigmoid(self.logit) if given is None else given
 
+    @property
     @computed
     def logit(self) -> Variable:
         """Logarithm of the odds."""
         given = self._parameters.get('logit')
         return log_odds(self._parameters['p']) if given is None else given
 
+    @property
     @computed
     def _rest(self) -> Variable:
         """Probability of 0."""
@@ -97,11 +100,11 @@ class Bernoulli(Parametric):
         return density(self._values(x), self.logit)
 
     def prob(self, x: Any) -> Variable:
-        x = self._values(x)
-        y = self.p * x + self._rest * (1 - x)
+        values = self._variables(x)
+        y = self.p * values + self._rest * (1 - values)
         if not self.binary_check:
             return y
-        array = as_array(x)
+        array = values._data
         return where(self.xp.broadcast_to((array == 0) | (array == 1), y.shape), y, 0.0)
 
     def cdf(self, x: Any) -> Variable:
@@ -137,26 +140,31 @@ class Bernoulli(Parametric):
         values = self.xp.arange(2).reshape(2, *[1] * len(self._shape))
         return Variable(self.xp.broadcast_to(values, (2, *self._shape)) if expand else values, requires_grad=False)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.p
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The more probable value, 0 if both are equal."""
         return Variable((self.p._data > 0.5).astype(self._dtype), requires_grad=False)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return self.p * self._rest
 
+    @property
     @computed
     def stddev(self) -> Variable:
         """Standard deviation."""
         return sqrt(self.variance)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
@@ -226,28 +234,33 @@ class Geometric(Parametric):
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.geometric, self.p, size=self._size(n))
-        return Variable(self._noise(draws), requires_grad=False)
+        return self._constants(draws)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return 1 / self.p
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value, 1."""
         return self._constant(1)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return (1 - self.p) / (self.p * self.p)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
         return -log(self.p) - x_log_of_1_minus(self._failures, self.p)
 
+    @property
     @computed
     def _failures(self) -> Variable:
         """The mean number of failures."""
@@ -312,23 +325,27 @@ class Poisson(Parametric):
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.poisson, self.lam, size=self._size(n))
-        return Variable(self._noise(draws), requires_grad=False)
+        return self._constants(draws)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.lam
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value."""
         return Variable(self.xp.floor(self.lam._data), requires_grad=False)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return self.lam
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy: a sum over the values, or its asymptotic series if the mean is large."""

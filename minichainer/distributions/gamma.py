@@ -15,7 +15,7 @@ from minichainer.distributions._densities import (
 from minichainer.distributions._parametric import Parametric, computed, log_of_probability, parameter
 from minichainer.functions.math.exponential import expm1, log
 from minichainer.functions.math.minmax import maximum
-from minichainer.variable import Variable, as_variable
+from minichainer.variable import Variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
 
@@ -33,11 +33,11 @@ class _GammaLike(Parametric):
 
     def cdf(self, x: Any) -> Variable:
         k, theta = self._shape_and_scale
-        return gamma_cdf(as_variable(self._values(x)) / theta, k)
+        return gamma_cdf(self._variables(x) / theta, k)
 
     def survival_function(self, x: Any) -> Variable:
         k, theta = self._shape_and_scale
-        return gamma_survival(as_variable(self._values(x)) / theta, k)
+        return gamma_survival(self._variables(x) / theta, k)
 
     def log_cdf(self, x: Any) -> Variable:
         return log_of_probability(self.cdf(x), self.survival_function(x))
@@ -85,23 +85,27 @@ class Gamma(_GammaLike):
 
     def sample_n(self, n: int) -> Variable:
         noise = self._drawn(self.xp.random.gamma, self.k, size=self._size(n))
-        return self.theta * self._noise(noise)
+        return self.theta * self._constants(noise)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.k * self.theta
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value."""
         return _positive_part(self.k - 1) * self.theta
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return self.k * self.theta * self.theta
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
@@ -118,7 +122,7 @@ def _standard_entropy(k: Variable) -> Variable:
     return log(k) * 0.5 + _HALF_LOG_2_PI_E - 0.5 / k + remainders
 
 
-def _divergence(k1: Variable, k2: Variable, log_ratio: Any, log_ratio_of_means: Any) -> Variable:
+def _divergence(k1: Variable, k2: Variable, log_ratio: Variable, log_ratio_of_means: Variable) -> Variable:
     """The divergence of gamma distributions, from the logarithms of ``k2 / k1`` and of the ratio of the means.
 
     Stirling's formula replaces the gamma functions, because their large terms cancel.
@@ -175,23 +179,27 @@ class Chisquare(_GammaLike):
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.chisquare, self.k, size=self._size(n))
-        return Variable(self._noise(draws), requires_grad=False)
+        return self._constants(draws)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.k
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value."""
         return _positive_part(self.k - 2)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return 2 * self.k
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""

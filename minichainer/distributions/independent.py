@@ -133,6 +133,7 @@ class Independent(Distribution):
     def entropy(self) -> Variable:
         return self._summed(self._distribution.entropy)
 
+    @property
     @computed
     def covariance(self) -> Variable:
         """Covariance matrices: those of the elements along the diagonal."""

@@ -18,7 +18,7 @@ from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, log1p, square
 from minichainer.functions.math.gamma import lgamma
 from minichainer.functions.math.trigonometric import arctan2, tan
-from minichainer.variable import Variable, as_variable
+from minichainer.variable import Variable
 
 #: Euler's constant.
 _EULER = 0.57721566490153286061
@@ -44,7 +44,7 @@ class _LocationScale(Parametric):
         return 'real'
 
     def _standardized(self, x: Any) -> Variable:
-        return (self._values(x) - self.loc) / self.scale
+        return (self._variables(x) - self.loc) / self.scale
 
     @property
     def mode(self) -> Variable:
@@ -87,28 +87,32 @@ class Laplace(_LocationScale):
         return _laplace_log_cdf(-self._standardized(x))
 
     def icdf(self, x: Any) -> Variable:
-        p = as_variable(self._values(x))
+        p = self._variables(x)
         return self.loc + self.scale * where(p._data < 0.5, log(2 * p), -log(2 - 2 * p))
 
     def sample_n(self, n: int) -> Variable:
-        noise = self._noise(self.xp.random.laplace(size=self._size(n)))
+        noise = self._constants(self.xp.random.laplace(size=self._size(n)))
         return self.loc + self.scale * noise
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self._full(self.loc)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return square(self._full(self.scale)) * 2.0
 
+    @property
     @computed
     def stddev(self) -> Variable:
         """Standard deviation."""
         return self._full(self.scale) * math.sqrt(2)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
@@ -169,22 +173,25 @@ class Cauchy(_LocationScale):
         return _cauchy_log_cdf(-self._standardized(x))
 
     def icdf(self, x: Any) -> Variable:
-        return self.loc + self.scale * _cauchy_quantile(as_variable(self._values(x)))
+        return self.loc + self.scale * _cauchy_quantile(self._variables(x))
 
     def sample_n(self, n: int) -> Variable:
-        noise = self._noise(self.xp.random.standard_cauchy(self._size(n)))
+        noise = self._constants(self.xp.random.standard_cauchy(self._size(n)))
         return self.loc + self.scale * noise
 
+    @property
     @computed
     def mean(self) -> Variable:
         """NaN, because there is none."""
         return self._constant(math.nan)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """NaN, because there is none."""
         return self._constant(math.nan)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
@@ -256,22 +263,25 @@ class Gumbel(_LocationScale):
         return where(far, -z - rate * 0.5, log_of_1_minus_exp(where(far, 1.0, rate)))
 
     def icdf(self, x: Any) -> Variable:
-        return self.loc - self.scale * log(-log(as_variable(self._values(x))))
+        return self.loc - self.scale * log(-log(self._variables(x)))
 
     def sample_n(self, n: int) -> Variable:
-        noise = self._noise(self.xp.random.gumbel(size=self._size(n)))
+        noise = self._constants(self.xp.random.gumbel(size=self._size(n)))
         return self.loc + self.scale * noise
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self.loc + self.scale * _EULER
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return square(self._full(self.scale)) * (math.pi**2 / 6)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""

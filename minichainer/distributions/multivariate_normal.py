@@ -39,9 +39,9 @@ class MultivariateNormal(Parametric):
 
     >>> import numpy as np
     >>> from minichainer.distributions import MultivariateNormal
-    >>> unit = MultivariateNormal(np.zeros(2), scale_tril=np.eye(2))
+    >>> unit = MultivariateNormal(np.zeros((1, 2)), scale_tril=np.eye(2))
     >>> unit.log_prob(np.array([0., 1.])).array.round(4)
-    array(-2.3379)
+    array([-2.3379])
     """
 
     def __init__(self, loc: Any, **kwargs: Any) -> None:
@@ -84,27 +84,31 @@ class MultivariateNormal(Parametric):
     def support(self) -> str:
         return 'real'
 
+    @property
     @computed
     def _factor(self) -> Variable:
         lower = self.xp.tri(self.d, dtype=bool)
         return where(self.xp.broadcast_to(lower, self.scale_tril.shape), self.scale_tril, 0.0)
 
+    @property
     @computed
     def _inverse(self) -> Variable:
         return inverse(self._factor)
 
+    @property
     @computed
     def _half_log_determinant(self) -> Variable:
         return sum_(log(absolute(diagonal(self._factor, 0, -2, -1))), -1)
 
     def log_prob(self, x: Any) -> Variable:
-        z = _times(self._inverse, self._values(x) - self.loc)
+        z = _times(self._inverse, self._variables(x) - self.loc)
         return sum_(square(z), -1) * -0.5 - (self._half_log_determinant + 0.5 * self.d * _LOG_2_PI)
 
     def sample_n(self, n: int) -> Variable:
-        noise = self._noise(self.xp.random.standard_normal((*self._size(n), 1)))[..., 0]
+        noise = self._constants(self.xp.random.standard_normal((*self._size(n), 1)))[..., 0]
         return self.loc + _times(self._factor, noise)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
@@ -114,11 +118,13 @@ class MultivariateNormal(Parametric):
     def mode(self) -> Variable:
         return self.mean
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance of each element."""
         return self._full(sum_(square(self._factor), -1))
 
+    @property
     @computed
     def covariance(self) -> Variable:
         """Covariance matrices."""
@@ -126,6 +132,7 @@ class MultivariateNormal(Parametric):
         shape = (*self._shape, self.d)
         return product if product.shape == shape else broadcast_to(product, shape)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""

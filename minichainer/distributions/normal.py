@@ -52,12 +52,14 @@ class Normal(Parametric):
         self._is_log = scale is None
         super().__init__(loc=loc, scale=log_scale if self._is_log else scale)
 
+    @property
     @computed
     def scale(self) -> Variable:
         """Standard deviation."""
         given = self._parameters['scale']
         return exp(given) if self._is_log else given
 
+    @property
     @computed
     def log_scale(self) -> Variable:
         """Logarithm of the standard deviation."""
@@ -77,7 +79,7 @@ class Normal(Parametric):
         return density(self._values(x), self.loc, self._parameters['scale'])
 
     def _standardized(self, x: Any) -> Variable:
-        return (self._values(x) - self.loc) / self.scale
+        return (self._variables(x) - self.loc) / self.scale
 
     def cdf(self, x: Any) -> Variable:
         return ndtr(self._standardized(x))
@@ -92,12 +94,13 @@ class Normal(Parametric):
         return log_ndtr(-self._standardized(x))
 
     def icdf(self, x: Any) -> Variable:
-        return self.loc + self.scale * ndtri(self._values(x))
+        return self.loc + self.scale * ndtri(self._variables(x))
 
     def sample_n(self, n: int) -> Variable:
-        noise = self._noise(self.xp.random.standard_normal(self._size(n)))
+        noise = self._constants(self.xp.random.standard_normal(self._size(n)))
         return self.loc + self.scale * noise
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
@@ -107,16 +110,19 @@ class Normal(Parametric):
     def mode(self) -> Variable:
         return self.mean
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return square(self.stddev)
 
+    @property
     @computed
     def stddev(self) -> Variable:
         """Standard deviation."""
         return self._full(self.scale)
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
@@ -187,32 +193,37 @@ class LogNormal(Parametric):
         return where(positive, log_ndtr(-z), 0.0)
 
     def icdf(self, x: Any) -> Variable:
-        return exp(self.mu + self.sigma * ndtri(self._values(x)))
+        return exp(self.mu + self.sigma * ndtri(self._variables(x)))
 
     def sample_n(self, n: int) -> Variable:
-        noise = self._noise(self.xp.random.standard_normal(self._size(n)))
+        noise = self._constants(self.xp.random.standard_normal(self._size(n)))
         return exp(self.mu + self.sigma * noise)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return exp(self.mu + square(self.sigma) * 0.5)
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value."""
         return exp(self.mu - square(self.sigma))
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return exp(2 * self.mu + square(self.sigma)) * expm1(square(self.sigma))
 
+    @property
     @computed
     def stddev(self) -> Variable:
         """Standard deviation."""
         return self.mean * sqrt(expm1(square(self.sigma)))
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""

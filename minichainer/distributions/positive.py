@@ -14,7 +14,7 @@ from minichainer.distributions._densities import (
 from minichainer.distributions._parametric import Parametric, computed, parameter
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, log1p
-from minichainer.variable import Variable, as_variable
+from minichainer.variable import Variable
 
 
 class Exponential(Parametric):
@@ -50,7 +50,7 @@ class Exponential(Parametric):
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
-        x = as_variable(self._values(x))
+        x = self._variables(x)
         return self.lam * where(x._data < 0, 0.0, x)
 
     def cdf(self, x: Any) -> Variable:
@@ -66,31 +66,36 @@ class Exponential(Parametric):
         return -self._exponent(x)
 
     def icdf(self, x: Any) -> Variable:
-        return -log1p(-as_variable(self._values(x))) / self.lam
+        return -log1p(-self._variables(x)) / self.lam
 
     def sample_n(self, n: int) -> Variable:
-        return self._noise(self.xp.random.standard_exponential(self._size(n))) / self.lam
+        return self._constants(self.xp.random.standard_exponential(self._size(n))) / self.lam
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return 1 / self.lam
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value, 0."""
         return self._constant(0)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return 1 / (self.lam * self.lam)
 
+    @property
     @computed
     def stddev(self) -> Variable:
         """Standard deviation."""
         return 1 / self.lam
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
@@ -138,7 +143,7 @@ class Pareto(Parametric):
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
-        excess = as_variable(self._values(x)) - self.scale
+        excess = self._variables(x) - self.scale
         return self.alpha * log1p(where(excess._data < 0, 0.0, excess) / self.scale)
 
     def cdf(self, x: Any) -> Variable:
@@ -154,12 +159,13 @@ class Pareto(Parametric):
         return -self._exponent(x)
 
     def icdf(self, x: Any) -> Variable:
-        return self.scale * exp(-log1p(-as_variable(self._values(x))) / self.alpha)
+        return self.scale * exp(-log1p(-self._variables(x)) / self.alpha)
 
     def sample_n(self, n: int) -> Variable:
         noise = self._drawn(self.xp.random.pareto, self.alpha, size=self._size(n))
-        return self.scale * (self._noise(noise) + 1)
+        return self.scale * (self._constants(noise) + 1)
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean; inf if ``alpha`` is at most 1."""
@@ -167,11 +173,13 @@ class Pareto(Parametric):
         alpha = where(finite, self.alpha, 2.0)
         return self._full(where(finite, alpha * self.scale / (alpha - 1), math.inf))
 
+    @property
     @computed
     def mode(self) -> Variable:
         """The most probable value, ``scale``."""
         return self._full(self.scale)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance; inf if ``alpha`` is at most 2."""
@@ -180,6 +188,7 @@ class Pareto(Parametric):
         ratio = self.scale / (alpha - 1)
         return self._full(where(finite, ratio * ratio * alpha / (alpha - 2), math.inf))
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""

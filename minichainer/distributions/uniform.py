@@ -40,7 +40,11 @@ class Uniform(Parametric):
 
     def __init__(self, **kwargs: Any) -> None:
         low, high, loc, scale = parse_kwargs(kwargs, ('low', None), ('high', None), ('loc', None), ('scale', None))
-        given = [name for name, value in (('low', low), ('high', high), ('loc', loc), ('scale', scale)) if value is not None]
+        given = [
+            name
+            for name, value in (('low', low), ('high', high), ('loc', loc), ('scale', scale))
+            if value is not None
+        ]
         if given not in (['low', 'high'], ['loc', 'scale']):
             got = ', '.join(given) or 'nothing'
             raise ValueError(f'Uniform: either low and high or loc and scale must be given, got {got}')
@@ -52,6 +56,7 @@ class Uniform(Parametric):
         """Lower end."""
         return self._parameters['low' if self._has_ends else 'loc']
 
+    @property
     @computed
     def high(self) -> Variable:
         """Upper end."""
@@ -62,6 +67,7 @@ class Uniform(Parametric):
         """Lower end."""
         return self.low
 
+    @property
     @computed
     def scale(self) -> Variable:
         """Length of the interval."""
@@ -75,10 +81,10 @@ class Uniform(Parametric):
         return uniform_log_density(self._values(x), self.low, self.high, self.scale)
 
     def cdf(self, x: Any) -> Variable:
-        return clip((self._values(x) - self.low) / self.scale, 0.0, 1.0)
+        return clip((self._variables(x) - self.low) / self.scale, 0.0, 1.0)
 
     def survival_function(self, x: Any) -> Variable:
-        return clip((self.high - self._values(x)) / self.scale, 0.0, 1.0)
+        return clip((self.high - self._variables(x)) / self.scale, 0.0, 1.0)
 
     def log_cdf(self, x: Any) -> Variable:
         return _log(self.cdf(x))
@@ -87,32 +93,37 @@ class Uniform(Parametric):
         return _log(self.survival_function(x))
 
     def icdf(self, x: Any) -> Variable:
-        return self.low + self.scale * self._values(x)
+        return self.low + self.scale * self._variables(x)
 
     def sample_n(self, n: int) -> Variable:
-        noise = self._noise(self.xp.random.uniform(0, 1, self._size(n)))
+        noise = self._constants(self.xp.random.uniform(0, 1, self._size(n)))
         return self.low + self.scale * noise
 
+    @property
     @computed
     def mean(self) -> Variable:
         """Mean."""
         return self._full(self.low + self.scale * 0.5)
 
+    @property
     @computed
     def mode(self) -> Variable:
         """NaN: all values have the same density."""
         return self._constant(math.nan)
 
+    @property
     @computed
     def variance(self) -> Variable:
         """Variance."""
         return self._full(self.scale * self.scale * (1 / 12))
 
+    @property
     @computed
     def stddev(self) -> Variable:
         """Standard deviation."""
         return self._full(self.scale * math.sqrt(1 / 12))
 
+    @property
     @computed
     def entropy(self) -> Variable:
         """Entropy."""

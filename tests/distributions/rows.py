@@ -66,7 +66,7 @@ REAL = dict(
 )  # fmt: skip
 FAR = at(-1e4, -300.0, -40.0, -9.0, -1.0, 0.0, 1.0, 9.0, 40.0, 300.0, 1e4)
 NO_CDF = ('cdf', 'log_cdf', 'survival_function', 'log_survival_function', 'icdf')
-LABELS = ('log_cdf', 'icdf', 'mean', 'variance', 'stddev', 'covariance')
+LABELS = ('icdf', 'mean', 'variance', 'stddev', 'covariance')
 
 ROWS = [
     Row('Normal', D.Normal, scipy=lambda loc, scale: stats.norm(loc, scale), far=FAR, **REAL),
@@ -94,8 +94,9 @@ ROWS = [
         ('scale',),
     ),
     Row(
-        'Gamma', D.Gamma, dict(k=at(0.6, 1.5, 20.0), theta=SCALE), dict(k=at(1.1, 1.4, 30.0), theta=at(1.1, 0.6, 2.0)),
-        at(0.9, 2.0, 50.0), lambda k, theta: stats.gamma(k, scale=theta), at(-1.0, 1e-300, 1e-20, 1e-3, 1.0, 30.0, 400.0),
+        'Gamma', D.Gamma, dict(k=at(0.6, 1.5, 20.0), theta=SCALE),
+        dict(k=at(1.1, 1.4, 30.0), theta=at(1.1, 0.6, 2.0)), at(0.9, 2.0, 50.0),
+        lambda k, theta: stats.gamma(k, scale=theta), at(-1.0, 1e-300, 1e-20, 1e-3, 1.0, 30.0, 400.0),
         ('theta',), ('theta',), ('icdf',),
     ),
     Row(
@@ -103,17 +104,20 @@ ROWS = [
         lambda k: stats.chi2(k), at(-1.0, 1e-300, 1e-20, 1e-3, 1.0, 30.0, 400.0), (), (), ('icdf',),
     ),
     Row(
-        'Beta', D.Beta, dict(a=at(0.6, 1.5, 20.0), b=at(0.7, 3.0, 30.0)), dict(a=at(1.1, 1.4, 30.0), b=at(1.1, 0.6, 2.0)),
+        'Beta', D.Beta, dict(a=at(0.6, 1.5, 20.0), b=at(0.7, 3.0, 30.0)),
+        dict(a=at(1.1, 1.4, 30.0), b=at(1.1, 0.6, 2.0)),
         at(0.9, 0.2, 0.4), lambda a, b: stats.beta(a, b), at(-1.0, 1e-300, 1e-20, 1e-3, 0.5, 0.999999, 2.0), (), (),
         ('icdf',),
     ),
     Row(
         'Uniform', D.Uniform, dict(low=LOC, high=LOC + SCALE), dict(low=LOC - 1, high=LOC + SCALE + 0.5),
-        LOC + 0.3 * SCALE, lambda low, high: stats.uniform(low, high - low), at(-1.0, 0.31, 0.5, 0.99, 2.0), ('low', 'high'),
+        LOC + 0.3 * SCALE, lambda low, high: stats.uniform(low, high - low), at(-1.0, 0.31, 0.5, 0.99, 2.0),
+        ('low', 'high'),
     ),
     Row(
         'Uniform.loc_scale', D.Uniform, dict(loc=LOC, scale=SCALE), dict(loc=LOC - 1, scale=SCALE + 1.5),
-        LOC + 0.3 * SCALE, lambda loc, scale: stats.uniform(loc, scale), at(-1.0, 0.31, 0.5, 0.99, 2.0), ('loc', 'scale'),
+        LOC + 0.3 * SCALE, lambda loc, scale: stats.uniform(loc, scale), at(-1.0, 0.31, 0.5, 0.99, 2.0),
+        ('loc', 'scale'),
     ),
     Row(
         'Bernoulli', D.Bernoulli, dict(p=at(0.2, 0.5, 0.9)), dict(p=at(0.3, 0.1, 0.8)), at(0, 1, 1),
@@ -149,8 +153,8 @@ ROWS = [
     ),
     Row(
         'MultivariateNormal', D.MultivariateNormal, dict(loc=at(0, 1, 2, 3, 4, 5).reshape(3, 2), scale_tril=TRIL),
-        dict(loc=at(1, 1, 2, 1, 3, 5).reshape(3, 2), scale_tril=TRIL[::-1].copy()), at(1, 2, 3, 4, 5, 6).reshape(3, 2),
-        by_sample=('loc', 'scale_tril'), lacks=NO_CDF,
+        dict(loc=at(1, 1, 2, 1, 3, 5).reshape(3, 2), scale_tril=TRIL[::-1].copy()),
+        at(1, 2, 3, 4, 5, 6).reshape(3, 2), by_sample=('loc', 'scale_tril'), lacks=NO_CDF,
     ),
     Row(
         'Independent', lambda loc, scale: D.Independent(D.Normal(loc, scale)),

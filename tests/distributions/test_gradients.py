@@ -42,7 +42,9 @@ def test_log_prob(row: Row) -> None:
     check(row, tuple(row.params), use, *others)
 
 
-@pytest.mark.parametrize('row', [r for r in ROWS if r.id in ('Bernoulli', 'Geometric', 'Poisson', 'OneHotCategorical')], ids=str)
+@pytest.mark.parametrize(
+    'row', [r for r in ROWS if r.id in ('Bernoulli', 'Geometric', 'Poisson', 'OneHotCategorical')], ids=str
+)
 def test_log_prob_with_respect_to_counts(row: Row) -> None:
     """As for counts of a relaxed model."""
     check(row, tuple(row.params), lambda d, x: d.log_prob(x), row.values + 0.25)
@@ -125,7 +127,8 @@ def test_impossible_values_have_no_gradient() -> None:
 
 
 @pytest.mark.parametrize(
-    ('make', 'what'), [(lambda k: D.Gamma(k, at(1)), 'k'), (D.Chisquare, 'k'), (lambda k: D.Beta(k, at(1)), 'a and b')]
+    ('make', 'what'),
+    [(lambda k: D.Gamma(k, at(1)), 'k'), (D.Chisquare, 'k'), (lambda k: D.Beta(k, at(1)), 'a and b')],
 )
 def test_gradients_that_are_not_known_raise(make: Any, what: str) -> None:
     k = Variable(at(2.0))

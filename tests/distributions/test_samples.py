@@ -41,7 +41,11 @@ def test_moments_of_samples(row: Row) -> None:
 
 
 def test_covariance_of_samples() -> None:
-    for d in (D.MultivariateNormal(np.zeros((3, 2)), scale_tril=TRIL), D.Dirichlet(at(1, 2, 3)), D.OneHotCategorical(P)):
+    for d in (
+        D.MultivariateNormal(np.zeros((3, 2)), scale_tril=TRIL),
+        D.Dirichlet(at(1, 2, 3)),
+        D.OneHotCategorical(P),
+    ):
         samples = d.sample(DRAWS).array
         centred = samples - samples.mean(axis=0)
         found = np.einsum('n...i,n...j->...ij', centred, centred) / DRAWS
@@ -91,7 +95,7 @@ def test_dirichlet_uses_the_draws_of_numpy() -> None:
 
 
 BAD = [
-    (lambda: D.Bernoulli(at(1.5)), 'Bernoulli: cannot draw samples: p > 1'),
+    (lambda: D.Bernoulli(at(1.5)), 'Bernoulli: cannot draw samples: p < 0, p > 1'),
     (lambda: D.Gamma(at(-1), at(1)), 'Gamma: cannot draw samples: shape < 0'),
     (lambda: D.Beta(at(-1), at(1)), 'Beta: cannot draw samples: a <= 0'),
     (lambda: D.Geometric(at(0)), 'Geometric: cannot draw samples: p <= 0'),

@@ -29,7 +29,9 @@ every_number = pytest.mark.parametrize('row', OF_NUMBERS, ids=str)
 def expected(row: Row, member: str, x: Any = None, element: Any = slice(None)) -> Any:
     assert row.scipy is not None
     frozen = row.scipy(**{name: value[element] for name, value in row.params.items()})
-    name = SCIPY.get(member) or {'prob': 'pdf', 'log_prob': 'logpdf'}[member].replace('pdf', 'pmf' if row.discrete else 'pdf')
+    name = SCIPY.get(member) or {'prob': 'pdf', 'log_prob': 'logpdf'}[member].replace(
+        'pdf', 'pmf' if row.discrete else 'pdf'
+    )
     with np.errstate(all='ignore'):
         return getattr(frozen, name)() if x is None else getattr(frozen, name)(x)
 
@@ -72,7 +74,8 @@ TAILS = [
     ('Cauchy cdf', lambda: D.Cauchy(at(0), at(1)).cdf(at(-1e30)), lambda m: m.atan2(1, 1e30) / m.pi),
     ('Cauchy log_cdf', lambda: D.Cauchy(at(0), at(1)).log_cdf(at(1e30)), lambda m: -m.atan2(1, 1e30) / m.pi),
     ('Cauchy icdf', lambda: D.Cauchy(at(0), at(1)).icdf(at(1e-30)), lambda m: -m.cot(m.pi * m.mpf(1e-30))),
-    ('Cauchy log_prob', lambda: D.Cauchy(at(0), at(1)).log_prob(at(1e200)), lambda m: -m.log(m.pi) - 2 * m.log(1e200)),
+    ('Cauchy log_prob', lambda: D.Cauchy(at(0), at(1)).log_prob(at(1e200)),
+     lambda m: -m.log(m.pi) - 2 * m.log(1e200)),
     ('Exponential log_cdf', lambda: D.Exponential(at(1)).log_cdf(at(60)), lambda m: m.log1p(-m.exp(-60))),
     ('Exponential log_cdf near', lambda: D.Exponential(at(1)).log_cdf(at(1e-30)), lambda m: m.log(m.mpf(1e-30))),
     ('Exponential icdf', lambda: D.Exponential(at(1)).icdf(at(1e-30)), lambda m: m.mpf(1e-30)),
@@ -136,7 +139,9 @@ def test_quantiles(row: Row) -> None:
 
 def test_quantiles_of_counts_are_the_smallest_sufficient() -> None:
     d = D.Geometric(at(0.5))
-    np.testing.assert_array_equal(d.icdf(at(0, 0.5, 0.5000001, 0.75, 1, -0.1, 2)).array, at(1, 1, 2, 2, np.inf, np.nan, np.nan))
+    np.testing.assert_array_equal(
+        d.icdf(at(0, 0.5, 0.5000001, 0.75, 1, -0.1, 2)).array, at(1, 1, 2, 2, np.inf, np.nan, np.nan)
+    )
     d = D.Bernoulli(at(0.25))
     np.testing.assert_array_equal(d.icdf(at(0, 0.75, 0.76, 1, -0.1, 2)).array, at(0, 0, 1, 1, np.nan, np.nan))
 
@@ -210,7 +215,11 @@ def test_one_factor_for_many_means() -> None:
     assert (d.batch_shape, d.event_shape, d.d) == ((30,), (2,), 2)
     each = D.MultivariateNormal(loc, scale_tril=np.tile(TRIL[0], (30, 1, 1)))
     x = np.random.normal(size=(30, 2))
-    for found, reference in ((d.log_prob(x), each.log_prob(x)), (d.entropy, each.entropy), (d.covariance, each.covariance)):
+    for found, reference in (
+        (d.log_prob(x), each.log_prob(x)),
+        (d.entropy, each.entropy),
+        (d.covariance, each.covariance),
+    ):
         np.testing.assert_allclose(found.array, reference.array, rtol=1e-12)
     assert d.sample(5).shape == (5, 30, 2)
 
@@ -219,7 +228,12 @@ def test_dirichlet() -> None:
     alpha = at(0.6, 1.5, 3.0)
     d, s = D.Dirichlet(alpha), stats.dirichlet(alpha)
     np.testing.assert_allclose(d.log_prob(P[0]).array, s.logpdf(P[0]))
-    for found, reference in ((d.mean, s.mean()), (d.variance, s.var()), (d.entropy, s.entropy()), (d.covariance, s.cov())):
+    for found, reference in (
+        (d.mean, s.mean()),
+        (d.variance, s.var()),
+        (d.entropy, s.entropy()),
+        (d.covariance, s.cov()),
+    ):
         np.testing.assert_allclose(found.array, reference)
     assert D.Dirichlet(np.ones(3)).log_prob(at(1, 0, 0)).array == pytest.approx(math.log(2))
 
