@@ -106,9 +106,9 @@ Fallback = None
 
 _MODULES = """
     autograd backend backends configuration cuda dataset datasets device_resident distribution distributions errors
-    function function_hook function_node functions gradient_check initializer initializers iterators link link_hook links optimizer
-    optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
-    verification
+    function function_hook function_node functions gradient_check initializer initializers iterators link link_hook
+    links optimizer optimizer_hooks optimizers reporter sequential serializer serializers testing training types
+    utils variable verification
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {

@@ -1,7 +1,7 @@
 """Logarithms of densities and what they need, each as one op: a third of the time of a composition of functions.
 
-The shapes of all arguments are broadcast together. Outside of the support a density has the logarithm -inf and
-gradient 0.
+The shapes of all arguments are broadcast together. Values must be possible: what is impossible has the density 0, and
+the distributions see to that. With ``edge``, densities are also right where a power of 0 has the exponent 0.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from minichainer.kernels import gamma as gamma_kernels
 from minichainer.kernels._scipy import special
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+#: Numbers whose square is finite, by dtype.
+_SQUARE_FITS = {numpy.dtype('e'): 200.0, numpy.dtype('f'): 1e19, numpy.dtype('d'): 1e154}
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 
 
@@ -27,26 +29,22 @@ def _x_log(xp: Any, x: Any, y: Any) -> Any:
         return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log(y))
 
 
-def _x_log1p_y(xp: Any, x: Any, y: Any) -> Any:
+def _x_log1p(xp: Any, x: Any, y: Any) -> Any:
     """x log(1 + y), and 0 where x is 0, on arrays."""
     with numpy.errstate(divide='ignore', invalid='ignore'):
         return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log1p(y))
 
 
-def _supported(xp: Any, mask: Any, y: Any) -> Any:
-    return xp.where(mask, y, -math.inf)
-
-
-@elementwise(lambda m, gy, x, p: gy * m.log(p), lambda m, gy, x, p: gy * x / p)
+@elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * x / p)
 def x_log(xp: Any, x: Any, p: Any) -> Any:
     """x log p, and 0 where x is 0."""
     return _x_log(xp, x, p)
 
 
-@elementwise(lambda m, gy, x, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * x / (1 - p))
+@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * x / (1 - p))
 def x_log_of_1_minus(xp: Any, x: Any, p: Any) -> Any:
     """x log(1 - p), and 0 where x is 0."""
-    return _x_log1p_y(xp, x, -p)
+    return _x_log1p(xp, x, -p)
 
 
 @elementwise(lambda m, gy, p: gy / p)
@@ -78,23 +76,18 @@ def normal_log_density_by_log(xp: Any, x: Any, loc: Any, log_scale: Any) -> Any:
 
 
 def _standardized_log(m: Any, x: Any, mu: Any, sigma: Any) -> Any:
-    return (m.log(m.absolute(x)) - mu) / sigma
+    return (m.log(x) - mu) / sigma
 
 
 @elementwise(
-    lambda m, gy, x, mu, sigma: m.masked(
-        gy * (-(_standardized_log(m, x, mu, sigma) / sigma + 1) / x), m.less(0.0, x)
-    ),
-    lambda m, gy, x, mu, sigma: m.masked(gy * (_standardized_log(m, x, mu, sigma) / sigma), m.less(0.0, x)),
-    lambda m, gy, x, mu, sigma: m.masked(
-        gy * ((m.square(_standardized_log(m, x, mu, sigma)) - 1) / sigma), m.less(0.0, x)
-    ),
+    lambda m, gy, x, mu, sigma: -gy * ((_standardized_log(m, x, mu, sigma) / sigma + 1) / x),
+    lambda m, gy, x, mu, sigma: gy * (_standardized_log(m, x, mu, sigma) / sigma),
+    lambda m, gy, x, mu, sigma: gy * ((m.square(_standardized_log(m, x, mu, sigma)) - 1) / sigma),
 )
 def log_normal_log_density(xp: Any, x: Any, mu: Any, sigma: Any) -> Any:
-    with numpy.errstate(divide='ignore', invalid='ignore'):
-        log_x = xp.log(xp.absolute(x))
-        z = (log_x - mu) / sigma
-        return _supported(xp, x > 0, z * z * -0.5 - (xp.log(sigma) + _HALF_LOG_2_PI) - log_x)
+    log_x = xp.log(x)
+    z = (log_x - mu) / sigma
+    return z * z * -0.5 - (xp.log(sigma) + log_x + _HALF_LOG_2_PI)
 
 
 @elementwise(
@@ -117,6 +110,8 @@ def _cauchy_slope(m: Any, z: Any) -> Any:
 )
 def cauchy_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     z = xp.absolute((x - loc) / scale)
+    if xp is numpy and z.max(initial=0) < _SQUARE_FITS.get(z.dtype, 0):
+        return -(xp.log1p(z * z) + xp.log(scale) + _LOG_PI)
     large = xp.maximum(z, 1)  # log(1 + z^2) without overflow
     small = xp.minimum(z, 1) / large
     return -(2 * xp.log(large) + xp.log1p(small * small)) - (xp.log(scale) + _LOG_PI)
@@ -133,68 +128,55 @@ def gumbel_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 
 
 # --- positive numbers -------------------------------------------------------------------------------------------
-@elementwise(
-    lambda m, gy, x, lam: m.masked(-gy * lam, m.greater_equal(x, 0.0)),
-    lambda m, gy, x, lam: m.masked(gy * (1 / lam - x), m.greater_equal(x, 0.0)),
-)
+@elementwise(lambda m, gy, lam: -gy * lam, lambda m, gy, x, lam: gy * (1 / lam - x))
 def exponential_log_density(xp: Any, x: Any, lam: Any) -> Any:
-    return _supported(xp, x >= 0, xp.log(lam) - lam * x)
+    return xp.log(lam) - lam * x
 
 
 @elementwise(
-    lambda m, gy, x, k, theta: m.masked(gy * ((k - 1) / x - 1 / theta), m.less(0.0, x)),
-    lambda m, gy, x, k, theta: m.masked(gy * (m.log(m.absolute(x)) - m.log(theta) - m.digamma(k)), m.less(0.0, x)),
-    lambda m, gy, x, k, theta: m.masked(gy * ((x / theta - k) / theta), m.less(0.0, x)),
+    lambda m, gy, x, k, theta: gy * ((k - 1) / x - 1 / theta),
+    lambda m, gy, x, k, theta: gy * (m.log(x / theta) - m.digamma(k)),
+    lambda m, gy, x, k, theta: gy * ((x / theta - k) / theta),
 )
-def gamma_log_density(xp: Any, x: Any, k: Any, theta: Any) -> Any:
-    y = _x_log(xp, k - 1, xp.absolute(x)) - x / theta - special(xp).gammaln(k) - k * xp.log(theta)
-    return _supported(xp, x >= 0, y)
+def gamma_log_density(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> Any:
+    power = _x_log(xp, k - 1, x) if edge else (k - 1) * xp.log(x)
+    return power - x / theta - special(xp).gammaln(k) - k * xp.log(theta)
 
 
 @elementwise(
-    lambda m, gy, x, scale, alpha: m.masked(gy * (-(alpha + 1) / x), m.greater_equal(x, scale)),
-    lambda m, gy, x, scale, alpha: m.masked(gy * (alpha / scale), m.greater_equal(x, scale)),
-    lambda m, gy, x, scale, alpha: m.masked(
-        gy * (1 / alpha + m.log(m.absolute(scale / x))), m.greater_equal(x, scale)
-    ),
+    lambda m, gy, x, k: gy * ((0.5 * k - 1) / x - 0.5),
+    lambda m, gy, x, k: gy * (0.5 * (m.log(0.5 * x) - m.digamma(0.5 * k))),
+)
+def chisquare_log_density(xp: Any, x: Any, k: Any, edge: bool = False) -> Any:
+    half = 0.5 * k
+    power = _x_log(xp, half - 1, x) if edge else (half - 1) * xp.log(x)
+    return power - 0.5 * x - special(xp).gammaln(half) - half * _LOG_2
+
+
+@elementwise(
+    lambda m, gy, x, alpha: -gy * ((alpha + 1) / x),
+    lambda m, gy, scale, alpha: gy * (alpha / scale),
+    lambda m, gy, x, scale, alpha: gy * (1 / alpha + m.log(scale / x)),
 )
 def pareto_log_density(xp: Any, x: Any, scale: Any, alpha: Any) -> Any:
-    with numpy.errstate(divide='ignore', invalid='ignore'):
-        log_x = xp.log(xp.absolute(x))
-        return _supported(xp, x >= scale, xp.log(alpha) - log_x + alpha * (xp.log(scale) - log_x))
+    return xp.log(alpha / x) + alpha * xp.log(scale / x)
 
 
 # --- intervals --------------------------------------------------------------------------------------------------
-def _in_interval(xp: Any, x: Any, low: Any, high: Any) -> Any:
-    return (x >= low) & (x <= high)
-
-
-ops.register_constant('in_interval', _in_interval)
+def _beta_rule(m: Any, gy: Any, log_x: Any, own: Any, total: Any) -> Any:
+    return gy * (log_x - m.digamma(own) + m.digamma(total))
 
 
 @elementwise(
-    None, None, None, lambda m, gy, x, low, high, scale: m.masked(-gy / scale, m.in_interval(x, low, high))
-)  # fmt: skip
-def uniform_log_density(xp: Any, x: Any, low: Any, high: Any, scale: Any) -> Any:
-    """``scale`` is ``high - low``, and has the gradient of both."""
-    with numpy.errstate(invalid='ignore'):  # of an empty interval, where every value is impossible
-        return _supported(xp, _in_interval(xp, x, low, high), -xp.log(scale))
-
-
-def _beta_rule(m: Any, gy: Any, log_x: Any, x: Any, own: Any, total: Any) -> Any:
-    return m.masked(gy * (log_x - m.digamma(own) + m.digamma(total)), m.in_interval(x, 0.0, 1.0))
-
-
-@elementwise(
-    lambda m, gy, x, a, b: m.masked(gy * ((a - 1) / x - (b - 1) / (1 - x)), m.in_interval(x, 0.0, 1.0)),
-    lambda m, gy, x, a, b: _beta_rule(m, gy, m.log(m.absolute(x)), x, a, a + b),
-    lambda m, gy, x, a, b: _beta_rule(m, gy, m.log(m.absolute(1 - x)), x, b, a + b),
+    lambda m, gy, x, a, b: gy * ((a - 1) / x - (b - 1) / (1 - x)),
+    lambda m, gy, x, a, b: _beta_rule(m, gy, m.log(x), a, a + b),
+    lambda m, gy, x, a, b: _beta_rule(m, gy, m.log1p(-x), b, a + b),
 )
-def beta_log_density(xp: Any, x: Any, a: Any, b: Any) -> Any:
+def beta_log_density(xp: Any, x: Any, a: Any, b: Any, edge: bool = False) -> Any:
+    first = _x_log(xp, a - 1, x) if edge else (a - 1) * xp.log(x)
+    second = _x_log1p(xp, b - 1, -x) if edge else (b - 1) * xp.log1p(-x)
     gammaln = special(xp).gammaln
-    log_x, log_rest = _x_log(xp, a - 1, xp.absolute(x)), _x_log1p_y(xp, b - 1, xp.maximum(-x, -1))
-    y = log_x + log_rest + (gammaln(a + b) - gammaln(a) - gammaln(b))
-    return _supported(xp, _in_interval(xp, x, 0, 1), y)
+    return first + second + (gammaln(a + b) - gammaln(a) - gammaln(b))
 
 
 # --- counts -----------------------------------------------------------------------------------------------------
@@ -204,9 +186,20 @@ def log_odds(xp: Any, p: Any) -> Any:
         return xp.log(p) - xp.log1p(-p)
 
 
+@elementwise(
+    lambda m, gy, p: gy * m.log_odds(p), lambda m, gy, x, p: gy * ((x - p) / (p * (1 - p)))
+)  # fmt: skip
+def bernoulli_log_density(xp: Any, x: Any, p: Any, edge: bool = False) -> Any:
+    if edge:
+        return _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p)
+    return x * xp.log(p) + (1 - x) * xp.log1p(-p)
+
+
 @elementwise(lambda m, gy, logit: gy * logit, lambda m, gy, x, logit: -gy * logistic_slope(m, logit, x))
-def bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
-    return -logistic_losses(xp, logit, x)
+def bernoulli_log_density_by_logit(xp: Any, x: Any, logit: Any, edge: bool = False) -> Any:
+    if edge:
+        return -logistic_losses(xp, logit, x)
+    return x * logit - xp.maximum(logit, 0) - xp.log1p(xp.exp(-xp.absolute(logit)))
 
 
 def _is_binary(xp: Any, x: Any) -> Any:
@@ -221,32 +214,28 @@ ops.register_constant('one_if_binary', lambda xp, x: xp.where(_is_binary(xp, x),
 )  # fmt: skip
 def checked_bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
     """-inf where x is neither 0 nor 1; its gradient is NaN there, as in Chainer."""
-    return _supported(xp, _is_binary(xp, x), -logistic_losses(xp, logit, x))
+    return xp.where(_is_binary(xp, x), -logistic_losses(xp, logit, x), -math.inf)
 
 
-@elementwise(
-    lambda m, gy, x, p: m.masked(gy * m.log1p(-p), m.greater_equal(x, 1.0)),
-    lambda m, gy, x, p: m.masked(gy * (1 / p - (x - 1) / (1 - p)), m.greater_equal(x, 1.0)),
-)
-def geometric_log_density(xp: Any, x: Any, p: Any) -> Any:
-    return _supported(xp, x >= 1, _x_log1p_y(xp, x - 1, -p) + xp.log(p))
+@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: gy * (1 / p - (x - 1) / (1 - p)))
+def geometric_log_density(xp: Any, x: Any, p: Any, edge: bool = False) -> Any:
+    failures = _x_log1p(xp, x - 1, -p) if edge else (x - 1) * xp.log1p(-p)
+    return failures + xp.log(p)
 
 
-@elementwise(
-    lambda m, gy, x, lam: m.masked(gy * (m.log(lam) - m.digamma(x + 1)), m.greater_equal(x, 0.0)),
-    lambda m, gy, x, lam: m.masked(gy * (x / lam - 1), m.greater_equal(x, 0.0)),
-)
-def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
-    return _supported(xp, x >= 0, _x_log(xp, x, lam) - lam - special(xp).gammaln(xp.absolute(x) + 1))
+@elementwise(lambda m, gy, x, lam: gy * (m.log(lam) - m.digamma(x + 1)), lambda m, gy, x, lam: gy * (x / lam - 1))
+def poisson_log_density(xp: Any, x: Any, lam: Any, edge: bool = False) -> Any:
+    power = _x_log(xp, x, lam) if edge else x * xp.log(lam)
+    return power - lam - special(xp).gammaln(x + 1)
 
 
-@elementwise(None, lambda m, gy, x, lam: -gy * m.exp(m.poisson_log_density(x, lam)))
+@elementwise(None, lambda m, gy, x, lam: -gy * m.exp(m.poisson_log_density(x, lam, True)))
 def poisson_cdf(xp: Any, x: Any, lam: Any) -> Any:
     """The probability of at most x, a whole number that is not negative."""
     return special(xp).gammaincc(x + 1, lam)
 
 
-@elementwise(None, lambda m, gy, x, lam: gy * m.exp(m.poisson_log_density(x, lam)))
+@elementwise(None, lambda m, gy, x, lam: gy * m.exp(m.poisson_log_density(x, lam, True)))
 def poisson_survival(xp: Any, x: Any, lam: Any) -> Any:
     """The probability of more than x."""
     return special(xp).gammainc(x + 1, lam)
@@ -262,25 +251,27 @@ def _no_derivative(*names: str) -> Any:
     return rule
 
 
-@elementwise(lambda m, gy, x, k: gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1)), _no_derivative('k'))
+@elementwise(lambda m, gy, x, k: gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1, True)), _no_derivative('k'))
 def gamma_cdf(xp: Any, x: Any, k: Any) -> Any:
     return special(xp).gammainc(k, xp.maximum(x, 0))
 
 
-@elementwise(lambda m, gy, x, k: -gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1)), _no_derivative('k'))
+@elementwise(lambda m, gy, x, k: -gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1, True)), _no_derivative('k'))
 def gamma_survival(xp: Any, x: Any, k: Any) -> Any:
     return special(xp).gammaincc(k, xp.maximum(x, 0))
 
 
 @elementwise(
-    lambda m, gy, x, a, b: gy * m.exp(m.beta_log_density(x, a, b)), _no_derivative('a', 'b'), _no_derivative('a', 'b')
+    lambda m, gy, x, a, b: gy * m.exp(m.beta_log_density(x, a, b, True)),
+    _no_derivative('a', 'b'),
+    _no_derivative('a', 'b'),
 )
 def beta_cdf(xp: Any, x: Any, a: Any, b: Any) -> Any:
     return special(xp).betainc(a, b, xp.minimum(xp.maximum(x, 0), 1))
 
 
 @elementwise(
-    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b)),
+    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b, True)),
     _no_derivative('a', 'b'),
     _no_derivative('a', 'b'),
 )

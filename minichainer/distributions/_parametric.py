@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
 import numpy
 
+from minichainer import configuration
 from minichainer.backend import get_array_types
 from minichainer.configuration import config
 from minichainer.distribution import Distribution
@@ -23,7 +25,7 @@ from minichainer.variable import Variable, as_variable
 class _Computing(Protocol):
     """A distribution with computed properties: their values by name, with a graph and without."""
 
-    _computed: dict[bool, dict[str, Variable]]
+    _computed: tuple[dict[str, Variable], dict[str, Variable]]
 
 
 D = TypeVar('D', bound=_Computing)
@@ -54,7 +56,7 @@ def computed(method: Callable[[D], Variable]) -> Callable[[D], Variable]:
 
     @functools.wraps(method)
     def read(self: D) -> Variable:
-        values = self._computed[bool(config.enable_backprop)]
+        values = self._computed[bool(configuration.nondefault and not config.enable_backprop)]
         if name not in values:
             values[name] = method(self)
         return values[name]
@@ -69,16 +71,29 @@ class Parametric(Distribution):
     _event_ndim = 0
 
     def __init__(self, **parameters: Any) -> None:
-        self._computed: dict[bool, dict[str, Variable]] = {True: {}, False: {}}
-        self._arguments = _arguments(type(self).__name__)
-        self._parameters = {name: self._variable(name, value) for name, value in parameters.items()}
-        first = next(iter(self._parameters.values()))
-        self._dtype = first.dtype
-        self._shape = first.shape
-        if len(self._parameters) > 1:
-            self._check_together()
-        if first.ndim < self._event_ndim:
-            raise self._arguments.misfit(f'{self._event_ndim} axes or more', f'shape {first.shape}')
+        self._computed: tuple[dict[str, Variable], dict[str, Variable]] = ({}, {})
+        self._parameters: dict[str, Variable] = parameters
+        shape: Any = None
+        fits = True
+        for name, value in parameters.items():
+            if value.__class__ is not Variable or value._data is None:
+                value = parameters[name] = self._variable(name, value)
+            array = value._data
+            if shape is None:
+                shape, dtype = array.shape, array.dtype
+            elif array.shape != shape or array.dtype is not dtype:
+                fits = False
+        if dtype.kind != 'f':
+            self._arguments.floats(*parameters.values(), name=next(iter(parameters)))
+        self._dtype, self._shape = dtype, shape
+        if not fits:
+            self._fit()
+        if len(shape) < self._event_ndim:
+            raise self._arguments.misfit(f'{self._event_ndim} axes or more', f'shape {shape}')
+
+    @property
+    def _arguments(self) -> Arguments:
+        return Arguments(type(self).__name__)
 
     def _variable(self, name: str, value: Any) -> Variable:
         if not isinstance(value, (Variable, *get_array_types())):
@@ -87,12 +102,14 @@ class Parametric(Distribution):
                 'write for example numpy.array(1.0, numpy.float32)'
             )
         variable = as_variable(value)
-        self._arguments.floats(variable, name=name)
+        self._arguments.floats(variable, name=name)  # also raises if it is not initialized
         return variable
 
-    def _check_together(self) -> None:
+    def _fit(self) -> None:
         """Broadcasts the shapes of the parameters; raises InvalidType if shapes or dtypes do not fit."""
         values = self._parameters.values()
+        for name, value in self._parameters.items():
+            self._arguments.floats(value, name=name)
         if any(v.dtype != self._dtype for v in values):
             raise self._arguments.misfit('parameters of one dtype', ', '.join(str(v.dtype) for v in values))
         if any(v.shape != self._shape for v in values):
@@ -140,6 +157,23 @@ class Parametric(Distribution):
         """Values as a Variable."""
         return as_variable(self._values(x))
 
+    def _if_possible(
+        self, x: Any, possible: Any, density: Callable[..., Variable], *parameters: Any, instead: float = 1.0
+    ) -> Variable:
+        """The logarithm of a density at possible values, and -inf elsewhere, where the gradient is 0.
+
+        Args:
+            x: values.
+            possible: bool array. On a GPU nothing waits for it.
+            density: op of values and parameters.
+            parameters: its arguments after the values.
+            instead: some possible value.
+        """
+        if holds(possible):
+            return density(x, *parameters)
+        y = density(where(possible, x, instead), *parameters)
+        return where(self.xp.broadcast_to(possible, y.shape), y, -math.inf)
+
     def _full(self, x: Variable) -> Variable:
         """A property of the distribution, broadcast to the shape of the parameters."""
         return x if x.shape == self._shape else broadcast_to(x, self._shape)
@@ -167,12 +201,12 @@ class Parametric(Distribution):
             raise ValueError(f'{type(self).__name__}: cannot draw samples: {error}') from None
 
 
+def holds(condition: Any) -> bool:
+    """Whether a condition holds for all elements; False for arrays of a GPU, so that nothing waits for these."""
+    return isinstance(condition, (numpy.ndarray, numpy.bool_)) and bool(condition.all())
+
+
 def log_of_probability(p: Variable, rest: Variable) -> Variable:
     """The logarithm of a probability, given also that of the opposite: it is precise where one of them is tiny."""
     is_small = p._data < rest._data
     return where(is_small, quiet_log(where(is_small, p, 1.0)), log1p(-where(is_small, 0.0, rest)))
-
-
-@functools.cache
-def _arguments(name: str) -> Arguments:
-    return Arguments(name)

@@ -13,14 +13,14 @@ from minichainer.distributions._densities import (
     stirling_remainder,
     x_log,
 )
-from minichainer.distributions._parametric import Parametric, computed, log_of_probability, parameter
+from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter
 from minichainer.distributions.gamma import bregman_of_lgamma
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.exponential import log
 from minichainer.functions.math.gamma import lgamma
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.variable import Variable
+from minichainer.variable import Variable, as_array
 
 _CONSTANT = 0.5 * math.log(2 * math.pi) + 0.5
 
@@ -68,7 +68,12 @@ class Beta(Parametric):
         return '[0, 1]'
 
     def log_prob(self, x: Any) -> Variable:
-        return beta_log_density(self._values(x), self.a, self.b)
+        x = self._values(x)
+        array = as_array(x)
+        if holds((array > 0) & (array < 1)):
+            return beta_log_density(x, self.a, self.b)
+        possible = (array >= 0) & (array <= 1)
+        return self._if_possible(x, possible, beta_log_density, self.a, self.b, True, instead=0.5)
 
     def cdf(self, x: Any) -> Variable:
         return beta_cdf(self._values(x), self.a, self.b)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import quiet_log, weighted
-from minichainer.distributions._parametric import Parametric, computed, log_of_probability
+from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability
 from minichainer.functions.activation.softmax import log_softmax
+from minichainer.functions.array.gathering import selected
 from minichainer.functions.array.selection import get_item, where
 from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.exponential import exp
@@ -118,9 +120,12 @@ class Categorical(_Categories):
         return self._picked(self.p, x)
 
     def _picked(self, of_categories: Variable, x: Any) -> Variable:
-        labels, batch = self._labels(x), self.batch_shape
-        rows = [self.xp.arange(n).reshape(-1, *[1] * (len(batch) - 1 - i)) for i, n in enumerate(batch)]
-        return get_item(of_categories, (*rows, labels))
+        labels, batch = self._labels(x), self._shape[:-1]
+        if labels.shape == batch:
+            rows = self.xp.arange(labels.size).reshape(batch) * self._count
+            return selected(of_categories, rows + labels)
+        grid = [self.xp.arange(n).reshape(-1, *[1] * (len(batch) - 1 - i)) for i, n in enumerate(batch)]
+        return get_item(of_categories, (*grid, labels))
 
     def _labels(self, x: Any) -> Any:
         """Labels as ints; raises for anything else."""
@@ -200,7 +205,13 @@ class OneHotCategorical(_Categories):
         return 'one-hot'
 
     def log_prob(self, x: Any) -> Variable:
-        return sum_(weighted(self._values(x), self.log_p), -1)
+        x = self._values(x)
+        return sum_(weighted(x, self.log_p) if self._has_edge else x * self.log_p, -1)
+
+    @functools.cached_property
+    def _has_edge(self) -> bool:
+        """Whether a category may be impossible."""
+        return not holds(self.p._data > 0)
 
     def sample_n(self, n: int) -> Variable:
         return Variable(self.xp.eye(self._count, dtype=self._dtype)[self._draw_labels(n)], requires_grad=False)

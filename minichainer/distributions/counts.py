@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
     bernoulli_log_density,
+    bernoulli_log_density_by_logit,
     checked_bernoulli_log_density,
     geometric_log_density,
     log_odds,
@@ -18,7 +20,7 @@ from minichainer.distributions._densities import (
     weighted,
     x_log_of_1_minus,
 )
-from minichainer.distributions._parametric import Parametric, computed, log_of_probability, parameter
+from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import softplus
 from minichainer.functions.array.selection import where
@@ -96,8 +98,18 @@ class Bernoulli(Parametric):
         return '{0, 1}'
 
     def log_prob(self, x: Any) -> Variable:
-        density = checked_bernoulli_log_density if self.binary_check else bernoulli_log_density
-        return density(self._values(x), self.logit)
+        x = self._values(x)
+        if self.binary_check:
+            return checked_bernoulli_log_density(x, self.logit)
+        if 'p' in self._parameters:
+            return bernoulli_log_density(x, self.p, self._has_edge)
+        return bernoulli_log_density_by_logit(x, self.logit, self._has_edge)
+
+    @functools.cached_property
+    def _has_edge(self) -> bool:
+        """Whether a value may be certain."""
+        p = self._parameters.get('p')
+        return not holds(abs(self.logit._data) < math.inf if p is None else (p._data > 0) & (p._data < 1))
 
     def prob(self, x: Any) -> Variable:
         values = self._variables(x)
@@ -207,7 +219,13 @@ class Geometric(Parametric):
         return 'positive integer'
 
     def log_prob(self, x: Any) -> Variable:
-        return geometric_log_density(self._values(x), self.p)
+        x = self._values(x)
+        return self._if_possible(x, as_array(x) >= 1, geometric_log_density, self.p, self._has_edge)
+
+    @functools.cached_property
+    def _has_edge(self) -> bool:
+        """Whether the first trial may be certain to succeed."""
+        return not holds(self.p._data < 1)
 
     def log_survival_function(self, x: Any) -> Variable:
         trials = self.xp.maximum(self.xp.floor(as_array(self._values(x))), 0)
@@ -303,7 +321,13 @@ class Poisson(Parametric):
         return 'non negative integer'
 
     def log_prob(self, x: Any) -> Variable:
-        return poisson_log_density(self._values(x), self.lam)
+        x = self._values(x)
+        return self._if_possible(x, as_array(x) >= 0, poisson_log_density, self.lam, self._has_edge)
+
+    @functools.cached_property
+    def _has_edge(self) -> bool:
+        """Whether 0 may be certain."""
+        return not holds(self.lam._data > 0)
 
     def _by_value(self, x: Any, op: Any, below: float) -> Variable:
         """An op at the whole part of values, and a number below 0."""
@@ -366,7 +390,7 @@ def _series(inverse: Variable) -> Variable:
 def _summed_entropy(lam: Variable) -> Variable:
     """The entropies of Poisson distributions of small means, by the definition."""
     values = lam.xp.arange(_MOST_VALUES).astype(lam.dtype)
-    log_p = poisson_log_density(values, expand_dims(lam, -1))
+    log_p = poisson_log_density(values, expand_dims(lam, -1), True)
     return -sum_(weighted(exp(log_p), log_p), -1)
 
 

@@ -7,15 +7,16 @@ from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
+    chisquare_log_density,
     gamma_cdf,
     gamma_log_density,
     gamma_survival,
     stirling_remainder,
 )
-from minichainer.distributions._parametric import Parametric, computed, log_of_probability, parameter
+from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter
 from minichainer.functions.math.exponential import expm1, log
 from minichainer.functions.math.minmax import maximum
-from minichainer.variable import Variable
+from minichainer.variable import Variable, as_array
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
 
@@ -81,7 +82,11 @@ class Gamma(_GammaLike):
         return self.k, self.theta
 
     def log_prob(self, x: Any) -> Variable:
-        return gamma_log_density(self._values(x), self.k, self.theta)
+        x = self._values(x)
+        array = as_array(x)
+        if holds(array > 0):
+            return gamma_log_density(x, self.k, self.theta)
+        return self._if_possible(x, array >= 0, gamma_log_density, self.k, self.theta, True)
 
     def sample_n(self, n: int) -> Variable:
         noise = self._drawn(self.xp.random.gamma, self.k, size=self._size(n))
@@ -174,8 +179,11 @@ class Chisquare(_GammaLike):
         return self.k * 0.5, 2.0
 
     def log_prob(self, x: Any) -> Variable:
-        two = self.xp.full((), 2, self._dtype)
-        return gamma_log_density(self._values(x), self.k * 0.5, two)
+        x = self._values(x)
+        array = as_array(x)
+        if holds(array > 0):
+            return chisquare_log_density(x, self.k)
+        return self._if_possible(x, array >= 0, chisquare_log_density, self.k, True)
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.chisquare, self.k, size=self._size(n))

@@ -48,7 +48,7 @@ class Independent(Distribution):
                 f'shape {distribution.batch_shape}; got {self._ndims}'
             )
         self._distribution = distribution
-        self._computed: dict[bool, dict[str, Variable]] = {True: {}, False: {}}
+        self._computed: tuple[dict[str, Variable], dict[str, Variable]] = ({}, {})
 
     @property
     def distribution(self) -> Distribution:

@@ -9,7 +9,7 @@ from minichainer.distribution import register_kl
 from minichainer.distributions._parametric import Parametric, computed
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.gathering import diagonal
-from minichainer.functions.array.selection import where
+from minichainer.functions.array.selection import masked
 from minichainer.functions.array.shape import broadcast_to, expand_dims, squeeze
 from minichainer.functions.math.exponential import log, square
 from minichainer.functions.math.linear_algebra import inverse
@@ -87,8 +87,7 @@ class MultivariateNormal(Parametric):
     @property
     @computed
     def _factor(self) -> Variable:
-        lower = self.xp.tri(self.d, dtype=bool)
-        return where(self.xp.broadcast_to(lower, self.scale_tril.shape), self.scale_tril, 0.0)
+        return masked(self.scale_tril, self.xp.tri(self.d, dtype=bool))
 
     @property
     @computed

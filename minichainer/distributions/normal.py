@@ -46,7 +46,9 @@ class Normal(Parametric):
     loc = parameter('Mean.')
 
     def __init__(self, loc: Any, scale: Any = None, **kwargs: Any) -> None:
-        (log_scale,) = parse_kwargs(kwargs, ('log_scale', None))
+        log_scale = None
+        if kwargs:
+            (log_scale,) = parse_kwargs(kwargs, ('log_scale', None))
         if (scale is None) == (log_scale is None):
             raise ValueError('Normal: either scale or log_scale must be given, and not both')
         self._is_log = scale is None
@@ -168,7 +170,8 @@ class LogNormal(Parametric):
         return 'positive'
 
     def log_prob(self, x: Any) -> Variable:
-        return log_normal_log_density(self._values(x), self.mu, self.sigma)
+        x = self._values(x)
+        return self._if_possible(x, as_array(x) > 0, log_normal_log_density, self.mu, self.sigma)
 
     def _standardized(self, x: Any) -> tuple[Any, Variable]:
         """Which values are positive, and the standardized logarithms of these."""

@@ -14,7 +14,7 @@ from minichainer.distributions._densities import (
 from minichainer.distributions._parametric import Parametric, computed, parameter
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, log1p
-from minichainer.variable import Variable
+from minichainer.variable import Variable, as_array
 
 
 class Exponential(Parametric):
@@ -46,7 +46,8 @@ class Exponential(Parametric):
         return 'positive'
 
     def log_prob(self, x: Any) -> Variable:
-        return exponential_log_density(self._values(x), self.lam)
+        x = self._values(x)
+        return self._if_possible(x, as_array(x) >= 0, exponential_log_density, self.lam)
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
@@ -139,7 +140,10 @@ class Pareto(Parametric):
         return '[scale, inf]'
 
     def log_prob(self, x: Any) -> Variable:
-        return pareto_log_density(self._values(x), self.scale, self.alpha)
+        x = self._values(x)
+        possible = as_array(x) >= self.scale._data
+        # Any value will do instead; only its logarithm must exist.
+        return self._if_possible(x, possible, pareto_log_density, self.scale, self.alpha)
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from minichainer.distribution import register_kl
-from minichainer.distributions._densities import uniform_log_density
-from minichainer.distributions._parametric import Parametric, computed
+from minichainer.distributions._parametric import Parametric, computed, holds
 from minichainer.functions.array.selection import where
+from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.exponential import log
 from minichainer.functions.math.minmax import clip
 from minichainer.utils.argument import parse_kwargs
-from minichainer.variable import Variable
+from minichainer.variable import Variable, as_array
 
 
 class Uniform(Parametric):
@@ -74,11 +76,23 @@ class Uniform(Parametric):
         return self.high - self.low if self._has_ends else self._parameters['scale']
 
     @property
+    @computed
+    def _log_scale(self) -> Variable:
+        """Logarithm of the length; that of an empty interval, where every value is impossible, is NaN."""
+        with numpy.errstate(invalid='ignore', divide='ignore'):
+            return log(self.scale)
+
+    @property
     def support(self) -> str:
         return '[low, high]'
 
     def log_prob(self, x: Any) -> Variable:
-        return uniform_log_density(self._values(x), self.low, self.high, self.scale)
+        x = as_array(self._values(x))
+        possible = (x >= self.low._data) & (x <= self.high._data)
+        shape = possible.shape
+        if holds(possible):
+            return -self._log_scale if shape == self._log_scale.shape else broadcast_to(-self._log_scale, shape)
+        return where(possible, -self._log_scale, -math.inf)
 
     def cdf(self, x: Any) -> Variable:
         return clip((self._variables(x) - self.low) / self.scale, 0.0, 1.0)
@@ -127,7 +141,7 @@ class Uniform(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
-        return self._full(log(self.scale))
+        return self._full(self._log_scale)
 
 
 def _log(p: Variable) -> Variable:
@@ -139,4 +153,4 @@ def _log(p: Variable) -> Variable:
 @register_kl(Uniform, Uniform)
 def _between_uniforms(p: Uniform, q: Uniform) -> Variable:
     covered = (q.low._data <= p.low._data) & (p.high._data <= q.high._data)
-    return where(covered, log(q.scale) - log(p.scale), math.inf)
+    return where(covered, q._log_scale - p._log_scale, math.inf)
