@@ -139,6 +139,12 @@ class Data:
     def unit(self) -> Any:
         return self._rng.uniform(0.1, 0.9, self.shape).astype('f')
 
+    def low(self) -> Any:
+        return self.unit() - 1
+
+    def high(self) -> Any:
+        return self.unit() + 1
+
     def bits(self) -> Any:
         return self._rng.integers(0, 2, self.shape).astype('f')
 
@@ -169,8 +175,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any], str, str, bool]] 
     'Cauchy': (D.Cauchy, cauchy, 'real', 'real positive', True),
     'Gumbel': (D.Gumbel, gumbel, 'real', 'real positive', True),
     'Exponential': (D.Exponential, exponential, 'positive', 'positive', True),
-    'Pareto': (lambda s, a: D.Pareto(s, a), pareto, 'positive', 'unit positive', True),
-    'Uniform': (lambda a, b: D.Uniform(low=a, high=b), uniform, 'unit', 'unit positive', False),
+    'Pareto': (lambda s, a: D.Pareto(s, a), pareto, 'counts', 'unit positive', True),
+    'Uniform': (lambda a, b: D.Uniform(low=a, high=b), uniform, 'unit', 'low high', False),
     'Gamma': (D.Gamma, gamma, 'positive', 'positive positive', True),
     'Chisquare': (D.Chisquare, chisquare, 'positive', 'positive', True),
     'Beta': (D.Beta, beta, 'unit', 'positive positive', True),

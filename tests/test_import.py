@@ -21,8 +21,8 @@ LATER = [
 ]
 API = json.loads((Path(__file__).parent / 'reference' / 'chainer_api.json').read_text(encoding='utf-8'))
 MODULES = """
-    backend backends config dataset datasets distributions functions global_config gradient_check initializers iterators
-    links optimizer_hooks optimizers serializers training utils variable
+    backend backends config dataset datasets distributions functions global_config gradient_check initializers
+    iterators links optimizer_hooks optimizers serializers training utils variable
 """.split()
 EXPORTS = sorted({*API['chainer'], *MODULES})
 

@@ -9,6 +9,7 @@ model makes of their codes. Pictures need matplotlib: pip install 'minichainer[p
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import time
 from typing import Any
@@ -40,7 +41,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
             parser.error(f'--{name} must be at least 1')
     if args.seed < 0:
         parser.error('--seed must not be negative')
-    if not args.no_pictures and not extensions.PlotReport.available():
+    if not args.no_pictures and importlib.util.find_spec('matplotlib') is None:
         parser.error("pictures need matplotlib: pip install 'minichainer[plot]', or use --no-pictures")
     return args
 

@@ -82,12 +82,13 @@ def _standardized_log(m: Any, x: Any, mu: Any, sigma: Any) -> Any:
 @elementwise(
     lambda m, gy, x, mu, sigma: -gy * ((_standardized_log(m, x, mu, sigma) / sigma + 1) / x),
     lambda m, gy, x, mu, sigma: gy * (_standardized_log(m, x, mu, sigma) / sigma),
-    lambda m, gy, x, mu, sigma: gy * ((m.square(_standardized_log(m, x, mu, sigma)) - 1) / sigma),
+    lambda m, gy, x, mu, sigma: gy * (m.square(_standardized_log(m, x, mu, sigma)) / sigma),
 )
-def log_normal_log_density(xp: Any, x: Any, mu: Any, sigma: Any) -> Any:
+def log_normal_exponent(xp: Any, x: Any, mu: Any, sigma: Any) -> Any:
+    """The logarithm of the density without its normalizer, as in the other functions of this name."""
     log_x = xp.log(x)
     z = (log_x - mu) / sigma
-    return z * z * -0.5 - (xp.log(sigma) + log_x + _HALF_LOG_2_PI)
+    return z * z * -0.5 - log_x
 
 
 @elementwise(
@@ -106,15 +107,15 @@ def _cauchy_slope(m: Any, z: Any) -> Any:
 @elementwise(
     lambda m, gy, x, loc, scale: gy * (_cauchy_slope(m, (loc - x) / scale) / scale),
     lambda m, gy, x, loc, scale: gy * (_cauchy_slope(m, (x - loc) / scale) / scale),
-    lambda m, gy, x, loc, scale: gy * ((_cauchy_slope(m, (x - loc) / scale) * ((x - loc) / scale) - 1) / scale),
+    lambda m, gy, x, loc, scale: gy * (_cauchy_slope(m, (x - loc) / scale) * ((x - loc) / scale) / scale),
 )
-def cauchy_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
+def cauchy_exponent(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     z = xp.absolute((x - loc) / scale)
     if xp is numpy and z.max(initial=0) < _SQUARE_FITS.get(z.dtype, 0):
-        return -(xp.log1p(z * z) + xp.log(scale) + _LOG_PI)
+        return -xp.log1p(z * z)
     large = xp.maximum(z, 1)  # log(1 + z^2) without overflow
     small = xp.minimum(z, 1) / large
-    return -(2 * xp.log(large) + xp.log1p(small * small)) - (xp.log(scale) + _LOG_PI)
+    return -(2 * xp.log(large) + xp.log1p(small * small))
 
 
 @elementwise(
@@ -128,29 +129,20 @@ def gumbel_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 
 
 # --- positive numbers -------------------------------------------------------------------------------------------
-@elementwise(lambda m, gy, lam: -gy * lam, lambda m, gy, x, lam: gy * (1 / lam - x))
-def exponential_log_density(xp: Any, x: Any, lam: Any) -> Any:
-    return xp.log(lam) - lam * x
-
-
 @elementwise(
     lambda m, gy, x, k, theta: gy * ((k - 1) / x - 1 / theta),
-    lambda m, gy, x, k, theta: gy * (m.log(x / theta) - m.digamma(k)),
-    lambda m, gy, x, k, theta: gy * ((x / theta - k) / theta),
+    lambda m, gy, x: gy * m.log(x),
+    lambda m, gy, x, theta: gy * (x / theta / theta),
 )
-def gamma_log_density(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> Any:
-    power = _x_log(xp, k - 1, x) if edge else (k - 1) * xp.log(x)
-    return power - x / theta - special(xp).gammaln(k) - k * xp.log(theta)
+def gamma_exponent(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> Any:
+    return (_x_log(xp, k - 1, x) if edge else (k - 1) * xp.log(x)) - x / theta
 
 
 @elementwise(
-    lambda m, gy, x, k: gy * ((0.5 * k - 1) / x - 0.5),
-    lambda m, gy, x, k: gy * (0.5 * (m.log(0.5 * x) - m.digamma(0.5 * k))),
-)
-def chisquare_log_density(xp: Any, x: Any, k: Any, edge: bool = False) -> Any:
-    half = 0.5 * k
-    power = _x_log(xp, half - 1, x) if edge else (half - 1) * xp.log(x)
-    return power - 0.5 * x - special(xp).gammaln(half) - half * _LOG_2
+    lambda m, gy, x, k: gy * ((k - 1) / x - 1), lambda m, gy, x, k: gy * (m.log(x) - m.digamma(k))
+)  # fmt: skip
+def standard_gamma_log_density(xp: Any, x: Any, k: Any) -> Any:
+    return _x_log(xp, k - 1, x) - x - special(xp).gammaln(k)
 
 
 @elementwise(
@@ -169,14 +161,23 @@ def _beta_rule(m: Any, gy: Any, log_x: Any, own: Any, total: Any) -> Any:
 
 @elementwise(
     lambda m, gy, x, a, b: gy * ((a - 1) / x - (b - 1) / (1 - x)),
+    lambda m, gy, x: gy * m.log(x),
+    lambda m, gy, x: gy * m.log1p(-x),
+)
+def beta_exponent(xp: Any, x: Any, a: Any, b: Any, edge: bool = False) -> Any:
+    first = _x_log(xp, a - 1, x) if edge else (a - 1) * xp.log(x)
+    return first + (_x_log1p(xp, b - 1, -x) if edge else (b - 1) * xp.log1p(-x))
+
+
+@elementwise(
+    lambda m, gy, x, a, b: gy * ((a - 1) / x - (b - 1) / (1 - x)),
     lambda m, gy, x, a, b: _beta_rule(m, gy, m.log(x), a, a + b),
     lambda m, gy, x, a, b: _beta_rule(m, gy, m.log1p(-x), b, a + b),
 )
-def beta_log_density(xp: Any, x: Any, a: Any, b: Any, edge: bool = False) -> Any:
-    first = _x_log(xp, a - 1, x) if edge else (a - 1) * xp.log(x)
-    second = _x_log1p(xp, b - 1, -x) if edge else (b - 1) * xp.log1p(-x)
+def beta_log_density(xp: Any, x: Any, a: Any, b: Any) -> Any:
     gammaln = special(xp).gammaln
-    return first + second + (gammaln(a + b) - gammaln(a) - gammaln(b))
+    normalizer = gammaln(a) + gammaln(b) - gammaln(a + b)
+    return _x_log(xp, a - 1, x) + _x_log1p(xp, b - 1, -x) - normalizer
 
 
 # --- counts -----------------------------------------------------------------------------------------------------
@@ -186,20 +187,30 @@ def log_odds(xp: Any, p: Any) -> Any:
         return xp.log(p) - xp.log1p(-p)
 
 
-@elementwise(
-    lambda m, gy, p: gy * m.log_odds(p), lambda m, gy, x, p: gy * ((x - p) / (p * (1 - p)))
-)  # fmt: skip
-def bernoulli_log_density(xp: Any, x: Any, p: Any, edge: bool = False) -> Any:
-    if edge:
-        return _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p)
+def _bernoulli_rule(m: Any, gy: Any, x: Any, p: Any) -> Any:
+    return gy * ((x - p) / (p * (1 - p)))
+
+
+@elementwise(lambda m, gy, p: gy * m.log_odds(p), _bernoulli_rule)
+def bernoulli_log_density(xp: Any, x: Any, p: Any) -> Any:
     return x * xp.log(p) + (1 - x) * xp.log1p(-p)
 
 
+@elementwise(lambda m, gy, p: gy * m.log_odds(p), _bernoulli_rule)
+def bernoulli_log_density_at_edge(xp: Any, x: Any, p: Any) -> Any:
+    """Also for a probability of 0 or 1."""
+    return _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p)
+
+
 @elementwise(lambda m, gy, logit: gy * logit, lambda m, gy, x, logit: -gy * logistic_slope(m, logit, x))
-def bernoulli_log_density_by_logit(xp: Any, x: Any, logit: Any, edge: bool = False) -> Any:
-    if edge:
-        return -logistic_losses(xp, logit, x)
+def bernoulli_log_density_by_logit(xp: Any, x: Any, logit: Any) -> Any:
     return x * logit - xp.maximum(logit, 0) - xp.log1p(xp.exp(-xp.absolute(logit)))
+
+
+@elementwise(lambda m, gy, logit: gy * logit, lambda m, gy, x, logit: -gy * logistic_slope(m, logit, x))
+def bernoulli_log_density_by_any_logit(xp: Any, x: Any, logit: Any) -> Any:
+    """Also for an infinite logit."""
+    return -logistic_losses(xp, logit, x)
 
 
 def _is_binary(xp: Any, x: Any) -> Any:
@@ -217,25 +228,28 @@ def checked_bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
     return xp.where(_is_binary(xp, x), -logistic_losses(xp, logit, x), -math.inf)
 
 
-@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: gy * (1 / p - (x - 1) / (1 - p)))
-def geometric_log_density(xp: Any, x: Any, p: Any, edge: bool = False) -> Any:
-    failures = _x_log1p(xp, x - 1, -p) if edge else (x - 1) * xp.log1p(-p)
-    return failures + xp.log(p)
+def _poisson_rule(m: Any, gy: Any, x: Any, lam: Any) -> Any:
+    return gy * (x / lam - 1)
 
 
-@elementwise(lambda m, gy, x, lam: gy * (m.log(lam) - m.digamma(x + 1)), lambda m, gy, x, lam: gy * (x / lam - 1))
-def poisson_log_density(xp: Any, x: Any, lam: Any, edge: bool = False) -> Any:
-    power = _x_log(xp, x, lam) if edge else x * xp.log(lam)
-    return power - lam - special(xp).gammaln(x + 1)
+@elementwise(lambda m, gy, x, lam: gy * (m.log(lam) - m.digamma(x + 1)), _poisson_rule)
+def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
+    return x * xp.log(lam) - lam - special(xp).gammaln(x + 1)
 
 
-@elementwise(None, lambda m, gy, x, lam: -gy * m.exp(m.poisson_log_density(x, lam, True)))
+@elementwise(lambda m, gy, x, lam: gy * (m.log(lam) - m.digamma(x + 1)), _poisson_rule)
+def poisson_log_density_at_edge(xp: Any, x: Any, lam: Any) -> Any:
+    """Also for a mean of 0."""
+    return _x_log(xp, x, lam) - lam - special(xp).gammaln(x + 1)
+
+
+@elementwise(None, lambda m, gy, x, lam: -gy * m.exp(m.poisson_log_density_at_edge(x, lam)))
 def poisson_cdf(xp: Any, x: Any, lam: Any) -> Any:
     """The probability of at most x, a whole number that is not negative."""
     return special(xp).gammaincc(x + 1, lam)
 
 
-@elementwise(None, lambda m, gy, x, lam: gy * m.exp(m.poisson_log_density(x, lam, True)))
+@elementwise(None, lambda m, gy, x, lam: gy * m.exp(m.poisson_log_density_at_edge(x, lam)))
 def poisson_survival(xp: Any, x: Any, lam: Any) -> Any:
     """The probability of more than x."""
     return special(xp).gammainc(x + 1, lam)
@@ -251,18 +265,18 @@ def _no_derivative(*names: str) -> Any:
     return rule
 
 
-@elementwise(lambda m, gy, x, k: gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1, True)), _no_derivative('k'))
+@elementwise(lambda m, gy, x, k: gy * m.exp(m.standard_gamma_log_density(x, k)), _no_derivative('k'))
 def gamma_cdf(xp: Any, x: Any, k: Any) -> Any:
     return special(xp).gammainc(k, xp.maximum(x, 0))
 
 
-@elementwise(lambda m, gy, x, k: -gy * m.exp(m.gamma_log_density(x, k, k * 0 + 1, True)), _no_derivative('k'))
+@elementwise(lambda m, gy, x, k: -gy * m.exp(m.standard_gamma_log_density(x, k)), _no_derivative('k'))
 def gamma_survival(xp: Any, x: Any, k: Any) -> Any:
     return special(xp).gammaincc(k, xp.maximum(x, 0))
 
 
 @elementwise(
-    lambda m, gy, x, a, b: gy * m.exp(m.beta_log_density(x, a, b, True)),
+    lambda m, gy, x, a, b: gy * m.exp(m.beta_log_density(x, a, b)),
     _no_derivative('a', 'b'),
     _no_derivative('a', 'b'),
 )
@@ -271,7 +285,7 @@ def beta_cdf(xp: Any, x: Any, a: Any, b: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b, True)),
+    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b)),
     _no_derivative('a', 'b'),
     _no_derivative('a', 'b'),
 )

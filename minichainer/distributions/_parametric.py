@@ -206,6 +206,11 @@ def holds(condition: Any) -> bool:
     return isinstance(condition, (numpy.ndarray, numpy.bool_)) and bool(condition.all())
 
 
+def at_least(x: Any, bound: float) -> bool:
+    """Whether an array has no element below a bound; False also for arrays of a GPU."""
+    return type(x) is numpy.ndarray and bool(x.size == 0 or x.min() >= bound)
+
+
 def log_of_probability(p: Variable, rest: Variable) -> Variable:
     """The logarithm of a probability, given also that of the opposite: it is precise where one of them is tiny."""
     is_small = p._data < rest._data

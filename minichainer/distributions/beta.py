@@ -8,6 +8,7 @@ from typing import Any
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
     beta_cdf,
+    beta_exponent,
     beta_log_density,
     beta_survival,
     stirling_remainder,
@@ -71,9 +72,19 @@ class Beta(Parametric):
         x = self._values(x)
         array = as_array(x)
         if holds((array > 0) & (array < 1)):
-            return beta_log_density(x, self.a, self.b)
+            return self._log_density(x, False)
         possible = (array >= 0) & (array <= 1)
-        return self._if_possible(x, possible, beta_log_density, self.a, self.b, True, instead=0.5)
+        return self._if_possible(x, possible, self._log_density, True, instead=0.5)
+
+    def _log_density(self, x: Any, edge: bool) -> Variable:
+        if self._dtype.char == 'e':  # a normalizer of its own would be rounded once more
+            return beta_log_density(x, self.a, self.b)
+        return beta_exponent(x, self.a, self.b, edge) - self._log_normalizer
+
+    @property
+    @computed
+    def _log_normalizer(self) -> Variable:
+        return lgamma(self.a) + lgamma(self.b) - lgamma(self.a + self.b)
 
     def cdf(self, x: Any) -> Variable:
         return beta_cdf(self._values(x), self.a, self.b)

@@ -9,25 +9,27 @@ from typing import Any
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
     bernoulli_log_density,
+    bernoulli_log_density_at_edge,
+    bernoulli_log_density_by_any_logit,
     bernoulli_log_density_by_logit,
     checked_bernoulli_log_density,
-    geometric_log_density,
     log_odds,
     log_of_1_minus_exp,
     poisson_cdf,
     poisson_log_density,
+    poisson_log_density_at_edge,
     poisson_survival,
     weighted,
     x_log_of_1_minus,
 )
-from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter
+from minichainer.distributions._parametric import Parametric, at_least, computed, holds, log_of_probability, parameter
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import softplus
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import expand_dims
-from minichainer.functions.math.exponential import exp, expm1, log, sqrt
+from minichainer.functions.math.exponential import exp, expm1, log, log1p, sqrt
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable, as_array, as_variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
 #: Coefficients of the asymptotic series of the entropy of a Poisson distribution, of the powers -1, -2, ... of its
@@ -102,8 +104,9 @@ class Bernoulli(Parametric):
         if self.binary_check:
             return checked_bernoulli_log_density(x, self.logit)
         if 'p' in self._parameters:
-            return bernoulli_log_density(x, self.p, self._has_edge)
-        return bernoulli_log_density_by_logit(x, self.logit, self._has_edge)
+            return (bernoulli_log_density_at_edge if self._has_edge else bernoulli_log_density)(x, self.p)
+        by_logit = bernoulli_log_density_by_any_logit if self._has_edge else bernoulli_log_density_by_logit
+        return by_logit(x, self.logit)
 
     @functools.cached_property
     def _has_edge(self) -> bool:
@@ -220,7 +223,26 @@ class Geometric(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        return self._if_possible(x, as_array(x) >= 1, geometric_log_density, self.p, self._has_edge)
+        array = as_array(x)
+        if at_least(array, 1):
+            return self._log_density(x)
+        return self._if_possible(x, array >= 1, self._log_density)
+
+    def _log_density(self, x: Any) -> Variable:
+        failures = as_variable(x) - 1
+        if self._has_edge:
+            return x_log_of_1_minus(failures, self.p) + self._log_p
+        return failures * self._log_rest + self._log_p
+
+    @property
+    @computed
+    def _log_p(self) -> Variable:
+        return log(self.p)
+
+    @property
+    @computed
+    def _log_rest(self) -> Variable:
+        return log1p(-self.p)
 
     @functools.cached_property
     def _has_edge(self) -> bool:
@@ -322,7 +344,11 @@ class Poisson(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        return self._if_possible(x, as_array(x) >= 0, poisson_log_density, self.lam, self._has_edge)
+        array = as_array(x)
+        density = poisson_log_density_at_edge if self._has_edge else poisson_log_density
+        if at_least(array, 0):
+            return density(x, self.lam)
+        return self._if_possible(x, array >= 0, density, self.lam)
 
     @functools.cached_property
     def _has_edge(self) -> bool:
@@ -390,7 +416,7 @@ def _series(inverse: Variable) -> Variable:
 def _summed_entropy(lam: Variable) -> Variable:
     """The entropies of Poisson distributions of small means, by the definition."""
     values = lam.xp.arange(_MOST_VALUES).astype(lam.dtype)
-    log_p = poisson_log_density(values, expand_dims(lam, -1), True)
+    log_p = poisson_log_density_at_edge(values, expand_dims(lam, -1))
     return -sum_(weighted(exp(log_p), log_p), -1)
 
 

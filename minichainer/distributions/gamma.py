@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
-    chisquare_log_density,
     gamma_cdf,
-    gamma_log_density,
+    gamma_exponent,
     gamma_survival,
     stirling_remainder,
 )
 from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter
 from minichainer.functions.math.exponential import expm1, log
+from minichainer.functions.math.gamma import lgamma
 from minichainer.functions.math.minmax import maximum
 from minichainer.variable import Variable, as_array
 
@@ -85,8 +86,16 @@ class Gamma(_GammaLike):
         x = self._values(x)
         array = as_array(x)
         if holds(array > 0):
-            return gamma_log_density(x, self.k, self.theta)
-        return self._if_possible(x, array >= 0, gamma_log_density, self.k, self.theta, True)
+            return self._log_density(x, False)
+        return self._if_possible(x, array >= 0, self._log_density, True)
+
+    def _log_density(self, x: Any, edge: bool) -> Variable:
+        return gamma_exponent(x, self.k, self.theta, edge) - self._log_normalizer
+
+    @property
+    @computed
+    def _log_normalizer(self) -> Variable:
+        return lgamma(self.k) + self.k * log(self.theta)
 
     def sample_n(self, n: int) -> Variable:
         noise = self._drawn(self.xp.random.gamma, self.k, size=self._size(n))
@@ -179,11 +188,11 @@ class Chisquare(_GammaLike):
         return self.k * 0.5, 2.0
 
     def log_prob(self, x: Any) -> Variable:
-        x = self._values(x)
-        array = as_array(x)
-        if holds(array > 0):
-            return chisquare_log_density(x, self.k)
-        return self._if_possible(x, array >= 0, chisquare_log_density, self.k, True)
+        return self._as_gamma.log_prob(x)
+
+    @functools.cached_property
+    def _as_gamma(self) -> Gamma:
+        return Gamma(self.k * 0.5, self._constants(2))
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.chisquare, self.k, size=self._size(n))

@@ -7,7 +7,7 @@ from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
-    cauchy_log_density,
+    cauchy_exponent,
     gumbel_log_density,
     laplace_log_density,
     log_of_1_minus_exp,
@@ -158,7 +158,12 @@ class Cauchy(_LocationScale):
     """
 
     def log_prob(self, x: Any) -> Variable:
-        return cauchy_log_density(self._values(x), self.loc, self.scale)
+        return cauchy_exponent(self._values(x), self.loc, self.scale) - self._log_normalizer
+
+    @property
+    @computed
+    def _log_normalizer(self) -> Variable:
+        return log(self.scale) + math.log(math.pi)
 
     def cdf(self, x: Any) -> Variable:
         return _cauchy_cdf(self._standardized(x))

@@ -7,7 +7,7 @@ from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
-    log_normal_log_density,
+    log_normal_exponent,
     normal_log_density,
     normal_log_density_by_log,
 )
@@ -18,6 +18,7 @@ from minichainer.functions.math.special import log_ndtr, ndtr, ndtri
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_array
 
+_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 _ENTROPY = 0.5 * math.log(2 * math.pi * math.e)
 
 
@@ -171,7 +172,15 @@ class LogNormal(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        return self._if_possible(x, as_array(x) > 0, log_normal_log_density, self.mu, self.sigma)
+        return self._if_possible(x, as_array(x) > 0, self._log_density)
+
+    def _log_density(self, x: Any) -> Variable:
+        return log_normal_exponent(x, self.mu, self.sigma) - self._log_normalizer
+
+    @property
+    @computed
+    def _log_normalizer(self) -> Variable:
+        return log(self.sigma) + _HALF_LOG_2_PI
 
     def _standardized(self, x: Any) -> tuple[Any, Variable]:
         """Which values are positive, and the standardized logarithms of these."""

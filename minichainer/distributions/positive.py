@@ -7,11 +7,10 @@ from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
-    exponential_log_density,
     log_of_1_minus_exp,
     pareto_log_density,
 )
-from minichainer.distributions._parametric import Parametric, computed, parameter
+from minichainer.distributions._parametric import Parametric, at_least, computed, parameter
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, log1p
 from minichainer.variable import Variable, as_array
@@ -47,7 +46,16 @@ class Exponential(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        return self._if_possible(x, as_array(x) >= 0, exponential_log_density, self.lam)
+        array = as_array(x)
+        y = self._log_lam - self.lam * x
+        if at_least(array, 0):
+            return y
+        return where(self.xp.broadcast_to(array >= 0, y.shape), y, -math.inf)
+
+    @property
+    @computed
+    def _log_lam(self) -> Variable:
+        return log(self.lam)
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
@@ -100,7 +108,7 @@ class Exponential(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
-        return 1 - log(self.lam)
+        return 1 - self._log_lam
 
 
 @register_kl(Exponential, Exponential)
