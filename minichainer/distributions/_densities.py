@@ -111,7 +111,7 @@ def _cauchy_slope(m: Any, z: Any) -> Any:
 )
 def cauchy_exponent(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     z = xp.absolute((x - loc) / scale)
-    if xp is numpy and z.max(initial=0) < _SQUARE_FITS.get(z.dtype, 0):
+    if xp is numpy and z.size and z.max() < _SQUARE_FITS[z.dtype]:
         return -xp.log1p(z * z)
     large = xp.maximum(z, 1)  # log(1 + z^2) without overflow
     small = xp.minimum(z, 1) / large

@@ -56,10 +56,11 @@ def computed(method: Callable[[D], Variable]) -> Callable[[D], Variable]:
 
     @functools.wraps(method)
     def read(self: D) -> Variable:
-        values = self._computed[bool(configuration.nondefault and not config.enable_backprop)]
-        if name not in values:
-            values[name] = method(self)
-        return values[name]
+        values = self._computed[configuration.nondefault > 0 and not config.enable_backprop]
+        value = values.get(name)
+        if value is None:
+            value = values[name] = method(self)
+        return value
 
     return read
 
@@ -74,6 +75,7 @@ class Parametric(Distribution):
         self._computed: tuple[dict[str, Variable], dict[str, Variable]] = ({}, {})
         self._parameters: dict[str, Variable] = parameters
         shape: Any = None
+        dtype: Any = None
         fits = True
         for name, value in parameters.items():
             if value.__class__ is not Variable or value._data is None:
@@ -85,7 +87,8 @@ class Parametric(Distribution):
                 fits = False
         if dtype.kind != 'f':
             self._arguments.floats(*parameters.values(), name=next(iter(parameters)))
-        self._dtype, self._shape = dtype, shape
+        self._dtype = dtype
+        self._shape: tuple[int, ...] = shape
         if not fits:
             self._fit()
         if len(shape) < self._event_ndim:
@@ -201,6 +204,11 @@ class Parametric(Distribution):
             raise ValueError(f'{type(self).__name__}: cannot draw samples: {error}') from None
 
 
+def raw(x: Any) -> Any:
+    """The array of a Variable, without being marked as one that the user may modify; anything else as it is."""
+    return x._data if isinstance(x, Variable) else x
+
+
 def holds(condition: Any) -> bool:
     """Whether a condition holds for all elements; False for arrays of a GPU, so that nothing waits for these."""
     return isinstance(condition, (numpy.ndarray, numpy.bool_)) and bool(condition.all())
@@ -208,7 +216,12 @@ def holds(condition: Any) -> bool:
 
 def at_least(x: Any, bound: float) -> bool:
     """Whether an array has no element below a bound; False also for arrays of a GPU."""
-    return type(x) is numpy.ndarray and bool(x.size == 0 or x.min() >= bound)
+    return type(x) is numpy.ndarray and (not x.size or bool(x.min() >= bound))
+
+
+def above(x: Any, bound: float) -> bool:
+    """Whether an array has only elements above a bound; False also for arrays of a GPU."""
+    return type(x) is numpy.ndarray and (not x.size or bool(x.min() > bound))
 
 
 def log_of_probability(p: Variable, rest: Variable) -> Variable:

@@ -14,14 +14,14 @@ from minichainer.distributions._densities import (
     stirling_remainder,
     x_log,
 )
-from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter
+from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter, raw
 from minichainer.distributions.gamma import bregman_of_lgamma
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.exponential import log
 from minichainer.functions.math.gamma import lgamma
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable
 
 _CONSTANT = 0.5 * math.log(2 * math.pi) + 0.5
 
@@ -70,7 +70,7 @@ class Beta(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        array = as_array(x)
+        array = raw(x)
         if holds((array > 0) & (array < 1)):
             return self._log_density(x, False)
         possible = (array >= 0) & (array <= 1)

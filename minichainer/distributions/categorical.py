@@ -7,7 +7,7 @@ from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import quiet_log, weighted
-from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability
+from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, raw
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.gathering import selected
 from minichainer.functions.array.selection import get_item, where
@@ -15,7 +15,7 @@ from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.exponential import exp
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.utils.argument import parse_kwargs
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable
 
 #: How far from 1 the sum of probabilities may be for samples to be drawn.
 _SUM_TOLERANCE = {'e': 1e-2, 'f': 1e-3, 'd': 1e-6}
@@ -129,7 +129,7 @@ class Categorical(_Categories):
 
     def _labels(self, x: Any) -> Any:
         """Labels as ints; raises for anything else."""
-        labels = self.xp.asarray(as_array(x))
+        labels = self.xp.asarray(raw(x))
         if labels.dtype.kind not in 'iu':
             labels = self._whole(labels)
         if labels.size and not (labels.min() >= 0 and labels.max() < self._count):
@@ -158,7 +158,7 @@ class Categorical(_Categories):
 
     def _mass(self, x: Any, compare: Any) -> Variable:
         """The probability of the labels for which a comparison with the values is true."""
-        values = self.xp.asarray(as_array(self._values(x)))[..., None]
+        values = self.xp.asarray(raw(self._values(x)))[..., None]
         chosen = compare(self.xp.arange(self._count), values)
         shape = self._broadcast([chosen.shape, self._shape])
         return sum_(where(self.xp.broadcast_to(chosen, shape), broadcast_to(self.p, shape), 0.0), -1)

@@ -22,14 +22,22 @@ from minichainer.distributions._densities import (
     weighted,
     x_log_of_1_minus,
 )
-from minichainer.distributions._parametric import Parametric, at_least, computed, holds, log_of_probability, parameter
+from minichainer.distributions._parametric import (
+    Parametric,
+    at_least,
+    computed,
+    holds,
+    log_of_probability,
+    parameter,
+    raw,
+)
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import softplus
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import expand_dims
 from minichainer.functions.math.exponential import exp, expm1, log, log1p, sqrt
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
 #: Coefficients of the asymptotic series of the entropy of a Poisson distribution, of the powers -1, -2, ... of its
@@ -136,12 +144,12 @@ class Bernoulli(Parametric):
 
     def _by_value(self, x: Any, below: float, between: Variable, above: float) -> Variable:
         """One of three, for values below 0, from 0 to 1, and from 1 on."""
-        x = as_array(self._values(x))
+        x = raw(self._values(x))
         outside = self.xp.where(x < 0, below, above).astype(self._dtype)
         return where((x >= 0) & (x < 1), between, outside)
 
     def icdf(self, x: Any) -> Variable:
-        probability = as_array(self._values(x))
+        probability = raw(self._values(x))
         found = probability > self._rest._data
         invalid = (probability < 0) | (probability > 1)
         return Variable(self.xp.where(invalid, math.nan, found).astype(self._dtype), requires_grad=False)
@@ -223,7 +231,7 @@ class Geometric(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        array = as_array(x)
+        array = raw(x)
         if at_least(array, 1):
             return self._log_density(x)
         return self._if_possible(x, array >= 1, self._log_density)
@@ -250,7 +258,7 @@ class Geometric(Parametric):
         return not holds(self.p._data < 1)
 
     def log_survival_function(self, x: Any) -> Variable:
-        trials = self.xp.maximum(self.xp.floor(as_array(self._values(x))), 0)
+        trials = self.xp.maximum(self.xp.floor(raw(self._values(x))), 0)
         return x_log_of_1_minus(trials, self.p)
 
     def survival_function(self, x: Any) -> Variable:
@@ -263,7 +271,7 @@ class Geometric(Parametric):
         return log_of_1_minus_exp(-self.log_survival_function(x))
 
     def icdf(self, x: Any) -> Variable:
-        xp, probability, p = self.xp, as_array(self._values(x)), self.p._data
+        xp, probability, p = self.xp, raw(self._values(x)), self.p._data
         invalid = (probability < 0) | (probability > 1)
         rest = xp.log1p(-xp.where(invalid, 0, xp.minimum(probability, 1 - self.xp.finfo(self._dtype).epsneg)))
         trials = xp.maximum(xp.ceil(rest / xp.log1p(-p)), 1)
@@ -344,7 +352,7 @@ class Poisson(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        array = as_array(x)
+        array = raw(x)
         density = poisson_log_density_at_edge if self._has_edge else poisson_log_density
         if at_least(array, 0):
             return density(x, self.lam)
@@ -357,7 +365,7 @@ class Poisson(Parametric):
 
     def _by_value(self, x: Any, op: Any, below: float) -> Variable:
         """An op at the whole part of values, and a number below 0."""
-        whole = self.xp.floor(as_array(self._values(x)))
+        whole = self.xp.floor(raw(self._values(x)))
         y: Variable = op(self.xp.maximum(whole, 0), self.lam)
         return where(self.xp.broadcast_to(whole >= 0, y.shape), y, below)
 

@@ -13,11 +13,11 @@ from minichainer.distributions._densities import (
     gamma_survival,
     stirling_remainder,
 )
-from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter
+from minichainer.distributions._parametric import Parametric, above, computed, log_of_probability, parameter, raw
 from minichainer.functions.math.exponential import expm1, log
 from minichainer.functions.math.gamma import lgamma
 from minichainer.functions.math.minmax import maximum
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
 
@@ -84,8 +84,8 @@ class Gamma(_GammaLike):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        array = as_array(x)
-        if holds(array > 0):
+        array = raw(x)
+        if above(array, 0):
             return self._log_density(x, False)
         return self._if_possible(x, array >= 0, self._log_density, True)
 

@@ -11,12 +11,12 @@ from minichainer.distributions._densities import (
     normal_log_density,
     normal_log_density_by_log,
 )
-from minichainer.distributions._parametric import Parametric, computed, parameter
+from minichainer.distributions._parametric import Parametric, above, computed, parameter, raw
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, sqrt, square
 from minichainer.functions.math.special import log_ndtr, ndtr, ndtri
 from minichainer.utils.argument import parse_kwargs
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 _ENTROPY = 0.5 * math.log(2 * math.pi * math.e)
@@ -172,7 +172,8 @@ class LogNormal(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        return self._if_possible(x, as_array(x) > 0, self._log_density)
+        array = raw(x)
+        return self._log_density(x) if above(array, 0) else self._if_possible(x, array > 0, self._log_density)
 
     def _log_density(self, x: Any) -> Variable:
         return log_normal_exponent(x, self.mu, self.sigma) - self._log_normalizer
@@ -185,7 +186,7 @@ class LogNormal(Parametric):
     def _standardized(self, x: Any) -> tuple[Any, Variable]:
         """Which values are positive, and the standardized logarithms of these."""
         x = self._values(x)
-        positive = as_array(x) > 0
+        positive = raw(x) > 0
         return positive, (log(where(positive, x, 1.0)) - self.mu) / self.sigma
 
     def cdf(self, x: Any) -> Variable:

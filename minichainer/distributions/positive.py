@@ -10,10 +10,10 @@ from minichainer.distributions._densities import (
     log_of_1_minus_exp,
     pareto_log_density,
 )
-from minichainer.distributions._parametric import Parametric, at_least, computed, parameter
+from minichainer.distributions._parametric import Parametric, at_least, computed, parameter, raw
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, log1p
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable
 
 
 class Exponential(Parametric):
@@ -46,8 +46,8 @@ class Exponential(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        array = as_array(x)
-        y = self._log_lam - self.lam * x
+        array = raw(x)
+        y: Variable = self._log_lam - self.lam * x
         if at_least(array, 0):
             return y
         return where(self.xp.broadcast_to(array >= 0, y.shape), y, -math.inf)
@@ -149,7 +149,7 @@ class Pareto(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        possible = as_array(x) >= self.scale._data
+        possible = raw(x) >= self.scale._data
         # Any value will do instead; only its logarithm must exist.
         return self._if_possible(x, possible, pareto_log_density, self.scale, self.alpha)
 

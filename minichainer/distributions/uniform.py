@@ -8,13 +8,13 @@ from typing import Any
 import numpy
 
 from minichainer.distribution import register_kl
-from minichainer.distributions._parametric import Parametric, computed, holds
+from minichainer.distributions._parametric import Parametric, computed, holds, raw
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.exponential import log
 from minichainer.functions.math.minmax import clip
 from minichainer.utils.argument import parse_kwargs
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable
 
 
 class Uniform(Parametric):
@@ -87,7 +87,7 @@ class Uniform(Parametric):
         return '[low, high]'
 
     def log_prob(self, x: Any) -> Variable:
-        x = as_array(self._values(x))
+        x = raw(self._values(x))
         possible = (x >= self.low._data) & (x <= self.high._data)
         shape = possible.shape
         if holds(possible):
