@@ -129,6 +129,11 @@ def gumbel_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 
 
 # --- positive numbers -------------------------------------------------------------------------------------------
+@elementwise(lambda m, gy, lam: -gy * lam, lambda m, gy, x, lam: gy * (1 / lam - x))
+def exponential_log_density(xp: Any, x: Any, lam: Any) -> Any:
+    return xp.log(lam) - lam * x
+
+
 @elementwise(
     lambda m, gy, x, k, theta: gy * ((k - 1) / x - 1 / theta),
     lambda m, gy, x: gy * m.log(x),

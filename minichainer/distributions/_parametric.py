@@ -87,6 +87,7 @@ class Parametric(Distribution):
                 fits = False
         if dtype.kind != 'f':
             self._arguments.floats(*parameters.values(), name=next(iter(parameters)))
+        vars(self).update(parameters)  # read faster than by the descriptors
         self._dtype = dtype
         self._shape: tuple[int, ...] = shape
         if not fits:

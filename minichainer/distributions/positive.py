@@ -7,6 +7,7 @@ from typing import Any
 
 from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
+    exponential_log_density,
     log_of_1_minus_exp,
     pareto_log_density,
 )
@@ -47,15 +48,9 @@ class Exponential(Parametric):
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
         array = raw(x)
-        y: Variable = self._log_lam - self.lam * x
         if at_least(array, 0):
-            return y
-        return where(self.xp.broadcast_to(array >= 0, y.shape), y, -math.inf)
-
-    @property
-    @computed
-    def _log_lam(self) -> Variable:
-        return log(self.lam)
+            return exponential_log_density(x, self.lam)
+        return self._if_possible(x, array >= 0, exponential_log_density, self.lam)
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
@@ -108,7 +103,7 @@ class Exponential(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
-        return 1 - self._log_lam
+        return 1 - log(self.lam)
 
 
 @register_kl(Exponential, Exponential)
