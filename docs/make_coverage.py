@@ -25,11 +25,6 @@ LEFT_OUT = ('chainer.links.caffe',)
 
 # The work that will bring what is missing, by pattern of the full name; the first that matches counts.
 LATER = [
-    ('chainer.Distribution', 'distributions'),
-    ('chainer.cross_entropy', 'distributions'),
-    ('chainer.kl_divergence', 'distributions'),
-    ('chainer.register_kl', 'distributions'),
-    ('chainer.distribution*', 'distributions'),
     ('chainer.print_runtime_info', 'running and porting old code'),
     ('chainer.testing*', 'the gradient checker and the testing tools'),
     ('chainer.gradient_check*', 'the gradient checker and the testing tools'),

@@ -78,6 +78,7 @@ if typing.TYPE_CHECKING:
     from minichainer import computational_graph as computational_graph
     from minichainer import dataset as dataset
     from minichainer import datasets as datasets
+    from minichainer import distributions as distributions
     from minichainer import function_hooks as function_hooks
     from minichainer import gradient_check as gradient_check
     from minichainer import graph_optimizations as graph_optimizations
@@ -93,6 +94,10 @@ if typing.TYPE_CHECKING:
     from minichainer import verification as verification
     from minichainer import warnings as warnings
     from minichainer._runtime_info import print_runtime_info as print_runtime_info
+    from minichainer.distribution import Distribution as Distribution
+    from minichainer.distribution import cross_entropy as cross_entropy
+    from minichainer.distribution import kl_divergence as kl_divergence
+    from minichainer.distribution import register_kl as register_kl
     from minichainer.gradient_check import gradcheck as gradcheck
     from minichainer.gradient_check import gradgradcheck as gradgradcheck
     from minichainer.graph_optimizations.static_graph import static_graph as static_graph
@@ -108,19 +113,24 @@ disable_experimental_feature_warning = False
 Fallback = None
 
 _MODULES = """
-    autograd backend backends chainerx computational_graph configuration cuda dataset datasets device_resident errors
-    function function_hook function_hooks function_node functions gradient_check graph_optimizations initializer
-    initializers iterators link link_hook links memory_layouts optimizer optimizer_hooks optimizers reporter
-    sequential serializer serializers testing training types utils variable verification warnings
+    autograd backend backends chainerx computational_graph configuration cuda dataset datasets device_resident
+    distribution distributions errors function function_hook function_hooks function_node functions gradient_check
+    graph_optimizations initializer initializers iterators link link_hook links memory_layouts optimizer
+    optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
+    verification warnings
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {
+    'Distribution': 'distribution',
     'GradientMethod': 'optimizer',
     'Optimizer': 'optimizer',
     'UpdateRule': 'optimizer',
+    'cross_entropy': 'distribution',
     'gradcheck': 'gradient_check',
     'gradgradcheck': 'gradient_check',
+    'kl_divergence': 'distribution',
     'print_runtime_info': '_runtime_info',
+    'register_kl': 'distribution',
     'static_code': 'graph_optimizations.static_graph_utilities',
     'static_graph': 'graph_optimizations.static_graph',
 }

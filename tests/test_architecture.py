@@ -33,7 +33,7 @@ ROOMS = [
     'verification',
     'gradient_check',
     'serializer reporter',
-    'link sequential link_hooks links distributions',
+    'link sequential link_hooks links distribution distributions',
     'optimizer _update_rule optimizer_hooks optimizers serializers function_hooks computational_graph',
     'dataset datasets iterators',
     'training',

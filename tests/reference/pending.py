@@ -8,11 +8,6 @@ from __future__ import annotations
 
 # family -> what will bring it -> entries
 PENDING: dict[str, dict[str, list[str]]] = {
-    'errors': {
-        'distributions': """
-            Distribution
-        """.split(),
-    },
     'links': {
         'hooks and graphs': """
             SpectralNormalization WeightStandardization

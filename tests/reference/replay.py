@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 DATA = Path(__file__).resolve().parent
-FAMILIES = ('functions', 'errors', 'links', 'optimizers', 'initializers', 'misc', 'snapshots')
+FAMILIES = ('functions', 'errors', 'links', 'distributions', 'optimizers', 'initializers', 'misc', 'snapshots')
 # Relative and absolute tolerance by the coarsest float type among the arrays of a case.
 TOLERANCES = {'float16': (1e-2, 4e-3), 'float32': (1e-4, 1e-5), 'float64': (1e-7, 1e-9)}
 
@@ -439,7 +439,7 @@ def excess(got: Any, want: Any, tolerance: tuple[float, float]) -> float:
     rtol, atol = tolerance
     scale = max(1.0, float(np.abs(want[np.isfinite(want)]).max()))
     permitted = rtol * np.abs(want[differs]) + atol * scale
-    return float((np.abs(got - want)[differs] / permitted).max())
+    return float((np.abs(got[differs] - want[differs]) / permitted).max())
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -66,4 +66,3 @@ chainer.config.train = 'no'  # error
 chainer.config.train.on()  # error
 
 chainer.Varable(None)  # error
-chainer.Distribution()  # error

@@ -1,0 +1,303 @@
+"""Distributions on the real line with a location and a scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minichainer.distribution import register_kl
+from minichainer.distributions._densities import (
+    cauchy_exponent,
+    gumbel_log_density,
+    laplace_log_density,
+    log_of_1_minus_exp,
+)
+from minichainer.distributions._parametric import Parametric, computed, parameter
+from minichainer.functions.arithmetic import absolute
+from minichainer.functions.array.selection import where
+from minichainer.functions.math.exponential import exp, expm1, log, log1p, square
+from minichainer.functions.math.gamma import lgamma
+from minichainer.functions.math.trigonometric import arctan2, tan
+from minichainer.variable import Variable
+
+#: Euler's constant.
+_EULER = 0.57721566490153286061
+_LOG_2 = math.log(2)
+
+
+class _LocationScale(Parametric):
+    """The common part: the distribution of ``loc + scale * z`` with a given distribution of z.
+
+    Args:
+        loc: location, Variable or float array.
+        scale: scale, Variable or array of the same dtype; the shapes are broadcast.
+    """
+
+    loc = parameter('Location.')
+    scale = parameter('Scale.')
+
+    def __init__(self, loc: Any, scale: Any) -> None:
+        super().__init__(loc=loc, scale=scale)
+
+    @property
+    def support(self) -> str:
+        return 'real'
+
+    def _standardized(self, x: Any) -> Variable:
+        return (self._variables(x) - self.loc) / self.scale
+
+    @property
+    def mode(self) -> Variable:
+        return self._full(self.loc)
+
+
+class Laplace(_LocationScale):
+    r"""Laplace distribution.
+
+    .. math:: p(x) = \frac{1}{2 b} e^{-|x - \mu| / b}
+
+    Samples are differentiable with respect to the parameters.
+
+    Args:
+        loc: mean :math:`\mu`, Variable or float array.
+        scale: scale :math:`b`, Variable or array of the same dtype; the shapes are broadcast.
+
+    Raises:
+        InvalidType: dtypes or shapes do not fit.
+
+    >>> import numpy as np
+    >>> from minichainer.distributions import Laplace
+    >>> Laplace(np.zeros(1), np.ones(1)).cdf(np.array([0., 1.])).array.round(4)
+    array([0.5   , 0.8161])
+    """
+
+    def log_prob(self, x: Any) -> Variable:
+        return laplace_log_density(self._values(x), self.loc, self.scale)
+
+    def cdf(self, x: Any) -> Variable:
+        return _laplace_cdf(self._standardized(x))
+
+    def log_cdf(self, x: Any) -> Variable:
+        return _laplace_log_cdf(self._standardized(x))
+
+    def survival_function(self, x: Any) -> Variable:
+        return _laplace_cdf(-self._standardized(x))
+
+    def log_survival_function(self, x: Any) -> Variable:
+        return _laplace_log_cdf(-self._standardized(x))
+
+    def icdf(self, x: Any) -> Variable:
+        p = self._variables(x)
+        return self.loc + self.scale * where(p._data < 0.5, log(2 * p), -log(2 - 2 * p))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._constants(self.xp.random.laplace(size=self._size(n)))
+        return self.loc + self.scale * noise
+
+    @property
+    @computed
+    def mean(self) -> Variable:
+        """Mean."""
+        return self._full(self.loc)
+
+    @property
+    @computed
+    def variance(self) -> Variable:
+        """Variance."""
+        return square(self._full(self.scale)) * 2.0
+
+    @property
+    @computed
+    def stddev(self) -> Variable:
+        """Standard deviation."""
+        return self._full(self.scale) * math.sqrt(2)
+
+    @property
+    @computed
+    def entropy(self) -> Variable:
+        """Entropy."""
+        return self._full(log(self.scale) + (1 + _LOG_2))
+
+
+def _laplace_cdf(z: Variable) -> Variable:
+    tail = exp(-absolute(z)) * 0.5
+    return where(z._data < 0, tail, 1 - tail)
+
+
+def _laplace_log_cdf(z: Variable) -> Variable:
+    return where(z._data < 0, z - _LOG_2, log1p(exp(-absolute(z)) * -0.5))
+
+
+@register_kl(Laplace, Laplace)
+def _between_laplaces(p: Laplace, q: Laplace) -> Variable:
+    # With d = |p.loc - q.loc| / q.scale and r = p.scale / q.scale, d + r e^(-d / r) - 1 - log r.
+    distance = absolute(p.loc - q.loc)
+    log_ratio = log(p.scale) - log(q.scale)
+    spread = exp(log_ratio) * expm1(-distance / p.scale) + expm1(log_ratio)
+    return distance / q.scale + spread - log_ratio
+
+
+class Cauchy(_LocationScale):
+    r"""Cauchy distribution; it has no mean and no variance.
+
+    .. math:: p(x) = \frac{1}{\pi b (1 + ((x - x_0) / b)^2)}
+
+    Samples are differentiable with respect to the parameters.
+
+    Args:
+        loc: median :math:`x_0`, Variable or float array.
+        scale: scale :math:`b`, Variable or array of the same dtype; the shapes are broadcast.
+
+    Raises:
+        InvalidType: dtypes or shapes do not fit.
+
+    >>> import numpy as np
+    >>> from minichainer.distributions import Cauchy
+    >>> Cauchy(np.zeros(1), np.ones(1)).cdf(np.array([0., 1.])).array
+    array([0.5 , 0.75])
+    """
+
+    def log_prob(self, x: Any) -> Variable:
+        return cauchy_exponent(self._values(x), self.loc, self.scale) - self._log_normalizer
+
+    @property
+    @computed
+    def _log_normalizer(self) -> Variable:
+        return log(self.scale) + math.log(math.pi)
+
+    def cdf(self, x: Any) -> Variable:
+        return _cauchy_cdf(self._standardized(x))
+
+    def log_cdf(self, x: Any) -> Variable:
+        return _cauchy_log_cdf(self._standardized(x))
+
+    def survival_function(self, x: Any) -> Variable:
+        return _cauchy_cdf(-self._standardized(x))
+
+    def log_survival_function(self, x: Any) -> Variable:
+        return _cauchy_log_cdf(-self._standardized(x))
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc + self.scale * _cauchy_quantile(self._variables(x))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._constants(self.xp.random.standard_cauchy(self._size(n)))
+        return self.loc + self.scale * noise
+
+    @property
+    @computed
+    def mean(self) -> Variable:
+        """NaN, because there is none."""
+        return self._constant(math.nan)
+
+    @property
+    @computed
+    def variance(self) -> Variable:
+        """NaN, because there is none."""
+        return self._constant(math.nan)
+
+    @property
+    @computed
+    def entropy(self) -> Variable:
+        """Entropy."""
+        return self._full(log(self.scale) + math.log(4 * math.pi))
+
+
+def _cauchy_cdf(z: Variable) -> Variable:
+    return arctan2(z.xp.ones_like(z._data), -z) * (1 / math.pi)
+
+
+def _cauchy_quantile(p: Variable) -> Variable:
+    r""":math:`\tan \pi (p - \frac12)`, precise near 0 and 1."""
+    central = abs(p._data - 0.5) < 0.25
+    outer = where(central, 0.25, p)
+    tail = where(p._data < 0.5, -1 / tan(math.pi * outer), 1 / tan(math.pi * (1 - outer)))
+    return where(central, tan(math.pi * (where(central, p, 0.5) - 0.5)), tail)
+
+
+def _cauchy_log_cdf(z: Variable) -> Variable:
+    """Precise where the probability is nearly 1, too."""
+    far = z._data > 1
+    return where(far, log1p(-_cauchy_cdf(-z)), log(_cauchy_cdf(z)))
+
+
+@register_kl(Cauchy, Cauchy)
+def _between_cauchys(p: Cauchy, q: Cauchy) -> Variable:
+    # From Chyzak and Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy
+    # distributions", 2019; written as log(1 + ...), because the divergence may be tiny.
+    squares = square(p.scale - q.scale) + square(p.loc - q.loc)
+    return log1p(squares / (4 * p.scale * q.scale))
+
+
+class Gumbel(_LocationScale):
+    r"""Gumbel distribution, of the largest of many numbers.
+
+    .. math:: p(x) = \frac{1}{\eta} e^{-z - e^{-z}}, \quad z = \frac{x - \mu}{\eta}
+
+    Samples are differentiable with respect to the parameters.
+
+    Args:
+        loc: location :math:`\mu`, Variable or float array.
+        scale: scale :math:`\eta`, Variable or array of the same dtype; the shapes are broadcast.
+
+    Raises:
+        InvalidType: dtypes or shapes do not fit.
+
+    >>> import numpy as np
+    >>> from minichainer.distributions import Gumbel
+    >>> Gumbel(np.zeros(1), np.ones(1)).mean.array.round(4)
+    array([0.5772])
+    """
+
+    def log_prob(self, x: Any) -> Variable:
+        return gumbel_log_density(self._values(x), self.loc, self.scale)
+
+    def cdf(self, x: Any) -> Variable:
+        return exp(self.log_cdf(x))
+
+    def log_cdf(self, x: Any) -> Variable:
+        return -exp(-self._standardized(x))
+
+    def survival_function(self, x: Any) -> Variable:
+        return -expm1(self.log_cdf(x))
+
+    def log_survival_function(self, x: Any) -> Variable:
+        z = self._standardized(x)
+        rate = exp(-z)
+        far = z._data > 20  # further on, the probability underflows
+        return where(far, -z - rate * 0.5, log_of_1_minus_exp(where(far, 1.0, rate)))
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc - self.scale * log(-log(self._variables(x)))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._constants(self.xp.random.gumbel(size=self._size(n)))
+        return self.loc + self.scale * noise
+
+    @property
+    @computed
+    def mean(self) -> Variable:
+        """Mean."""
+        return self.loc + self.scale * _EULER
+
+    @property
+    @computed
+    def variance(self) -> Variable:
+        """Variance."""
+        return square(self._full(self.scale)) * (math.pi**2 / 6)
+
+    @property
+    @computed
+    def entropy(self) -> Variable:
+        """Entropy."""
+        return self._full(log(self.scale) + (1 + _EULER))
+
+
+@register_kl(Gumbel, Gumbel)
+def _between_gumbels(p: Gumbel, q: Gumbel) -> Variable:
+    # With r = p.scale / q.scale and d = (p.loc - q.loc) / q.scale,
+    # e^(-d) Gamma(1 + r) - 1 + d + gamma (r - 1) - log r.
+    log_ratio = log(p.scale) - log(q.scale)
+    ratio = exp(log_ratio)
+    distance = (p.loc - q.loc) / q.scale
+    return expm1(lgamma(1 + ratio) - distance) + distance + _EULER * (ratio - 1) - log_ratio

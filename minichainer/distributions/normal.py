@@ -1,0 +1,248 @@
+"""The normal distribution, and that of its exponential."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minichainer.distribution import register_kl
+from minichainer.distributions._densities import (
+    log_normal_exponent,
+    normal_log_density,
+    normal_log_density_by_log,
+)
+from minichainer.distributions._parametric import Parametric, above, computed, parameter, raw
+from minichainer.functions.array.selection import where
+from minichainer.functions.math.exponential import exp, expm1, log, sqrt, square
+from minichainer.functions.math.special import log_ndtr, ndtr, ndtri
+from minichainer.utils.argument import parse_kwargs
+from minichainer.variable import Variable
+
+_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+_ENTROPY = 0.5 * math.log(2 * math.pi * math.e)
+
+
+class Normal(Parametric):
+    r"""Normal distribution.
+
+    .. math:: p(x) = \frac{1}{\sqrt{2 \pi \sigma^2}} e^{-(x - \mu)^2 / 2 \sigma^2}
+
+    Samples are differentiable with respect to the parameters.
+
+    Args:
+        loc: mean :math:`\mu`, Variable or float array.
+        scale: standard deviation :math:`\sigma`, Variable or array of the same dtype; the shapes are broadcast.
+        log_scale: keyword only; :math:`\log \sigma`, instead of ``scale``.
+
+    Raises:
+        ValueError: both or neither of ``scale`` and ``log_scale`` are given.
+        InvalidType: dtypes or shapes do not fit.
+
+    >>> import numpy as np
+    >>> from minichainer.distributions import Normal
+    >>> Normal(np.zeros(2), np.ones(2)).log_prob(np.array([0., 3.])).array.round(4)
+    array([-0.9189, -5.4189])
+    """
+
+    loc = parameter('Mean.')
+
+    def __init__(self, loc: Any, scale: Any = None, **kwargs: Any) -> None:
+        log_scale = None
+        if kwargs:
+            (log_scale,) = parse_kwargs(kwargs, ('log_scale', None))
+        if (scale is None) == (log_scale is None):
+            raise ValueError('Normal: either scale or log_scale must be given, and not both')
+        self._is_log = scale is None
+        super().__init__(loc=loc, scale=log_scale if self._is_log else scale)
+
+    @property
+    @computed
+    def scale(self) -> Variable:
+        """Standard deviation."""
+        given = self._parameters['scale']
+        return exp(given) if self._is_log else given
+
+    @property
+    @computed
+    def log_scale(self) -> Variable:
+        """Logarithm of the standard deviation."""
+        given = self._parameters['scale']
+        return given if self._is_log else log(given)
+
+    @property
+    def params(self) -> dict[str, Variable]:
+        return {'loc': self.loc, 'scale': self.scale}
+
+    @property
+    def support(self) -> str:
+        return 'real'
+
+    def log_prob(self, x: Any) -> Variable:
+        density = normal_log_density_by_log if self._is_log else normal_log_density
+        return density(self._values(x), self.loc, self._parameters['scale'])
+
+    def _standardized(self, x: Any) -> Variable:
+        return (self._variables(x) - self.loc) / self.scale
+
+    def cdf(self, x: Any) -> Variable:
+        return ndtr(self._standardized(x))
+
+    def log_cdf(self, x: Any) -> Variable:
+        return log_ndtr(self._standardized(x))
+
+    def survival_function(self, x: Any) -> Variable:
+        return ndtr(-self._standardized(x))
+
+    def log_survival_function(self, x: Any) -> Variable:
+        return log_ndtr(-self._standardized(x))
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc + self.scale * ndtri(self._variables(x))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._constants(self.xp.random.standard_normal(self._size(n)))
+        return self.loc + self.scale * noise
+
+    @property
+    @computed
+    def mean(self) -> Variable:
+        """Mean."""
+        return self._full(self.loc)
+
+    @property
+    def mode(self) -> Variable:
+        return self.mean
+
+    @property
+    @computed
+    def variance(self) -> Variable:
+        """Variance."""
+        return square(self.stddev)
+
+    @property
+    @computed
+    def stddev(self) -> Variable:
+        """Standard deviation."""
+        return self._full(self.scale)
+
+    @property
+    @computed
+    def entropy(self) -> Variable:
+        """Entropy."""
+        return self._full(self.log_scale + _ENTROPY)
+
+
+@register_kl(Normal, Normal)
+def _between_normals(p: Normal, q: Normal) -> Variable:
+    log_ratio = p.log_scale - q.log_scale
+    # With r = p.scale / q.scale, (r^2 - 1) / 2 - log r; its terms cancel if the scales are nearly equal.
+    return square((p.loc - q.loc) / q.scale) * 0.5 + (expm1(2 * log_ratio) * 0.5 - log_ratio)
+
+
+class LogNormal(Parametric):
+    r"""Distribution of the exponential of a normally distributed number.
+
+    .. math:: p(x) = \frac{1}{x \sqrt{2 \pi \sigma^2}} e^{-(\log x - \mu)^2 / 2 \sigma^2}, \quad x > 0
+
+    Samples are differentiable with respect to the parameters.
+
+    Args:
+        mu: mean :math:`\mu` of the logarithm, Variable or float array.
+        sigma: standard deviation :math:`\sigma` of the logarithm, Variable or array of the same dtype; the shapes are
+            broadcast.
+
+    Raises:
+        InvalidType: dtypes or shapes do not fit.
+
+    >>> import numpy as np
+    >>> from minichainer.distributions import LogNormal
+    >>> LogNormal(np.zeros(1), np.ones(1)).mean.array.round(4)
+    array([1.6487])
+    """
+
+    mu = parameter('Mean of the logarithm.')
+    sigma = parameter('Standard deviation of the logarithm.')
+
+    def __init__(self, mu: Any, sigma: Any) -> None:
+        super().__init__(mu=mu, sigma=sigma)
+
+    @property
+    def support(self) -> str:
+        return 'positive'
+
+    def log_prob(self, x: Any) -> Variable:
+        x = self._values(x)
+        array = raw(x)
+        return self._log_density(x) if above(array, 0) else self._if_possible(x, array > 0, self._log_density)
+
+    def _log_density(self, x: Any) -> Variable:
+        return log_normal_exponent(x, self.mu, self.sigma) - self._log_normalizer
+
+    @property
+    @computed
+    def _log_normalizer(self) -> Variable:
+        return log(self.sigma) + _HALF_LOG_2_PI
+
+    def _standardized(self, x: Any) -> tuple[Any, Variable]:
+        """Which values are positive, and the standardized logarithms of these."""
+        x = self._values(x)
+        positive = raw(x) > 0
+        return positive, (log(where(positive, x, 1.0)) - self.mu) / self.sigma
+
+    def cdf(self, x: Any) -> Variable:
+        positive, z = self._standardized(x)
+        return where(positive, ndtr(z), 0.0)
+
+    def log_cdf(self, x: Any) -> Variable:
+        positive, z = self._standardized(x)
+        return where(positive, log_ndtr(z), -math.inf)
+
+    def survival_function(self, x: Any) -> Variable:
+        positive, z = self._standardized(x)
+        return where(positive, ndtr(-z), 1.0)
+
+    def log_survival_function(self, x: Any) -> Variable:
+        positive, z = self._standardized(x)
+        return where(positive, log_ndtr(-z), 0.0)
+
+    def icdf(self, x: Any) -> Variable:
+        return exp(self.mu + self.sigma * ndtri(self._variables(x)))
+
+    def sample_n(self, n: int) -> Variable:
+        noise = self._constants(self.xp.random.standard_normal(self._size(n)))
+        return exp(self.mu + self.sigma * noise)
+
+    @property
+    @computed
+    def mean(self) -> Variable:
+        """Mean."""
+        return exp(self.mu + square(self.sigma) * 0.5)
+
+    @property
+    @computed
+    def mode(self) -> Variable:
+        """The most probable value."""
+        return exp(self.mu - square(self.sigma))
+
+    @property
+    @computed
+    def variance(self) -> Variable:
+        """Variance."""
+        return exp(2 * self.mu + square(self.sigma)) * expm1(square(self.sigma))
+
+    @property
+    @computed
+    def stddev(self) -> Variable:
+        """Standard deviation."""
+        return self.mean * sqrt(expm1(square(self.sigma)))
+
+    @property
+    @computed
+    def entropy(self) -> Variable:
+        """Entropy."""
+        return self.mu + log(self.sigma) + _ENTROPY
+
+
+@register_kl(LogNormal, LogNormal)
+def _between_log_normals(p: LogNormal, q: LogNormal) -> Variable:
+    return _between_normals(Normal(p.mu, p.sigma), Normal(q.mu, q.sigma))
