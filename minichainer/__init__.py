@@ -101,9 +101,9 @@ Fallback = None
 
 _MODULES = """
     autograd backend backends configuration cuda dataset datasets device_resident errors function function_hook
-    function_node functions gradient_check initializer initializers iterators link link_hook links optimizer
-    optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
-    verification
+    function_node functions gradient_check initializer initializers iterators link link_hook link_hooks links
+    optimizer optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils
+    variable verification
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {

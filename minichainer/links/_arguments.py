@@ -10,6 +10,7 @@ A constructor makes one :class:`LinkArguments` before anything else, and passes 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -55,7 +56,7 @@ class LinkArguments:
             self._of.per_axis(value, name, n, least)
 
     def outsize(self, n: int, value: Any) -> None:
-        """Raises TypeError or ValueError unless ``outsize`` is None, or ``n`` entries that are positive ints or None."""
+        """Raises TypeError or ValueError unless ``outsize`` is None, or ``n`` positive ints or Nones."""
         if value is None:
             return
         if not isinstance(value, Sequence) or isinstance(value, str):
@@ -69,6 +70,15 @@ class LinkArguments:
                 if as_integer(size) is None:
                     raise self._of.wrong_type('an int or a tuple of ints', name, value)
                 self._of.integer(size, name, 0)
+
+    def ascending(self, **values: Any) -> None:
+        """Raises TypeError unless they are ints or tuples of ints, ValueError unless these ascend."""
+        for name, value in values.items():
+            axes = value if isinstance(value, (tuple, list)) else (value,)
+            if not axes or any(as_integer(axis) is None for axis in axes):
+                raise self._of.wrong_type('an int or a tuple of ints', name, value)
+            if any(a >= b for a, b in pairwise(axes) if (a < 0) == (b < 0)):
+                raise self._of.wrong_value('ints in ascending order', name, value)
 
     # --- numbers and choices -------------------------------------------------------------------------------------
     def numbers(self, low: float, high: float, **values: Any) -> None:
@@ -132,6 +142,12 @@ class LinkArguments:
             except TypeError:
                 raise self._of.wrong_type('an initializer, a number, an array or None', name, value) from None
             self._values(name, value, shape)
+
+    def whole(self, name: str, value: Any, shape: tuple[int, ...]) -> None:
+        """The same for one initializer; an array must have exactly this shape."""
+        self.initializers(**{name: value})
+        if getattr(value, 'ndim', 0) and value.shape != shape:
+            raise self.wrong_shape(name, value, shape)
 
     def _values(self, name: str, value: Any, shape: Any) -> None:
         dtype = getattr(value, 'dtype', None)

@@ -8,6 +8,7 @@ from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.array.joining import concat
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
 from minichainer.link.link import Chain
+from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.convolution import Convolution2D
 from minichainer.variable import Variable
 
@@ -49,6 +50,10 @@ class Inception(Chain):
         conv_init: Any = None,
         bias_init: Any = None,
     ) -> None:
+        check = LinkArguments(self)
+        check.optional_sizes(in_channels=in_channels)
+        check.sizes(out1=out1, proj3=proj3, out3=out3, proj5=proj5, out5=out5, proj_pool=proj_pool)
+        check.initializers(conv_init=conv_init, bias_init=bias_init)
         super().__init__()
 
         def convolution(channels: int | None, outputs: int, ksize: int) -> Convolution2D:

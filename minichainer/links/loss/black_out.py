@@ -16,8 +16,8 @@ from minichainer.variable import Parameter, Variable
 class BlackOut(Link):
     """BlackOut loss of a label against a few drawn classes, with a row of weights for each class.
 
-    See :func:`~minichainer.functions.black_out` for the formula. The weights are NaN at first, as in Chainer: they must
-    be set.
+    See :func:`~minichainer.functions.black_out` for the formula. The weights are NaN at first, as in Chainer: they
+    must be set.
 
     Args:
         in_size: number of features.

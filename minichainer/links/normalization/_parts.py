@@ -38,6 +38,13 @@ def parameter(initializer: Any, default: float, dtype: Any, shape: Any = None) -
     return Parameter(typed_initializer(initializer, default, dtype), shape)
 
 
+def check_running(check: LinkArguments, decay: float, eps: float, dtype: Any) -> None:
+    """Raises TypeError or ValueError for wrong arguments of running statistics."""
+    check.numbers(0, 1, decay=decay)
+    check.numbers(0, math.inf, eps=eps)
+    check.dtype(dtype)
+
+
 def check_normalization(check: LinkArguments, size: int | None, eps: float, **initializers: Any) -> None:
     """Raises TypeError or ValueError for a wrong size, ``eps``, or initializer of vectors."""
     check.optional_sizes(size=size)
