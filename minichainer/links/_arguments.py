@@ -72,13 +72,13 @@ class LinkArguments:
                 self._of.integer(size, name, 0)
 
     def ascending(self, **values: Any) -> None:
-        """Raises TypeError unless they are ints or tuples of ints, ValueError unless these ascend."""
+        """Raises TypeError unless they are ints or tuples of ints, RuntimeError unless these ascend."""
         for name, value in values.items():
             axes = value if isinstance(value, (tuple, list)) else (value,)
             if not axes or any(as_integer(axis) is None for axis in axes):
                 raise self._of.wrong_type('an int or a tuple of ints', name, value)
             if any(a >= b for a, b in pairwise(axes) if (a < 0) == (b < 0)):
-                raise self._of.wrong_value('ints in ascending order', name, value)
+                raise RuntimeError(f'{self.link}: {name} must be in ascending order, got {value!r}')
 
     # --- numbers and choices -------------------------------------------------------------------------------------
     def numbers(self, low: float, high: float, **values: Any) -> None:
@@ -125,7 +125,7 @@ class LinkArguments:
         """Raises an error unless they are initializers, numbers, arrays or None.
 
         Args:
-            shape: shape of the parameter, with None for sizes that are not known yet; None if nothing is known. An
+            shape: shape of the parameter, an int or a tuple with None for sizes that are not known yet; None if nothing is known. An
                 array must broadcast to it.
             values: initializers by name.
 
@@ -133,6 +133,8 @@ class LinkArguments:
             TypeError: an argument cannot initialize an array; a class must be called first.
             InitialShapeError: an array does not fit the shape.
         """
+        if isinstance(shape, int):
+            shape = (shape,)
         for name, value in values.items():
             if isinstance(value, type):
                 expected = f'an initializer, a number or an array, not a class; write {value.__name__}(...),'

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import minichainer as chainer
+from minichainer.initializers.constant import Constant
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -23,10 +24,40 @@ class Normal:
 
 
 @dataclass(frozen=True)
+class Uniform:
+    """First values drawn uniformly from -bound to bound."""
+
+    bound: float
+
+
+@dataclass(frozen=True)
 class Made:
     """An argument that each link has of its own."""
 
     make: Callable[[], Any]
+
+
+def x_of(*shapes: Any) -> tuple[np.ndarray, ...]:
+    """Float inputs of these shapes."""
+    rng = np.random.RandomState(5)
+    return tuple(rng.uniform(-1.5, 1.5, shape).astype('f') for shape in shapes)
+
+
+def ints(values: Any) -> np.ndarray:
+    return np.array(values, 'i')
+
+
+def lecun(inputs: float) -> Normal:
+    """The default of weights."""
+    return Normal(inputs**-0.5)
+
+
+def sets(argument: str, *paths: str, **others: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """An argument that takes a number or an initializer for the parameters of these paths."""
+    return [
+        ({argument: value, **others}, dict.fromkeys(paths, number))
+        for value, number in ((0.5, 0.5), (Constant(-0.25), -0.25), (np.float64(3), 3))
+    ]
 
 
 def called(link: Any, *inputs: Any) -> Any:
@@ -113,7 +144,11 @@ class Row:
 
     def signature(self) -> list[str]:
         """Names of the constructor's arguments."""
-        return [p.name for p in inspect.signature(self.link).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        return [
+            p.name
+            for p in inspect.signature(self.link).parameters.values()
+            if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        ]
 
 
 def flat(result: Any) -> list[Any]:

@@ -23,7 +23,7 @@ class Classifier(Chain):
     Args:
         predictor: the link that predicts.
         lossfun: function of prediction and label.
-        accfun: function of prediction and label.
+        accfun: function of prediction and label; None if ``compute_accuracy`` is set to False.
         label_key: where the label is among the arguments: position or keyword.
 
     Raises:
@@ -46,7 +46,9 @@ class Classifier(Chain):
         label_key: int | str = -1,
     ) -> None:
         check = LinkArguments(self)
-        check.callables(predictor=predictor, lossfun=lossfun, accfun=accfun)
+        check.callables(predictor=predictor, lossfun=lossfun)
+        if accfun is not None:
+            check.callables(accfun=accfun)
         if not isinstance(label_key, (int, str)):
             raise TypeError(f'{type(self).__name__}: label_key must be int or str, got {type(label_key)}')
         super().__init__()
