@@ -30,6 +30,10 @@ class Uniform:
     bound: float
 
 
+class Kept:
+    """First values of a copy with the mode 'init' that are those of the original."""
+
+
 @dataclass(frozen=True)
 class Made:
     """An argument that each link has of its own."""
@@ -90,6 +94,7 @@ class Row:
         call: how the link is called with the inputs.
         random: the result is drawn where ``config.train`` is True: neither value nor gradient are compared there.
         train_gradient: False where the gradient takes for constant what depends on the input in training.
+        atol: absolute tolerance of gradients that are zero but for rounding errors; None if there are none.
         precision: of the forward pass in float32.
         typed: whether parameters have the dtype of the settings.
         prints: ``str(link)`` of a link without links below it.
@@ -108,6 +113,7 @@ class Row:
     call: Callable[..., Any] = called
     random: bool = False
     train_gradient: bool = True
+    atol: float | None = None
     precision: float = 2e-5
     typed: bool = True
     prints: str = ''

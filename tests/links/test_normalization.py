@@ -27,7 +27,7 @@ WITH_STATISTICS = ('batch', 'renorm', 'decorrelated')
 
 
 def data(*shape: int, dtype: str = 'f', seed: int = 0) -> np.ndarray:
-    return np.random.RandomState(seed).randn(*shape).astype(dtype)
+    return np.asarray(np.random.RandomState(seed).randn(*shape)).astype(dtype)
 
 
 def statistics_of(link: Any) -> list[np.ndarray]:
@@ -194,7 +194,7 @@ def test_mixed16() -> None:
 @pytest.mark.parametrize('value', [2, np.array([2, 2, 2]), chainer.initializers.Constant(2), lambda a: a.fill(2)])
 def test_initial_values(value: Any) -> None:
     links = [
-        L.BatchNormalization(3, None, None, 'd', True, True, value, value, None, value, value),
+        L.BatchNormalization(3, 0.9, 2e-5, 'd', True, True, value, value, None, value, value),
         L.BatchNormalization(None, dtype='d', axis=0, initial_gamma=value, initial_beta=value, initial_avg_mean=value,
                              initial_avg_var=value, decay=1),
         L.LayerNormalization(3, 1e-6, value, value),
@@ -259,7 +259,12 @@ def test_text(link: Any, text: str) -> None:
         (lambda: L.DecorrelatedBatchNormalization(15), ValueError, 'groups must divide size, got size = 15'),
         (lambda: L.DecorrelatedBatchNormalization(4, groups=2)(data(2, 6)), ValueError, 'running_mean'),
         (lambda: L.LayerNormalization(4)(data(2, 3)), InvalidType, r'gamma.shape == \(3,\)'),
-        (lambda: L.GroupNormalization(2, 3)(data(2, 4)), InvalidType, r'gamma.shape == \(4,\)'),
+        (
+            lambda: L.GroupNormalization(2, 3),
+            ValueError,
+            'a divisor of size = 3 expected as groups',
+        ),
+        (lambda: L.GroupNormalization(2, 6)(data(2, 4)), InvalidType, r'gamma.shape == \(4,\)'),
         (lambda: L.GroupNormalization(2)(data(2, 3)), ValueError, '3 % groups'),
     ],
 )
