@@ -64,7 +64,7 @@ class SpectralNormalization(WeightHook):
         check = Arguments('SpectralNormalization')
         if check.integer(n_power_iteration, 'n_power_iteration') < 1:
             raise AssertionError(
-                f'SpectralNormalization: n_power_iteration must be at least 1, got {n_power_iteration}'
+                f'SpectralNormalization: at least 1 expected as n_power_iteration, got {n_power_iteration}'
             )
         check.number(eps, 'eps')
         check.flag(use_gamma, 'use_gamma')

@@ -9,7 +9,8 @@ A constructor makes one :class:`LinkArguments` before anything else, and passes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -85,8 +86,8 @@ class LinkArguments:
         """Raises TypeError unless they are numbers, ValueError unless they are from ``low`` to ``high``."""
         for name, value in values.items():
             self._of.number(value, name)
-            if not low <= value <= high:
-                raise self._of.wrong_value(f'a number from {low:g} to {high:g}', name, value)
+            if not low <= value <= high or abs(value) == math.inf:
+                raise self._of.wrong_value(f'a finite number from {low:g} to {high:g}', name, value)
 
     def ratios(self, **values: Any) -> None:
         """Raises TypeError unless they are numbers, ValueError unless they are in ``[0, 1)``."""
@@ -125,8 +126,8 @@ class LinkArguments:
         """Raises an error unless they are initializers, numbers, arrays or None.
 
         Args:
-            shape: shape of the parameter, an int or a tuple with None for sizes that are not known yet; None if nothing is known. An
-                array must broadcast to it.
+            shape: shape of the parameter, an int or a tuple, with None for sizes that are not known yet; None if
+                nothing is known. An array must broadcast to it.
             values: initializers by name.
 
         Raises:
@@ -137,13 +138,27 @@ class LinkArguments:
             shape = (shape,)
         for name, value in values.items():
             if isinstance(value, type):
-                expected = f'an initializer, a number or an array, not a class; write {value.__name__}(...),'
+                expected = f'an initializer, a real number or an array, not a class; write {value.__name__}(...),'
                 raise self._of.wrong_type(expected, name, value)
             try:
                 _get_initializer(value)
+                real = not isinstance(value, complex)
             except TypeError:
-                raise self._of.wrong_type('an initializer, a number, an array or None', name, value) from None
+                real = False
+            if not real:
+                raise self._of.wrong_type('an initializer, a real number, an array or None', name, value)
             self._values(name, value, shape)
+
+    def common_initializers(self, shapes: Iterable[Any], **values: Any) -> None:
+        """The same for initializers of several parameters."""
+        for shape in shapes:
+            self.initializers(shape, **values)
+
+    def given(self, **values: Any) -> None:
+        """Raises TypeError if an initializer without a default is None."""
+        for name, value in values.items():
+            if value is None:
+                raise self._of.wrong_type('an initializer, a real number or an array', name, value)
 
     def whole(self, name: str, value: Any, shape: tuple[int, ...]) -> None:
         """The same for one initializer; an array must have exactly this shape."""

@@ -94,7 +94,8 @@ class Row:
         call: how the link is called with the inputs.
         random: the result is drawn where ``config.train`` is True: neither value nor gradient are compared there.
         train_gradient: False where the gradient takes for constant what depends on the input in training.
-        atol: absolute tolerance of gradients that are zero but for rounding errors; None if there are none.
+        atol: absolute tolerance of gradients that are zero but for rounding errors; None if there are none. With
+            such, an upstream gradient of None and one of zeros give different rounding errors.
         precision: of the forward pass in float32.
         typed: whether parameters have the dtype of the settings.
         prints: ``str(link)`` of a link without links below it.

@@ -57,6 +57,8 @@ def binary_hierarchical_softmax(x: Any, t: Any, W: Any, paths: Paths) -> Variabl
         raise IndexError(f'{_arguments.name}: label {labels[lengths == 0][0]} is not a leaf of the tree')
     ends = xp.cumsum(lengths)
     steps = xp.arange(int(lengths.sum()))
+    if not steps.size:
+        return sum_(x[:0])
     samples = xp.searchsorted(ends, steps, side='right')
     at = steps - (ends - lengths)[samples] + begins[samples]
     scores = sum_(embed_id(paths.nodes[at], W) * embed_id(samples, x), 1)

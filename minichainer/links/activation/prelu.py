@@ -34,6 +34,7 @@ class PReLU(Link):
         check = LinkArguments(self)
         if shape is not None:
             check.shapes(shape=shape)
+        check.given(init=init)
         check.initializers(shape, init=init)
         super().__init__()
         with self.init_scope():

@@ -34,6 +34,7 @@ class Swish(Link):
         check = LinkArguments(self)
         if beta_shape is not None:
             check.shapes(beta_shape=beta_shape)
+        check.given(beta_init=beta_init)
         check.initializers(beta_shape, beta_init=beta_init)
         super().__init__()
         with self.init_scope():

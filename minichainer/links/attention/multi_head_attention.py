@@ -59,7 +59,8 @@ class MultiHeadAttention(Chain):
         check.ratios(dropout=dropout)
         check.flags(nobias=nobias)
         check.optional_sizes(key_size=key_size, value_size=value_size)
-        check.initializers(initialW=initialW)
+        inputs = [other for other in (size, key_size, value_size) if other is not None]
+        check.common_initializers([(size, n) for n in inputs], initialW=initialW)
         check.initializers((size,), initial_bias=initial_bias)
         super().__init__()
         self.n_heads = n_heads

@@ -38,12 +38,13 @@ class _TransformerLayer(Chain):
         check.callables(activation=activation)
         check.flags(norm_first=norm_first)
         check.numbers(0, math.inf, eps=eps)
-        check.initializers(initialW=initialW, initial_bias=initial_bias)
+        hidden = 4 * size if hidden_size is None else hidden_size
+        check.common_initializers([(size, size), (hidden, size), (size, hidden)], initialW=initialW)
+        check.common_initializers([(size,), (hidden,)], initial_bias=initial_bias)
         super().__init__()
         self.dropout = dropout
         self.activation = activation
         self.norm_first = norm_first
-        hidden = 4 * size if hidden_size is None else hidden_size
         with self.init_scope():
             self.attention = MultiHeadAttention(size, n_heads, dropout, initialW=initialW, initial_bias=initial_bias)
             self.linear1 = Linear(size, hidden, initialW=initialW, initial_bias=initial_bias)

@@ -68,7 +68,9 @@ class InceptionBN(Chain):
         check.optional_sizes(in_channels=in_channels, proj_pool=proj_pool)
         check.sizes(out1=out1, proj3=proj3, out3=out3, proj33=proj33, out33=out33)
         check.integers(1, stride=stride)
-        check.initializers(conv_init=conv_init)
+        ones = [(n, in_channels, 1, 1) for n in (out1, proj3, proj33, proj_pool) if n]
+        others = [(out3, proj3, 3, 3), (out33, proj33, 3, 3), (out33, out33, 3, 3)]
+        check.common_initializers([*ones, *others], conv_init=conv_init)
         check.dtype(dtype)
         _check_pooling(type(self).__name__, out1, pooltype, proj_pool, stride)
         super().__init__()
@@ -130,7 +132,7 @@ class InceptionBN(Chain):
 
 
 def _check_pooling(name: str, out1: int, pooltype: Any, proj_pool: Any, stride: int) -> None:
-    if pooltype not in ('max', 'avg'):
+    if not isinstance(pooltype, str) or pooltype not in ('max', 'avg'):
         raise NotImplementedError(f"{name}: pooltype must be 'max' or 'avg', got {pooltype!r}")
     if out1 and (stride != 1 or proj_pool is None):
         raise AssertionError(

@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.link.link import ChainList
 from minichainer.links._arguments import LinkArguments
-from minichainer.links.connection.convolution import Convolution2D
+from minichainer.links.connection.convolution import Convolution2D, per_axis
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable
 
@@ -60,8 +60,10 @@ class MLPConvolution2D(ChainList):
         check.each_axis(2, 1, ksize=ksize, stride=stride)
         check.each_axis(2, 0, pad=pad)
         check.callables(activation=activation)
-        check.initializers(conv_init=conv_init, bias_init=bias_init)
         first, *others = _checked(check, out_channels)
+        pixels = [(after, before, 1, 1) for before, after in zip((first, *others), others, strict=False)]
+        check.common_initializers([(first, in_channels, *per_axis(ksize, 2)), *pixels], conv_init=conv_init)
+        check.common_initializers([(n,) for n in (first, *others)], bias_init=bias_init)
         super().__init__(Convolution2D(in_channels, first, ksize, stride, pad, False, conv_init, bias_init))
         for before, after in zip((first, *others), others, strict=False):
             self.append(Convolution2D(before, after, 1, initialW=conv_init, initial_bias=bias_init))
@@ -87,7 +89,8 @@ class MLPConvolution2D(ChainList):
 
 def _checked(check: LinkArguments, out_channels: Any) -> Any:
     if not isinstance(out_channels, (tuple, list)):
-        raise check.wrong_type('a tuple of ints', 'out_channels', out_channels)
+        expected = 'a tuple of ints (the first argument if ksize is None)'
+        raise check.wrong_type(expected, 'out_channels', out_channels)
     if not out_channels:
         raise check.wrong_value('a tuple of at least one int', 'out_channels', out_channels)
     for channels in out_channels:

@@ -26,8 +26,8 @@ class Parameter(Link):
     """
 
     def __init__(self, array: Any) -> None:
-        if not isinstance(array, array_types()):
-            raise LinkArguments(self).wrong_type('an array', 'array', array)
+        if not isinstance(array, array_types()) or array.dtype.kind not in 'biufc':
+            raise LinkArguments(self).wrong_type('an array of numbers', 'array', array)
         super().__init__()
         with self.init_scope():
             self.W = variable.Parameter(array)

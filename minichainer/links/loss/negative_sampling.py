@@ -47,10 +47,13 @@ class NegativeSampling(Link):
         weights = checked_counts(check, counts)
         check.numbers(-numpy.inf, numpy.inf, power=power)
         check.dtype(dtype)
+        with numpy.errstate(divide='ignore', over='ignore'):
+            weights = weights ** float(power)
+        if not numpy.isfinite(weights).all():
+            raise check.wrong_value(f'positive numbers, because power = {power},', 'counts', counts)
         super().__init__()
         self.sample_size = sample_size
-        with numpy.errstate(divide='ignore'):
-            self.sampler = WalkerAlias(weights ** float(power))
+        self.sampler = WalkerAlias(weights)
         with self.init_scope():
             self.W = Parameter(Constant(0), (len(weights), in_size))
 

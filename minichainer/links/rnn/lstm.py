@@ -35,7 +35,7 @@ class LSTMBase(Chain):
             in_size, out_size = None, in_size
         check = LinkArguments(self)
         check.optional_sizes(in_size=in_size)
-        check.sizes(out_size=out_size)
+        check.integers(1, out_size=out_size)
         check.initializers((out_size, out_size), lateral_init=lateral_init)
         check.initializers((out_size, in_size), upward_init=upward_init)
         check.initializers((out_size,), bias_init=bias_init, forget_bias_init=forget_bias_init)

@@ -47,7 +47,8 @@ class NStepRNNBase(ChainList):
         check = LinkArguments(self)
         check.integers(1, n_layers=n_layers, in_size=in_size, out_size=out_size)
         check.ratios(dropout=dropout)
-        check.initializers(initialW=initialW)
+        widths = (in_size, out_size, out_size * (2 if self.use_bi_direction else 1))
+        check.common_initializers([(out_size, n) for n in widths], initialW=initialW)
         check.initializers((out_size,), initial_bias=initial_bias)
         self.n_layers = n_layers
         self.dropout = dropout
