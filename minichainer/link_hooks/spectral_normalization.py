@@ -144,6 +144,7 @@ class SpectralNormalization(WeightHook):
     normalized = normalize_weight
 
     def _iterated(self, xp: Any, W: Any, u: Any) -> tuple[Any, Any]:
+        v: Any = None
         for _ in range(self.n_power_iteration):
             v = self._unit(xp, W.T @ u)
             u = self._unit(xp, W @ v)

@@ -89,4 +89,5 @@ class SimplifiedDropconnect(Link):
                     self._initialize_params(math.prod(x.shape[1:]))
         if mask is not None and 'mask' not in self.__dict__:
             self.add_persistent('mask', mask)
-        return simplified_dropconnect(x, self.W, self.b, self.ratio, train, mask, use_batchwise_mask)
+        y: Variable = simplified_dropconnect(x, self.W, self.b, self.ratio, train, mask, use_batchwise_mask)
+        return y

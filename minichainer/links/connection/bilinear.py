@@ -56,11 +56,10 @@ class Bilinear(Link):
         check.sizes(left_size=left_size, right_size=right_size, out_size=out_size)
         check.flags(nobias=nobias)
         check.whole('initialW', initialW, (left_size, right_size, out_size))
-        if not nobias:
-            left, right, bias = _three(check, initial_bias)
-            check.whole('initial_bias[0]', left, (left_size, out_size))
-            check.whole('initial_bias[1]', right, (right_size, out_size))
-            check.whole('initial_bias[2]', bias, (out_size,))
+        left, right, bias = (None, None, 0) if nobias else _three(check, initial_bias)
+        check.whole('initial_bias[0]', left, (left_size, out_size))
+        check.whole('initial_bias[1]', right, (right_size, out_size))
+        check.whole('initial_bias[2]', bias, (out_size,))
         super().__init__()
         self.in_sizes = (left_size, right_size)
         self.nobias = nobias

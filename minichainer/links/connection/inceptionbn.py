@@ -112,7 +112,7 @@ class InceptionBN(Chain):
         Raises:
             InvalidType: ``x`` has another number of channels.
         """
-        paths = [('conv1',)] if self.out1 else []
+        paths: list[tuple[str, ...]] = [('conv1',)] if self.out1 else []
         paths += [('proj3', 'conv3'), ('proj33', 'conv33a', 'conv33b')]
         y: Variable = concat([*[self._layers(x, *path) for path in paths], self._pooled(x)], axis=1)
         return y

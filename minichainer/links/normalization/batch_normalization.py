@@ -105,7 +105,7 @@ class BatchNormalization(Link):
         super().__init__()
         self.decay = decay
         self.eps = eps
-        self.axis = (axis,) if isinstance(axis, int) else axis
+        self.axis: Any = (axis,) if isinstance(axis, int) else axis
         self.N = 0
         self._dtype = get_dtype(dtype, map_mixed16=numpy.float32)
         self._initial_avg_mean = typed_initializer(initial_avg_mean, 0, self._dtype)
