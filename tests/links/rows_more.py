@@ -202,8 +202,8 @@ INCEPTION_VALUES = {
     '/*/gamma': 1, '/*/beta': 0, '/*/N': 0, '/*/avg_mean': 0, '/*/avg_var': 1,
 }  # fmt: skip
 for args, more, pooltype, stride in (
-    ({'proj_pool': 2}, {'/conv1/W': lecun(2), '/poolp/W': lecun(2)}, 'max', 1),
-    ({'out1': 0, 'pooltype': 'avg', 'stride': 2}, {}, 'avg', 2),
+    ({'proj_pool': 2, 'pooltype': 'avg'}, {'/conv1/W': lecun(2), '/poolp/W': lecun(2)}, 'avg', 1),
+    ({'out1': 0, 'stride': 2}, {}, 'max', 2),
 ):
 
     def inception(p: Any, x: Any, pooltype: str = pooltype, stride: int = stride, train: bool = True) -> Any:
