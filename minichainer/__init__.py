@@ -115,7 +115,7 @@ Fallback = None
 _MODULES = """
     autograd backend backends chainerx computational_graph configuration cuda dataset datasets device_resident
     distribution distributions errors function function_hook function_hooks function_node functions gradient_check
-    graph_optimizations initializer initializers iterators link link_hook links memory_layouts optimizer
+    graph_optimizations initializer initializers iterators link link_hook link_hooks links memory_layouts optimizer
     optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
     verification warnings
 """.split()

@@ -122,13 +122,27 @@ class LinkHook:
             args: as for :meth:`forward_preprocess`, and the result ``args.out``.
         """
 
+    def forward_failed(self, args: _ForwardPreprocessCallbackArgs) -> None:
+        """Called in place of :meth:`forward_postprocess` if an exception was raised; not in Chainer.
+
+        Args:
+            args: as for :meth:`forward_preprocess`.
+        """
+
 
 def call_with_hooks(link: Any, hooks: list[LinkHook], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls ``link.forward(*args, **kwargs)`` between the two methods of each hook."""
     before = _ForwardPreprocessCallbackArgs(link, 'forward', args, kwargs)
-    for hook in hooks:
-        hook.forward_preprocess(before)
-    out = link.forward(*args, **kwargs)
+    begun: list[LinkHook] = []
+    try:
+        for hook in hooks:
+            hook.forward_preprocess(before)
+            begun.append(hook)
+        out = link.forward(*args, **kwargs)
+    except BaseException:
+        for hook in reversed(begun):
+            hook.forward_failed(before)
+        raise
     after = _ForwardPostprocessCallbackArgs(link, 'forward', args, kwargs, out)
     for hook in hooks:
         hook.forward_postprocess(after)

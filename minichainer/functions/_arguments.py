@@ -36,10 +36,10 @@ class Arguments:
         self.name = label if name is None else name
 
     # --- errors ------------------------------------------------------------------------------------------------
-    def misfit(self, expected: str, actual: str) -> InvalidType:
+    def misfit(self, expected: str, actual: str, error: type[InvalidType] = InvalidType) -> InvalidType:
         """The error for arrays that do not fit: what was expected, what was got (shapes and dtypes)."""
         where = f'Invalid operation is performed in: {self.label} (Forward)'
-        return InvalidType(expected, actual, f'{where}\n\nExpect: {expected}\nActual: {actual}')
+        return error(expected, actual, f'{where}\n\nExpect: {expected}\nActual: {actual}')
 
     def wrong_type(self, expected: str, name: str, value: Any) -> TypeError:
         """The error for an argument of a wrong type."""

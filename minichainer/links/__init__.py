@@ -3,7 +3,13 @@
 import typing
 
 from minichainer._names import namespace as _namespace
+from minichainer.links.activation.maxout import Maxout
 from minichainer.links.activation.prelu import PReLU
+from minichainer.links.activation.simplified_dropconnect import SimplifiedDropconnect
+from minichainer.links.activation.swish import Swish
+from minichainer.links.attention.multi_head_attention import MultiHeadAttention
+from minichainer.links.attention.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from minichainer.links.connection.bias import Bias
 from minichainer.links.connection.bilinear import Bilinear
 from minichainer.links.connection.convolution import (
     Convolution1D,
@@ -15,13 +21,31 @@ from minichainer.links.connection.convolution import (
     Deconvolution3D,
     DeconvolutionND,
 )
+from minichainer.links.connection.deformable_convolution_2d import DeformableConvolution2D
+from minichainer.links.connection.depthwise_convolution_2d import DepthwiseConvolution2D
+from minichainer.links.connection.dilated_convolution_2d import DilatedConvolution2D
 from minichainer.links.connection.embed_id import EmbedID
+from minichainer.links.connection.highway import Highway
 from minichainer.links.connection.inception import Inception
+from minichainer.links.connection.inceptionbn import InceptionBN
 from minichainer.links.connection.linear import Linear
+from minichainer.links.connection.local_convolution_2d import LocalConvolution2D
+from minichainer.links.connection.mlp_convolution_2d import MLPConvolution2D
+from minichainer.links.connection.parameter import Parameter
+from minichainer.links.connection.scale import Scale
+from minichainer.links.loss.black_out import BlackOut
+from minichainer.links.loss.crf1d import CRF1d
+from minichainer.links.loss.hierarchical_softmax import BinaryHierarchicalSoftmax
+from minichainer.links.loss.negative_sampling import NegativeSampling
 from minichainer.links.model.classifier import Classifier
 from minichainer.links.normalization.batch_normalization import BatchNormalization, BatchRenormalization
 from minichainer.links.normalization.decorrelated_batch_normalization import DecorrelatedBatchNormalization
-from minichainer.links.normalization.sample_normalization import GroupNormalization, LayerNormalization
+from minichainer.links.normalization.sample_normalization import (
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+    RMSNormalization,
+)
 from minichainer.links.rnn.gru import GRU, StatefulGRU, StatelessGRU
 from minichainer.links.rnn.lstm import LSTM, StatelessLSTM
 from minichainer.links.rnn.lstm_variants import StatefulPeepholeLSTM, StatefulZoneoutLSTM
@@ -41,7 +65,11 @@ from minichainer.links.rnn.tree_lstm import ChildSumTreeLSTM, NaryTreeLSTM
 __all__ = [
     'BatchNormalization',
     'BatchRenormalization',
+    'Bias',
     'Bilinear',
+    'BinaryHierarchicalSoftmax',
+    'BlackOut',
+    'CRF1d',
     'ChildSumTreeLSTM',
     'Classifier',
     'Convolution1D',
@@ -53,13 +81,23 @@ __all__ = [
     'Deconvolution3D',
     'DeconvolutionND',
     'DecorrelatedBatchNormalization',
+    'DeformableConvolution2D',
+    'DepthwiseConvolution2D',
+    'DilatedConvolution2D',
     'EmbedID',
     'GRU',
     'GroupNormalization',
+    'Highway',
     'Inception',
+    'InceptionBN',
+    'InstanceNormalization',
     'LSTM',
     'LayerNormalization',
     'Linear',
+    'LocalConvolution2D',
+    'MLPConvolution2D',
+    'Maxout',
+    'MultiHeadAttention',
     'NStepBiGRU',
     'NStepBiLSTM',
     'NStepBiRNNReLU',
@@ -69,7 +107,12 @@ __all__ = [
     'NStepRNNReLU',
     'NStepRNNTanh',
     'NaryTreeLSTM',
+    'NegativeSampling',
     'PReLU',
+    'Parameter',
+    'RMSNormalization',
+    'Scale',
+    'SimplifiedDropconnect',
     'StatefulGRU',
     'StatefulMGU',
     'StatefulPeepholeLSTM',
@@ -77,6 +120,9 @@ __all__ = [
     'StatelessGRU',
     'StatelessLSTM',
     'StatelessMGU',
+    'Swish',
+    'TransformerDecoderLayer',
+    'TransformerEncoderLayer',
 ]
 
 if not typing.TYPE_CHECKING:

@@ -9,6 +9,7 @@ import scipy.special as special
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer.functions.math.scaling import RepeatedShapeError
 from minichainer.utils.type_check import InvalidType
 from tests.functions.row import ANY, AWAY_FROM_0, POSITIVE, Bad, Domain, Row, Special, case
 from tests.functions.rows_elementwise import (
@@ -126,8 +127,8 @@ def repeated(name: str, op: Any, label: str) -> Row:
         ),
         label=label,
         errors=(
-            Bad('misfit', lambda: call(X, X[:, 0]), InvalidType, (name, '(2, 3)', '(2,)', 'axis = 1')),
-            Bad('negative axis', lambda: call(X, X[0], axis=-1), InvalidType, (name, 'axis = -1')),
+            Bad('misfit', lambda: call(X, X[:, 0]), RepeatedShapeError, (name, '(2, 3)', '(2,)', 'axis = 1')),
+            Bad('negative axis', lambda: call(X, X[0], axis=-1), RepeatedShapeError, (name, 'axis = -1')),
             Bad('wrong dtype', lambda: call(X, X[0].astype('f')), InvalidType, (label, 'float32', 'float64')),
         ),
         except_from={

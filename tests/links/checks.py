@@ -15,7 +15,7 @@ import numpy as np
 import minichainer as chainer
 from minichainer import links, serializers
 from minichainer.gradient_check import check_gradients
-from tests.links.row import Normal, Row, flat, matching, persistent_values, values_of
+from tests.links.row import Kept, Normal, Row, Uniform, flat, matching, persistent_values, values_of
 
 #: Links that are made to judge the distribution of first values.
 DRAWS = 100
@@ -87,12 +87,25 @@ def gradients(row: Row) -> None:
         if train and not row.train_gradient:
             continue
         with chainer.using_config('train', train):
-            report = check_gradients(
-                lambda *xs, link=link: tuple(flat(row.call(link, *xs))), tuple(_cast(row, 'd')),
-                params=tuple(link.params()), seed=0,
-            )  # fmt: skip
+            report = _checked_gradients(row, link, order=1)
             assert report, str(report)
             _assert_all_move(row, link)
+
+
+def second_order(row: Row) -> None:
+    """Second derivatives by inputs and parameters are those of finite differences."""
+    with chainer.using_config('dtype', np.dtype('d')):
+        link = row.filled()
+    with chainer.using_config('train', not row.random and row.train_gradient):
+        report = _checked_gradients(row, link, order=2)
+        assert report, str(report)
+
+
+def _checked_gradients(row: Row, link: Any, order: int) -> Any:
+    return check_gradients(
+        lambda *xs: tuple(flat(row.call(link, *xs))), tuple(_cast(row, 'd')), params=tuple(link.params()),
+        order=order, atol=row.atol, check_undefined_grad=row.atol is None, seed=0,
+    )  # fmt: skip
 
 
 def _assert_all_move(row: Row, link: Any) -> None:
@@ -128,12 +141,17 @@ def serialization(row: Row, folder: Path) -> None:
 
 def _judge(expected: Any, arrays: list[Any], what: str) -> None:
     """Whether arrays drawn again and again are what is expected of first values."""
-    if not isinstance(expected, Normal):
+    if not isinstance(expected, (Normal, Uniform)):
         for array in arrays:
             np.testing.assert_array_equal(array, np.broadcast_to(expected, np.shape(array)), err_msg=what)
         return
     pool = np.concatenate([np.ravel(array) for array in arrays]).astype('d')
     spread = 5 / np.sqrt(pool.size)
+    if isinstance(expected, Uniform):
+        assert abs(pool).max() <= expected.bound, f'{what}: beyond {expected.bound}'
+        shares = [(pool < place * expected.bound).mean() for place in (-0.5, 0, 0.5)]
+        np.testing.assert_allclose(shares, [0.25, 0.5, 0.75], atol=spread / 2, err_msg=f'{what}: not uniform')
+        return
     assert abs(pool.mean()) < spread * expected.std, f'{what}: mean {pool.mean()}'
     assert abs(pool.std() / expected.std - 1) < spread, f'{what}: std {pool.std()}, expected {expected.std}'
     assert abs((abs(pool) < expected.std).mean() - 0.6827) < spread / 2, f'{what}: not normal'
@@ -171,7 +189,7 @@ def given_values(row: Row) -> None:
                     first = matching(expected, path)
                 except KeyError:
                     first = matching(row.initial, path)
-                    if isinstance(first, Normal):
+                    if isinstance(first, (Normal, Uniform)):
                         assert np.unique(value).size > 1 or value.size == 1, f'{path} {changes} {lazy}'
                         continue
                 np.testing.assert_array_equal(
@@ -270,7 +288,9 @@ def copies(row: Row) -> None:
 def _judge_again(row: Row, array: Any, before: Any, path: str) -> None:
     first = matching(row.again or row.initial, path)
     assert array.shape == before.shape and array.dtype == before.dtype, path
-    if isinstance(first, Normal):
+    if isinstance(first, Kept):
+        np.testing.assert_array_equal(array, before, err_msg=path)
+    elif isinstance(first, (Normal, Uniform)):
         assert not np.any(array == before), f'{path} has its old values'
     else:
         np.testing.assert_array_equal(array, np.broadcast_to(first, array.shape), err_msg=path)
@@ -319,7 +339,7 @@ def repeating(row: Row) -> None:
 CHECKS = {
     check.__name__: check
     for check in (
-        documentation, forward, gradients, initial_values, given_values, arguments, dtypes, modes, copies,
-        devices, text, repeating,
+        documentation, forward, gradients, second_order, initial_values, given_values, arguments, dtypes, modes,
+        copies, devices, text, repeating,
     )
 }  # fmt: skip

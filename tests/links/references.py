@@ -277,3 +277,175 @@ def softmax_cross_entropy(scores: Any, labels: Any) -> Any:
     shifted = scores - scores.max(1, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
     return -log_p[np.arange(len(labels)), labels].mean()
+
+
+# --- small layers --------------------------------------------------------------------------------------------------
+def maxout(p: dict[str, Any], x: Any, pool_size: int) -> Any:
+    return affine(p, '/linear', x).reshape(len(x), -1, pool_size).max(-1)
+
+
+def highway(p: dict[str, Any], x: Any, activate: Any) -> Any:
+    gate = sigmoid(affine(p, '/transform', x))
+    return gate * activate(affine(p, '/plain', x)) + (1 - gate) * x
+
+
+def dropconnect(p: dict[str, Any], x: Any, ratio: float) -> Any:
+    """With the connections that NumPy's generator draws from seed 0."""
+    x = x.reshape(len(x), -1)
+    W = p['/W']
+    kept = np.random.RandomState(0).rand(len(x), *W.shape) >= ratio
+    return np.einsum('nd,nod,od->no', x, kept, W) / (1 - ratio) + p.get('/b', 0)
+
+
+def local_convolution(p: dict[str, Any], x: Any, stride: int = 1) -> Any:
+    W = p['/W']
+    (height, width), (kh, kw) = W.shape[1:3], W.shape[4:]
+    y = np.empty((len(x), *W.shape[:3]))
+    for i in range(height):
+        for j in range(width):
+            window = x[:, :, i * stride : i * stride + kh, j * stride : j * stride + kw]
+            y[:, :, i, j] = np.einsum('nckl,ockl->no', window, W[:, i, j])
+    return y + p.get('/b', 0)
+
+
+def depthwise(p: dict[str, Any], x: Any, stride: int = 1, pad: int = 0) -> Any:
+    """Filter m of channel c makes channel ``c * multiplier + m``."""
+    W = p['/W']
+    parts = [
+        convolution(x[:, c : c + 1], W[m, c][None, None], None, stride, pad)
+        for c in range(W.shape[1])
+        for m in range(len(W))
+    ]
+    y = np.concatenate(parts, 1)
+    return y + p['/b'].reshape(-1, 1, 1) if '/b' in p else y
+
+
+def _pixel(image: Any, row: float, column: float) -> Any:
+    """The value of (channels, h, w) between pixels; 0 outside."""
+    i, j = int(np.floor(row)), int(np.floor(column))
+    total = np.zeros(len(image))
+    for k, v in ((i, i + 1 - row), (i + 1, row - i)):
+        for m, u in ((j, j + 1 - column), (j + 1, column - j)):
+            if 0 <= k < image.shape[1] and 0 <= m < image.shape[2]:
+                total += v * u * image[:, k, m]
+    return total
+
+
+def deformable(p: dict[str, Any], x: Any, stride: int = 1, pad: int = 0) -> Any:
+    offset = convolution(x, p['/offset_conv/W'], p.get('/offset_conv/b'), stride, pad)
+    W = p['/deform_conv/W']
+    kh, kw = W.shape[2:]
+    y = np.zeros((len(x), len(W), *offset.shape[2:]))
+    for n, o, i, j in np.ndindex(*y.shape):
+        for k in range(kh * kw):
+            row = i * stride - pad + k // kw + offset[n, kh * kw + k, i, j]
+            column = j * stride - pad + k % kw + offset[n, k, i, j]
+            y[n, o, i, j] += W[o, :, k // kw, k % kw] @ _pixel(x[n], row, column)
+    return y + p['/deform_conv/b'].reshape(-1, 1, 1) if '/deform_conv/b' in p else y
+
+
+def mlp_convolution(p: dict[str, Any], x: Any, activation: Any, **first: Any) -> Any:
+    x = convolution(x, p['/0/W'], p['/0/b'], **first)
+    return convolution(activation(x), p['/1/W'], p['/1/b'])
+
+
+def inception_bn(p: dict[str, Any], x: Any, pooltype: str, stride: int, train: bool) -> Any:
+    def conv(name: str, x: Any, pad: int = 0, stride: int = 1) -> Any:
+        statistics = {f'/{key}': p[f'/{name}n/{key}'] for key in ('gamma', 'beta', 'avg_mean', 'avg_var')}
+        y = convolution(x, p[f'/{name}/W'], None, stride, pad)
+        return np.maximum(batch_normalization(statistics, y, (0, 2, 3), 2e-5, train), 0)
+
+    wide = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-np.inf if pooltype == 'max' else 0)
+    h, w = x.shape[2:]
+    windows = [wide[:, :, i : i + h : stride, j : j + w : stride] for i in range(3) for j in range(3)]
+    pooled = np.max(windows, 0) if pooltype == 'max' else np.mean(windows, 0)
+    branches = [conv('conv1', x)] if '/conv1/W' in p else []
+    branches.append(conv('conv3', conv('proj3', x), 1, stride))
+    branches.append(conv('conv33b', conv('conv33a', conv('proj33', x), 1), 1, stride))
+    branches.append(conv('poolp', pooled) if '/poolp/W' in p else pooled)
+    return np.concatenate(branches, 1)
+
+
+# --- losses --------------------------------------------------------------------------------------------------------
+def crf1d(p: dict[str, Any], *sequences: Any) -> Any:
+    """The mean over sequences of the loss, with the sum over all label sequences written out."""
+    cost = p['/cost']
+    half = len(sequences) // 2
+
+    def score(x: Any, labels: Any) -> Any:
+        return x[np.arange(len(x)), labels].sum() + cost[labels[:-1], labels[1:]].sum()
+
+    losses = []
+    for x, labels in zip(sequences[:half], sequences[half:], strict=True):
+        every = [score(x, np.array(place)) for place in np.ndindex(*[len(cost)] * len(x))]
+        losses.append(np.log(np.exp(every).sum()) - score(x, labels))
+    return np.mean(losses)
+
+
+def negative_sampling(p: dict[str, Any], x: Any, t: Any, drawn: Any) -> Any:
+    W = p['/W']
+    loss = np.log1p(np.exp(-(W[t] * x).sum(1)))
+    return (loss + np.log1p(np.exp(np.einsum('nsd,nd->ns', W[drawn], x))).sum(1)).sum()
+
+
+def black_out(p: dict[str, Any], x: Any, t: Any, drawn: Any) -> Any:
+    scores = np.einsum('nsd,nd->ns', p['/W'][np.concatenate([t[:, None], drawn], 1)], x)
+    share = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    return -(np.log(share[:, 0]) + np.log(1 - share[:, 1:]).sum(1)).mean()
+
+
+def hierarchical(p: dict[str, Any], x: Any, t: Any, turns: Any) -> Any:
+    """``turns`` has the inner nodes and directions on the way to each label."""
+    return sum(
+        np.log1p(np.exp(-s * (p['/W'][node] @ row)))
+        for row, label in zip(x, t, strict=True)
+        for node, s in turns[label]
+    )
+
+
+# --- transformers --------------------------------------------------------------------------------------------------
+def rms_normalization(p: dict[str, Any], x: Any, eps: float) -> Any:
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) * p['/gamma']
+
+
+def over_last(p: dict[str, Any], path: str, x: Any, eps: float) -> Any:
+    """Layer normalization with the parameters of a path."""
+    y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
+    return y * p[f'{path}/gamma'] + p[f'{path}/beta']
+
+
+def each(p: dict[str, Any], path: str, x: Any) -> Any:
+    """A Linear at each place of sequences."""
+    return x @ p[f'{path}/W'].T + p.get(f'{path}/b', 0)
+
+
+def attention(p: dict[str, Any], query: Any, key: Any, value: Any, heads: int, allowed: Any = True) -> Any:
+    """Attention, one head after the other; ``p`` has paths that begin at the link."""
+    q, k, v = each(p, '/query', query), each(p, '/key', key), each(p, '/value', value)
+    parts = []
+    for a, b, c in zip(*[np.split(x, heads, 2) for x in (q, k, v)], strict=True):
+        scores = np.where(allowed, a @ b.transpose(0, 2, 1) / np.sqrt(a.shape[2]), -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        parts.append(weights / weights.sum(-1, keepdims=True) @ c)
+    return each(p, '/out', np.concatenate(parts, 2))
+
+
+def transformer(
+    p: dict[str, Any], x: Any, memory: Any, heads: int, eps: float, activation: Any, norm_first: bool
+) -> Any:
+    def below(path: str) -> dict[str, Any]:
+        return {name[len(path) :]: value for name, value in p.items() if name.startswith(path + '/')}
+
+    def added(x: Any, norm: str, part: Any) -> Any:
+        if norm_first:
+            return x + part(over_last(p, norm, x, eps))
+        return over_last(p, norm, x + part(x), eps)
+
+    def perceptron(x: Any) -> Any:
+        return each(p, '/linear2', activation(each(p, '/linear1', x)))
+
+    x = added(x, '/norm1', lambda x: attention(below('/attention'), x, x, x, heads))
+    if memory is None:
+        return added(x, '/norm2', perceptron)
+    x = added(x, '/norm2', lambda x: attention(below('/memory_attention'), x, memory, memory, heads))
+    return added(x, '/norm3', perceptron)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import minichainer as chainer
+from minichainer.initializers.constant import Constant
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -23,10 +24,44 @@ class Normal:
 
 
 @dataclass(frozen=True)
+class Uniform:
+    """First values drawn uniformly from -bound to bound."""
+
+    bound: float
+
+
+class Kept:
+    """First values of a copy with the mode 'init' that are those of the original."""
+
+
+@dataclass(frozen=True)
 class Made:
     """An argument that each link has of its own."""
 
     make: Callable[[], Any]
+
+
+def x_of(*shapes: Any) -> tuple[np.ndarray, ...]:
+    """Float inputs of these shapes."""
+    rng = np.random.RandomState(5)
+    return tuple(rng.uniform(-1.5, 1.5, shape).astype('f') for shape in shapes)
+
+
+def ints(values: Any) -> np.ndarray:
+    return np.array(values, 'i')
+
+
+def lecun(inputs: float) -> Normal:
+    """The default of weights."""
+    return Normal(inputs**-0.5)
+
+
+def sets(argument: str, *paths: str, **others: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """An argument that takes a number or an initializer for the parameters of these paths."""
+    return [
+        ({argument: value, **others}, dict.fromkeys(paths, number))
+        for value, number in ((0.5, 0.5), (Constant(-0.25), -0.25), (np.float64(3), 3))
+    ]
 
 
 def called(link: Any, *inputs: Any) -> Any:
@@ -59,6 +94,8 @@ class Row:
         call: how the link is called with the inputs.
         random: the result is drawn where ``config.train`` is True: neither value nor gradient are compared there.
         train_gradient: False where the gradient takes for constant what depends on the input in training.
+        atol: absolute tolerance of gradients that are zero but for rounding errors; None if there are none. With
+            such, an upstream gradient of None and one of zeros give different rounding errors.
         precision: of the forward pass in float32.
         typed: whether parameters have the dtype of the settings.
         prints: ``str(link)`` of a link without links below it.
@@ -77,6 +114,7 @@ class Row:
     call: Callable[..., Any] = called
     random: bool = False
     train_gradient: bool = True
+    atol: float | None = None
     precision: float = 2e-5
     typed: bool = True
     prints: str = ''
@@ -113,7 +151,11 @@ class Row:
 
     def signature(self) -> list[str]:
         """Names of the constructor's arguments."""
-        return [p.name for p in inspect.signature(self.link).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        return [
+            p.name
+            for p in inspect.signature(self.link).parameters.values()
+            if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        ]
 
 
 def flat(result: Any) -> list[Any]:

@@ -10,31 +10,8 @@ import minichainer.functions as F
 import minichainer.links as L
 from minichainer.initializers.constant import Constant
 from tests.links import references as ref
-from tests.links.row import Made, Normal, Row, steps
-
-
-def x_of(*shapes: Any) -> tuple[np.ndarray, ...]:
-    """Float inputs of these shapes."""
-    rng = np.random.RandomState(5)
-    return tuple(rng.uniform(-1.5, 1.5, shape).astype('f') for shape in shapes)
-
-
-def ints(values: Any) -> np.ndarray:
-    return np.array(values, 'i')
-
-
-def lecun(inputs: float) -> Normal:
-    """The default of weights."""
-    return Normal(inputs**-0.5)
-
-
-def sets(argument: str, *paths: str, **others: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """An argument that takes a number or an initializer for the parameters of these paths."""
-    return [
-        ({argument: value, **others}, dict.fromkeys(paths, number))
-        for value, number in ((0.5, 0.5), (Constant(-0.25), -0.25), (np.float64(3), 3))
-    ]
-
+from tests.links import rows_more
+from tests.links.row import Made, Normal, Row, ints, lecun, sets, steps, x_of
 
 WB = (*sets('initialW', '/W'), *sets('initial_bias', '/b'))
 ROWS: list[Row] = []
@@ -375,7 +352,12 @@ add(
     )
 )  # fmt: skip
 
+ROWS += rows_more.ROWS
+
 #: Public names of ``minichainer.links`` without a row, and why.
 EXEMPT: dict[str, str] = {}
 #: Arguments of constructors that no row gives, and why.
-NOT_GIVEN: dict[tuple[str, str], str] = {}
+NOT_GIVEN: dict[tuple[str, str], str] = {
+    ('BinaryHierarchicalSoftmax', 'dtype'): 'it has no effect, as in Chainer',
+    ('NegativeSampling', 'dtype'): 'it has no effect, as in Chainer',
+}

@@ -25,7 +25,7 @@ def test_bilinear_is_its_formula_and_its_gradients_are_right(nobias: bool) -> No
 
 
 def test_bilinear_wants_three_initializers_of_biases() -> None:
-    with pytest.raises(ValueError, match='initial_bias must be three initializers, for V1, V2 and b'):
+    with pytest.raises(ValueError, match='three initializers, for V1, V2 and b, expected as initial_bias, got 0'):
         L.Bilinear(2, 3, 4, initial_bias=0)
 
 

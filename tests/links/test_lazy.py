@@ -44,6 +44,17 @@ LAZY: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, ...]]]] = {
     'Deconvolution3D': (lambda: links.Deconvolution3D(None, 4, 3), rows(2, 4, 5, 3)),
     'DeconvolutionND': (lambda: links.DeconvolutionND(2, None, 4, 3), rows(2, 6, 5)),
     'Inception': (lambda: links.Inception(None, 1, 2, 3, 1, 2, 3), rows(2, 6, 5)),
+    'InceptionBN': (lambda: links.InceptionBN(None, 1, 2, 3, 1, 2, 'avg', 3), rows(2, 6, 5)),
+    'DilatedConvolution2D': (lambda: links.DilatedConvolution2D(None, 4, 3), rows(2, 6, 5)),
+    'DepthwiseConvolution2D': (lambda: links.DepthwiseConvolution2D(None, 4, 3), rows(2, 6, 5)),
+    'LocalConvolution2D': (lambda: links.LocalConvolution2D(None, 4, None, 3), rows(2, 6, 5)),
+    'DeformableConvolution2D': (lambda: links.DeformableConvolution2D(None, 4, 3), rows(2, 6, 5)),
+    'MLPConvolution2D': (lambda: links.MLPConvolution2D(None, (4, 2), 3), rows(2, 6, 5)),
+    'Maxout': (lambda: links.Maxout(None, 4, 3), rows(2, 3)),
+    'SimplifiedDropconnect': (lambda: links.SimplifiedDropconnect(None, 4), lambda n: (*rows(2, 3)(n), False)),
+    'Swish': (lambda: links.Swish(None), rows(2, 3)),
+    'RMSNormalization': (lambda: links.RMSNormalization(), rows(2, 3)),
+    'InstanceNormalization': (lambda: links.InstanceNormalization(), rows(4, 3)),
     'BatchNormalization': (lambda: links.BatchNormalization(axis=(0, 2)), rows(3, 4)),
     'LayerNormalization': (lambda: links.LayerNormalization(), rows(3)),
     'GroupNormalization': (lambda: links.GroupNormalization(2), rows(4, 3)),
@@ -64,6 +75,12 @@ NOT_LAZY = {
     'Bilinear',
     'BatchRenormalization',
     'DecorrelatedBatchNormalization',
+    'NegativeSampling',
+    'BlackOut',
+    'BinaryHierarchicalSoftmax',
+    'MultiHeadAttention',
+    'TransformerEncoderLayer',
+    'TransformerDecoderLayer',
     'StatelessMGU',
     'StatefulMGU',
 }
@@ -87,7 +104,8 @@ def values(result: Any) -> list[Any]:
 def test_the_table_has_all_links() -> None:
     def has_a_size(link: Any) -> bool:
         return bool(
-            {'in_size', 'in_channels', 'size', 'left_size', 'n_layers'} & set(inspect.signature(link).parameters)
+            {'in_size', 'in_channels', 'size', 'left_size', 'n_layers', 'beta_shape'}
+            & set(inspect.signature(link).parameters)
         )
 
     classes = {name for name, link in vars(links).items() if inspect.isclass(link) and has_a_size(link)}

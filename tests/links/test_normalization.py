@@ -27,7 +27,7 @@ WITH_STATISTICS = ('batch', 'renorm', 'decorrelated')
 
 
 def data(*shape: int, dtype: str = 'f', seed: int = 0) -> np.ndarray:
-    return np.random.RandomState(seed).randn(*shape).astype(dtype)
+    return np.asarray(np.random.RandomState(seed).randn(*shape)).astype(dtype)
 
 
 def statistics_of(link: Any) -> list[np.ndarray]:
@@ -136,6 +136,10 @@ def test_running_statistics_are_updated_in_place_without_graph(name: str) -> Non
         (lambda: L.BatchNormalization(axis=(0, 2)), (5, 4, 3), (4,)),
         (lambda: L.BatchNormalization(axis=(0, 1)), (5, 4, 3), (3,)),
         (lambda: L.LayerNormalization(), (5, 4), (4,)),
+        (lambda: L.LayerNormalization(), (5, 3, 2, 4), (4,)),
+        (lambda: L.LayerNormalization(), (4,), (4,)),
+        (lambda: L.RMSNormalization(), (5, 3, 4), (4,)),
+        (lambda: L.InstanceNormalization(), (5, 4, 3), (4,)),
         (lambda: L.GroupNormalization(2), (5, 4, 3), (4,)),
     ],
 )
@@ -153,7 +157,9 @@ def test_size_from_the_first_data(make: Any, shape: Any, size: Any) -> None:
     [
         (lambda: L.BatchNormalization(axis=(0, 2)), (5, 4), r'\(5, 4\), which does not have all of axis = \(0, 2\)'),
         (lambda: L.BatchNormalization(axis=-3), (5, 4), r'\(5, 4\), which does not have all of axis = \(-3,\)'),
-        (lambda: L.LayerNormalization(), (5, 4, 3), r'LayerNormalization.*\(5, 4, 3\): expected 2 axes'),
+        (lambda: L.LayerNormalization(), (), r'LayerNormalization.*\(\): expected at least 1 axis'),
+        (lambda: L.RMSNormalization(), (), r'RMSNormalization.*\(\): expected at least 1 axis'),
+        (lambda: L.InstanceNormalization(), (5,), r'InstanceNormalization.*\(5,\): expected at least 2 axes'),
         (lambda: L.GroupNormalization(2), (5,), r'GroupNormalization.*\(5,\): expected at least 2 axes'),
     ],
 )
@@ -188,7 +194,7 @@ def test_mixed16() -> None:
 @pytest.mark.parametrize('value', [2, np.array([2, 2, 2]), chainer.initializers.Constant(2), lambda a: a.fill(2)])
 def test_initial_values(value: Any) -> None:
     links = [
-        L.BatchNormalization(3, None, None, 'd', True, True, value, value, None, value, value),
+        L.BatchNormalization(3, 0.9, 2e-5, 'd', True, True, value, value, None, value, value),
         L.BatchNormalization(None, dtype='d', axis=0, initial_gamma=value, initial_beta=value, initial_avg_mean=value,
                              initial_avg_var=value, decay=1),
         L.LayerNormalization(3, 1e-6, value, value),
@@ -248,12 +254,17 @@ def test_text(link: Any, text: str) -> None:
         ),
         (lambda: L.BatchNormalization(3)(data(2, 3), foo=1), TypeError, r"forward\(\) got .*'foo'"),
         (lambda: L.BatchNormalization(3, axis=(1, 0))(data(2, 3, 3)), RuntimeError, 'ascending'),
-        (lambda: L.BatchNormalization(3, eps=-1)(data(2, 3)), ValueError, 'eps >= 0'),
+        (lambda: L.BatchNormalization(3, eps=-1)(data(2, 3)), ValueError, 'from 0 to inf expected as eps, got -1'),
         (lambda: L.BatchRenormalization(3)(data(2, 4)), InvalidType, r'gamma.shape == \(4,\)'),
         (lambda: L.DecorrelatedBatchNormalization(15), ValueError, 'groups must divide size, got size = 15'),
         (lambda: L.DecorrelatedBatchNormalization(4, groups=2)(data(2, 6)), ValueError, 'running_mean'),
         (lambda: L.LayerNormalization(4)(data(2, 3)), InvalidType, r'gamma.shape == \(3,\)'),
-        (lambda: L.GroupNormalization(2, 3)(data(2, 4)), InvalidType, r'gamma.shape == \(4,\)'),
+        (
+            lambda: L.GroupNormalization(2, 3),
+            ValueError,
+            'a divisor of size = 3 expected as groups',
+        ),
+        (lambda: L.GroupNormalization(2, 6)(data(2, 4)), InvalidType, r'gamma.shape == \(4,\)'),
         (lambda: L.GroupNormalization(2)(data(2, 3)), ValueError, '3 % groups'),
     ],
 )

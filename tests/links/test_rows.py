@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +13,18 @@ from tests.links import checks
 from tests.links.row import Row
 from tests.links.table import ROWS
 
+#: Links with so many parameters, or such deep graphs, that their second derivatives take more than a few seconds.
+DEEP = re.compile(r'NStep|GRU|LSTM|Transformer|MultiHead|Inception')
 
-@pytest.mark.parametrize('check', checks.CHECKS)
-@pytest.mark.parametrize('row', ROWS, ids=str)
+
+def _cases() -> Iterator[Any]:
+    for row in ROWS:
+        for check in checks.CHECKS:
+            slow = check == 'second_order' and DEEP.search(str(row)) is not None
+            yield pytest.param(row, check, id=f'{row}-{check}', marks=[pytest.mark.slow] if slow else [])
+
+
+@pytest.mark.parametrize(('row', 'check'), list(_cases()))
 def test_row(row: Row, check: str) -> None:
     checks.CHECKS[check](row)
 

@@ -174,6 +174,7 @@ WRONG: list[tuple[str, str, dict[str, Any]]] = [
     ('forward', 'another dtype', _forward(lambda self, x: F.cast(L.Linear.forward(self, x), 'd'))),
     ('forward', 'an array', _forward(lambda self, x: L.Linear.forward(self, x).array)),
     ('gradients', 'half', _forward(_half_gradient)),
+    ('second_order', 'half', _forward(_half_gradient)),
     ('gradients', 'W ignored', _forward(lambda self, x: F.linear(x, self.W.array, self.b))),
     ('gradients', 'b without influence', _forward(lambda self, x: F.linear(x, self.W, self.b * 0))),
     ('initial_values', 'too wide', _with_init(_set_W(Normal(0.8)))),

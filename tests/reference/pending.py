@@ -9,23 +9,8 @@ from __future__ import annotations
 # family -> what will bring it -> entries
 PENDING: dict[str, dict[str, list[str]]] = {
     'links': {
-        'hooks and graphs': """
-            SpectralNormalization WeightStandardization
-        """.split(),
         'the remaining links and models': """
-            Maxout SimplifiedDropconnect Swish Bias DeformableConvolution2D DepthwiseConvolution2D
-            DilatedConvolution2D Highway InceptionBN LocalConvolution2D MLPConvolution2D Parameter Scale
-            BinaryHierarchicalSoftmax BlackOut CRF1d NegativeSampling GoogLeNet ResNet50Layers
-            ResNet101Layers ResNet152Layers VGG16Layers VGG19Layers
-        """.split(),
-    },
-    'initializers': {
-        'the remaining links and models': """
-            links/seeded_Highway links/seeded_Maxout links/seeded_SimplifiedDropconnect
-            links/seeded_MLPConvolution2D links/seeded_DepthwiseConvolution2D
-            links/seeded_LocalConvolution2D links/seeded_BinaryHierarchicalSoftmax links/seeded_BlackOut
-            links/seeded_NegativeSampling links/seeded_DeformableConvolution2D links/seeded_Scale
-            links/seeded_Bias
+            GoogLeNet ResNet50Layers ResNet101Layers ResNet152Layers VGG16Layers VGG19Layers
         """.split(),
     },
     'misc': {

@@ -8,7 +8,12 @@ from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import broadcast_to, reshape
 from minichainer.kernels import blending, reductions
+from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
+
+
+class RepeatedShapeError(InvalidType, AssertionError):
+    """The second array does not fit the first: InvalidType in Chainer, and AssertionError in its debug mode."""
 
 
 def bias(x: Any, y: Any, axis: int = 1) -> Variable:
@@ -64,7 +69,7 @@ def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
     axis = arguments.integer(axis, 'axis')
     if y.ndim and (axis < 0 or x.shape[axis : axis + y.ndim] != y.shape):
         expected = f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0'
-        raise arguments.misfit(expected, f'shapes {x.shape} and {y.shape}, axis = {axis}')
+        raise arguments.misfit(expected, f'shapes {x.shape} and {y.shape}, axis = {axis}', RepeatedShapeError)
     after = x.ndim - axis - y.ndim if y.ndim else 0
     return broadcast_to(reshape(y, (*y.shape, *[1] * after)), x.shape)
 

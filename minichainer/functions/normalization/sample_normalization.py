@@ -12,12 +12,17 @@ from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape, sum_to
 from minichainer.functions.normalization._common import NormalizationArguments, affine_gradients
 from minichainer.kernels import sample_normalization as kernels
+from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
 _layer = NormalizationArguments('LayerNormalization', 'layer_normalization')
 _rms = NormalizationArguments('RMSNorm', 'rms_norm')
 _group = NormalizationArguments('GroupNormalization', 'group_normalization')
 _instance = NormalizationArguments('InstanceNormalization', 'instance_normalization')
+
+
+class RowLengthError(InvalidType, ValueError):
+    """Scales and shifts of another length than the rows: ValueError in Chainer, InvalidType for other misfits."""
 
 
 def _of_rows(m: Any, gy: Any, x: Any, gamma: Any, eps: float, wanted: Any, centered: bool) -> list[Any]:
@@ -114,6 +119,9 @@ def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Var
         raise _layer.misfit('x.ndim == 2', f'x.ndim = {x.ndim} (shape {x.shape}); {remedy}')
     _layer.same_dtype(x=x, gamma=gamma, beta=beta)
     _layer.eps(eps)
+    if gamma.ndim == 1 and gamma.shape == beta.shape != x.shape[1:]:
+        expected = f'gamma.shape == {x.shape[1:]}, the length of rows of x.shape = {x.shape}'
+        raise _layer.misfit(expected, f'gamma.shape = {gamma.shape}', RowLengthError)
     _layer.shapes(x.shape[1:], f'the length of rows of x.shape = {x.shape}', gamma=gamma, beta=beta)
     y: Variable = normalize_rows(x, gamma, beta, eps=eps)
     return y

@@ -7,6 +7,7 @@ from typing import Any
 from minichainer.functions.activation.parametric import prelu
 from minichainer.initializers._generate import _get_initializer
 from minichainer.link.link import Link
+from minichainer.links._arguments import LinkArguments
 from minichainer.variable import Parameter, Variable
 
 
@@ -30,6 +31,11 @@ class PReLU(Link):
     """
 
     def __init__(self, shape: Any = (), init: Any = 0.25) -> None:
+        check = LinkArguments(self)
+        if shape is not None:
+            check.shapes(shape=shape)
+        check.given(init=init)
+        check.initializers(shape, init=init)
         super().__init__()
         with self.init_scope():
             self.W = Parameter(_get_initializer(init), shape)

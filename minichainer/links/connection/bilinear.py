@@ -7,6 +7,7 @@ from typing import Any
 from minichainer.functions.connection.bilinear import bilinear
 from minichainer.initializers._generate import _get_initializer
 from minichainer.link.link import Link
+from minichainer.links._arguments import LinkArguments
 from minichainer.variable import Parameter, Variable
 
 
@@ -32,6 +33,7 @@ class Bilinear(Link):
 
     Raises:
         ValueError: ``initial_bias`` is not three initializers.
+        AssertionError: an array of initial values has a wrong shape.
 
     Source: Socher et al., Reasoning With Neural Tensor Networks for Knowledge Base Completion, 2013.
 
@@ -50,13 +52,20 @@ class Bilinear(Link):
         initialW: Any = None,
         initial_bias: Any = None,
     ) -> None:
+        check = LinkArguments(self)
+        check.sizes(left_size=left_size, right_size=right_size, out_size=out_size)
+        check.flags(nobias=nobias)
+        check.whole('initialW', initialW, (left_size, right_size, out_size))
+        left, right, bias = (None, None, 0) if nobias else _three(check, initial_bias)
+        check.whole('initial_bias[0]', left, (left_size, out_size))
+        check.whole('initial_bias[1]', right, (right_size, out_size))
+        check.whole('initial_bias[2]', bias, (out_size,))
         super().__init__()
         self.in_sizes = (left_size, right_size)
         self.nobias = nobias
         with self.init_scope():
             self.W = Parameter(_get_initializer(initialW), (left_size, right_size, out_size))
             if not nobias:
-                left, right, bias = _three(initial_bias)
                 self.V1 = Parameter(_get_initializer(left), (left_size, out_size))
                 self.V2 = Parameter(_get_initializer(right), (right_size, out_size))
                 self.b = Parameter(_get_initializer(bias), (out_size,))
@@ -83,9 +92,9 @@ class Bilinear(Link):
         self.zerograds()
 
 
-def _three(initial_bias: Any) -> Any:
+def _three(check: LinkArguments, initial_bias: Any) -> Any:
     if initial_bias is None:
         return None, None, 0
     if not isinstance(initial_bias, (tuple, list)) or len(initial_bias) != 3:
-        raise ValueError(f'Bilinear: initial_bias must be three initializers, for V1, V2 and b, got {initial_bias!r}')
+        raise check.wrong_value('a tuple of three initializers, for V1, V2 and b,', 'initial_bias', initial_bias)
     return initial_bias

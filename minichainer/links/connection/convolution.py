@@ -10,6 +10,7 @@ from minichainer.functions.connection.convolution_nd import convolution_2d, conv
 from minichainer.functions.connection.deconvolution_nd import deconvolution_2d, deconvolution_nd
 from minichainer.initializers._generate import _get_initializer
 from minichainer.link.link import Link
+from minichainer.links._arguments import LinkArguments
 from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable, as_array
 
@@ -19,8 +20,8 @@ _REMOVED = {
 }
 
 
-class _Filters(Link):
-    """The base of the links in this file: filters and biases, their sizes and groups."""
+class Filters(Link):
+    """The base of convolutions with the same filters everywhere: filters and biases, their sizes and groups."""
 
     #: Whether ``in_channels`` is the first axis of the filters.
     transposed = False
@@ -32,10 +33,25 @@ class _Filters(Link):
     W: Parameter
     b: Parameter | None
 
+    def _check(
+        self, n: int, in_channels: Any, out_channels: Any, nobias: Any, groups: Any, pad: Any, **axes: Any
+    ) -> LinkArguments:
+        """Raises TypeError or ValueError for wrong arguments; ``axes`` are positive ints or sequences of them."""
+        check = LinkArguments(self)
+        check.optional_sizes(in_channels=in_channels)
+        check.sizes(out_channels=out_channels)
+        check.each_axis(n, 1, **axes)
+        check.each_axis(n, 0, pad=pad)
+        check.flags(nobias=nobias)
+        check.integers(1, groups=groups)
+        return check
+
     def _make_parameters(
-        self, ndim: int, in_channels: int | None, nobias: bool, initialW: Any, initial_bias: Any
+        self, check: LinkArguments, ndim: int, in_channels: int | None, nobias: bool, initialW: Any, initial_bias: Any
     ) -> None:
         self._ndim = ndim
+        check.initializers(self._shape(in_channels), initialW=initialW)
+        check.initializers((self.out_channels,), initial_bias=initial_bias)
         with self.init_scope():
             self.W = Parameter(_get_initializer(initialW))
             if in_channels is not None:
@@ -43,38 +59,47 @@ class _Filters(Link):
             bias = _get_initializer(0 if initial_bias is None else initial_bias)
             self.b = None if nobias else Parameter(bias, self.out_channels)
 
-    def _initialize_params(self, in_channels: int) -> None:
+    def _shape(self, in_channels: int | None) -> tuple[Any, ...]:
+        """The shape of the filters; None for the size that is not known yet."""
         for what, channels in (('input', in_channels), ('output', self.out_channels)):
-            if channels % self.groups:
+            if channels is not None and channels % self.groups:
                 raise ValueError(
                     f'{type(self).__name__}: the number of {what} channels must be divisible by the number of '
                     f'groups, got {channels} and groups = {self.groups}'
                 )
-        ksize = _per_axis(self.ksize, self._ndim)
+        ksize = per_axis(self.ksize, self._ndim)
         if self.transposed:
-            self.W.initialize((in_channels, self.out_channels // self.groups, *ksize))
-        else:
-            self.W.initialize((self.out_channels, in_channels // self.groups, *ksize))
+            return (in_channels, self.out_channels // self.groups, *ksize)
+        return (self.out_channels, None if in_channels is None else in_channels // self.groups, *ksize)
+
+    def _initialize_params(self, in_channels: int) -> None:
+        self.W.initialize(self._shape(in_channels))
 
     def _prepare(self, x: Any) -> None:
         """Takes ``in_channels`` from the first data, after checking the number of axes."""
         if self.W._data is not None:
             return
         if x.ndim != self._ndim + 2:
-            raise ValueError(
-                f'{type(self).__name__}: in_channels is not known yet and cannot be taken from an x of shape '
-                f'{x.shape}: expected {self._ndim + 2} axes'
-            )
+            raise unknown_channels(self, x, self._ndim + 2)
         with one_at_a_time(self):
             if self.W._data is None:
                 self._initialize_params(x.shape[1])
 
 
-def _per_axis(value: Any, ndim: int) -> tuple[Any, ...]:
+def unknown_channels(link: Link, x: Any, axes: int) -> ValueError:
+    """The error for first data with a wrong number of axes, from which the channels cannot be taken."""
+    return ValueError(
+        f'{type(link).__name__}: in_channels is not known yet and cannot be taken from an x of shape {x.shape}: '
+        f'expected {axes} axes'
+    )
+
+
+def per_axis(value: Any, ndim: int) -> tuple[Any, ...]:
+    """A value for each of ``ndim`` axes: the elements of a sequence, or the same one repeated."""
     return tuple(value) if hasattr(value, '__len__') else (value,) * ndim
 
 
-class ConvolutionND(_Filters):
+class ConvolutionND(Filters):
     """Convolution over any number of axes, with filters and biases.
 
     See :func:`~minichainer.functions.convolution_nd` for the formula.
@@ -118,17 +143,22 @@ class ConvolutionND(_Filters):
         dilate: Any = 1,
         groups: int = 1,
     ) -> None:
-        super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels  # type: ignore[assignment]
+        LinkArguments(self).integers(1, ndim=ndim)
+        check = self._check(
+            ndim, in_channels, out_channels, nobias, groups, pad, ksize=ksize, stride=stride, dilate=dilate
+        )
+        check.flags(cover_all=cover_all)
+        super().__init__()
         self.out_channels = out_channels
-        self.ksize = _per_axis(ksize, ndim)
+        self.ksize = per_axis(ksize, ndim)
         self.stride = stride
         self.pad = pad
         self.cover_all = cover_all
-        self.dilate = _per_axis(dilate, ndim)
+        self.dilate = per_axis(dilate, ndim)
         self.groups = int(groups)
-        self._make_parameters(ndim, in_channels, nobias, initialW, initial_bias)
+        self._make_parameters(check, ndim, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, *size)."""
@@ -175,7 +205,7 @@ class ConvolutionND(_Filters):
         return (ndim,)
 
 
-class DeconvolutionND(_Filters):
+class DeconvolutionND(Filters):
     """Transposed convolution over any number of axes, with filters and biases.
 
     See :func:`~minichainer.functions.deconvolution_nd` for the formula.
@@ -221,17 +251,22 @@ class DeconvolutionND(_Filters):
         dilate: Any = 1,
         groups: int = 1,
     ) -> None:
-        super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels  # type: ignore[assignment]
+        LinkArguments(self).integers(1, ndim=ndim)
+        check = self._check(
+            ndim, in_channels, out_channels, nobias, groups, pad, ksize=ksize, stride=stride, dilate=dilate
+        )
+        check.outsize(ndim, outsize)
+        super().__init__()
         self.out_channels = out_channels
-        self.ksize = _per_axis(ksize, ndim)
+        self.ksize = per_axis(ksize, ndim)
         self.stride = stride
         self.pad = pad
         self.outsize = outsize
-        self.dilate = _per_axis(dilate, ndim)
+        self.dilate = per_axis(dilate, ndim)
         self.groups = int(groups)
-        self._make_parameters(ndim, in_channels, nobias, initialW, initial_bias)
+        self._make_parameters(check, ndim, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, *size)."""
@@ -308,7 +343,7 @@ class Deconvolution1D(DeconvolutionND):
         )
 
 
-class Convolution2D(_Filters):
+class Convolution2D(Filters):
     """Convolution of images, with filters and biases.
 
     See :func:`~minichainer.functions.convolution_2d` for the formula.
@@ -347,18 +382,21 @@ class Convolution2D(_Filters):
         initial_bias: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__()
         dilate, groups = argument.parse_kwargs(kwargs, ('dilate', 1), ('groups', 1), **_REMOVED)
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels  # type: ignore[assignment]
+        check = self._check(
+            2, in_channels, out_channels, nobias, groups, pad, ksize=ksize, stride=stride, dilate=dilate
+        )
+        super().__init__()
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.ksize = ksize
-        self.stride = _per_axis(stride, 2)
-        self.pad = _per_axis(pad, 2)
-        self.dilate = _per_axis(dilate, 2)
+        self.stride = per_axis(stride, 2)
+        self.pad = per_axis(pad, 2)
+        self.dilate = per_axis(dilate, 2)
         self.groups = int(groups)
-        self._make_parameters(2, in_channels, nobias, initialW, initial_bias)
+        self._make_parameters(check, 2, in_channels, nobias, initialW, initial_bias)
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
@@ -396,7 +434,7 @@ class Convolution2D(_Filters):
         return convolution_2d(x, self.W, self.b, self.stride, self.pad, dilate=self.dilate, groups=self.groups)
 
 
-class Deconvolution2D(_Filters):
+class Deconvolution2D(Filters):
     """Transposed convolution of images, with filters and biases.
 
     See :func:`~minichainer.functions.deconvolution_2d` for the formula.
@@ -438,18 +476,22 @@ class Deconvolution2D(_Filters):
         initial_bias: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__()
         dilate, groups = argument.parse_kwargs(kwargs, ('dilate', 1), ('groups', 1), **_REMOVED)
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels  # type: ignore[assignment]
+        check = self._check(
+            2, in_channels, out_channels, nobias, groups, pad, ksize=ksize, stride=stride, dilate=dilate
+        )
+        check.outsize(2, outsize)
+        super().__init__()
         self.out_channels = out_channels
         self.ksize = ksize
-        self.stride = _per_axis(stride, 2)
-        self.pad = _per_axis(pad, 2)
-        self.dilate = _per_axis(dilate, 2)
+        self.stride = per_axis(stride, 2)
+        self.pad = per_axis(pad, 2)
+        self.dilate = per_axis(dilate, 2)
         self.outsize = (None, None) if outsize is None else outsize
         self.groups = int(groups)
-        self._make_parameters(2, in_channels, nobias, initialW, initial_bias)
+        self._make_parameters(check, 2, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
         """Applies the layer to an array or Variable (batch, in_channels, height, width)."""

@@ -8,6 +8,7 @@ from minichainer.functions.connection.embed_id import embed_id
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.normal import Normal
 from minichainer.link.link import Link
+from minichainer.links._arguments import LinkArguments
 from minichainer.variable import Parameter, Variable, as_array
 
 
@@ -27,7 +28,15 @@ class EmbedID(Link):
     (2, 2, 3)
     """
 
+    #: Also of embeddings in pickles that were made without it.
+    ignore_label: int | None = None
+
     def __init__(self, in_size: int, out_size: int, initialW: Any = None, ignore_label: int | None = None) -> None:
+        check = LinkArguments(self)
+        check.sizes(in_size=in_size, out_size=out_size)
+        check.initializers((in_size, out_size), initialW=initialW)
+        if ignore_label is not None:
+            check.integers(ignore_label=ignore_label)
         super().__init__()
         self.ignore_label = ignore_label
         with self.init_scope():

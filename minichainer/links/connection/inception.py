@@ -8,6 +8,7 @@ from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.array.joining import concat
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
 from minichainer.link.link import Chain
+from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.convolution import Convolution2D
 from minichainer.variable import Variable
 
@@ -49,6 +50,13 @@ class Inception(Chain):
         conv_init: Any = None,
         bias_init: Any = None,
     ) -> None:
+        check = LinkArguments(self)
+        check.optional_sizes(in_channels=in_channels)
+        check.sizes(out1=out1, proj3=proj3, out3=out3, proj5=proj5, out5=out5, proj_pool=proj_pool)
+        ones, others = [(out1, 1), (proj3, 1), (proj5, 1), (proj_pool, 1)], [(out3, proj3, 3), (out5, proj5, 5)]
+        filters = [(n, in_channels, k, k) for n, k in ones] + [(n, m, k, k) for n, m, k in others]
+        check.common_initializers(filters, conv_init=conv_init)
+        check.common_initializers([shape[:1] for shape in filters], bias_init=bias_init)
         super().__init__()
 
         def convolution(channels: int | None, outputs: int, ksize: int) -> Convolution2D:

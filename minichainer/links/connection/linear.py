@@ -10,6 +10,7 @@ from minichainer._once import one_at_a_time
 from minichainer.functions.connection.linear import linear
 from minichainer.initializers._generate import _get_initializer
 from minichainer.link.link import Link
+from minichainer.links._arguments import LinkArguments
 from minichainer.variable import Parameter, Variable, as_array
 
 
@@ -41,9 +42,15 @@ class Linear(Link):
         initialW: Any = None,
         initial_bias: Any = None,
     ) -> None:
-        super().__init__()
         if out_size is None:
             in_size, out_size = None, in_size
+        check = LinkArguments(self)
+        check.optional_sizes(in_size=in_size)
+        check.sizes(out_size=out_size)
+        check.flags(nobias=nobias)
+        check.initializers((out_size, in_size), initialW=initialW)
+        check.initializers((out_size,), initial_bias=initial_bias)
+        super().__init__()
         self.in_size = in_size
         self.out_size = out_size
         with self.init_scope():

@@ -9,6 +9,7 @@ from minichainer import reporter
 from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from minichainer.link.link import Chain, Link
+from minichainer.links._arguments import LinkArguments
 
 
 class Classifier(Chain):
@@ -22,7 +23,7 @@ class Classifier(Chain):
     Args:
         predictor: the link that predicts.
         lossfun: function of prediction and label.
-        accfun: function of prediction and label.
+        accfun: function of prediction and label; None if ``compute_accuracy`` is set to False.
         label_key: where the label is among the arguments: position or keyword.
 
     Raises:
@@ -44,8 +45,12 @@ class Classifier(Chain):
         accfun: Callable[..., Any] = accuracy,
         label_key: int | str = -1,
     ) -> None:
+        check = LinkArguments(self)
+        check.callables(predictor=predictor, lossfun=lossfun)
+        if accfun is not None:
+            check.callables(accfun=accfun)
         if not isinstance(label_key, (int, str)):
-            raise TypeError(f'label_key must be int or str, got {type(label_key)}')
+            raise TypeError(f'{type(self).__name__}: label_key must be int or str, got {type(label_key)}')
         super().__init__()
         self.lossfun = lossfun
         self.accfun = accfun

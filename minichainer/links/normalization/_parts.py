@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 from minichainer.initializer import Initializer
 from minichainer.initializers._generate import _get_initializer
+from minichainer.links._arguments import LinkArguments
 from minichainer.variable import Parameter
 
 
@@ -34,3 +36,17 @@ def typed_initializer(initializer: Any, default: float, dtype: Any) -> Any:
 def parameter(initializer: Any, default: float, dtype: Any, shape: Any = None) -> Parameter:
     """A Parameter of a dtype; its shape may be unknown."""
     return Parameter(typed_initializer(initializer, default, dtype), shape)
+
+
+def check_running(check: LinkArguments, decay: float, eps: float, dtype: Any) -> None:
+    """Raises TypeError or ValueError for wrong arguments of running statistics."""
+    check.numbers(0, 1, decay=decay)
+    check.numbers(0, math.inf, eps=eps)
+    check.dtype(dtype)
+
+
+def check_normalization(check: LinkArguments, size: int | None, eps: float, **initializers: Any) -> None:
+    """Raises TypeError or ValueError for a wrong size, ``eps``, or initializer of vectors."""
+    check.optional_sizes(size=size)
+    check.numbers(0, math.inf, eps=eps)
+    check.initializers((size,), **initializers)

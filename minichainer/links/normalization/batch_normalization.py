@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,8 @@ from minichainer.functions.normalization.batch_normalization import batch_normal
 from minichainer.functions.normalization.batch_renormalization import batch_renormalization
 from minichainer.initializers._generate import generate_array
 from minichainer.link.link import Link
-from minichainer.links.normalization._parts import parameter, typed_initializer
+from minichainer.links._arguments import LinkArguments
+from minichainer.links.normalization._parts import check_running, parameter, typed_initializer
 from minichainer.utils import argument
 from minichainer.variable import Parameter, Variable
 
@@ -87,12 +89,23 @@ class BatchNormalization(Link):
         initial_avg_mean: Any = None,
         initial_avg_var: Any = None,
     ) -> None:
-        super().__init__()
         if size is None and axis is None:
             raise RuntimeError(f'{type(self).__name__}: size or axis is required, got neither')
+        check = LinkArguments(self)
+        if size is not None:
+            check.shapes(size=size)
+        check_running(check, decay, eps, dtype)
+        check.flags(use_gamma=use_gamma, use_beta=use_beta)
+        if axis is not None:
+            check.ascending(axis=axis)
+        check.initializers(
+            size, initial_gamma=initial_gamma, initial_beta=initial_beta, initial_avg_mean=initial_avg_mean,
+            initial_avg_var=initial_avg_var,
+        )  # fmt: skip
+        super().__init__()
         self.decay = decay
         self.eps = eps
-        self.axis = (axis,) if isinstance(axis, int) else axis
+        self.axis: Any = (axis,) if isinstance(axis, int) else axis
         self.N = 0
         self._dtype = get_dtype(dtype, map_mixed16=numpy.float32)
         self._initial_avg_mean = typed_initializer(initial_avg_mean, 0, self._dtype)
@@ -228,6 +241,10 @@ class BatchRenormalization(BatchNormalization):
         initial_avg_mean: Any = None,
         initial_avg_var: Any = None,
     ) -> None:
+        check = LinkArguments(self)
+        check.shapes(size=size)
+        check.numbers(0, math.inf, rmax=rmax, dmax=dmax)
+        check.initializers(size, initial_avg_var=initial_avg_var, initial_avg_mean=initial_avg_mean)
         super().__init__(
             size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta,
             initial_avg_mean=initial_avg_var,

@@ -14,6 +14,8 @@ from minichainer.functions.normalization.decorrelated_batch_normalization import
     fixed_decorrelated_batch_normalization,
 )
 from minichainer.link.link import Link
+from minichainer.links._arguments import LinkArguments
+from minichainer.links.normalization._parts import check_running
 from minichainer.utils import argument
 from minichainer.variable import Variable
 
@@ -52,8 +54,12 @@ class DecorrelatedBatchNormalization(Link):
     def __init__(
         self, size: int, groups: int = 16, decay: float = 0.9, eps: float = 2e-5, dtype: Any = numpy.float32
     ) -> None:
+        check = LinkArguments(self)
+        check.sizes(size=size)
+        check.integers(1, groups=groups)
+        check_running(check, decay, eps, dtype)
         super().__init__()
-        if groups < 1 or size % groups:
+        if size % groups:
             raise ValueError(
                 f'DecorrelatedBatchNormalization: groups must divide size, got size = {size}, groups = {groups}'
             )

@@ -7,6 +7,7 @@ from typing import Any
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.math.scaling import linear_interpolate
 from minichainer.link.link import Chain
+from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable
@@ -21,6 +22,12 @@ class GRUBase(Chain):
     def __init__(
         self, in_size: int | None, out_size: int, init: Any = None, inner_init: Any = None, bias_init: Any = None
     ) -> None:
+        check = LinkArguments(self)
+        check.optional_sizes(in_size=in_size)
+        check.sizes(out_size=out_size)
+        check.initializers((out_size, in_size), init=init)
+        check.initializers((out_size, out_size), inner_init=inner_init)
+        check.initializers((out_size,), bias_init=bias_init)
         super().__init__()
         with self.init_scope():
             self.W_r = Linear(in_size, out_size, initialW=init, initial_bias=bias_init)

@@ -9,6 +9,7 @@ from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn.gated import lstm
 from minichainer.initializers._generate import _get_initializer, generate_array
 from minichainer.link.link import Chain
+from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear, in_size_of
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable
@@ -32,6 +33,12 @@ class LSTMBase(Chain):
     ) -> None:
         if out_size is None:
             in_size, out_size = None, in_size
+        check = LinkArguments(self)
+        check.optional_sizes(in_size=in_size)
+        check.integers(1, out_size=out_size)
+        check.initializers((out_size, out_size), lateral_init=lateral_init)
+        check.initializers((out_size, in_size), upward_init=upward_init)
+        check.initializers((out_size,), bias_init=bias_init, forget_bias_init=forget_bias_init)
         super().__init__()
         size: Any = out_size
         self.state_size = size

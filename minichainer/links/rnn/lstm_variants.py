@@ -8,6 +8,7 @@ from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.noise.zoneout import zoneout
 from minichainer.functions.rnn.gated import lstm
+from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
 from minichainer.links.rnn._state import Stateful
 from minichainer.utils.argument import assert_kwargs_empty
@@ -20,6 +21,9 @@ class _WithCells(Stateful):
     states = ('c', 'h')
 
     def __init__(self, in_size: int | None, out_size: int) -> None:
+        check = LinkArguments(self)
+        check.optional_sizes(in_size=in_size)
+        check.sizes(out_size=out_size)
         super().__init__()
         self.state_size = out_size
         self.reset_state()
@@ -118,6 +122,7 @@ class StatefulZoneoutLSTM(_WithCells):
     ) -> None:
         if kwargs:
             assert_kwargs_empty(kwargs)
+        LinkArguments(self).numbers(0, 1, c_ratio=c_ratio, h_ratio=h_ratio)
         super().__init__(in_size, out_size)
         self.c_ratio = c_ratio
         self.h_ratio = h_ratio

@@ -8,6 +8,7 @@ from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.array.joining import concat
 from minichainer.functions.math.scaling import linear_interpolate
 from minichainer.link.link import Chain
+from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
 from minichainer.links.rnn._state import Stateful
 from minichainer.variable import Variable
@@ -21,7 +22,11 @@ class MGUBase(Chain):
         n_units: number of units.
     """
 
+    #: What a class calls its sizes.
+    size_names = ('n_inputs', 'n_units')
+
     def __init__(self, n_inputs: int, n_units: int) -> None:
+        LinkArguments(self).sizes(**dict(zip(self.size_names, (n_inputs, n_units), strict=True)))
         super().__init__()
         with self.init_scope():
             self.W_f = Linear(n_inputs + n_units, n_units)
@@ -79,6 +84,8 @@ class StatefulMGU(Stateful, MGUBase):
     >>> h.shape
     (4, 2)
     """
+
+    size_names = ('in_size', 'out_size')
 
     def __init__(self, in_size: int, out_size: int) -> None:
         super().__init__(in_size, out_size)

@@ -15,6 +15,7 @@ from minichainer.functions.rnn.n_step_rnn import n_step_birnn, n_step_rnn
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.normal import Normal
 from minichainer.link.link import ChainList, Link
+from minichainer.links._arguments import LinkArguments
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, Variable, as_variable
 
@@ -43,6 +44,12 @@ class NStepRNNBase(ChainList):
         **kwargs: Any,
     ) -> None:
         check_kwargs(kwargs)
+        check = LinkArguments(self)
+        check.integers(1, n_layers=n_layers, in_size=in_size, out_size=out_size)
+        check.ratios(dropout=dropout)
+        widths = (in_size, out_size, out_size * (2 if self.use_bi_direction else 1))
+        check.common_initializers([(out_size, n) for n in widths], initialW=initialW)
+        check.initializers((out_size,), initial_bias=initial_bias)
         self.n_layers = n_layers
         self.dropout = dropout
         self.out_size = out_size

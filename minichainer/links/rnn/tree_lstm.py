@@ -7,6 +7,7 @@ from typing import Any
 from minichainer.functions.array.joining import concat
 from minichainer.functions.rnn.gated import tree_lstm
 from minichainer.link.link import Chain
+from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
 from minichainer.variable import Variable, as_variable
 
@@ -17,6 +18,9 @@ class _TreeLSTM(Chain):
     W_x: Linear
 
     def __init__(self, in_size: int | None, out_size: int) -> None:
+        check = LinkArguments(self)
+        check.optional_sizes(in_size=in_size)
+        check.sizes(out_size=out_size)
         super().__init__()
         self.in_size = in_size
         self.state_size = out_size
@@ -131,6 +135,7 @@ class NaryTreeLSTM(_TreeLSTM):
     """
 
     def __init__(self, in_size: int | None, out_size: int, n_ary: int = 2) -> None:
+        LinkArguments(self).integers(n_ary=n_ary)
         if n_ary < 1:
             raise AssertionError(f'NaryTreeLSTM: n_ary must be at least 1, got {n_ary}')
         super().__init__(in_size, out_size)

@@ -1,0 +1,1 @@
+"""Links that compute a loss."""
