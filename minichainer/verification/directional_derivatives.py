@@ -559,13 +559,6 @@ class Derivatives:
         return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
 
 
-def doubt(along: Along, which: Any = slice(None)) -> float:
-    """The largest relative error of slopes, all or some."""
-    with np.errstate(all='ignore'):
-        ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[which]
-    return float(np.nan_to_num(ratio).max())
-
-
 def project(point: OrderCheck, i: int, direction: Any) -> Any:
     """The direction projected onto the tangent space of the input, if the user gives the projection."""
     tangent = point.options.tangent

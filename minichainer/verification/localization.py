@@ -19,7 +19,7 @@ from minichainer.verification.diagnosis.causes import (
     unsummed_cause,
 )
 from minichainer.verification.diagnosis.corrections import Repair, Repairer
-from minichainer.verification.directional_derivatives import Along, Derivatives, doubt
+from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import isotropic, relative
 from minichainer.verification.extrapolation import first_step
 from minichainer.verification.reporting.report import Failure
@@ -474,3 +474,10 @@ _WHOLE = {
 
 def _severity(verdicts: Any) -> Any:
     return np.vectorize(_GRAVITY.__getitem__, otypes=[int])(verdicts)
+
+
+def doubt(along: Along, which: Any = slice(None)) -> float:
+    """The largest relative error of slopes, all or some."""
+    with np.errstate(all='ignore'):
+        ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[which]
+    return float(np.nan_to_num(ratio).max())

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from minichainer.verification.directional_derivatives import Derivatives, doubt
+from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.extrapolation import Curve, Slopes
-from minichainer.verification.localization import Locator
+from minichainer.verification.localization import Locator, doubt
 from minichainer.verification.verdict import FAIL, PASS
 
 #: Half widths of the intervals, relative to the scale of the inputs.
