@@ -38,7 +38,7 @@ _SHARP = 2e-2
 _LEAST = 1 / 24
 
 
-def left_by_fits(screen: Derivatives, directions: Mapping[int, Sequence[Any]]) -> dict[int, Sequence[Any]]:
+def left_by_fits(screen: Derivatives, directions: Mapping[int, list[Any]]) -> dict[int, list[Any]]:
     """Compares backward with fitted slopes, and adds failures to the report.
 
     Args:
