@@ -25,7 +25,7 @@ from minichainer.verification.extrapolation import (
     slopes,
 )
 from minichainer.verification.function_under_test import Evaluation, laid_out
-from minichainer.verification.order_check import DRAWS, OrderCheck, small_factor, times
+from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
 from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
 
@@ -91,6 +91,7 @@ class Derivatives:
         arrays: The leaves, in the dtype of the numeric side.
         gradients: ``gradients[d][o]`` are the gradients of the leaves for draw d and output o.
         precision: Machine epsilon of the arithmetic inside the function.
+        is_local: Whether elements are measured in single or half precision, where noise of others would hide them.
         native: Whether the numeric side uses the dtypes that the user gave.
         exact: The source of slopes in place of differences, and of gradients; None for differences.
     """
@@ -108,6 +109,7 @@ class Derivatives:
         self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
         self.values = [self.evaluation.arrays[o] for o in self.outputs]
         self.precision = max((float(np.finfo(y.dtype).eps) for y in self.values), default=2.0**-52)
+        self.is_local = self.precision > _LOCAL_FROM
         self._flat = [y.astype(np.float64, copy=False).ravel() for y in self.values]
         self._weights = [self._stacked(k) for k in range(len(self.outputs))]
         self._scales = np.array([float(abs(v).max()) if v.size else 1.0 for vs in self.upstream for v in vs])
@@ -170,7 +172,7 @@ class Derivatives:
     def _made_small(self, k: int, first: list[Any]) -> list[Any]:
         """The gradients for the second draw, computed from a small multiple of it where underflow is not a risk."""
         v = self.upstream[1][k]
-        factor = small_factor(v.dtype)
+        factor = SMALL.get(v.dtype.itemsize, 1.0)
         if self._leaves_room([g for g in first if g is not None], v):
             try:
                 with np.errstate(over='raise', under='raise'):
@@ -337,11 +339,6 @@ class Derivatives:
         precision, noise = self._rounding_of(i, self.is_local)
         noise = [4 * precision * c(step)[1] for c in curves] if noise is None else noise[None]
         return slopes, np.stack(chosen, axis=1), 4 * np.asarray(noise) / (step * scales[:, None])
-
-    @property
-    def is_local(self) -> bool:
-        """Whether elements are measured in single or half precision, where noise of others would hide them."""
-        return self.precision > _LOCAL_FROM
 
     def _element_curves(self, i: int, elements: Any, scales: Any) -> list[Path]:
         """For each element, the path of the leaf when only this element moves."""

@@ -15,7 +15,7 @@ from minichainer.verification.arrays import fresh_copy, full, largest, same
 from minichainer.verification.complex_numbers import joined
 from minichainer.verification.environment import in_another_thread
 from minichainer.verification.function_under_test import Evaluation
-from minichainer.verification.order_check import OrderCheck, small_factor, times
+from minichainer.verification.order_check import SMALL, OrderCheck, times
 from minichainer.verification.rounding import ROUNDINGS
 
 #: How the graph's own error messages about a user's backward begin.
@@ -233,7 +233,7 @@ class ExactChecks:
         for o in self.point.gradients:
             v = self.point.upstream[o][1]
             with contextlib.suppress(Exception):
-                evaluation.vjp(self.point.only(o, times(v, small_factor(v.dtype))))
+                evaluation.vjp(self.point.only(o, times(v, SMALL.get(v.dtype.itemsize, 1.0))))
 
     def _call_on_other_data(self) -> Evaluation | None:
         """Calls the function on other data, which overwrites its caches; None if it rejects the data."""

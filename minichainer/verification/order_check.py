@@ -23,8 +23,9 @@ from minichainer.verification.reporting.report import Failure, GradientReport
 #: Upstream gradients per output.
 DRAWS = 2
 
-#: Size of the second draw by item size, to expose thresholds below which upstream gradients are dropped.
-_SMALL = {8: 2.0**-50, 4: 2.0**-20}
+#: Size of the second draw by item size, to expose thresholds below which upstream gradients are dropped; half
+#: precision would underflow.
+SMALL = {8: 2.0**-50, 4: 2.0**-20}
 
 #: Stands for missing upstream gradients: the function must be a loss, with a single output of shape ``()``.
 LOSS = object()
@@ -158,11 +159,6 @@ def explain_shapes(point: OrderCheck) -> None:
             point.report.failures[place] = dataclasses.replace(f, cause=f'shape: {text}')
         if not mine:
             point.report.notes.append(text[0].upper() + text[1:] + '.')
-
-
-def small_factor(dtype: Any) -> float:
-    """The factor of the second draw of upstream gradients in a dtype; 1 for half precision, which underflows."""
-    return _SMALL.get(dtype.itemsize, 1.0)
 
 
 def times(array: Any, factor: float) -> Any:
