@@ -25,7 +25,7 @@ _EULER = 0.57721566490153286061
 _LOG_2 = math.log(2)
 
 
-class _LocationScale(Parametric):
+class LocationScale(Parametric):
     """The common part: the distribution of ``loc + scale * z`` with a given distribution of z.
 
     Args:
@@ -51,7 +51,35 @@ class _LocationScale(Parametric):
         return self._full(self.loc)
 
 
-class Laplace(_LocationScale):
+class Symmetric(LocationScale):
+    """The common part if z and -z have the same distribution, given by functions of z."""
+
+    def cdf(self, x: Any) -> Variable:
+        return self._standard_cdf(self._standardized(x))
+
+    def log_cdf(self, x: Any) -> Variable:
+        return self._standard_log_cdf(self._standardized(x))
+
+    def survival_function(self, x: Any) -> Variable:
+        return self._standard_cdf(-self._standardized(x))
+
+    def log_survival_function(self, x: Any) -> Variable:
+        return self._standard_log_cdf(-self._standardized(x))
+
+    def icdf(self, x: Any) -> Variable:
+        return self.loc + self.scale * self._standard_icdf(self._variables(x))
+
+    def _standard_cdf(self, z: Variable) -> Variable:
+        raise NotImplementedError
+
+    def _standard_log_cdf(self, z: Variable) -> Variable:
+        raise NotImplementedError
+
+    def _standard_icdf(self, p: Variable) -> Variable:
+        raise NotImplementedError
+
+
+class Laplace(Symmetric):
     r"""Laplace distribution.
 
     .. math:: p(x) = \frac{1}{2 b} e^{-|x - \mu| / b}
@@ -74,21 +102,15 @@ class Laplace(_LocationScale):
     def log_prob(self, x: Any) -> Variable:
         return laplace_log_density(self._values(x), self.loc, self.scale)
 
-    def cdf(self, x: Any) -> Variable:
-        return _laplace_cdf(self._standardized(x))
+    def _standard_cdf(self, z: Variable) -> Variable:
+        tail = exp(-absolute(z)) * 0.5
+        return where(z._data < 0, tail, 1 - tail)
 
-    def log_cdf(self, x: Any) -> Variable:
-        return _laplace_log_cdf(self._standardized(x))
+    def _standard_log_cdf(self, z: Variable) -> Variable:
+        return where(z._data < 0, z - _LOG_2, log1p(exp(-absolute(z)) * -0.5))
 
-    def survival_function(self, x: Any) -> Variable:
-        return _laplace_cdf(-self._standardized(x))
-
-    def log_survival_function(self, x: Any) -> Variable:
-        return _laplace_log_cdf(-self._standardized(x))
-
-    def icdf(self, x: Any) -> Variable:
-        p = self._variables(x)
-        return self.loc + self.scale * where(p._data < 0.5, log(2 * p), -log(2 - 2 * p))
+    def _standard_icdf(self, p: Variable) -> Variable:
+        return where(p._data < 0.5, log(2 * p), -log(2 - 2 * p))
 
     def sample_n(self, n: int) -> Variable:
         noise = self._constants(self.xp.random.laplace(size=self._size(n)))
@@ -119,15 +141,6 @@ class Laplace(_LocationScale):
         return self._full(log(self.scale) + (1 + _LOG_2))
 
 
-def _laplace_cdf(z: Variable) -> Variable:
-    tail = exp(-absolute(z)) * 0.5
-    return where(z._data < 0, tail, 1 - tail)
-
-
-def _laplace_log_cdf(z: Variable) -> Variable:
-    return where(z._data < 0, z - _LOG_2, log1p(exp(-absolute(z)) * -0.5))
-
-
 @register_kl(Laplace, Laplace)
 def _between_laplaces(p: Laplace, q: Laplace) -> Variable:
     # With d = |p.loc - q.loc| / q.scale and r = p.scale / q.scale, d + r e^(-d / r) - 1 - log r.
@@ -137,7 +150,7 @@ def _between_laplaces(p: Laplace, q: Laplace) -> Variable:
     return distance / q.scale + spread - log_ratio
 
 
-class Cauchy(_LocationScale):
+class Cauchy(Symmetric):
     r"""Cauchy distribution; it has no mean and no variance.
 
     .. math:: p(x) = \frac{1}{\pi b (1 + ((x - x_0) / b)^2)}
@@ -165,20 +178,19 @@ class Cauchy(_LocationScale):
     def _log_normalizer(self) -> Variable:
         return log(self.scale) + math.log(math.pi)
 
-    def cdf(self, x: Any) -> Variable:
-        return _cauchy_cdf(self._standardized(x))
+    def _standard_cdf(self, z: Variable) -> Variable:
+        return arctan2(z.xp.ones_like(z._data), -z) * (1 / math.pi)
 
-    def log_cdf(self, x: Any) -> Variable:
-        return _cauchy_log_cdf(self._standardized(x))
+    def _standard_log_cdf(self, z: Variable) -> Variable:
+        far = z._data > 1  # where the probability is nearly 1
+        return where(far, log1p(-self._standard_cdf(-z)), log(self._standard_cdf(z)))
 
-    def survival_function(self, x: Any) -> Variable:
-        return _cauchy_cdf(-self._standardized(x))
-
-    def log_survival_function(self, x: Any) -> Variable:
-        return _cauchy_log_cdf(-self._standardized(x))
-
-    def icdf(self, x: Any) -> Variable:
-        return self.loc + self.scale * _cauchy_quantile(self._variables(x))
+    def _standard_icdf(self, p: Variable) -> Variable:
+        # tan(pi (p - 1/2)), precise near 0 and 1.
+        central = abs(p._data - 0.5) < 0.25
+        outer = where(central, 0.25, p)
+        tail = where(p._data < 0.5, -1 / tan(math.pi * outer), 1 / tan(math.pi * (1 - outer)))
+        return where(central, tan(math.pi * (where(central, p, 0.5) - 0.5)), tail)
 
     def sample_n(self, n: int) -> Variable:
         noise = self._constants(self.xp.random.standard_cauchy(self._size(n)))
@@ -203,24 +215,6 @@ class Cauchy(_LocationScale):
         return self._full(log(self.scale) + math.log(4 * math.pi))
 
 
-def _cauchy_cdf(z: Variable) -> Variable:
-    return arctan2(z.xp.ones_like(z._data), -z) * (1 / math.pi)
-
-
-def _cauchy_quantile(p: Variable) -> Variable:
-    r""":math:`\tan \pi (p - \frac12)`, precise near 0 and 1."""
-    central = abs(p._data - 0.5) < 0.25
-    outer = where(central, 0.25, p)
-    tail = where(p._data < 0.5, -1 / tan(math.pi * outer), 1 / tan(math.pi * (1 - outer)))
-    return where(central, tan(math.pi * (where(central, p, 0.5) - 0.5)), tail)
-
-
-def _cauchy_log_cdf(z: Variable) -> Variable:
-    """Precise where the probability is nearly 1, too."""
-    far = z._data > 1
-    return where(far, log1p(-_cauchy_cdf(-z)), log(_cauchy_cdf(z)))
-
-
 @register_kl(Cauchy, Cauchy)
 def _between_cauchys(p: Cauchy, q: Cauchy) -> Variable:
     # From Chyzak and Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy
@@ -229,7 +223,7 @@ def _between_cauchys(p: Cauchy, q: Cauchy) -> Variable:
     return log1p(squares / (4 * p.scale * q.scale))
 
 
-class Gumbel(_LocationScale):
+class Gumbel(LocationScale):
     r"""Gumbel distribution, of the largest of many numbers.
 
     .. math:: p(x) = \frac{1}{\eta} e^{-z - e^{-z}}, \quad z = \frac{x - \mu}{\eta}

@@ -12,6 +12,7 @@ from minichainer.distributions._densities import (
     normal_log_density_by_log,
 )
 from minichainer.distributions._parametric import Parametric, above, computed, parameter, raw
+from minichainer.distributions.location_scale import Symmetric
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, sqrt, square
 from minichainer.functions.math.special import log_ndtr, ndtr, ndtri
@@ -22,7 +23,7 @@ _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 _ENTROPY = 0.5 * math.log(2 * math.pi * math.e)
 
 
-class Normal(Parametric):
+class Normal(Symmetric):
     r"""Normal distribution.
 
     .. math:: p(x) = \frac{1}{\sqrt{2 \pi \sigma^2}} e^{-(x - \mu)^2 / 2 \sigma^2}
@@ -57,7 +58,7 @@ class Normal(Parametric):
 
     @property
     @computed
-    def scale(self) -> Variable:
+    def scale(self) -> Variable:  # type: ignore[override]
         """Standard deviation."""
         given = self._parameters['scale']
         return exp(given) if self._is_log else given
@@ -73,31 +74,18 @@ class Normal(Parametric):
     def params(self) -> dict[str, Variable]:
         return {'loc': self.loc, 'scale': self.scale}
 
-    @property
-    def support(self) -> str:
-        return 'real'
-
     def log_prob(self, x: Any) -> Variable:
         density = normal_log_density_by_log if self._is_log else normal_log_density
         return density(self._values(x), self.loc, self._parameters['scale'])
 
-    def _standardized(self, x: Any) -> Variable:
-        return (self._variables(x) - self.loc) / self.scale
+    def _standard_cdf(self, z: Variable) -> Variable:
+        return ndtr(z)
 
-    def cdf(self, x: Any) -> Variable:
-        return ndtr(self._standardized(x))
+    def _standard_log_cdf(self, z: Variable) -> Variable:
+        return log_ndtr(z)
 
-    def log_cdf(self, x: Any) -> Variable:
-        return log_ndtr(self._standardized(x))
-
-    def survival_function(self, x: Any) -> Variable:
-        return ndtr(-self._standardized(x))
-
-    def log_survival_function(self, x: Any) -> Variable:
-        return log_ndtr(-self._standardized(x))
-
-    def icdf(self, x: Any) -> Variable:
-        return self.loc + self.scale * ndtri(self._variables(x))
+    def _standard_icdf(self, p: Variable) -> Variable:
+        return ndtri(p)
 
     def sample_n(self, n: int) -> Variable:
         noise = self._constants(self.xp.random.standard_normal(self._size(n)))
@@ -108,10 +96,6 @@ class Normal(Parametric):
     def mean(self) -> Variable:
         """Mean."""
         return self._full(self.loc)
-
-    @property
-    def mode(self) -> Variable:
-        return self.mean
 
     @property
     @computed

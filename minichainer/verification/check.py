@@ -134,7 +134,7 @@ def _examine_order(point: OrderCheck) -> None:
         if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, point, i, drawn):
             _forget_what_differences_saw(point, i)
             point.report.notes.append(_ONLY_PRECISE)
-            screen.measure_at_high_precision(precise)
+            screen.measure_by(precise)
             _examine_leaf(screen, i, drawn)
     if not screen.native:
         compare_native(screen)

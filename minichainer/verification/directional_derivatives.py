@@ -73,8 +73,8 @@ class Along:
     noise: Any = 0.0
 
 
-class Exact(Protocol):
-    """Slopes and gradients at so many digits that they count as exact; see :mod:`.high_precision`."""
+class SlopeSource(Protocol):
+    """What measures slopes in place of differences: :mod:`.high_precision`, which has gradients too, and fits."""
 
     @property
     def gradients(self) -> Any: ...
@@ -93,7 +93,7 @@ class Derivatives:
         precision: Machine epsilon of the arithmetic inside the function.
         is_local: Whether elements are measured in single or half precision, where noise of others would hide them.
         native: Whether the numeric side uses the dtypes that the user gave.
-        exact: The source of slopes in place of differences, and of gradients; None for differences.
+        source: What measures slopes, and gradients, in place of differences; None for differences.
     """
 
     def __init__(self, point: OrderCheck, native: Evaluation) -> None:
@@ -114,7 +114,7 @@ class Derivatives:
         self._weights = [self._stacked(k) for k in range(len(self.outputs))]
         self._scales = np.array([float(abs(v).max()) if v.size else 1.0 for vs in self.upstream for v in vs])
         self._sizes = self._scales * np.array([norm(y) for y in self.values] * DRAWS)
-        self.exact: Exact | None = None
+        self.source: SlopeSource | None = None
         self.noise: dict[int, Any] = {}
         self._bases: dict[int, Any] = {}
         self._backward_noise: dict[int, list[Any]] = {}
@@ -208,18 +208,13 @@ class Derivatives:
             rows[d] = self.upstream[d][k].ravel()
         return rows
 
-    def measure_at_high_precision(self, exact: Exact) -> None:
-        """Takes slopes and gradients at so many digits from now on, where float64 cannot tell right from wrong."""
-        self.exact = exact
-        if exact.gradients is not None:
-            self.gradients = exact.gradients
-        self.noise.clear()  # differences in float64 had measured theirs
+    def measure_by(self, source: SlopeSource | None) -> None:
+        """Takes slopes, and gradients if it has them, from a source from now on; from differences for None."""
+        self.source = source
+        if source is not None and source.gradients is not None:
+            self.gradients = source.gradients
+        self.noise.clear()  # measured for the source before
         self._known_vectors.clear()
-
-    def measure_by_differences(self) -> None:
-        """Takes slopes from differences again."""
-        self.exact = None
-        self.noise.clear()
 
     # --- slopes ------------------------------------------------------------------------------------------------
     def gradient(self, d: int, k: int, i: int) -> Any:
@@ -246,7 +241,7 @@ class Derivatives:
 
     def agrees(self, i: int, path: Path) -> bool:
         """Whether backward agrees with the first few differences, to ten digits; see :mod:`.quick`."""
-        if self.point.options.eps is not None or i in self.noise or self.exact is not None:
+        if self.point.options.eps is not None or i in self.noise or self.source is not None:
             return False
         analytic, sizes = self.expected(i, path.direction)
         noise = (4 * self.precision * self.base(i)).tolist()
@@ -291,10 +286,10 @@ class Derivatives:
             analytic = np.array([float(t.sum()) for t in terms])
             size = np.array([float(abs(t).sum()) for t in terms])
             spread = np.array([norm(t) for t in terms])
-        if self.exact is None:
+        if self.source is None:
             found = self._slopes(i, path or self.path(i, direction), max_calls, start)
         else:
-            found = self.exact.slopes({i: direction})
+            found = self.source.slopes({i: direction})
         several = 1 if np.count_nonzero(direction) == 1 else 4
         along = Along(i, direction, found, analytic, spread, size, several * norm(np.asarray(direction)))
         return self.with_backward_noise(along) if i in self.noise else along
@@ -309,10 +304,10 @@ class Derivatives:
         """Like :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
         scales = np.asarray(scales, np.float64)
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
-        if self.exact is None:
+        if self.source is None:
             found = self._slopes_of_elements(i, elements, scales, levels, start)
         else:
-            found = self.exact.slopes_of_elements(i, elements, scales)
+            found = self.source.slopes_of_elements(i, elements, scales)
         repeated = np.repeat(scales, len(chosen))
         analytic = np.stack(chosen, axis=1).ravel() * repeated
         known = self.backward_noise(i) if i in self.noise else []

@@ -102,7 +102,7 @@ class Locator:
         """Adds failures to the report."""
         if self._is_right():
             return
-        if self.screen.exact is None:
+        if self.screen.source is None:
             found = self._elements_of_local_function()
             if found is not None:
                 self._report(found)
@@ -310,7 +310,7 @@ class Locator:
         size = np.full(x.shape, self._size)
         own = np.where(np.isfinite(x) & (x != 0), abs(x), size)
         found = self._at(elements, size, levels=3)
-        if self.screen.exact is not None:
+        if self.screen.source is not None:
             return found
         for scales, levels in ((own, 3), (size, 6), (own, 6)):
             self._improve(found, scales, levels)

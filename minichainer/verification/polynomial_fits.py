@@ -30,6 +30,9 @@ _PLACES = (np.arange(1, 13) - 0.3 * np.sin(7.0 * np.arange(1, 13))) / 12
 _ODD, _EVEN = (_PLACES[:, None] ** np.array(powers) for powers in ((1, 3, 5, 7), (2, 4, 6, 8)))
 #: The weights of the values whose sum is the slope.
 _SLOPE = np.linalg.pinv(_ODD)[0]
+#: Matrices that leave the residuals of values.
+_OFF_ODD, _OFF_EVEN = (np.eye(len(_PLACES)) - basis @ np.linalg.pinv(basis) for basis in (_ODD, _EVEN))
+_FREEDOM = len(_PLACES) - _ODD.shape[1]
 #: How many standard deviations the error of a slope may be.
 _DEVIATIONS = 8.0
 #: The largest relative error of slopes that settles a gradient; more is left to differences.
@@ -48,9 +51,9 @@ def left_by_fits(screen: Derivatives, directions: Mapping[int, list[Any]]) -> di
     Returns:
         The directions of the leaves whose slopes are no such polynomials, or not well enough.
     """
-    screen.measure_at_high_precision(PolynomialFits(screen))
+    screen.measure_by(PolynomialFits(screen))
     left = {i: drawn for i, drawn in directions.items() if not _is_settled(screen, i, drawn)}
-    screen.measure_by_differences()
+    screen.measure_by(None)
     return left
 
 
@@ -73,7 +76,7 @@ def _is_settled(screen: Derivatives, i: int, directions: Sequence[Any]) -> bool:
 
 
 class PolynomialFits:
-    """A source of slopes for ``Derivatives.measure_at_high_precision``; gradients stay those in the given dtype."""
+    """A source of slopes for ``Derivatives.measure_by``; gradients stay those in the given dtype."""
 
     gradients: Any = None
 
@@ -145,16 +148,15 @@ class _Fit:
         odd, even = (above - below) / 2, (above + below) / 2 - centre
         self.noise = 4 * precision * np.maximum(magnitude, sizes)
         self.slope = _SLOPE @ odd / width
-        deviation = np.maximum(_deviation(odd, _ODD), _deviation(even, _EVEN))
+        deviation = np.maximum(_deviation(_OFF_ODD @ odd), _deviation(_OFF_EVEN @ even))
         bound = _DEVIATIONS * np.linalg.norm(_SLOPE) * np.maximum(deviation, _LEAST * self.noise) / width
         self.error = np.where(deviation <= self.noise, bound, np.inf)
         self.samples = np.stack([below[-1], centre, above[-1]])
 
 
-def _deviation(values: Any, basis: Any) -> Any:
-    """The standard deviation of values from the best linear combination of a basis."""
-    residuals = values - basis @ (np.linalg.pinv(basis) @ values)
-    return np.sqrt(np.square(residuals).sum(axis=0) / (basis.shape[0] - basis.shape[1]))
+def _deviation(residuals: Any) -> Any:
+    """The standard deviation of values from a polynomial of four terms."""
+    return np.sqrt(np.square(residuals).sum(axis=0) / _FREEDOM)
 
 
 def _sides(curve: Curve, steps: Any) -> tuple[Any, Any, Any]:

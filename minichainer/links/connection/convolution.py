@@ -20,7 +20,32 @@ _REMOVED = {
 }
 
 
-class Filters(Link):
+class LazyFilters(Link):
+    """The base of links that may take the shape of their filters from the first data."""
+
+    #: Number of spatial axes.
+    _ndim = 2
+    W: Parameter
+
+    def _initialize_for(self, in_channels: int, in_size: tuple[int, ...]) -> None:
+        """Makes the parameters for data of so many channels, and of a size if the filters depend on it."""
+        self._initialize_params(in_channels)
+
+    def _initialize_params(self, in_channels: int) -> None:
+        raise NotImplementedError
+
+    def _prepare(self, x: Any) -> None:
+        """Takes ``in_channels`` from the first data, after checking the number of axes."""
+        if self.W._data is not None:
+            return
+        if x.ndim != self._ndim + 2:
+            raise unknown_channels(self, x, self._ndim + 2)
+        with one_at_a_time(self):
+            if self.W._data is None:
+                self._initialize_for(x.shape[1], x.shape[2:])
+
+
+class Filters(LazyFilters):
     """The base of convolutions with the same filters everywhere: filters and biases, their sizes and groups."""
 
     #: Whether ``in_channels`` is the first axis of the filters.
@@ -28,9 +53,6 @@ class Filters(Link):
     out_channels: int
     ksize: Any
     groups: int
-    #: Number of spatial axes.
-    _ndim: int
-    W: Parameter
     b: Parameter | None
 
     def _check(
@@ -74,16 +96,6 @@ class Filters(Link):
 
     def _initialize_params(self, in_channels: int) -> None:
         self.W.initialize(self._shape(in_channels))
-
-    def _prepare(self, x: Any) -> None:
-        """Takes ``in_channels`` from the first data, after checking the number of axes."""
-        if self.W._data is not None:
-            return
-        if x.ndim != self._ndim + 2:
-            raise unknown_channels(self, x, self._ndim + 2)
-        with one_at_a_time(self):
-            if self.W._data is None:
-                self._initialize_params(x.shape[1])
 
 
 def unknown_channels(link: Link, x: Any, axes: int) -> ValueError:

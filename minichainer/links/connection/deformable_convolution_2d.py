@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._once import one_at_a_time
 from minichainer.functions.connection.deformable_convolution_2d_sampler import deformable_convolution_2d_sampler
 from minichainer.initializers._generate import _get_initializer
-from minichainer.link.link import Chain, Link
+from minichainer.link.link import Chain
 from minichainer.links._arguments import LinkArguments
-from minichainer.links.connection.convolution import Convolution2D, per_axis, unknown_channels
+from minichainer.links.connection.convolution import Convolution2D, LazyFilters, per_axis
 from minichainer.variable import Parameter, Variable
 
 
@@ -96,7 +95,7 @@ class DeformableConvolution2D(Chain):
         return y
 
 
-class DeformableConvolution2DSampler(Link):
+class DeformableConvolution2DSampler(LazyFilters):
     """The part of :class:`DeformableConvolution2D` that takes the offsets as an input; the same arguments."""
 
     def __init__(
@@ -128,10 +127,5 @@ class DeformableConvolution2DSampler(Link):
 
     def forward(self, x: Any, offset: Any) -> Variable:
         """The convolution at the moved points."""
-        if self.W._data is None:
-            if x.ndim != 4:
-                raise unknown_channels(self, x, 4)
-            with one_at_a_time(self):
-                if self.W._data is None:
-                    self._initialize_params(x.shape[1])
+        self._prepare(x)
         return deformable_convolution_2d_sampler(x, offset, self.W, self.b, self.stride, self.pad)

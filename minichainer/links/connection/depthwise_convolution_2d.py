@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._once import one_at_a_time
 from minichainer.functions.connection.convolution_nd import depthwise_convolution_2d
 from minichainer.initializers._generate import _get_initializer
-from minichainer.link.link import Link
 from minichainer.links._arguments import LinkArguments
-from minichainer.links.connection.convolution import per_axis, unknown_channels
+from minichainer.links.connection.convolution import LazyFilters, per_axis
 from minichainer.variable import Parameter, Variable
 
 
-class DepthwiseConvolution2D(Link):
+class DepthwiseConvolution2D(LazyFilters):
     """Convolution of each channel of images by itself, with filters and biases.
 
     See :func:`~minichainer.functions.depthwise_convolution_2d` for the formula.
@@ -89,10 +87,5 @@ class DepthwiseConvolution2D(Link):
         Raises:
             InvalidType: the sizes do not fit.
         """
-        if self.W._data is None:
-            if x.ndim != 4:
-                raise unknown_channels(self, x, 4)
-            with one_at_a_time(self):
-                if self.W._data is None:
-                    self._initialize_params(x.shape[1])
+        self._prepare(x)
         return depthwise_convolution_2d(x, self.W, self.b, self.stride, self.pad)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer._once import one_at_a_time
 from minichainer.functions.connection.local_convolution_2d import local_convolution_2d
 from minichainer.initializers._generate import _get_initializer
-from minichainer.link.link import Link
 from minichainer.links._arguments import LinkArguments
-from minichainer.links.connection.convolution import per_axis, unknown_channels
+from minichainer.links.connection.convolution import LazyFilters, per_axis
 from minichainer.utils.argument import assert_kwargs_empty
 from minichainer.utils.conv import get_conv_outsize
 from minichainer.variable import Parameter, Variable
 
 
-class LocalConvolution2D(Link):
+class LocalConvolution2D(LazyFilters):
     """Convolution of images with different filters and biases at each pixel.
 
     See :func:`~minichainer.functions.local_convolution_2d` for the formula.
@@ -70,7 +68,7 @@ class LocalConvolution2D(Link):
             self.W = Parameter(_get_initializer(initialW))
             self.b = None if nobias else Parameter(_get_initializer(0 if initial_bias is None else initial_bias))
         if in_channels is not None and in_size is not None:
-            self._initialize_params(in_channels, per_axis(in_size, 2))
+            self._initialize_for(in_channels, per_axis(in_size, 2))
 
     def _checked_out_size(self, check: LinkArguments, in_size: Any) -> tuple[int, ...]:
         check.each_axis(2, 1, in_size=in_size)
@@ -83,7 +81,7 @@ class LocalConvolution2D(Link):
         axes = zip(in_size, per_axis(self.ksize, 2), self.stride, strict=True)
         return tuple([get_conv_outsize(size, k, stride, 0) for size, k, stride in axes])
 
-    def _initialize_params(self, in_channels: int, in_size: tuple[int, ...]) -> None:
+    def _initialize_for(self, in_channels: int, in_size: tuple[int, ...]) -> None:
         outputs = (self.out_channels, *self._out_size(in_size))
         if self.b is not None:
             self.b.initialize(outputs)
@@ -101,10 +99,5 @@ class LocalConvolution2D(Link):
         Raises:
             InvalidType: the sizes do not fit.
         """
-        if self.W._data is None:
-            if x.ndim != 4:
-                raise unknown_channels(self, x, 4)
-            with one_at_a_time(self):
-                if self.W._data is None:
-                    self._initialize_params(x.shape[1], x.shape[2:])
+        self._prepare(x)
         return local_convolution_2d(x, self.W, self.b, self.stride)
