@@ -25,7 +25,7 @@ help:
 	@echo 'make test-slow    the long tests as well'
 	@echo 'make test-oldest  the suite with NumPy 1.26 in $(OLDEST)'
 	@echo 'make contract     the part of the suite that every Python must pass, in a few minutes'
-	@echo 'make matrix       that part on every other Python that is found, and with NumPy 1.26'
+	@echo 'make matrix       that part on every other Python that is found, the oldest with NumPy 1.26'
 	@echo 'make coverage     which lines of the package that part reaches'
 	@echo 'make sdist-test   that part from the source archive, unpacked and installed by itself'
 	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'

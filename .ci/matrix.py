@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the contract subset (tests/contract.txt) on every supported Python that is found, and with NumPy 1.26.
+"""Runs the contract subset (tests/contract.txt) on every supported Python that is found, the oldest with NumPy 1.26.
 
     .ci/matrix.py            # all but the Python that runs this, on which the whole suite is run
     .ci/matrix.py 3.12       # this version alone
@@ -74,12 +74,12 @@ def interpreters() -> dict[tuple[int, int], str]:
 
 
 def targets(found: dict[tuple[int, int], str], wanted: list[str]) -> list[Target]:
-    """What to test, newest first: the named versions or all but this one, and the oldest with NumPy 1.26."""
+    """What to test, newest first: the named versions or all but this one; the oldest has NumPy 1.26."""
     here = sys.version_info[:2]
-    chosen = [Target(v, python) for v, python in found.items() if (dotted(v) in wanted if wanted else v != here)]
-    old = [Target(v, found[v], OLD_NUMPY) for v in found if v <= LAST_WITH_OLD_NUMPY]
-    old = [target for target in old if not wanted or dotted(target.version) in wanted]
-    return (chosen or [Target(here, sys.executable)])[::-1] + old[:1]
+    versions = [v for v in found if (dotted(v) in wanted if wanted else v != here)] or [here]
+    oldest = next((v for v in found if v <= LAST_WITH_OLD_NUMPY), None)
+    chosen = [Target(v, found.get(v, sys.executable), OLD_NUMPY if v == oldest else '') for v in versions]
+    return chosen[::-1]
 
 
 def prepare(target: Target) -> str:

@@ -118,14 +118,15 @@ class Options:
 
     def shown(self) -> str:
         """The options that differ from their defaults, as arguments to paste."""
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in _HIDDEN}
+        values = {name: getattr(self, name) for name in _SHOWN}
         values |= {'atol': self._given_atol, 'rtol': self._given_rtol}
-        defaults = {f.name: f.default for f in dataclasses.fields(self)} | {'strictness': STRICT}
-        texts = [f'{k}={_argument(v)}' for k, v in values.items() if v != defaults[k] and v is not None]
+        texts = [f'{k}={_argument(v)}' for k, v in values.items() if v != _SHOWN[k] and v is not None]
         return ', '.join([*texts, f'seed={self.seed}'])
 
 
 _HIDDEN = ('seed', 'conditions', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success')
+#: The defaults of the options that a report shows where they differ.
+_SHOWN = {f.name: f.default for f in dataclasses.fields(Options) if f.name not in _HIDDEN} | {'strictness': STRICT}
 
 
 def _argument(value: Any) -> str:

@@ -40,6 +40,7 @@ class ExactChecks:
         self.arrays = [fresh_copy(x) for x in point.arrays]
         self.first = point.subject.evaluate(self.arrays)
         self._unmodified('the forward pass')
+        self._held = self._stored_gradients()
         point.draw(self.first)
         self._finite_outputs()
 
@@ -49,6 +50,7 @@ class ExactChecks:
         point = self.point
         for o in point.outputs:
             self._structure(o)
+        self._returned_only()
         self._stale_or_random()
         self.repeat_forward()
         if len(point.outputs) > 1 and point.options.check_undefined_grad:
@@ -155,6 +157,21 @@ class ExactChecks:
         if evaluation is self.first:
             self._unmodified('the backward pass')
         return found
+
+    def _stored_gradients(self) -> list[Any]:
+        """The gradients that the leaves hold themselves: none but those that the forward pass has stored."""
+        return [v.edge.grad_value for v in self.first.variables]
+
+    def _returned_only(self) -> None:
+        """Reports a backward that stores a gradient in a leaf and returns it too, so that it counts twice."""
+        for i, (now, held) in enumerate(zip(self._stored_gradients(), self._held, strict=True)):
+            o = next((o for o, found in self.point.gradients.items() if found[i] is not None), None)
+            if now is not held and o is not None:
+                label = self.point.subject.leaves[i].label
+                text = (
+                    f'added twice: backward returns the gradient of {label} and also stores it there; return it only'
+                )
+                self.point.fail(o, i, text)
 
     # --- repetition ---------------------------------------------------------------------------------------------
     def _stale_or_random(self) -> None:

@@ -17,7 +17,7 @@ from minichainer.verification.arguments import Leaf, has_gradient, is_float, nam
 from minichainer.verification.arrays import fresh_copy, largest
 from minichainer.verification.complex_numbers import joined, parts
 from minichainer.verification.environment import preserved
-from minichainer.verification.progress import Progress
+from minichainer.verification.progress import OFTEN, Progress
 
 _arrays: tuple[Any, ...] = get_array_types()
 
@@ -193,7 +193,8 @@ def subject_of(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dic
 
     def call(variables: list[Variable]) -> list[Variable | None]:
         calls.forward += 1
-        calls.progress.tick()
+        if calls.forward % OFTEN == 1:
+            calls.progress.look(calls.forward)
         arguments = variables[: len(inputs)] if plain else rebuilt(tuple(inputs), iter(variables))
         returned = func(*arguments, **kwargs)
         if isinstance(returned, Variable) and returned._data is not None and returned._data.dtype.kind in 'fc':

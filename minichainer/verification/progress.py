@@ -10,8 +10,12 @@ from typing import Any
 PATIENCE, INTERVAL = 3.0, 0.5
 
 
+#: The number of steps is looked at so often.
+OFTEN = 32
+
+
 class Progress:
-    """Counts steps and prints the count on a terminal once they take long; silent without a terminal.
+    """Prints a number of steps on a terminal once they take long; silent without a terminal.
 
     Args:
         title: The name of the check.
@@ -23,22 +27,16 @@ class Progress:
         self.title, self.clock = title, clock
         self.stream = sys.stderr if stream is None else stream
         self.start = self.next = 0.0
-        self.steps = self.shown = 0
+        self.shown = 0
 
-    def tick(self) -> None:
-        """Counts one step; the clock is read at every 32nd only."""
-        self.steps += 1
-        if self.steps % 32 == 1:
-            self._look()
-
-    def _look(self) -> None:
+    def look(self, steps: int) -> None:
         """Writes the number of steps if it is time and the stream is a terminal."""
         now = self.clock()
         if not self.start:
             self.start, self.next = now, now + PATIENCE
         if now >= self.next and getattr(self.stream, 'isatty', lambda: False)():
             self.next = now + INTERVAL
-            self._write(f'{self.title}: {self.steps} calls of the function, {now - self.start:.0f} s')
+            self._write(f'{self.title}: {steps} calls of the function, {now - self.start:.0f} s')
 
     def _write(self, text: str) -> None:
         self.stream.write('\r' + text.ljust(self.shown))

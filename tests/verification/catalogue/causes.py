@@ -30,6 +30,8 @@ AXIS = 'wrong axis'
 TRUNCATED = 'truncated'
 UNKNOWN = 'unknown'
 UNDEFINED = 'a missing upstream gradient'
+STALE = 'stale cache'
+TWICE = 'added twice'
 
 #: What a report's cause contains, in lower case and without underscores, if it means this.
 SPELLINGS = {
@@ -58,6 +60,8 @@ SPELLINGS = {
     TRUNCATED: ('truncated',),
     ADDED: ('constant', 'adds'),
     UNKNOWN: ('unknown', 'no simple relation'),
+    STALE: ('stale',),
+    TWICE: ('twice',),
     UNDEFINED: ('undefined', 'upstream gradient is missing', 'missing upstream'),
 }
 

@@ -14,6 +14,7 @@ from tests.verification.catalogue import (
     planted_conditions,
     planted_elsewhere,
     planted_forward,
+    planted_found,
     planted_history,
     planted_layouts,
     planted_linearity,
@@ -34,6 +35,7 @@ PLAIN = [
     *planted_native.ENTRIES,
     *planted_second_order.ENTRIES,
     *planted_behaviour.ENTRIES,
+    *planted_found.ENTRIES,
     *mutations.ENTRIES,
     *networks.ENTRIES,
 ]
@@ -56,6 +58,7 @@ BEYOND = [
     *planted_conditions.BEYOND,
     *planted_elsewhere.BEYOND,
     *planted_history.BEYOND,
+    *planted_found.BEYOND,
 ]
 CORRECT = [
     *correct.ENTRIES,
