@@ -2,7 +2,7 @@
 
     python benchmarks/gradcheck_power.py [--seeds 20] [--rival-seeds 2] [--shape 3,4] [--dtype d] [--quick]
                                          [--tools minichainer,torch,autograd,JAX] [--first-seed 0] [--json FILE]
-                                         [--parts catalogue,elements,linear,campaign] [--runs 20000]
+                                         [--parts catalogue,elements,linear,campaign,float32] [--runs 20000]
                                          [--entries plain,conditional,modes,precision,right]
 
 Run it from a checkout: the catalogue lies in ``tests/verification/catalogue``. All tools get the same NumPy
@@ -15,12 +15,14 @@ The columns:
 - calls: median forward / backward calls of a right function; seconds: all runs together.
 
 The part ``campaign`` asks about right functions in all layouts of inputs, parameters and upstream gradients, in all
-dtypes and through all functions of the checker, ``--runs`` times, and prints what was refused or not decided.
+dtypes and through all functions of the checker, ``--runs`` times, and prints what was refused or not decided. The
+part ``float32`` asks about functions that take nothing but float32, as kernels do: there is no float64 to measure in.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -231,6 +233,33 @@ def campaign(first: int, runs: int) -> None:
     print_table([[k, *map(str, row)] for k, row in sorted(counts.items())], ['what', 'runs', 'refused', 'unresolved'])
 
 
+def float32_only(entry: Any) -> Any:
+    """The same entry, of a function that refuses all other dtypes."""
+
+    def build(shape: Any, dtype: str, seed: int) -> Any:
+        case = entry.build(shape, dtype, seed)
+
+        def func(*xs: Any) -> Any:
+            for x in xs:
+                if getattr(x, 'dtype', np.dtype('f')).kind == 'f' and x.dtype != np.float32:
+                    raise TypeError(f'this function takes float32, got {x.dtype}')
+            return case.func(*xs)
+
+        return dataclasses.replace(case, func=func)
+
+    return dataclasses.replace(entry, build=build, native=True)
+
+
+def native_power(options: Any, shape: Any) -> None:
+    """Planted faults and right functions that take float32 alone; links whose parameters count are left out."""
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    entries = [e for e in PLAIN + CORRECT if e.fits(shape, 'f') and not e.build(shape, 'f', 0).options]
+    score = score_own(shape, 'f', seeds, [*map(float32_only, entries)], 'minichainer')
+    print(f'\nfloat32 only, shape {shape}, seeds {seeds.start} to {seeds.stop - 1}')
+    print_table([score.row()], HEADINGS)
+    print(f'missed {score.missed}\n    blamed {score.blamed}')
+
+
 def linear_ratio(rounds: int) -> None:
     """Linear(100 to 50), batch 8: time of the fast mode beside torch's, in turns."""
     rng = np.random.RandomState(0)
@@ -332,6 +361,9 @@ def main() -> None:
         elements(tools, range(min(options.seeds, 20)), 'minichainer' in options.tools, options.quick)
     if 'campaign' in options.parts:
         campaign(options.first_seed, 200 if options.quick else options.runs)
+    if 'float32' in options.parts:
+        for shape in shapes:
+            native_power(options, shape)
     if 'linear' in options.parts:
         linear_ratio(3 if options.quick else 15)
     if options.json:
