@@ -221,12 +221,14 @@ class WorkerPool:
         if not self.is_mine:
             return
         self._owner = None
-        _stop([*self._workers, *self._retired])
+        for worker in self._workers:
+            worker.ask_to_stop()
+        _end([*self._workers, *self._retired])
 
     def _start(self) -> Worker:
         self._started += 1
         forks = self._context.get_start_method() == 'fork'
-        inherited = [worker.connection for worker in [*self._workers, *self._retired]] if forks else []
+        inherited = [worker.connection for worker in self._workers] if forks else []
         seed = [self._seed, self._started]
 
         def start(connection: Any) -> Any:
@@ -244,6 +246,9 @@ class WorkerPool:
             place = self._turn % len(self._workers)
             worker = self._workers[place]
             if self._max_tasks is not None and worker.tasks >= self._max_tasks:
+                if worker.is_busy:
+                    return
+                worker.ask_to_stop()
                 self._retired.append(worker)
                 worker = self._workers[place] = self._start()
             if not worker.accepts():
@@ -254,8 +259,8 @@ class WorkerPool:
     def _receive(self, timeout: float | None) -> bool:
         """Reads the next messages of the workers; returns whether there were some in time."""
         self._end_retired()
-        workers = {worker.connection: worker for worker in [*self._workers, *self._retired]}
-        sentinels = {worker.process.sentinel: worker for worker in workers.values()}
+        workers = {worker.connection: worker for worker in self._workers}
+        sentinels = {worker.process.sentinel: worker for worker in self._workers}
         ready = multiprocessing.connection.wait([*workers, *sentinels], timeout)
         for item in ready:
             worker = workers.get(item) or sentinels[item]
@@ -269,9 +274,10 @@ class WorkerPool:
         return bool(ready)
 
     def _end_retired(self) -> None:
-        done = [worker for worker in self._retired if not worker.is_busy and not worker.has_examples]
-        self._retired = [worker for worker in self._retired if worker not in done]
-        _stop(done)
+        """Cleans up after processes that have ended and whose examples were taken."""
+        ended = [w for w in self._retired if not w.has_examples and w.process.exitcode is not None]
+        self._retired = [w for w in self._retired if w not in ended]
+        _end(ended)
 
     def _died(self, worker: Worker) -> RuntimeError:
         """The error about a process that has ended; stops the others."""
@@ -286,9 +292,7 @@ class WorkerPool:
         return RuntimeError(text + 'Its standard error may say why; SerialIterator reads without processes')
 
 
-def _stop(workers: Sequence[Worker]) -> None:
-    for worker in workers:
-        worker.ask_to_stop()
+def _end(workers: Sequence[Worker]) -> None:
     deadline = time.monotonic() + _PATIENCE
     for worker in workers:
         worker.end(deadline)

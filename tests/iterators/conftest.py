@@ -15,9 +15,3 @@ def forked() -> Iterator[None]:
         multiprocessing.set_start_method('fork', force=True)
     yield
     multiprocessing.set_start_method(before, force=True)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Python warns of forks of processes that have threads, such as those of NumPy's BLAS."""
-    for item in items:
-        item.add_marker(pytest.mark.filterwarnings('ignore:.*multi-threaded, use of fork:DeprecationWarning'))

@@ -1,4 +1,4 @@
-"""Every public iterator draws what Chainer's draws, goes on from a snapshot at any place, and ends its threads and processes."""
+"""Every public iterator draws what Chainer's draws, goes on from any snapshot, and ends its threads and processes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from minichainer.iterators import (
 from minichainer.serializers.npz import load_npz, save_npz
 from tests.iterators.rows_iterators import ROWS, Row, own_random_state
 from tests.training.documented import check_documentation, check_methods
+
+# Of forks of a process that has threads, such as those of NumPy's BLAS.
+pytestmark = pytest.mark.filterwarnings('ignore:.*multi-threaded, use of fork:DeprecationWarning')
 
 KINDS: dict[str, Callable[..., Any]] = {
     'SerialIterator': SerialIterator,

@@ -16,6 +16,9 @@ import pytest
 from minichainer.iterators import MultiprocessIterator, MultithreadIterator, OrderSampler, SerialIterator, ShuffleOrderSampler
 from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 
+# Of forks of a process that has threads, such as those of NumPy's BLAS.
+pytestmark = pytest.mark.filterwarnings('ignore:.*multi-threaded, use of fork:DeprecationWarning')
+
 ITERATORS = [SerialIterator, MultithreadIterator, partial(MultiprocessIterator, n_processes=1, n_prefetch=2)]
 
 
