@@ -68,10 +68,10 @@ def serve(connection: Any, dataset: Any, shared_mem: int | None, seed: Sequence[
         seed: numbers for the random state, different in each worker.
         inherited: connections of other workers, of which a forked process has copies.
     """
-    _leave_signals_to_the_parent()
+    leave_signals_to_the_parent()
     for other in inherited:
         other.close()
-    _end_with_the_parent()
+    end_with_the_parent()
     numpy.random.seed(seed)
     random.seed(repr(seed))
     sender = _Sender(connection, shared_mem)
@@ -82,13 +82,13 @@ def serve(connection: Any, dataset: Any, shared_mem: int | None, seed: Sequence[
             sender.send(dataset, task.indices)
 
 
-def _leave_signals_to_the_parent() -> None:
+def leave_signals_to_the_parent() -> None:
     """Ctrl-C reaches all processes: the parent ends its workers, by SIGTERM if need be."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _end_with_the_parent() -> None:
+def end_with_the_parent() -> None:
     """Ends this process when its parent dies, even in the middle of an example.
 
     The end of a pipe is not enough: processes that the parent has forked later hold it open.

@@ -13,6 +13,7 @@ import pytest
 
 from minichainer import iterators
 from minichainer.iterators import (
+    DaliIterator,
     MultiprocessIterator,
     MultithreadIterator,
     OrderSampler,
@@ -103,7 +104,7 @@ def check_starts_again(kind: Callable[..., Any], row: Row) -> None:
 
 def test_the_table_has_everything_public() -> None:
     public = {value for value in vars(iterators).values() if isinstance(value, type)}
-    assert {SerialIterator, MultithreadIterator, MultiprocessIterator} | SAMPLERS == public
+    assert {SerialIterator, MultithreadIterator, MultiprocessIterator, DaliIterator} | SAMPLERS == public
 
 
 @pytest.mark.parametrize('row', ROWS)
