@@ -68,7 +68,9 @@ def show(times):
         walls = [wall for wall, _ in pairs]
         ratios = [a / b for a, b in zip(serial, walls, strict=True)]
         spread = f'{min(walls):.2f} - {max(walls):.2f}'
-        line = f'{name:28}{statistics.median(walls):8.2f}  {spread:>13}  {statistics.median(p for _, p in pairs):15.2f}'
+        line = (
+            f'{name:28}{statistics.median(walls):8.2f}  {spread:>13}  {statistics.median(p for _, p in pairs):15.2f}'
+        )
         print(f'{line}  {statistics.median(ratios):5.2f}  {min(ratios):.2f} - {max(ratios):.2f}')
 
 

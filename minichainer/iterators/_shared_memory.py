@@ -1,4 +1,4 @@
-"""Memory that a worker process fills and its parent reads: a file without a name, so that nothing can be left behind."""
+"""Memory that a worker process fills and its parent reads: a file without a name, so nothing can be left behind."""
 
 from __future__ import annotations
 

@@ -58,7 +58,9 @@ class WorkerError(Exception):
         return '\n' + str(self.args[0])
 
 
-def serve(connection: Any, dataset: Any, shared_mem: int | None, seed: Sequence[int], inherited: Sequence[Any]) -> None:
+def serve(
+    connection: Any, dataset: Any, shared_mem: int | None, seed: Sequence[int], inherited: Sequence[Any]
+) -> None:
     """Answers tasks until there are no more.
 
     Args:

@@ -187,10 +187,10 @@ class WorkerPool:
 
     def split(self, indices: Sequence[Any]) -> list[Part]:
         """Asks the workers for examples, each for an equal part."""
-        if len(indices) and isinstance(indices[0], numpy.generic):
-            indices = numpy.asarray(indices)  # which is sent faster than numbers
+        # An array is sent faster than NumPy's numbers.
+        items: Any = numpy.asarray(indices) if indices and isinstance(indices[0], numpy.generic) else indices
         size = max(1, -(-len(indices) // len(self._workers)))
-        parts = [Part(indices[i : i + size]) for i in range(0, len(indices), size)]
+        parts = [Part(items[i : i + size]) for i in range(0, len(indices), size)]
         self._backlog.extend(parts)
         self._send()
         return parts
@@ -259,13 +259,13 @@ class WorkerPool:
     def _receive(self, timeout: float | None) -> bool:
         """Reads the next messages of the workers; returns whether there were some in time."""
         self._end_retired()
-        workers = {worker.connection: worker for worker in self._workers}
-        sentinels = {worker.process.sentinel: worker for worker in self._workers}
-        ready = multiprocessing.connection.wait([*workers, *sentinels], timeout)
-        for item in ready:
-            worker = workers.get(item) or sentinels[item]
+        workers: dict[Any, Worker] = {worker.connection: worker for worker in self._workers}
+        workers.update((worker.process.sentinel, worker) for worker in self._workers)
+        ready = multiprocessing.connection.wait(list(workers), timeout)
+        # A process whose end is noticed may have sent something before.
+        for worker in {id(workers[item]): workers[item] for item in ready}.values():
             try:
-                if item in workers or worker.connection.poll():
+                if worker.connection.poll():
                     worker.receive()
                     continue
             except (EOFError, OSError):

@@ -33,11 +33,16 @@ class DaliIterator(Iterator):
 
     """
 
+    epoch_size: int
+    current_position: int
+    epoch: int
+    is_new_epoch: bool
+
     def __init__(self, pipeline: Any, repeat: bool = True) -> None:
         if not _has_dali():
             raise RuntimeError(
-                'DaliIterator: nvidia.dali is not installed; install the package nvidia-dali-cuda120 (or that of your '
-                'CUDA) from https://developer.download.nvidia.com/compute/redist, or use MultiprocessIterator'
+                'DaliIterator: nvidia.dali is not installed; install the package nvidia-dali-cuda120 (or that of '
+                'your CUDA) from https://developer.download.nvidia.com/compute/redist, or use MultiprocessIterator'
             )
         self.pipeline = pipeline
         self._repeat = repeat

@@ -28,8 +28,8 @@ class MultiprocessIterator(PositionedIterator, Iterator):
     :class:`SerialIterator`, also after :meth:`serialize`: the order of an epoch is drawn when its first example is
     due, so only the examples of the current epoch are read ahead while shuffling.
 
-    The processes are made by the start method of :mod:`multiprocessing` when the first mini-batch is read. All methods
-    other than ``'fork'`` pickle the dataset, and import the program again: it must start in a block
+    The processes are made by the start method of :mod:`multiprocessing` when the first mini-batch is read. All
+    methods other than ``'fork'`` pickle the dataset, and import the program again: it must start in a block
     ``if __name__ == '__main__':``. The random states of NumPy and :mod:`random` are different in each process, and
     depend on NumPy's global state when the processes are made.
 
@@ -68,6 +68,9 @@ class MultiprocessIterator(PositionedIterator, Iterator):
 
     _pool: WorkerPool | None = None
     _stop_pool: Any = None
+    #: What is being read: mini-batches, and behind them the rest of an epoch whose next order is not drawn yet.
+    _ahead: deque[_Batch]
+    _tail: list[Part] | None
 
     def __init__(
         self,
@@ -146,9 +149,9 @@ class MultiprocessIterator(PositionedIterator, Iterator):
 
     def _warn(self) -> None:
         warnings.warn(
-            f'MultiprocessIterator: the dataset is stalled: no example of a {type(self.dataset).__name__} was read in '
-            f'{self.dataset_timeout} seconds. If reading takes so long, set dataset_timeout=None; otherwise a lock, a '
-            'file or a thread that is shared with a forked process may be the reason: try another start method',
+            f'MultiprocessIterator: the dataset is stalled: no example of a {type(self.dataset).__name__} was read '
+            f'in {self.dataset_timeout} seconds. If reading takes so long, set dataset_timeout=None; otherwise a '
+            'lock, file or thread that is shared with a forked process may be why: try another start method',
             self.TimeoutWarning,
             stacklevel=5,
         )
@@ -190,8 +193,8 @@ class MultiprocessIterator(PositionedIterator, Iterator):
         self._forget()
 
     def _forget(self) -> None:
-        self._ahead: deque[_Batch] = deque()
-        self._tail: list[Part] | None = None
+        self._ahead = deque()
+        self._tail = None
 
 
 def _take(parts: list[Part]) -> list[Any]:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class MultithreadIterator(PositionedIterator, Iterator):
     """Like :class:`SerialIterator`, with threads that prefetch the next mini-batch.
 
-    Useful if reading an example waits for files or runs code that releases the interpreter lock. Nothing is prefetched
-    beyond the end of an epoch while shuffling: the next order is drawn when it is needed, so that random numbers and
-    snapshots are those of :class:`SerialIterator`.
+    Useful if reading an example waits for files or runs code that releases the interpreter lock. Nothing is
+    prefetched beyond the end of an epoch while shuffling: the next order is drawn when it is needed, so that random
+    numbers and snapshots are those of :class:`SerialIterator`.
 
     Args:
         dataset: Dataset; ``dataset[i]`` is called from several threads at once.

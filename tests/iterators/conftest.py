@@ -1,4 +1,4 @@
-"""Processes of iterators are forked in these tests, which is fast; ``test_multiprocess_iterator.py`` has the others."""
+"""Processes of iterators are forked in these tests, which is fast; programs are run with other start methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that use MultiprocessIterator, for tests that run them: ``python process_programs.py NAME START_METHOD``."""
+"""Programs with MultiprocessIterator, which tests run: ``python process_programs.py NAME START_METHOD``."""
 
 from __future__ import annotations
 

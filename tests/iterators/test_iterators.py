@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minichainer.iterators import MultiprocessIterator, MultithreadIterator, OrderSampler, SerialIterator, ShuffleOrderSampler
+from minichainer.iterators import (
+    MultiprocessIterator,
+    MultithreadIterator,
+    OrderSampler,
+    SerialIterator,
+    ShuffleOrderSampler,
+)
 from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 
 # Of forks of a process that has threads, such as those of NumPy's BLAS.

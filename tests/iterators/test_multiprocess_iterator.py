@@ -66,6 +66,10 @@ def output(name: str, method: str) -> str:
     return str(out).strip()
 
 
+def draw(iterator: Any, n: int) -> list[Any]:
+    return [iterator.next() for _ in range(n)]
+
+
 # --- examples ---
 def example(i: int) -> Any:
     return (
@@ -245,7 +249,7 @@ def test_a_process_that_dies_is_an_error_at_once_and_the_batch_is_not_lost(
     with in_order(function) as iterator:
         start = time.monotonic()
         with pytest.raises(RuntimeError, match=rf'worker process \d+ died \({reason}\) while it read examples \['):
-            [iterator.next() for _ in range(2)]
+            draw(iterator, 2)
         assert time.monotonic() - start < 5
         assert multiprocessing.active_children() == []
         position = iterator.current_position
@@ -259,7 +263,7 @@ def test_a_process_that_is_killed_from_outside_is_noticed() -> None:
         os.kill(victim.pid or 0, signal.SIGKILL)
         victim.join()
         with pytest.raises(RuntimeError, match=r'died \(signal SIGKILL'):
-            [iterator.next() for _ in range(8)]
+            draw(iterator, 8)
 
 
 def test_a_stalled_dataset_is_warned_about_and_the_batch_is_not_lost() -> None:
@@ -267,9 +271,10 @@ def test_a_stalled_dataset_is_warned_about_and_the_batch_is_not_lost() -> None:
         with pytest.warns(MultiprocessIterator.TimeoutWarning, match='stalled.*0.1 seconds') as caught:
             assert iterator.next() == [0, 1, 2]
         assert caught[0].filename == __file__
-        with warnings.catch_warnings(), pytest.raises(MultiprocessIterator.TimeoutWarning):
+        with warnings.catch_warnings():
             warnings.simplefilter('error')
-            [iterator.next() for _ in range(2)]
+            with pytest.raises(MultiprocessIterator.TimeoutWarning):
+                draw(iterator, 2)
         iterator.dataset_timeout = None
         position = iterator.current_position
         assert iterator.next()[0] == position

@@ -56,17 +56,13 @@ def _nccl() -> Any:
 
 
 def reduce_grads(model: Any, communicator: Communicator) -> None:
-    """Adds up the gradients of all processes in the model of process 0; those that none has stay ``None``."""
+    """Adds up the gradients of all processes in the model of process 0; one that is missing counts as zeros."""
     for params in _by_dtype(model):
-        # Behind the gradients: how many processes have one.
-        xp = params[0].xp
-        pieces = [xp.zeros_like(p.array).ravel() if p.grad is None else p.grad.ravel() for p in params]
-        counts = xp.asarray([0 if p.grad is None else 1 for p in params], params[0].dtype)
-        flat = xp.concatenate([*pieces, counts])
+        grads = [params[0].xp.zeros_like(p.array) if p.grad is None else p.grad for p in params]
+        flat = params[0].xp.concatenate([grad.ravel() for grad in grads])
         communicator.reduce(flat)
-        has_grad = flat[len(flat) - len(params) :].tolist()
-        for param, grad, count in zip(params, _split(flat, params), has_grad, strict=True):
-            param.grad = grad if count else None
+        for param, grad in zip(params, _split(flat, params), strict=True):
+            param.grad = grad
 
 
 def broadcast_params(model: Any, communicator: Communicator) -> None:

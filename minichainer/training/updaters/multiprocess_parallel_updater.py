@@ -28,8 +28,8 @@ class MultiprocessParallelUpdater(StandardUpdater):
     :class:`StandardUpdater` times the number of processes: adjust the learning rate, or divide the loss.
 
     The processes are started by the first update, with the start method of :mod:`multiprocessing`. Nothing may have
-    used a GPU before if that is ``'fork'``. Only the main process reports values, and only its iterator, its persistent
-    values and the optimizer are saved.
+    used a GPU before if that is ``'fork'``. Only the main process reports values, and only its iterator, its
+    persistent values and the optimizer are saved.
 
     Args:
         iterators: Iterators over parts of the training set, one for each device; the first is the main one.

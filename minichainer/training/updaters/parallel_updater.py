@@ -23,7 +23,7 @@ class ParallelUpdater(StandardUpdater):
         optimizer: Optimizer that was set up with the main model, or a dict of optimizers by name.
         converter: Function ``converter(batch, device)`` that makes arrays of a list of examples.
         models (dict): Models by name, the optimizer's under ``'main'``; copies of that one when omitted.
-        devices (dict): Devices by name, one of them ``'main'``. Where models are given, those of the models when omitted.
+        devices (dict): Devices by name, one of them ``'main'``; those of the models when omitted.
         loss_func: Function of the arrays that returns the loss; the models when omitted.
         loss_scale (float): See :class:`StandardUpdater`.
         auto_new_epoch (bool): Whether to call ``new_epoch`` of the main optimizer after each epoch.
@@ -130,4 +130,6 @@ def _check_names(models: dict[str, Any] | None, devices: dict[str, Any] | None) 
         if given is not None and 'main' not in given:
             raise KeyError(f"ParallelUpdater: '{what}' must contain a 'main' key, got {sorted(given)}")
     if models is not None and devices is not None and models.keys() != devices.keys():
-        raise ValueError(f'ParallelUpdater: models {sorted(models)} and devices {sorted(devices)} must have equal names')
+        raise ValueError(
+            f'ParallelUpdater: models {sorted(models)} and devices {sorted(devices)} must have equal names'
+        )
