@@ -4,7 +4,8 @@
 
 The images are made in a temporary folder: noise of several sizes, so that they compress as photographs do. The
 iterators take turns; each reads all images once per turn, with its processes and threads running already. Figures
-are medians of the rounds with their range; ratios are medians of the rounds' ratios to SerialIterator.
+are medians of the rounds with their range; ratios are medians of the rounds' ratios to SerialIterator. The last row
+is the bound: as many processes decode the images and send nothing. The allocator is tuned, as Trainer does it.
 
 ``--share`` also says where the time goes: how long one process takes to decode, and what the parent does for each
 image when the examples are ready.
@@ -13,6 +14,8 @@ image when the examples are ready.
 from __future__ import annotations
 
 import argparse
+import math
+import multiprocessing
 import os
 import statistics
 import sys
@@ -22,8 +25,11 @@ import time
 import numpy as np
 from PIL import Image
 
+from minichainer.allocator import tune_allocator
 from minichainer.datasets.image_dataset import ImageDataset
 from minichainer.iterators import MultiprocessIterator, MultithreadIterator, SerialIterator
+
+BOUND = 'processes that send nothing'
 
 
 def make_images(folder, count, size):
@@ -47,8 +53,8 @@ def turn(iterator, batches):
     return time.perf_counter() - wall, time.process_time() - processor
 
 
-def measure(iterators, batches, rounds):
-    times = {name: [] for name in iterators}
+def measure(iterators, batches, rounds, processes):
+    times = {name: [] for name in [*iterators, BOUND]}
     for iterator in iterators.values():
         turn(iterator, 2)
         iterator.reset()
@@ -58,7 +64,24 @@ def measure(iterators, batches, rounds):
             time.sleep(0.05)
             times[name].append(turn(iterator, batches))
             iterator.reset()
+        times[BOUND].append((bound(next(iter(iterators.values())).dataset, processes), math.nan))
     return times
+
+
+def bound(dataset, processes):
+    """Seconds that processes take that share the images and send nothing."""
+    workers = [multiprocessing.Process(target=decode, args=(dataset, k, processes)) for k in range(processes)]
+    start = time.perf_counter()
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return time.perf_counter() - start
+
+
+def decode(dataset, first, step):
+    for i in range(first, len(dataset), step):
+        dataset[i]
 
 
 def show(times):
@@ -102,6 +125,7 @@ def parse():
 
 def main():
     options = parse()
+    tune_allocator()
     with tempfile.TemporaryDirectory() as folder:
         dataset = ImageDataset(make_images(folder, options.images, options.size), dtype=np.uint8)
         args, workers = (dataset, options.batch), options.processes
@@ -111,7 +135,7 @@ def main():
             f'MultithreadIterator, {workers}': MultithreadIterator(*args, n_threads=workers),
         }
         print(f'{options.images} images of {options.size} x {options.size}, {sys.version.split()[0]}')
-        show(measure(iterators, options.images // options.batch, options.rounds))
+        show(measure(iterators, options.images // options.batch, options.rounds, workers))
         for iterator in iterators.values():
             iterator.finalize()
         if options.share:
