@@ -1,16 +1,7 @@
 """Names of Chainer 7.8.1 that are still to come, by package; written by ``make docs``."""
 
 NOT_YET = {
-    'minichainer.iterators': """
-        MultiprocessIterator
-    """,
     'minichainer.links': """
         GoogLeNet ResNet101Layers ResNet152Layers ResNet50Layers VGG16Layers VGG19Layers
-    """,
-    'minichainer.training': """
-        ParallelUpdater
-    """,
-    'minichainer.training.updaters': """
-        MultiprocessParallelUpdater ParallelUpdater
     """,
 }

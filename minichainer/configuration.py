@@ -173,8 +173,10 @@ class _CountedValues:
         self.entries: dict[str, Any] = {}
 
     def __del__(self) -> None:
+        if _weight is None or count_nondefault is None:  # the interpreter exits and has cleared this module
+            return
         weight = sum(_weight(name, value) for name, value in self.entries.items())
-        if weight and count_nondefault is not None:
+        if weight:
             count_nondefault(-weight)
 
 

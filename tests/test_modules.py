@@ -19,7 +19,8 @@ MODULES = """
     function_hooks.debug_print function_hooks.timer function_node functions gradient_check graph_optimizations
     graph_optimizations.static_graph graph_optimizations.static_graph_utilities initializer initializers
     initializers.constant initializers.normal initializers.orthogonal initializers.sampling initializers.uniform
-    iterators iterators.multithread_iterator iterators.order_samplers iterators.serial_iterator link link_hook links
+    iterators iterators.dali_iterator iterators.multiprocess_iterator
+    iterators.multithread_iterator iterators.order_samplers iterators.serial_iterator link link_hook links
     memory_layouts optimizer optimizer_hooks optimizers optimizers.ada_delta optimizers.ada_grad optimizers.adam
     optimizers.corrected_momentum_sgd optimizers.momentum_sgd optimizers.msvag optimizers.nesterov_ag
     optimizers.rmsprop optimizers.rmsprop_graves optimizers.sgd optimizers.smorms3 reporter sequential serializer
@@ -32,7 +33,8 @@ MODULES = """
     training.extensions.variable_statistics_plot training.trainer training.trigger training.triggers
     training.triggers.early_stopping_trigger training.triggers.interval_trigger
     training.triggers.manual_schedule_trigger training.triggers.minmax_value_trigger training.triggers.once_trigger
-    training.triggers.time_trigger training.updater training.updaters training.updaters.standard_updater training.util
+    training.triggers.time_trigger training.updater training.updaters training.updaters.multiprocess_parallel_updater
+    training.updaters.parallel_updater training.updaters.standard_updater training.util
     types utils utils.argument utils.array utils.cache utils.conv utils.conv_nd utils.error utils.experimental
     utils.imgproc utils.meta utils.nondeterministic utils.precision utils.sparse utils.type_check utils.walker_alias
     variable warnings

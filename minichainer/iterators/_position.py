@@ -72,6 +72,16 @@ class Plan:
             order = self._next_order(order, start)
         return Position(rest, epoch, True, order), indices + _between(order, 0, rest)
 
+    def is_determined(self, position: Position) -> bool:
+        """Whether the next mini-batch is known without drawing an order."""
+        within = position.current_position + self.batch_size < self.epoch_size(position)
+        return within or not self.repeat or self.order_sampler is None
+
+    def rest_of_epoch(self, position: Position) -> list[int]:
+        """The indices from a position to the end of its epoch, at most a mini-batch."""
+        start = position.current_position
+        return _between(position.order, start, min(start + self.batch_size, self.epoch_size(position)))
+
     def _next_order(self, order: numpy.ndarray | None, position: int) -> numpy.ndarray | None:
         """The order of the next epoch."""
         if order is None or self.order_sampler is None:

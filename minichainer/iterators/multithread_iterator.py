@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 class MultithreadIterator(PositionedIterator, Iterator):
     """Like :class:`SerialIterator`, with threads that prefetch the next mini-batch.
 
-    Useful if reading an example waits for files or runs code that releases the interpreter lock.
+    Useful if reading an example waits for files or runs code that releases the interpreter lock. Nothing is
+    prefetched beyond the end of an epoch while shuffling: the next order is drawn when it is needed, so that random
+    numbers and snapshots are those of :class:`SerialIterator`.
 
     Args:
         dataset: Dataset; ``dataset[i]`` is called from several threads at once.
@@ -56,20 +58,11 @@ class MultithreadIterator(PositionedIterator, Iterator):
         if futures is None:
             raise StopIteration
         batch = [f.result() for f in futures]
-        if self._may_read_ahead():
+        if self._plan.is_determined(self._state):
             self._ahead = self._read(self._state)
         return batch
 
     next = __next__
-
-    def _may_read_ahead(self) -> bool:
-        """Whether the next batch is inside the current epoch.
-
-        Nothing is prefetched beyond its end: the next order is drawn when it is needed, so that random numbers and
-        snapshots are those of :class:`SerialIterator`.
-        """
-        within = self.current_position + self.batch_size < self._epoch_size
-        return within or not self.repeat or self.order_sampler is None
 
     def _read(self, position: Position) -> tuple[Position, list[Future[Any]] | None]:
         """Starts to read the next mini-batch; returns the position after it and its futures."""

@@ -53,11 +53,12 @@ class ShuffleOrderSampler(OrderSampler):
     """
 
     def __init__(self, random_state: Any = None) -> None:
-        self._random = numpy.random if random_state is None else random_state
+        self._random = random_state
 
     def __call__(self, current_order: numpy.ndarray, current_position: int) -> numpy.ndarray:
         """Returns a random permutation of ``len(current_order)`` indices."""
-        order: numpy.ndarray = self._random.permutation(len(current_order))
+        random = numpy.random if self._random is None else self._random
+        order: numpy.ndarray = random.permutation(len(current_order))
         return order
 
     def serialize(self, serializer: Any) -> None:

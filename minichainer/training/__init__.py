@@ -11,6 +11,7 @@ from minichainer.training.extension import Extension as Extension
 from minichainer.training.extension import make_extension as make_extension
 from minichainer.training.trainer import Trainer as Trainer
 from minichainer.training.updater import Updater as Updater
+from minichainer.training.updaters.parallel_updater import ParallelUpdater as ParallelUpdater
 from minichainer.training.updaters.standard_updater import StandardUpdater as StandardUpdater
 from minichainer.training.util import get_trigger as get_trigger
 

@@ -1,6 +1,10 @@
 """Eight threads over shared Parameters give what one thread gives, bit for bit."""
 
+from __future__ import annotations
+
+import subprocess
 import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -111,3 +115,19 @@ def test_a_thread_that_ends_with_settings_leaves_no_trace():
 
     in_threads(work)
     assert chainer.configuration.nondefault == before
+
+
+def test_settings_that_outlive_their_module_end_silently() -> None:
+    """When the interpreter exits it sets the globals of modules to None, those with an underscore first."""
+    code = """
+        import minichainer.configuration as configuration
+        for name in ('count_nondefault', '_weight'):
+            values = configuration._CountedValues()
+            values.entries['debug'] = True
+            setattr(configuration, name, None)
+            del values
+    """
+    ended = subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(code)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (0, '')

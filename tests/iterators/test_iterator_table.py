@@ -1,8 +1,9 @@
-"""Every public iterator draws what Chainer's draws, goes on from a snapshot at any place, and ends its threads."""
+"""Every public iterator draws what Chainer's draws, goes on from any snapshot, and ends its threads and processes."""
 
 from __future__ import annotations
 
 import io
+import multiprocessing
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +12,29 @@ import numpy as np
 import pytest
 
 from minichainer import iterators
-from minichainer.iterators import MultithreadIterator, OrderSampler, SerialIterator, ShuffleOrderSampler
+from minichainer.iterators import (
+    DaliIterator,
+    MultiprocessIterator,
+    MultithreadIterator,
+    OrderSampler,
+    SerialIterator,
+    ShuffleOrderSampler,
+)
 from minichainer.serializers.npz import load_npz, save_npz
 from tests.iterators.rows_iterators import ROWS, Row, own_random_state
 from tests.training.documented import check_documentation, check_methods
+
+# Of forks of a process that has threads, such as those of NumPy's BLAS.
+pytestmark = pytest.mark.filterwarnings('ignore:.*multi-threaded, use of fork:DeprecationWarning')
 
 KINDS: dict[str, Callable[..., Any]] = {
     'SerialIterator': SerialIterator,
     'MultithreadIterator': MultithreadIterator,
     'MultithreadIterator, 3 threads': lambda *args, **kwargs: MultithreadIterator(*args, n_threads=3, **kwargs),
+    'MultiprocessIterator': lambda *args, **kwargs: MultiprocessIterator(*args, n_processes=1, **kwargs),
+    'MultiprocessIterator, far ahead': lambda *args, **kwargs: MultiprocessIterator(
+        *args, n_processes=2, n_prefetch=4, **kwargs
+    ),
 }
 SAMPLERS = {OrderSampler, ShuffleOrderSampler}
 N = 9
@@ -89,7 +104,7 @@ def check_starts_again(kind: Callable[..., Any], row: Row) -> None:
 
 def test_the_table_has_everything_public() -> None:
     public = {value for value in vars(iterators).values() if isinstance(value, type)}
-    assert {SerialIterator, MultithreadIterator} | SAMPLERS == public
+    assert {SerialIterator, MultithreadIterator, MultiprocessIterator, DaliIterator} | SAMPLERS == public
 
 
 @pytest.mark.parametrize('row', ROWS)
@@ -113,12 +128,12 @@ def test_starts_again_after_reset(kind: str, row: str) -> None:
 
 @pytest.mark.parametrize('row', ROWS)
 @pytest.mark.parametrize('kind', KINDS)
-def test_threads_end(kind: str, row: str) -> None:
-    before = set(threading.enumerate())
+def test_threads_and_processes_end(kind: str, row: str) -> None:
+    before = set(threading.enumerate()), set(multiprocessing.active_children())
     iterator = make(KINDS[kind], ROWS[row])
     draw(iterator, 1)
     iterator.finalize()
-    assert set(threading.enumerate()) == before
+    assert (set(threading.enumerate()), set(multiprocessing.active_children())) == before
     iterator.finalize()
 
 

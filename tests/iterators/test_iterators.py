@@ -7,15 +7,25 @@ import re
 import threading
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from minichainer.iterators import MultithreadIterator, OrderSampler, SerialIterator, ShuffleOrderSampler
+from minichainer.iterators import (
+    MultiprocessIterator,
+    MultithreadIterator,
+    OrderSampler,
+    SerialIterator,
+    ShuffleOrderSampler,
+)
 from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 
-ITERATORS = [SerialIterator, MultithreadIterator]
+# Of forks of a process that has threads, such as those of NumPy's BLAS.
+pytestmark = pytest.mark.filterwarnings('ignore:.*multi-threaded, use of fork:DeprecationWarning')
+
+ITERATORS = [SerialIterator, MultithreadIterator, partial(MultiprocessIterator, n_processes=1, n_prefetch=2)]
 
 
 @pytest.fixture(params=ITERATORS)
@@ -90,7 +100,7 @@ def test_all_iterators_use_random_numbers_alike() -> None:
         with kind(range(7), 3) as iterator:
             steps = [(walk(iterator, 1), np.random.randint(1000)) for _ in range(12)]
         walks.append(steps)
-    assert walks[0] == walks[1]
+    assert walks[0] == walks[1] == walks[2]
 
 
 def test_reset_starts_again(make: Any) -> None:

@@ -298,3 +298,15 @@ def test_a_subclass_may_apply_another_function() -> None:
 
     Mine(1, 3, 4, 0.0)(None, [x_of(1, 3), x_of(3, 3)])
     assert seen == [[(2, 3), (1, 3), (1, 3)]]
+
+
+def test_sequences_of_equal_length_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the steps, and with them random numbers of dropout, are the same on every machine."""
+    link = L.NStepRNNTanh(1, 2, 3, 0.0)
+    steps = []
+    rnn = link.rnn
+    monkeypatch.setattr(type(link), 'rnn', lambda self, *args: (steps.append(args[-1]), rnn(*args))[1])
+    lengths = [2, 3, 2, 3, 1] * 8  # sorts of more than 16 elements are not stable by themselves
+    link(None, [np.full((n, 2), i, np.float32) for i, n in enumerate(lengths)])
+    order = [int(i) for i in steps[0][0].array[:, 0]]
+    assert order == sorted(range(40), key=lambda i: -lengths[i])

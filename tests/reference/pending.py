@@ -13,11 +13,6 @@ PENDING: dict[str, dict[str, list[str]]] = {
             GoogLeNet ResNet50Layers ResNet101Layers ResNet152Layers VGG16Layers VGG19Layers
         """.split(),
     },
-    'misc': {
-        'the remaining training tools': """
-            MultiprocessIterator
-        """.split(),
-    },
 }
 
 # family -> case -> why our answer is another one

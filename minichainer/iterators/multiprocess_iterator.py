@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minichainer.dataset.iterator import Iterator
+from minichainer.iterators._position import Plan, Position, PositionedIterator
+from minichainer.serializer import Serializer
+
+if TYPE_CHECKING:
+    from minichainer.iterators._workers import Part, WorkerPool
+
+
+class _Batch(NamedTuple):
+    """A mini-batch that is being read, and the position after it; no parts at the end."""
+
+    after: Position
+    parts: list[Part] | None
+
+
+class MultiprocessIterator(PositionedIterator, Iterator):
+    """Like :class:`SerialIterator`, with processes that read the examples of the next mini-batches.
+
+    Useful if reading an example computes much, such as decoding images. The order of the examples is that of
+    :class:`SerialIterator`, also after :meth:`serialize`: the order of an epoch is drawn when its first example is
+    due, so only the examples of the current epoch are read ahead while shuffling.
+
+    The processes are made by the start method of :mod:`multiprocessing` when the first mini-batch is read. All
+    methods other than ``'fork'`` pickle the dataset, and import the program again: it must start in a block
+    ``if __name__ == '__main__':``. The random states of NumPy and :mod:`random` are different in each process, and
+    depend on NumPy's global state when the processes are made.
+
+    An error of the dataset is raised where its mini-batch is due, caused by an error with the traceback of the
+    process. If a process dies, a RuntimeError is raised; the next call reads the same mini-batch again.
+
+    Args:
+        dataset: Dataset; ``dataset[i]`` is called in other processes, so changes made by it are not seen here.
+        batch_size (int): Number of examples in a mini-batch.
+        repeat (bool): Whether to start again after the last example.
+        shuffle (bool): Whether each epoch has a new random order (the default).
+        n_processes (int): Number of processes; the number of processors when omitted.
+        n_prefetch (int): Number of mini-batches to read ahead, at least 1.
+        shared_mem (int): Number of bytes for each example in memory that is shared between processes; as many as
+            needed when omitted. Examples that are larger are sent through a pipe, which is slower.
+        order_sampler: See :class:`SerialIterator`.
+        dataset_timeout (float): Seconds of waiting after which :class:`TimeoutWarning` is issued; ``None`` for never.
+        maxtasksperchild (int): Number of parts of mini-batches after which a process is replaced by a new one, which
+            limits leaks of memory; ``None`` for never.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    .. admonition:: Example
+
+        >>> import minichainer as chainer
+        >>> with chainer.iterators.MultiprocessIterator(
+        ...     range(5), 2, repeat=False, shuffle=False, n_processes=2) as iterator:
+        ...     list(iterator)
+        [[0, 1], [2, 3], [4]]
+
+    """
+
+    class TimeoutWarning(RuntimeWarning):
+        """No example was read for ``dataset_timeout`` seconds."""
+
+    _pool: WorkerPool | None = None
+    _stop_pool: Any = None
+    #: What is being read: mini-batches, and behind them the rest of an epoch whose next order is not drawn yet.
+    _ahead: deque[_Batch]
+    _tail: list[Part] | None
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        n_processes: int | None = None,
+        n_prefetch: int = 1,
+        shared_mem: int | None = None,
+        order_sampler: Any = None,
+        dataset_timeout: float | None = 30.0,
+        maxtasksperchild: int | None = None,
+    ) -> None:
+        _check_not_negative(n_processes=n_processes, shared_mem=shared_mem, maxtasksperchild=maxtasksperchild)
+        self.n_processes = n_processes or multiprocessing.cpu_count()
+        self.n_prefetch = max(n_prefetch, 1)
+        self.shared_mem = shared_mem
+        self.dataset_timeout = dataset_timeout
+        self._maxtasksperchild = maxtasksperchild or None
+        self._forget()
+        self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
+
+    def __next__(self) -> list[Any]:
+        """Returns the next mini-batch, a list of examples."""
+        pool = self._running_pool()
+        self._read_ahead(pool)
+        batch = self._ahead[0]
+        if batch.parts is not None:
+            self._wait(pool, batch.parts)
+        self._ahead.popleft()
+        self._previous_epoch_detail = self.epoch_detail
+        self._state = batch.after
+        if batch.parts is None:
+            raise StopIteration
+        try:
+            return _take(batch.parts)
+        finally:
+            pool.drop(batch.parts)
+
+    next = __next__
+
+    def _running_pool(self) -> WorkerPool:
+        """The processes; makes them at the first time, and in a fork of the process that has made them."""
+        if self._pool is None or not self._pool.is_mine:
+            from minichainer.iterators._workers import WorkerPool
+
+            self._forget()
+            self._pool = WorkerPool(self.dataset, self.n_processes, self.shared_mem, self._maxtasksperchild)
+            self._stop_pool = weakref.finalize(self, self._pool.stop)
+        return self._pool
+
+    def _read_ahead(self, pool: WorkerPool) -> None:
+        """Has the next mini-batch read, and those after it whose indices are known without drawing an order."""
+        while len(self._ahead) <= self.n_prefetch:
+            position = self._ahead[-1].after if self._ahead else self._state
+            if self._ahead and not self._plan.is_determined(position):
+                if self._tail is None:
+                    self._tail = pool.split(self._plan.rest_of_epoch(position))
+                return
+            after, indices = self._plan.advance(position)
+            if indices is None:
+                self._ahead.append(_Batch(after, None))
+                return
+            tail = self._tail or []
+            self._tail = None
+            known = sum(len(part) for part in tail)
+            self._ahead.append(_Batch(after, tail + pool.split(indices[known:])))
+
+    def _wait(self, pool: WorkerPool, parts: list[Part]) -> None:
+        try:
+            pool.wait(parts, self.dataset_timeout, self._warn)
+        finally:
+            if not pool.is_mine:  # a process has died, so all have ended
+                self._forget()
+
+    def _warn(self) -> None:
+        warnings.warn(
+            f'MultiprocessIterator: the dataset is stalled: no example of a {type(self.dataset).__name__} was read '
+            f'in {self.dataset_timeout} seconds. If reading takes so long, set dataset_timeout=None; otherwise a '
+            'lock, file or thread that is shared with a forked process may be why: try another start method',
+            self.TimeoutWarning,
+            stacklevel=5,
+        )
+
+    def reset(self) -> None:
+        """Returns to the start; draws a new order if shuffling."""
+        self._drop()
+        self._rewind()
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or restores the position; after restoring, examples are read again."""
+        super().serialize(serializer)
+        if not isinstance(serializer, Serializer):
+            self._drop()
+
+    def finalize(self) -> None:
+        """Ends the processes; :meth:`next` would make new ones."""
+        if self._stop_pool is not None:
+            self._stop_pool()
+            self._pool = self._stop_pool = None
+            self._forget()
+
+    def __copy__(self) -> MultiprocessIterator:
+        """An iterator at the same position, with processes of its own."""
+        other: MultiprocessIterator = type(self).__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the processes."""
+        state = {name: value for name, value in self.__dict__.items() if name not in ('_pool', '_stop_pool')}
+        return {**state, '_ahead': deque(), '_tail': None}
+
+    def _drop(self) -> None:
+        """Forgets what was read ahead."""
+        if self._pool is not None and self._pool.is_mine:
+            parts = [part for batch in self._ahead for part in batch.parts or ()]
+            self._pool.drop([*parts, *(self._tail or ())])
+        self._forget()
+
+    def _forget(self) -> None:
+        self._ahead = deque()
+        self._tail = None
+
+
+def _take(parts: list[Part]) -> list[Any]:
+    """The examples; raises the error of the first part that has failed, even if others are not read yet."""
+    for part in parts:
+        if part.failed:
+            part.take()
+    return [example for part in parts for example in part.take()]
+
+
+def _check_not_negative(**values: int | None) -> None:
+    for name, value in values.items():
+        if value is not None and value < 0:
+            raise ValueError(f'MultiprocessIterator: {name} must be at least 0 or None, got {value}')
