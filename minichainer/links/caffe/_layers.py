@@ -20,7 +20,7 @@ from minichainer.functions.noise.dropout import dropout
 from minichainer.functions.normalization.local_response_normalization import local_response_normalization
 from minichainer.functions.pooling.average_pooling_nd import average_pooling_2d
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
-from minichainer.links.caffe._schema import blob_array
+from minichainer.links.caffe._schema import blob_array, blob_values
 from minichainer.links.connection.convolution import Convolution2D, Deconvolution2D
 from minichainer.links.connection.linear import Linear
 from minichainer.links.connection.scale import Scale
@@ -48,9 +48,9 @@ class InTestMode:
 
 
 # --- links ---------------------------------------------------------------------------------------------------------
-def _convolution(layer: Any) -> Convolution2D:
+def _convolution(layer: Any) -> Any:
     param = layer.convolution_param
-    filters = _grouped(_blobs(layer, 1 + param.bias_term)[0], param.group, 0)
+    filters = _grouped(_weights(layer, param), param.group, 0)
     link = Convolution2D(
         filters.shape[1], filters.shape[0], filters.shape[2:], _pair(param, 'stride', 1), _pair(param, 'pad', 0),
         nobias=not param.bias_term, initialW=filters, dilate=_pair(param, 'dilation', 1),
@@ -58,9 +58,9 @@ def _convolution(layer: Any) -> Convolution2D:
     return _with_bias(link, layer, param)
 
 
-def _deconvolution(layer: Any) -> Deconvolution2D:
+def _deconvolution(layer: Any) -> Any:
     param = layer.convolution_param
-    filters = _grouped(_blobs(layer, 1 + param.bias_term)[0], param.group, 1)
+    filters = _grouped(_weights(layer, param), param.group, 1)
     link = Deconvolution2D(
         filters.shape[0], filters.shape[1], filters.shape[2:], _pair(param, 'stride', 1), _pair(param, 'pad', 0),
         nobias=not param.bias_term, initialW=filters, dilate=_pair(param, 'dilation', 1),
@@ -68,14 +68,14 @@ def _deconvolution(layer: Any) -> Deconvolution2D:
     return _with_bias(link, layer, param)
 
 
-def _inner_product(layer: Any) -> Linear:
+def _inner_product(layer: Any) -> Any:
     param = layer.inner_product_param
     if param.axis != 1:
         raise RuntimeError('Non-default axis in InnerProduct is not supported')
     if param.transpose:
         raise RuntimeError('Transposed weights in InnerProduct are not supported')
-    weights = _blobs(layer, 1 + param.bias_term)[0]
-    weights = weights.reshape(weights.shape[-2:])
+    filters = _weights(layer, param)
+    weights: Any = filters.reshape(filters.shape[-2:])
     link = Linear(weights.shape[1], weights.shape[0], nobias=not param.bias_term, initialW=weights)
     return _with_bias(link, layer, param)
 
@@ -94,11 +94,11 @@ def _batch_norm(layer: Any) -> Any:
     return InTestMode(link) if param.use_global_stats else link
 
 
-def _scale(layer: Any) -> Scale:
+def _scale(layer: Any) -> Any:
     param = layer.scale_param
     blobs = _blobs(layer, (len(layer.bottom) == 1) + param.bias_term)
     W_shape = blobs[0].shape if len(layer.bottom) == 1 else None
-    link = Scale(param.axis, W_shape, param.bias_term, blobs[-1].shape if param.bias_term else None)
+    link: Any = Scale(param.axis, W_shape, param.bias_term, blobs[-1].shape if param.bias_term else None)
     if W_shape is not None:
         link.W.array[...] = blobs[0]
     if param.bias_term:
@@ -107,19 +107,28 @@ def _scale(layer: Any) -> Scale:
 
 
 def _blobs(layer: Any, least: int) -> list[numpy.ndarray]:
+    _check_blobs(layer, least)
+    return [blob_array(blob) for blob in layer.blobs]
+
+
+def _weights(layer: Any, param: Any) -> numpy.ndarray:
+    _check_blobs(layer, 1 + param.bias_term)
+    return blob_array(layer.blobs[0])
+
+
+def _check_blobs(layer: Any, least: int) -> None:
     if len(layer.blobs) < least:
         raise ValueError(f'expected {least} blobs of weights, got {len(layer.blobs)}')
-    return [blob_array(blob) for blob in layer.blobs]
 
 
 def _with_bias(link: Any, layer: Any, param: Any) -> Any:
     if len(link.W) != param.num_output and not isinstance(link, Deconvolution2D):
         raise ValueError(f'num_output is {param.num_output}, but there are weights of {len(link.W)} outputs')
     if param.bias_term:
-        bias = blob_array(layer.blobs[1])
+        bias = blob_values(layer.blobs[1])  # Chainer wrote biases of deconvolutions with a wrong shape
         if bias.size != link.b.size:
             raise ValueError(f'expected {link.b.size} biases, got {bias.size}')
-        link.b.array[...] = bias.ravel()
+        link.b.array[...] = bias
     return link
 
 
@@ -221,10 +230,12 @@ def _eltwise(layer: Any) -> Callable[..., Any]:
     if coefficients and len(coefficients) != len(layer.bottom):
         raise ValueError(f'{len(coefficients)} coefficients for {len(layer.bottom)} inputs')
     if param.operation == 1 and coefficients:
-        return lambda *xs: functools.reduce(lambda a, b: a + b, [c * x for c, x in zip(coefficients, xs, strict=True)])
+        return lambda *xs: functools.reduce(
+            lambda a, b: a + b, [c * x for c, x in zip(coefficients, xs, strict=True)]
+        )
     if param.operation not in (0, 1, 2):
         raise RuntimeError(f'Eltwise operation {param.operation} is not supported')
-    operation = {0: lambda a, b: a * b, 1: lambda a, b: a + b, 2: maximum}[param.operation]
+    operation: Any = {0: lambda a, b: a * b, 1: lambda a, b: a + b, 2: maximum}[param.operation]
     return lambda *xs: functools.reduce(operation, xs)
 
 

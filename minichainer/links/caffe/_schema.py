@@ -51,8 +51,8 @@ _MESSAGES = {
         scale_param 142 ScaleParameter, slice_param 126 SliceParameter, softmax_param 125 SoftmaxParameter
     """,
     'V1LayerParameter': """
-        name 4 string, type 5 int32, bottom 2 string*, top 3 string*, blobs 6 BlobProto*, concat_param 9 ConcatParameter,
-        convolution_param 10 ConvolutionParameter, dropout_param 12 DropoutParameter,
+        name 4 string, type 5 int32, bottom 2 string*, top 3 string*, blobs 6 BlobProto*,
+        concat_param 9 ConcatParameter, convolution_param 10 ConvolutionParameter, dropout_param 12 DropoutParameter,
         eltwise_param 24 EltwiseParameter, inner_product_param 17 InnerProductParameter, lrn_param 18 LRNParameter,
         pooling_param 19 PoolingParameter, relu_param 30 ReLUParameter, slice_param 31 SliceParameter,
         softmax_param 39 SoftmaxParameter
@@ -138,14 +138,18 @@ def blob_array(blob: Any) -> numpy.ndarray:
     Raises:
         ValueError: the numbers do not fit the shape.
     """
-    if blob.double_data:
-        values = numpy.frombuffer(b''.join(blob.double_data), '<f8')
-    else:
-        values = numpy.frombuffer(b''.join(blob.data), '<f4')
+    values = blob_values(blob)
     shape = tuple(blob.shape.dim) if blob.HasField('shape') else (blob.num, blob.channels, blob.height, blob.width)
     if values.size != numpy.prod(shape, dtype=int):
         raise ValueError(f'{values.size} numbers do not fit the shape {shape}')
-    return values.astype(numpy.float32).reshape(shape)
+    return values.reshape(shape)
+
+
+def blob_values(blob: Any) -> numpy.ndarray:
+    """The numbers of a blob in one row."""
+    if blob.double_data:
+        return numpy.frombuffer(b''.join(blob.double_data), '<f8').astype(numpy.float32)
+    return numpy.frombuffer(b''.join(blob.data), '<f4').astype(numpy.float32)
 
 
 def write_blob(blob: Any, array: Any) -> None:

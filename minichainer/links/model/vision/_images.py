@@ -38,7 +38,8 @@ def prepare_image(image: Any, size: Any, mean: Sequence[float]) -> numpy.ndarray
     if size is not None:
         image = image.resize(size)
     pixels: numpy.ndarray = numpy.asarray(image, dtype=get_dtype())[:, :, ::-1]
-    return (pixels - numpy.array(mean, pixels.dtype)).transpose(2, 0, 1)
+    centred: numpy.ndarray = (pixels - numpy.array(mean, pixels.dtype)).transpose(2, 0, 1)
+    return centred
 
 
 def check_pillow() -> None:
@@ -56,7 +57,7 @@ def _from_array(pixels: numpy.ndarray) -> Any:
         pixels = pixels[0]
     elif pixels.ndim == 3 and pixels.shape[0] == 3:
         pixels = pixels.transpose(1, 2, 0)
-    if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] == 3) or not pixels.size:
+    if (pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] == 3)) or not pixels.size:
         raise ValueError(
             'prepare: image must have the shape (height, width), (1, height, width), (3, height, width) or '
             f'(height, width, 3), got {pixels.shape}'

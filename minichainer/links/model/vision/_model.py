@@ -63,7 +63,9 @@ class ImageModel(Chain):
         functions = self.functions
         wanted = self._wanted(['prob'] if layers is None else layers, functions)
         needed = self._needed(wanted, list(functions))
-        h, branching, results = as_variable(x), {}, {}
+        h: Any = as_variable(x)
+        branching: dict[str, Any] = {}
+        results: dict[str, Variable] = {}
         for name in [name for name in functions if name in needed]:
             h = branching[self.branches[name]] if name in self.branches else h
             for function in functions[name]:
@@ -93,8 +95,9 @@ class ImageModel(Chain):
         assert_kwargs_empty(kwargs)
         layers = [self.feature_layer] if layers is None else layers
         self._wanted(layers, self.functions)
-        x = concat_examples([self.prepare(image, size) for image in images])
-        return self(Variable(self.device.send(x)), layers=layers)  # type: ignore[no-any-return]
+        x = concat_examples([self.prepare(image, size) for image in images], None)
+        features: dict[str, Variable] = self(Variable(self.device.send(x)), layers=layers)
+        return features
 
     def predict(self, images: Iterable[Any], oversample: bool = True) -> Variable:
         """The probability of each class, without a graph and with ``config.train`` off.
@@ -106,7 +109,7 @@ class ImageModel(Chain):
         Returns:
             Variable (batch, classes).
         """
-        x = concat_examples([self.prepare(image, (256, 256)) for image in images])
+        x = concat_examples([self.prepare(image, (256, 256)) for image in images], None)
         x = imgproc.oversample(x, (224, 224)) if oversample else x[:, :, 16:240, 16:240]
         with no_backprop_mode(), using_config('train', False):
             y = self(Variable(self.device.send(x)), layers=['prob'])['prob']

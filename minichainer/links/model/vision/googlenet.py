@@ -175,7 +175,7 @@ def prepare(image: Any, size: Any = (224, 224)) -> numpy.ndarray:
     return prepare_image(image, size, _MEAN)
 
 
-def _max_pooling_2d(x: Any) -> Variable:
+def _max_pooling_2d(x: Any) -> Any:
     return max_pooling_2d(x, ksize=3, stride=2)
 
 

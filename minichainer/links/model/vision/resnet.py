@@ -380,7 +380,7 @@ def _bottleneck(link: Any, x: Any) -> Any:
     return link.bn3(link.conv3(h))
 
 
-def _max_pooling_2d(x: Any) -> Variable:
+def _max_pooling_2d(x: Any) -> Any:
     return max_pooling_2d(x, ksize=3, stride=2)
 
 

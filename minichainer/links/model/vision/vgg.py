@@ -26,7 +26,6 @@ from minichainer.links.model.vision._weights import (
     layer_arrays,
     load_weights,
 )
-from minichainer.variable import Variable
 
 _URL = 'https://www.robots.ox.ac.uk/%7Evgg/software/very_deep/caffe/VGG_ILSVRC_{}_layers.caffemodel'
 _MEAN = (103.939, 116.779, 123.68)
@@ -62,11 +61,8 @@ class VGGLayers(ImageModel):
         super().__init__()
         filters = Normal(0.01) if path is None else Zero()
         with self.init_scope():
-            for name, channels, outputs in _convolutions(n_layers):
-                setattr(self, name, Convolution2D(channels, outputs, 3, 1, 1, initialW=filters, initial_bias=Zero()))
-            self.fc6 = Linear(512 * 7 * 7, 4096, initialW=filters, initial_bias=Zero())
-            self.fc7 = Linear(4096, 4096, initialW=filters, initial_bias=Zero())
-            self.fc8 = Linear(4096, 1000, initialW=filters, initial_bias=Zero())
+            for name, make, *sizes in _layers(n_layers):
+                setattr(self, name, make(*sizes, initialW=filters, initial_bias=Zero()))
         load_weights(self, path, _convert)
 
     @property
@@ -77,9 +73,9 @@ class VGGLayers(ImageModel):
             for name in sorted(name for name in self._children if name.startswith(f'conv{block}_')):
                 layers[name] = [self[name], relu]
             layers[f'pool{block}'] = [_max_pooling_2d]
-        layers['fc6'] = [self.fc6, relu, dropout]
-        layers['fc7'] = [self.fc7, relu, dropout]
-        layers['fc8'] = [self.fc8]
+        layers['fc6'] = [self['fc6'], relu, dropout]
+        layers['fc7'] = [self['fc7'], relu, dropout]
+        layers['fc8'] = [self['fc8']]
         layers['prob'] = [softmax]
         return layers
 
@@ -163,18 +159,20 @@ def prepare(image: Any, size: Any = (224, 224)) -> numpy.ndarray:
     return prepare_image(image, size, _MEAN)
 
 
-def _max_pooling_2d(x: Any) -> Variable:
+def _max_pooling_2d(x: Any) -> Any:
     return max_pooling_2d(x, ksize=2)
 
 
-def _convolutions(n_layers: int) -> list[tuple[str, int, int]]:
-    """Names, input channels and output channels of the convolutions."""
-    found, channels = [], 3
+def _layers(n_layers: int) -> list[tuple[Any, ...]]:
+    """Names, classes and arguments of the links with weights; first those that the net of 16 layers has too."""
+    found: list[tuple[Any, ...]] = []
+    channels = 3
     for block, (count, outputs) in enumerate(zip(_BLOCKS[n_layers], _CHANNELS, strict=True), 1):
         for i in range(1, count + 1):
-            found.append((f'conv{block}_{i}', channels, outputs))
+            found.append((f'conv{block}_{i}', Convolution2D, channels, outputs, 3, 1, 1))
             channels = outputs
-    return found
+    found += [('fc6', Linear, 512 * 7 * 7, 4096), ('fc7', Linear, 4096, 4096), ('fc8', Linear, 4096, 1000)]
+    return sorted(found, key=lambda layer: layer[0].endswith('_4'))
 
 
 def _convert(caffe: Any) -> Arrays:
