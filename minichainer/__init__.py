@@ -116,9 +116,9 @@ Fallback = None
 _MODULES = """
     autograd backend backends chainerx computational_graph configuration cuda dataset datasets device_resident
     distribution distributions errors exporters function function_hook function_hooks function_node functions
-    gradient_check graph_optimizations initializer initializers iterators link link_hook link_hooks links memory_layouts
-    optimizer optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
-    verification warnings
+    gradient_check graph_optimizations initializer initializers iterators link link_hook link_hooks links
+    memory_layouts optimizer optimizer_hooks optimizers reporter sequential serializer serializers testing training
+    types utils variable verification warnings
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {

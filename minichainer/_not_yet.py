@@ -4,9 +4,6 @@ NOT_YET = {
     'minichainer.iterators': """
         MultiprocessIterator
     """,
-    'minichainer.links': """
-        GoogLeNet ResNet101Layers ResNet152Layers ResNet50Layers VGG16Layers VGG19Layers
-    """,
     'minichainer.training': """
         ParallelUpdater
     """,

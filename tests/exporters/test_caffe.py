@@ -151,7 +151,8 @@ WRONG: dict[str, Any] = {
     'axes': (lambda x: F.fixed_batch_normalization(x, *[np.ones((6, 6), 'f')] * 4, axis=(0, 1)), ValueError, 'over'),
     'three axes': (lambda x: F.max_pooling_1d(x[:, :, 0], 2), ValueError, 'cannot be written'),
     'outsize': (
-        lambda x: F.deconvolution_2d(x, np.ones((4, 1, 3, 3), 'f'), stride=2, outsize=(14, 14)), ValueError, 'outsize',
+        lambda x: F.deconvolution_2d(x, np.ones((4, 1, 3, 3), 'f'), stride=2, outsize=(14, 14)), ValueError,
+        'Caffe has no outsize of deconvolutions',
     ),
     'dict': (lambda x: {'y': F.relu(x)}, TypeError, 'the model must return Variables, got dict'),
 }  # fmt: skip

@@ -86,7 +86,8 @@ LAYERS: dict[str, Any] = {
         lambda x: grouped(F.deconvolution_2d, x, DG, 1) + DB[:, None, None], True,
     ),
     'InnerProduct': (
-        layer('InnerProduct', blobs=[FC, B], inner_product_param={'num_output': 3}), lambda x: F.linear(x, FC, B), True,
+        layer('InnerProduct', blobs=[FC, B], inner_product_param={'num_output': 3}),
+        lambda x: F.linear(x, FC, B), True,
     ),
     'InnerProduct, no bias': (
         layer('InnerProduct', blobs=[FC], inner_product_param={'num_output': 3, 'bias_term': False}),
@@ -129,7 +130,9 @@ LAYERS: dict[str, Any] = {
     'Eltwise, coefficients': (
         layer('Eltwise', bottom=['x', 'z'], eltwise_param={'coeff': [1, -2]}), lambda x: x - 2 * OTHER, True,
     ),
-    'Eltwise, product': (layer('Eltwise', bottom=['x', 'z'], eltwise_param={'operation': 0}), lambda x: x * OTHER, True),
+    'Eltwise, product': (
+        layer('Eltwise', bottom=['x', 'z'], eltwise_param={'operation': 0}), lambda x: x * OTHER, True,
+    ),
     'Eltwise, maximum': (
         layer('Eltwise', bottom=['x', 'z'], eltwise_param={'operation': 2}), lambda x: np.maximum(x, OTHER), True,
     ),
@@ -137,7 +140,9 @@ LAYERS: dict[str, Any] = {
         layer('Scale', blobs=[GAMMA, BETA], scale_param={'bias_term': True}),
         lambda x: x * GAMMA[:, None, None] + BETA[:, None, None], False,
     ),
-    'Scale, axis': (layer('Scale', blobs=[SQUARE], scale_param={'axis': 2, 'num_axes': 2}), lambda x: x * SQUARE, False),
+    'Scale, axis': (
+        layer('Scale', blobs=[SQUARE], scale_param={'axis': 2, 'num_axes': 2}), lambda x: x * SQUARE, False,
+    ),
     'Scale, two inputs': (
         layer('Scale', bottom=['x', 'v'], blobs=[PAIR], scale_param={'axis': 0, 'bias_term': True}),
         lambda x: x * BETA[:2, None, None, None] + PAIR[:, None, None, None], False,
