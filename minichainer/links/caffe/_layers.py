@@ -125,10 +125,11 @@ def _with_bias(link: Any, layer: Any, param: Any) -> Any:
     if len(link.W) != param.num_output and not isinstance(link, Deconvolution2D):
         raise ValueError(f'num_output is {param.num_output}, but there are weights of {len(link.W)} outputs')
     if param.bias_term:
+        b: Any = link.b
         bias = blob_values(layer.blobs[1])  # Chainer wrote biases of deconvolutions with a wrong shape
-        if bias.size != link.b.size:
-            raise ValueError(f'expected {link.b.size} biases, got {bias.size}')
-        link.b.array[...] = bias
+        if bias.size != b.size:
+            raise ValueError(f'expected {b.size} biases, got {bias.size}')
+        b.array[...] = bias
     return link
 
 

@@ -110,7 +110,7 @@ class CaffeFunction(Chain):
         raise KeyError(f'CaffeFunction: {name!r} cannot be computed: {reason}')
 
     def _add_layer(self, layer: Any, kind: str) -> None:
-        bottoms = [self.split_map.get(bottom, bottom) for bottom in layer.bottom]
+        bottoms: list[str] = [self.split_map.get(str(bottom), str(bottom)) for bottom in layer.bottom]
         if kind == 'Split':
             self.split_map.update(dict.fromkeys(layer.top, bottoms[0]))
         elif kind in JUDGES:
