@@ -94,7 +94,7 @@ def _head(api: dict[str, dict], missing: dict[str, list[str]]) -> Iterator[str]:
     absent = sum('.' not in name for names in missing.values() for name in names)
     yield '# Coverage of Chainer 7.8.1'
     yield ''
-    yield 'Written by `make docs`. ChainerX, iDeep, Theano and Caffe are left out for good.'
+    yield 'Written by `make docs`. ChainerX, iDeep and Theano are left out for good.'
     yield ''
     yield f'**{total - absent} of {total} public names are here.**'
     yield ''

@@ -79,6 +79,7 @@ if typing.TYPE_CHECKING:
     from minichainer import dataset as dataset
     from minichainer import datasets as datasets
     from minichainer import distributions as distributions
+    from minichainer import exporters as exporters
     from minichainer import function_hooks as function_hooks
     from minichainer import gradient_check as gradient_check
     from minichainer import graph_optimizations as graph_optimizations
@@ -114,10 +115,10 @@ Fallback = None
 
 _MODULES = """
     autograd backend backends chainerx computational_graph configuration cuda dataset datasets device_resident
-    distribution distributions errors function function_hook function_hooks function_node functions gradient_check
-    graph_optimizations initializer initializers iterators link link_hook link_hooks links memory_layouts optimizer
-    optimizer_hooks optimizers reporter sequential serializer serializers testing training types utils variable
-    verification warnings
+    distribution distributions errors exporters function function_hook function_hooks function_node functions
+    gradient_check graph_optimizations initializer initializers iterators link link_hook link_hooks links
+    memory_layouts optimizer optimizer_hooks optimizers reporter sequential serializer serializers testing training
+    types utils variable verification warnings
 """.split()
 #: Names of the root whose modules are loaded at the first access.
 _LATER = {

@@ -1,7 +1,4 @@
 """Names of Chainer 7.8.1 that are still to come, by package; written by ``make docs``."""
 
 NOT_YET = {
-    'minichainer.links': """
-        GoogLeNet ResNet101Layers ResNet152Layers ResNet50Layers VGG16Layers VGG19Layers
-    """,
 }

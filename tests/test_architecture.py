@@ -35,7 +35,7 @@ ROOMS = [
     'serializer reporter',
     'link sequential link_hooks links distribution distributions',
     'optimizer _update_rule optimizer_hooks optimizers serializers function_hooks computational_graph',
-    'dataset datasets iterators',
+    'dataset datasets iterators links.model.vision exporters',
     'training',
     'autograd',
     'testing',

@@ -15,29 +15,31 @@ MODULES = """
     backend backends backends.cuda backends.intel64 computational_graph configuration cuda dataset dataset.convert
     dataset.dataset_mixin dataset.download dataset.iterator datasets datasets.concatenated_dataset
     datasets.dict_dataset datasets.sub_dataset datasets.transform_dataset datasets.tuple_dataset device_resident
-    function function_hook function_hooks function_hooks.cuda_profile function_hooks.cupy_memory_profile
-    function_hooks.debug_print function_hooks.timer function_node functions gradient_check graph_optimizations
-    graph_optimizations.static_graph graph_optimizations.static_graph_utilities initializer initializers
-    initializers.constant initializers.normal initializers.orthogonal initializers.sampling initializers.uniform
-    iterators iterators.dali_iterator iterators.multiprocess_iterator
+    exporters exporters.caffe function function_hook function_hooks function_hooks.cuda_profile
+    function_hooks.cupy_memory_profile function_hooks.debug_print function_hooks.timer function_node functions
+    gradient_check graph_optimizations graph_optimizations.static_graph graph_optimizations.static_graph_utilities
+    initializer initializers initializers.constant initializers.normal initializers.orthogonal
+    initializers.sampling initializers.uniform iterators iterators.dali_iterator iterators.multiprocess_iterator
     iterators.multithread_iterator iterators.order_samplers iterators.serial_iterator link link_hook links
-    memory_layouts optimizer optimizer_hooks optimizers optimizers.ada_delta optimizers.ada_grad optimizers.adam
-    optimizers.corrected_momentum_sgd optimizers.momentum_sgd optimizers.msvag optimizers.nesterov_ag
-    optimizers.rmsprop optimizers.rmsprop_graves optimizers.sgd optimizers.smorms3 reporter sequential serializer
-    serializers serializers.hdf5 serializers.npz testing testing.attr testing.backend testing.condition testing.helper
-    testing.matrix testing.parameterized testing.random testing.serializer testing.training training
-    training.extension training.extensions training.extensions.computational_graph training.extensions.evaluator
-    training.extensions.fail_on_nonnumber training.extensions.log_report training.extensions.micro_average
-    training.extensions.parameter_statistics training.extensions.plot_report training.extensions.print_report
-    training.extensions.progress_bar training.extensions.snapshot_writers training.extensions.value_observation
+    links.caffe links.caffe.caffe_function links.model.vision links.model.vision.googlenet
+    links.model.vision.resnet links.model.vision.vgg memory_layouts optimizer optimizer_hooks optimizers
+    optimizers.ada_delta optimizers.ada_grad optimizers.adam optimizers.corrected_momentum_sgd
+    optimizers.momentum_sgd optimizers.msvag optimizers.nesterov_ag optimizers.rmsprop optimizers.rmsprop_graves
+    optimizers.sgd optimizers.smorms3 reporter sequential serializer serializers serializers.hdf5 serializers.npz
+    testing testing.attr testing.backend testing.condition testing.helper testing.matrix testing.parameterized
+    testing.random testing.serializer testing.training training training.extension training.extensions
+    training.extensions.computational_graph training.extensions.evaluator training.extensions.fail_on_nonnumber
+    training.extensions.log_report training.extensions.micro_average training.extensions.parameter_statistics
+    training.extensions.plot_report training.extensions.print_report training.extensions.progress_bar
+    training.extensions.snapshot_writers training.extensions.value_observation
     training.extensions.variable_statistics_plot training.trainer training.trigger training.triggers
     training.triggers.early_stopping_trigger training.triggers.interval_trigger
-    training.triggers.manual_schedule_trigger training.triggers.minmax_value_trigger training.triggers.once_trigger
-    training.triggers.time_trigger training.updater training.updaters training.updaters.multiprocess_parallel_updater
-    training.updaters.parallel_updater training.updaters.standard_updater training.util
-    types utils utils.argument utils.array utils.cache utils.conv utils.conv_nd utils.error utils.experimental
-    utils.imgproc utils.meta utils.nondeterministic utils.precision utils.sparse utils.type_check utils.walker_alias
-    variable warnings
+    training.triggers.manual_schedule_trigger training.triggers.minmax_value_trigger
+    training.triggers.once_trigger training.triggers.time_trigger training.updater training.updaters
+    training.updaters.multiprocess_parallel_updater training.updaters.parallel_updater
+    training.updaters.standard_updater training.util types utils utils.argument utils.array utils.cache utils.conv
+    utils.conv_nd utils.error utils.experimental utils.imgproc utils.meta utils.nondeterministic utils.precision
+    utils.sparse utils.type_check utils.walker_alias variable warnings
 """.split()
 #: Private ones that programs import.
 PRIVATE = {

@@ -86,6 +86,7 @@ __all__ = [
     'DilatedConvolution2D',
     'EmbedID',
     'GRU',
+    'GoogLeNet',
     'GroupNormalization',
     'Highway',
     'Inception',
@@ -111,6 +112,9 @@ __all__ = [
     'PReLU',
     'Parameter',
     'RMSNormalization',
+    'ResNet101Layers',
+    'ResNet152Layers',
+    'ResNet50Layers',
     'Scale',
     'SimplifiedDropconnect',
     'StatefulGRU',
@@ -123,7 +127,25 @@ __all__ = [
     'Swish',
     'TransformerDecoderLayer',
     'TransformerEncoderLayer',
+    'VGG16Layers',
+    'VGG19Layers',
 ]
 
+if typing.TYPE_CHECKING:
+    from minichainer.links import caffe as caffe
+    from minichainer.links.model.vision.googlenet import GoogLeNet
+    from minichainer.links.model.vision.resnet import ResNet50Layers, ResNet101Layers, ResNet152Layers
+    from minichainer.links.model.vision.vgg import VGG16Layers, VGG19Layers
+
+#: Models that are loaded at the first access.
+_LATER = {
+    'GoogLeNet': 'model.vision.googlenet',
+    'ResNet101Layers': 'model.vision.resnet',
+    'ResNet152Layers': 'model.vision.resnet',
+    'ResNet50Layers': 'model.vision.resnet',
+    'VGG16Layers': 'model.vision.vgg',
+    'VGG19Layers': 'model.vision.vgg',
+}
+
 if not typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _namespace(__name__)
+    __getattr__, __dir__ = _namespace(__name__, ['caffe'], _LATER)

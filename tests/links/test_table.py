@@ -27,7 +27,7 @@ NAMES = {row.link.__name__ for row in ROWS}
 
 # --- completeness --------------------------------------------------------------------------------------------------
 def _links() -> list[str]:
-    return sorted(name for name, value in vars(L).items() if inspect.isclass(value) and not name.startswith('_'))
+    return sorted(name for name in dir(L) if inspect.isclass(getattr(L, name)) and not name.startswith('_'))
 
 
 def test_what_is_public_is_exported() -> None:

@@ -1,0 +1,3 @@
+"""Writers of models in formats of other frameworks."""
+
+from minichainer.exporters import caffe as caffe

@@ -1,0 +1,3 @@
+"""Models of Caffe as links."""
+
+from minichainer.links.caffe.caffe_function import CaffeFunction as CaffeFunction
