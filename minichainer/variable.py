@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+import weakref
 from typing import Any, NoReturn
 
 import numpy
@@ -21,12 +22,14 @@ from minichainer._operators import Operators
 from minichainer._roots import checked_upstream, edges_of, initial_gradient
 from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
+from minichainer.backends._chainerx import unavailable
+from minichainer.backends.intel64 import check_ideep_available
 from minichainer.backprop import LeafNode, Node
 from minichainer.errors import UninitializedParameterError
 from minichainer.initializers._generate import generate_array
 from minichainer.initializers.constant import Constant, NaN
 from minichainer.types import Array
-from minichainer.variable_node import VariableNode, creator_of, view_of
+from minichainer.variable_node import VariableNode, creator_of, cut, view_of
 
 _new = object.__new__
 
@@ -54,6 +57,8 @@ class Variable(Operators['Variable'], GraphMethods):
     _data: Any
     _node: Node | None = None
     _view: Any = None
+    #: Weak references to the Variables that ``copy.copy`` has made of one another: an array set in one is set in all.
+    _sharing: list[weakref.ref[Variable]] | None = None
 
     def __init__(
         self,
@@ -91,6 +96,15 @@ class Variable(Operators['Variable'], GraphMethods):
 
     @array.setter
     def array(self, array: Any) -> None:
+        for variable in self._sharers() if self._sharing else (self,):
+            variable._set_array(array)
+
+    def _sharers(self) -> list[Variable]:
+        """The Variables that share their array with this one, itself included."""
+        sharing = self._sharing or [weakref.ref(self)]
+        return [variable for variable in [reference() for reference in sharing] if variable is not None]
+
+    def _set_array(self, array: Any) -> None:
         is_other, self._data = array is not self._data, array
         node: Any = self.edge
         if isinstance(node, LeafNode):
@@ -245,7 +259,9 @@ class Variable(Operators['Variable'], GraphMethods):
         if other is None:
             return
         if self._data is None:
-            raise UninitializedParameterError('addgrad: the target is uninitialized; initialize it first')
+            if not isinstance(self, Parameter):
+                raise UninitializedParameterError('addgrad: the target has no array, and is not a Parameter')
+            self.initialize(other.shape)
         device = self.device
         moved = device.send(other.array)
         check_gradient(moved, self._data, 'addgrad')
@@ -325,8 +341,10 @@ class Variable(Operators['Variable'], GraphMethods):
         if inputs is not None:
             backprop.accumulate_into(edges_of('backward', inputs), roots, double, loss_scale, free)
         else:
-            clear = gradient is None and not self.retains_grad
+            clear, given = gradient is None and not self.retains_grad, node.grad_value
             backprop.propagate(roots, bool(retain_grad), double, loss_scale, free, clear=clear)
+            if retain_grad and isinstance(given, Variable) and node.grad_value is given._data:
+                node.grad_value = given  # the same object as before
 
     # --- the graph ---------------------------------------------------------------------------------------------
     @staticmethod
@@ -388,11 +406,17 @@ class Variable(Operators['Variable'], GraphMethods):
         self.set_creator_node(getattr(gen_func, 'node', gen_func))
 
     def set_creator_node(self, fnode: Any) -> None:
-        """Makes it the output of a function with one output that has been applied."""
+        """Makes it the output of a function with one output; None makes it a leaf."""
+        if fnode is None:
+            cut(self.edge)
+            return
         if fnode.output_count != 1:
             raise ValueError(f'set_creator_node: {fnode.label} has {fnode.output_count} outputs, expected one')
         self._node = fnode
-        fnode.shape, fnode.dtype = self._data.shape, self._data.dtype
+        if fnode.edges is None:  # not applied
+            fnode.edges, fnode.level = (), max(fnode.level, 1)
+        if self._data is not None:
+            fnode.shape, fnode.dtype = self._data.shape, self._data.dtype
 
     def retain_data(self) -> None:
         """Does nothing: functions keep the arrays that they retain."""
@@ -418,13 +442,28 @@ class Variable(Operators['Variable'], GraphMethods):
             )
         grad = self.grad
         if self._data is not None:
-            self._data = device.send(self._data)
+            moved = device.send(self._data)
+            if moved is not self._data and self._sharing:
+                self._sharing[:] = [reference for reference in self._sharing if reference() is not self]
+                self._sharing = None
+            self._data = moved
         if grad is not None:
             self.edge.grad_value = device.send(grad)
 
     def to_cpu(self) -> None:
         """Moves array and gradient to the CPU."""
         self.to_device('@numpy')
+
+    def to_intel64(self) -> None:
+        """Raises RuntimeError: iDeep is not supported."""
+        check_ideep_available()
+
+    def to_chx(self) -> None:
+        """Raises RuntimeError: ChainerX is not supported."""
+        raise unavailable('Variable.to_chx')
+
+    def from_chx(self) -> None:
+        """Does nothing: no array belongs to ChainerX."""
 
     def to_gpu(self, device: Any = None) -> None:
         """Moves array and gradient to a GPU, the current one by default."""
@@ -444,14 +483,20 @@ class Variable(Operators['Variable'], GraphMethods):
 
     def debug_print(self) -> str:
         """Device, shape, dtype and statistics of array and gradient as text."""
-        lines = [self.summary(), f'- device: {self.device}', f'- backend: {type(self._data)}']
-        lines += [f'- shape: {self.shape}', f'- dtype: {self.dtype}', f'- statistics: {statistics(self._data)}']
-        lines.append('- grad: None' if self.grad is None else f'- grad: {statistics(self.grad)}')
+        data = self._data
+        device = 'CPU' if isinstance(data, numpy.ndarray) else None if data is None else self.device
+        lines = [self.summary(), f'- device: {device}', f'- backend: {None if data is None else type(data)}']
+        lines += [f'- {name}: {getattr(data, name, None)}' for name in ('shape', 'dtype')]
+        lines += [f'- statistics: {statistics(data)}', f'- grad: {statistics(self.grad)}']
         return '\n'.join(lines)
 
     def __copy__(self) -> Variable:
         self.array  # noqa: B018  (the copy's user can write to it)
-        return self._copied(lambda value: value)
+        clone = self._copied(lambda value: value)
+        sharing = [weakref.ref(variable) for variable in (*self._sharers(), clone)]
+        for variable in (*self._sharers(), clone):
+            variable._sharing = sharing
+        return clone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return self._copied(lambda value: copy.deepcopy(value, memo))
@@ -462,7 +507,7 @@ class Variable(Operators['Variable'], GraphMethods):
         return clone
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name not in ('_node', '_view')}
+        state = {name: value for name, value in self.__dict__.items() if name not in ('_node', '_view', '_sharing')}
         state['_leaf'] = (self.requires_grad, self.name, self.grad)
         return state
 
@@ -535,6 +580,8 @@ class Parameter(Variable):
             initializer = NaN()
         elif numpy.isscalar(initializer):
             initializer = Constant(initializer)
+        elif shape is not None and isinstance(initializer, array_types()):
+            initializer = Constant(initializer)  # broadcast, and of the default dtype
         if shape is None and isinstance(initializer, array_types()):
             super().__init__(initializer, name=name)
         else:
@@ -568,15 +615,24 @@ class Parameter(Variable):
             device = self.device
             self._begin_with(generate_array(self.initializer, shape, device.xp, device=device))
 
+    def _forget_gradient(self) -> None:
+        """Its gradient is that of a new Parameter."""
+        self._grad_initializer = NaN(getattr(self.initializer, 'dtype', None))
+        if self._data is not None:
+            self.grad = self.xp.full_like(self._data, numpy.nan)
+
     def _begin_with(self, array: Any) -> None:
-        """Sets its first array; last of all, because other threads test whether it exists."""
+        """Sets its first array, and that of its copies."""
+        for parameter in self._sharers() if self._sharing else ():
+            if parameter is not self:
+                parameter._set_array(array)
         node: Any = self.edge
         node.describe(array)
         if self._grad_initializer is not None:
             device = self.device
             grad = generate_array(self._grad_initializer, array.shape, device.xp, array.dtype, device=device)
             node.grad_value = grad
-        self._data = array
+        self._data = array  # last of all, because other threads test whether it exists
 
     @property
     def device(self) -> Any:

@@ -157,7 +157,7 @@ class Names:
 def test_function_check_context_names_the_function() -> None:
     with pytest.raises(T.InvalidType) as caught, T.get_function_check_context(Names()):
         T.expect(X == 4)
-    assert str(caught.value) == 'Concat (Forward) does not take these inputs\nExpect: x == 4\nActual: 3 != 4'
+    assert str(caught.value) == 'Invalid operation is performed in: Concat (Forward)\n\nExpect: x == 4\nActual: 3 != 4'
     assert (caught.value.expect, caught.value.actual) == ('x == 4', '3 != 4')
 
 
