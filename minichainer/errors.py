@@ -66,7 +66,7 @@ class GradientTypeError(RuntimeError, TypeError):
 
 
 class ReturnedGradientError(TypeError, ValueError):
-    """A backward has returned a gradient of a wrong type or dtype: ValueError in Chainer's debug mode, else TypeError."""
+    """A backward has returned a gradient of a wrong type or dtype: ValueError in Chainer's debug mode."""
 
 
 def describe(array: Any) -> str:

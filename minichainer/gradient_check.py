@@ -15,8 +15,8 @@ from minichainer.verification.arguments import (
     Options,
     as_tuple,
     check_grad_grads,
-    has_gradient,
     default,
+    has_gradient,
 )
 from minichainer.verification.check import check
 from minichainer.verification.closeness import assert_allclose

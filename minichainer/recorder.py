@@ -260,7 +260,13 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 # --- inputs --------------------------------------------------------------------------------------------------------
 def check_arrays(arrays: tuple[Any, ...], op: str, inputs: Sequence[Any] | None = None) -> None:
-    """Raises TypeError if inputs of an op are not arrays, or are on CPU and GPU at once; allows None in ``inputs``."""
+    """Raises TypeError if inputs of an op are not arrays, or are on CPU and GPU at once.
+
+    Args:
+        arrays: the arrays of the inputs.
+        op: its name.
+        inputs: the inputs as they were given, where None is allowed.
+    """
     on_cpu = [isinstance(x, numpy.ndarray) for x in arrays]
     if all(on_cpu):
         return

@@ -14,6 +14,7 @@ import numpy
 
 from minichainer import _tangents, backend, backprop, ops
 from minichainer._checks import array_types, check_gradient
+from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
@@ -22,19 +23,17 @@ from minichainer._operators import Operators
 from minichainer._roots import checked_upstream, edges_of, initial_gradient
 from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
-from minichainer.backends._chainerx import unavailable
-from minichainer.backends.intel64 import check_ideep_available
 from minichainer.backprop import LeafNode, Node
 from minichainer.errors import UninitializedParameterError
 from minichainer.initializers._generate import generate_array
 from minichainer.initializers.constant import Constant, NaN
 from minichainer.types import Array
-from minichainer.variable_node import VariableNode, creator_of, cut, view_of
+from minichainer.variable_node import VariableNode, view_of
 
 _new = object.__new__
 
 
-class Variable(Operators['Variable'], GraphMethods):
+class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
     """An array and its place in the graph of computations.
 
     Args:
@@ -382,93 +381,8 @@ class Variable(Operators['Variable'], GraphMethods):
         """Shape and dtype as text, for drawings of graphs."""
         return self.node.label
 
-    @property
-    def creator(self) -> Any:
-        """The FunctionNode, or old-style Function, that made it; None for a leaf."""
-        creator = self.creator_node
-        return getattr(creator, 'function', creator)
-
-    @creator.setter
-    def creator(self, creator: Any) -> None:
-        self.set_creator(creator)
-
-    @property
-    def creator_node(self) -> Any:
-        """The FunctionNode that made it; None for a leaf."""
-        return None if self._node is None else creator_of(self._node)
-
-    @creator_node.setter
-    def creator_node(self, creator_node: Any) -> None:
-        self.set_creator_node(creator_node)
-
-    def set_creator(self, gen_func: Any) -> None:
-        """Makes it an output of an old-style Function or a FunctionNode."""
-        self.set_creator_node(getattr(gen_func, 'node', gen_func))
-
-    def set_creator_node(self, fnode: Any) -> None:
-        """Makes it the output of a function with one output; None makes it a leaf."""
-        if fnode is None:
-            cut(self.edge)
-            return
-        if fnode.output_count != 1:
-            raise ValueError(f'set_creator_node: {fnode.label} has {fnode.output_count} outputs, expected one')
-        self._node = fnode
-        if fnode.edges is None:  # not applied
-            fnode.edges, fnode.level = (), max(fnode.level, 1)
-        if self._data is not None:
-            fnode.shape, fnode.dtype = self._data.shape, self._data.dtype
-
     def retain_data(self) -> None:
         """Does nothing: functions keep the arrays that they retain."""
-
-    # --- devices -----------------------------------------------------------------------------------------------
-    @property
-    def xp(self) -> Any:
-        """The array module: numpy or cupy."""
-        return numpy if type(self._data) is numpy.ndarray else backend.get_array_module(self._data)
-
-    @property
-    def device(self) -> Any:
-        """The device of the array."""
-        return backend.get_device_from_array(self._data)
-
-    def to_device(self, device: Any) -> None:
-        """Moves array and gradient to a device; only a leaf can be moved in place."""
-        device = backend.get_device(device)
-        if self.creator_node is not None:
-            raise RuntimeError(
-                'to_device: a Variable inside a graph cannot be moved in place; use functions.copy, which is '
-                'differentiable, or unchain it first'
-            )
-        grad = self.grad
-        if self._data is not None:
-            moved = device.send(self._data)
-            if moved is not self._data and self._sharing:
-                self._sharing[:] = [reference for reference in self._sharing if reference() is not self]
-                self._sharing = None
-            self._data = moved
-        if grad is not None:
-            self.edge.grad_value = device.send(grad)
-
-    def to_cpu(self) -> None:
-        """Moves array and gradient to the CPU."""
-        self.to_device('@numpy')
-
-    def to_intel64(self) -> None:
-        """Raises RuntimeError: iDeep is not supported."""
-        check_ideep_available()
-
-    def to_chx(self) -> None:
-        """Raises RuntimeError: ChainerX is not supported."""
-        raise unavailable('Variable.to_chx')
-
-    def from_chx(self) -> None:
-        """Does nothing: no array belongs to ChainerX."""
-
-    def to_gpu(self, device: Any = None) -> None:
-        """Moves array and gradient to a GPU, the current one by default."""
-        cuda.check_cuda_available()
-        self.to_device(f'@cupy:{cuda.Device().id if device is None else getattr(device, "id", device)}')
 
     # --- text and copies ---------------------------------------------------------------------------------------
     def __repr__(self) -> str:

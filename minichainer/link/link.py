@@ -70,7 +70,7 @@ class Link(ParameterTree):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__call__ is Link.__call__ and hasattr(super(Link, cls), '__call__'):  # noqa: B004  (not callable())
+        if cls.__call__ is Link.__call__ and hasattr(super(), '__call__'):  # noqa: B004  (not callable())
             cls.__call__ = _call_of_mixin  # type: ignore[method-assign]
 
     def __str__(self) -> str:
@@ -114,7 +114,8 @@ class Link(ParameterTree):
         """The hooks of this link alone, by name."""
         if self._local_link_hooks is None:
             self._local_link_hooks = {}
-        return self._local_link_hooks
+        hooks: Mapping[str, LinkHook] = self._local_link_hooks
+        return hooks
 
     def add_hook(self, hook: LinkHook, name: str | None = None) -> Link:
         """Adds a hook to this link alone.

@@ -101,8 +101,8 @@ def product(parameter: dict[str, Sequence[Any]] | Sequence[Sequence[dict[str, An
     """All combinations of values.
 
     Args:
-        parameter: A dict from each name to its values, or from several names, ``'a,b'``, to tuples of values; or a list of lists of dicts, of which one from each
-            list is taken and merged.
+        parameter: A dict from each name to its values, or from several names, ``'a,b'``, to tuples of values; or a
+            list of lists of dicts, of which one from each list is taken and merged.
 
     Raises:
         TypeError: It is neither.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
+
+Method = TypeVar('Method', bound=Callable[..., Any])
 
 
 class _FinalChecker(type):
@@ -65,6 +67,10 @@ def enable_final(base: Any = (), meta_base: Any = ()) -> type:
     return enabled
 
 
+@overload
+def final(method: Method, /) -> Method: ...
+@overload
+def final(*, action: type[Exception]) -> Callable[[Method], Method]: ...
 def final(*args: Any, **kwargs: Any) -> Any:
     """Decorator for a method that must not be overridden; its class derives from :func:`enable_final`.
 

@@ -15,7 +15,6 @@ from minichainer import ops
 from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
-from minichainer.functions.array.shape import reshape
 from minichainer.kernels import products
 from minichainer.variable import Variable, as_variable
 
