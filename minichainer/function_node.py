@@ -453,7 +453,8 @@ def _with_numbers(gradient: Any) -> Any:
 #: The attributes of an application, which a copy for another application does not get.
 _OF_APPLICATION = {
     'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
-    'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes', '_owners',
+    'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
+    '_owners',
 }  # fmt: skip
 
 
