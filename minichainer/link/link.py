@@ -158,9 +158,9 @@ class Link(ParameterTree):
 
 def _call_of_mixin(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The call of a link that also derives from a class with a ``__call__``, which takes precedence."""
-    call = super(Link, self).__call__
+    following: Any = super(Link, self)
     hooks = [*link_hook.get_link_hooks().values(), *(self._local_link_hooks or {}).values()]
-    return link_hook.call_with_hooks(self, hooks, args, kwargs, call)
+    return link_hook.call_with_hooks(self, hooks, args, kwargs, following.__call__)
 
 
 class Chain(Link):
