@@ -54,7 +54,7 @@ REASONS = {
     'variable.Variable.edge': 'the node that gradients flow to; made on demand where no graph was recorded',
     'variable.Variable.requires_grad': 'constants take no gradient',
     'variable.Variable.shape': 'compared with the shape of the place that a gradient is for',
-    'variable.Variable.xp': 'the module in which the first gradient is made',
+    '_device_methods.DeviceMethods.xp': 'the module in which the first gradient is made',
     'variable.as_array': 'labels may be given as an array or as a Variable',
     'variable.as_variable': 'inputs may be given as arrays or as Variables',
     'variable.variable_on': 'a saved result becomes a Variable again at its place in the graph',

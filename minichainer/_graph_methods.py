@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from minichainer._grad_fn import GradFn, view_of_function
 from minichainer._hooks import RemovableHandle, hooks_of_edge
 from minichainer.backprop import LeafNode, Node, reachable
-from minichainer.variable_node import cut
+from minichainer.variable_node import creator_of, cut
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,6 +43,42 @@ class GraphMethods:
     def rank(self) -> int:
         """The length of the longest path to it from a leaf."""
         return 0 if self._node is None else self._node.level
+
+    @property
+    def creator(self) -> Any:
+        """The FunctionNode, or old-style Function, that made it; None for a leaf."""
+        creator = self.creator_node
+        return getattr(creator, 'function', creator)
+
+    @creator.setter
+    def creator(self, creator: Any) -> None:
+        self.set_creator(creator)
+
+    @property
+    def creator_node(self) -> Any:
+        """The FunctionNode that made it; None for a leaf."""
+        return None if self._node is None else creator_of(self._node)
+
+    @creator_node.setter
+    def creator_node(self, creator_node: Any) -> None:
+        self.set_creator_node(creator_node)
+
+    def set_creator(self, gen_func: Any) -> None:
+        """Makes it an output of an old-style Function or a FunctionNode."""
+        self.set_creator_node(getattr(gen_func, 'node', gen_func))
+
+    def set_creator_node(self, fnode: Any) -> None:
+        """Makes it the output of a function with one output; None makes it a leaf."""
+        if fnode is None:
+            cut(self.edge)
+            return
+        if fnode.output_count != 1:
+            raise ValueError(f'set_creator_node: {fnode.label} has {fnode.output_count} outputs, expected one')
+        self._node = fnode
+        if fnode.edges is None:  # not applied
+            fnode.edges, fnode.level = (), max(fnode.level, 1)
+        if self._data is not None:
+            fnode.shape, fnode.dtype = self._data.shape, self._data.dtype
 
     def unchain(self) -> None:
         """Disconnects it from the function that made it, so that it becomes a leaf."""

@@ -30,8 +30,7 @@ def _refusal(symbol: str) -> Any:
 class Operators(Generic[R]):
     """Arithmetic, indexing and comparison of Variables."""
 
-    #: NumPy leaves ``ndarray * Variable`` to :meth:`__rmul__`.
-    __array_ufunc__ = None
+    #: NumPy leaves ``ndarray * Variable``, also ``ndarray *= Variable``, to :meth:`__rmul__`.
     __array_priority__ = 200
 
     def __add__(self, other: Any) -> R:

@@ -128,7 +128,7 @@ class OutputNode(Node):
         self.edges = (function,)
         self.index = index
         self.level = function.level
-        self.shape, self.dtype = array.shape, array.dtype
+        self.shape, self.dtype = getattr(array, 'shape', None), getattr(array, 'dtype', None)
         self.name = self.grad_value = self.loss_scale = self.view = self._hooks = self._tangent = None
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from minichainer import backend
 from minichainer.backends import cuda
+from minichainer.backends._chainerx import unavailable
+from minichainer.backends.intel64 import check_ideep_available
+from minichainer.utils.meta import check_overrides, final
 
 
 class DeviceResident:
     """An object with arrays on one device; :class:`minichainer.Link` is one.
 
     A subclass declares its arrays in :meth:`device_resident_accept`. Overriding ``to_cpu`` or ``to_gpu``, as old code
-    does to move its own attributes, still works: the override is also called when a parent is moved.
+    does to move its own attributes, is deprecated but works: the override is also called when a parent is moved.
 
     >>> import minichainer as chainer
     >>> chainer.DeviceResident().device
@@ -23,6 +27,10 @@ class DeviceResident:
 
     def __init__(self) -> None:
         """Nothing to initialize: an object starts on the CPU."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_overrides(cls)
 
     @property
     def device(self) -> backend.Device:
@@ -40,17 +48,20 @@ class DeviceResident:
         device = self._device
         return device.device.id if isinstance(device, backend.GpuDevice) else None
 
+    @final(action=DeprecationWarning)
     def to_cpu(self) -> DeviceResident:
-        """Moves everything to the CPU.
+        """Moves everything to the CPU. Deprecated: use ``to_device('@numpy')``.
 
         Returns:
             The object itself.
         """
+        warnings.warn("to_cpu is deprecated: use to_device('@numpy')", DeprecationWarning, stacklevel=2)
         self.device_resident_accept(_ToDeviceVisitor(backend.CpuDevice(), 'to_cpu', (), self))
         return self
 
+    @final(action=DeprecationWarning)
     def to_gpu(self, device: Any = None) -> DeviceResident:
-        """Moves arrays to a GPU unless they are on one; use :meth:`to_device` to move from one GPU to another.
+        """Moves arrays to a GPU unless they are on one. Deprecated: use ``to_device('@cupy:0')``.
 
         Args:
             device: number of the GPU or a ``cupy.cuda.Device``; the current one by default.
@@ -62,10 +73,40 @@ class DeviceResident:
             RuntimeError: there is no GPU, or no CuPy.
         """
         cuda.check_cuda_available()
+        warnings.warn("to_gpu is deprecated: use to_device('@cupy:0')", DeprecationWarning, stacklevel=2)
         target = backend.get_device(cuda.Device() if device is None else device)
         self.device_resident_accept(_ToDeviceVisitor(target, 'to_gpu', (device,), self))
         return self
 
+    @final(action=DeprecationWarning)
+    def to_intel64(self) -> DeviceResident:
+        """Moves everything to arrays of iDeep, which is not supported.
+
+        Raises:
+            RuntimeError: always.
+        """
+        check_ideep_available()
+        return self
+
+    @final
+    def to_chx(self) -> DeviceResident:
+        """Moves everything to arrays of ChainerX, which is not supported.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise unavailable(f'{type(self).__name__}.to_chx')
+
+    @final
+    def from_chx(self) -> DeviceResident:
+        """Moves arrays of ChainerX to NumPy or CuPy: does nothing, because there are none.
+
+        Returns:
+            The object itself.
+        """
+        return self
+
+    @final
     def to_device(self, device: Any) -> DeviceResident:
         """Moves everything to a device.
 

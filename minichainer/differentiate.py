@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from minichainer import _tangents, backprop
@@ -14,7 +15,8 @@ def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
 
     Args:
         outputs: tuple or list of Variables.
-        grad_outputs: their gradients, Variables or None; by default those set as ``grad``.
+        grad_outputs: their gradients, Variables or None; by default those set as ``grad``, once for each
+            Variable; a RuntimeWarning says if one is missing or a Variable is given twice.
         enable_double_backprop: keyword only; the gradients can themselves be differentiated.
 
     Raises:
@@ -37,11 +39,12 @@ def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
         if not isinstance(y, Variable):
             raise TypeError(f'backward: each output must be a Variable, not {type(y).__name__}')
     if grad_outputs is None:
-        grad_outputs = [y.grad_var for y in outputs]
+        grad_outputs = _stored_gradients(outputs)
     else:
         _expect_sequence(grad_outputs, 'grad_outputs')
         _expect_length(grad_outputs, 'grad_outputs', outputs, 'outputs')
-    roots = [(y.edge, _tangents.upstream(gy, double)) for y, gy in zip(outputs, grad_outputs, strict=True)]
+    given = [(y.edge, gy) for y, gy in zip(outputs, grad_outputs, strict=True) if gy is not None]
+    roots = [(node, _tangents.upstream(gy, double)) for node, gy in given]
     backprop.propagate(roots, variables=double)
 
 
@@ -101,6 +104,19 @@ def grad(
         for x, gx in zip(inputs, results, strict=True):
             x.grad_var = gx
     return results
+
+
+def _stored_gradients(outputs: Any) -> list[Any]:
+    """The gradients set as ``grad``; one that is given twice counts once."""
+    gradients: dict[int, Any] = {}
+    found = [None if id(y.edge) in gradients else gradients.setdefault(id(y.edge), y.grad_var) for y in outputs]
+    if any(gradient is None for gradient in found):
+        warnings.warn(
+            'backward: outputs contains a Variable without grad, or duplicate outputs; such an entry has no effect',
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return found
 
 
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:

@@ -14,6 +14,7 @@ Chainer's exception types stay where users catch them::
     │   ├── GradientShapeError                  a gradient of another shape (also ValueError)
     │   └── GradientTypeError                   a gradient of another kind of array or dtype (also TypeError)
     ├── TypeError                               a wrong type of object, or CPU and GPU arrays in one call
+    │   └── ReturnedGradientError               a backward returns a gradient of a wrong type (also ValueError)
     └── ValueError                              a value out of range
 
 A message says which op, what was expected, what was got, and what to do.
@@ -62,6 +63,10 @@ class GradientShapeError(RuntimeError, ValueError):
 
 class GradientTypeError(RuntimeError, TypeError):
     """A gradient is not an array, or has another dtype or device: TypeError in Chainer, RuntimeError in torch."""
+
+
+class ReturnedGradientError(TypeError, ValueError):
+    """A backward has returned a gradient of a wrong type or dtype: ValueError in Chainer's debug mode."""
 
 
 def describe(array: Any) -> str:

@@ -37,6 +37,10 @@ class FunctionAdapter(FunctionNode):
     def label(self) -> str:
         return self._function.label
 
+    @property
+    def _impl_name(self) -> str:
+        return type(self._function).__name__
+
     def check_type_forward(self, in_types: Any) -> None:
         self._function.check_type_forward(in_types)
 
@@ -48,11 +52,11 @@ class FunctionAdapter(FunctionNode):
         inputs = self.input_arrays()
         gradients = tuple([None if g is None else g._data for g in grad_outputs])
         found = self._function.backward(inputs, gradients)
-        if not isinstance(found, tuple) or len(found) != len(inputs):
-            count = len(found) if isinstance(found, tuple) else type(found).__name__
+        if not isinstance(found, (tuple, list)) or len(found) != len(inputs):
+            count = len(found) if isinstance(found, (tuple, list)) else type(found).__name__
             raise ValueError(
                 f'backward of {self.label} returned a wrong number of gradients\n'
-                f'Expect: a tuple of {len(inputs)}\nActual: {count}'
+                f'Expect: a tuple or list of {len(inputs)}\nActual: {count}'
             )
         return tuple([self._once(found[i]) for i in target_input_indexes])
 
@@ -81,7 +85,7 @@ class _Once(FunctionNode):
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> Any:
         raise RuntimeError(
-            f'an old-style Function has no second derivative: "{self._name}"\n'
+            f'cannot twice-differentiate an old-style Function: "{self._name}"\n'
             'Rewrite it as a FunctionNode whose backward computes on Variables'
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Container, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from minichainer.backends import cuda, number_arrays
 from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import count_nondefault, using_config
 from minichainer.differentiate import grad as grad
+from minichainer.errors import ReturnedGradientError
 from minichainer.utils import type_check
 from minichainer.variable import Variable, variable_on
 from minichainer.variable_node import cut, view_of
@@ -158,20 +160,21 @@ class FunctionNode(Node):
     def _retained_outputs(self) -> Any:
         return self.saved[len(self._inputs_to_retain or ()) :]
 
-    def get_retained_inputs(self) -> tuple[Variable, ...]:
-        """The retained inputs as Variables in the graph, in the order of ``retain_inputs``."""
+    def get_retained_inputs(self) -> tuple[Variable | Any, ...]:
+        """The retained inputs as Variables in the graph, or None, in the order of ``retain_inputs``."""
         if not self._inputs_to_retain:
             return ()
         edges = self._applied_edges()
         places = [edges[i] for i in self._inputs_to_retain]
-        return tuple(variable_on(x, node) for x, node in zip(self._retained_inputs, places, strict=True))
+        pairs = zip(self._retained_inputs, places, strict=True)
+        return tuple([None if x is None else variable_on(x, node) for x, node in pairs])
 
-    def get_retained_outputs(self) -> tuple[Variable, ...]:
-        """The retained outputs as Variables in the graph, in the order of ``retain_outputs``."""
+    def get_retained_outputs(self) -> tuple[Variable | Any, ...]:
+        """The retained outputs as Variables in the graph, or None, in the order of ``retain_outputs``."""
         if not self._outputs_to_retain:
             return ()
         pairs = zip(self._retained_outputs, self._outputs_to_retain, strict=True)
-        return tuple([variable_on(y, self._output_node(i, y)) for y, i in pairs])
+        return tuple([None if y is None else variable_on(y, self._output_node(i, y)) for y, i in pairs])
 
     def _applied_edges(self) -> tuple[Node, ...]:
         if self.edges is None:
@@ -198,7 +201,9 @@ class FunctionNode(Node):
     @property
     def inputs(self) -> Any:
         """The VariableNodes of its inputs, a tuple; None if it is not applied."""
-        return None if self.edges is None else tuple(view_of(node, variable_on) for node in self.edges)
+        if self.edges is None:
+            return None
+        return tuple([view_of(e, variable_on, array=x) for e, x in zip(self.edges, self.input_arrays(), strict=True)])
 
     @property
     def outputs(self) -> Any:
@@ -234,6 +239,10 @@ class FunctionNode(Node):
     def rank(self) -> int:
         """The level of the function: the length of the longest path from a leaf."""
         return max(self.level - 1, 0)
+
+    @rank.setter
+    def rank(self, rank: int) -> None:
+        self.level = rank + 1
 
     def unchain(self) -> None:
         """Removes it from the graph: its outputs become leaves, and what it retained is released."""
@@ -300,17 +309,23 @@ class FunctionNode(Node):
         """Applies the function.
 
         Args:
-            inputs: sequence of Variables or arrays.
+            inputs: sequence of Variables or arrays; None stands for an input that is not there.
 
         Returns:
-            Tuple of Variables.
+            Tuple of Variables. If the node has been applied before, they belong to a copy of it.
 
         Raises:
             InvalidType: :meth:`check_type_forward` refuses the inputs.
             TypeError: CPU and GPU arrays are mixed, or an input is neither Variable nor array.
-            RuntimeError: the node has been applied before.
         """
         return recorder.apply(self, inputs)
+
+    def _unapplied(self) -> FunctionNode:
+        """A copy for another application, with the attributes that are not of the graph."""
+        clone = copy.copy(self)
+        for name in _OF_APPLICATION & clone.__dict__.keys():
+            del clone.__dict__[name]
+        return clone
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
         """Runs the type check of the function, quickly first, and with messages after a failure."""
@@ -321,7 +336,7 @@ class FunctionNode(Node):
                 self.check_type_forward(type_check.get_light_types(arrays))
         except type_check.InvalidType:
             with type_check.get_function_check_context(self):
-                self.check_type_forward(type_check.get_types(arrays, 'in_types', False))
+                self.check_type_forward(type_check.get_types(arrays, 'in_types', True))
             raise
 
     # --- backward ----------------------------------------------------------------------------------------------
@@ -420,12 +435,12 @@ class FunctionNode(Node):
             return
         where = f'backward of {self.label} returned a wrong gradient for input {index}'
         if not isinstance(gx, Variable):
-            raise TypeError(f'{where}\nExpect: Variable or None\nActual: {type(gx).__name__}')
+            raise ReturnedGradientError(f'{where}\nExpect: Variable or None\nActual: {type(gx).__name__}')
         x = self._applied_edges()[index]
         if gx._data.shape != x.shape:
             raise ValueError(f'{where}\nExpect: shape {x.shape}\nActual: shape {gx._data.shape}')
         if gx._data.dtype != x.dtype:
-            raise TypeError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx._data.dtype}')
+            raise ReturnedGradientError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx._data.dtype}')
 
 
 def _with_numbers(gradient: Any) -> Any:
@@ -433,6 +448,14 @@ def _with_numbers(gradient: Any) -> Any:
     if not isinstance(gradient, Variable) or number_arrays.adopted(gradient._data) is gradient._data:
         return gradient
     return Variable(number_arrays.adopted(gradient._data))
+
+
+#: The attributes of an application, which a copy for another application does not get.
+_OF_APPLICATION = {
+    'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
+    'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
+    '_owners',
+}  # fmt: skip
 
 
 class _Unreferenced:

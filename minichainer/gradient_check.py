@@ -16,6 +16,7 @@ from minichainer.verification.arguments import (
     as_tuple,
     check_grad_grads,
     default,
+    has_gradient,
 )
 from minichainer.verification.check import check
 from minichainer.verification.closeness import assert_allclose
@@ -500,6 +501,7 @@ def check_double_backward(
     )
     xs, ggxs = _as_arrays(x_data, 'x_data'), _as_arrays(x_grad_grad, 'x_grad_grad')
     params, ggparams = as_tuple(params), _as_arrays(params_grad_grad, 'params_grad_grad')
+    ggxs = _for_all(xs, ggxs)
     check_grad_grads('x_data', xs, 'x_grad_grad', ggxs)
     check_grad_grads('params', [p.array for p in params], 'params_grad_grad', ggparams)
     given = {
@@ -510,6 +512,15 @@ def check_double_backward(
         options.fixed_upstream = tuple(map(bool, no_grads[len(xs) :]))
         no_grads = no_grads[: len(xs)]
     _settled(check(func, xs, given, options, params=params, no_grads=no_grads), True)
+
+
+def _for_all(xs: Any, ggxs: Any) -> Any:
+    """Second upstream gradients with None for integer arrays, if they were given for the others only."""
+    floats = [x for x in xs if has_gradient(x)]
+    if len(ggxs) == len(xs) or len(ggxs) != len(floats):
+        return ggxs
+    given = iter(ggxs)
+    return [next(given) if has_gradient(x) else None for x in xs]
 
 
 if __name__ == '__main__':

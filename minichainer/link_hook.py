@@ -130,15 +130,18 @@ class LinkHook:
         """
 
 
-def call_with_hooks(link: Any, hooks: list[LinkHook], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls ``link.forward(*args, **kwargs)`` between the two methods of each hook."""
+def call_with_hooks(
+    link: Any, hooks: list[LinkHook], args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any = None
+) -> Any:
+    """Calls ``link.forward(*args, **kwargs)``, or another function, between the two methods of each hook."""
+    forward = link.forward if forward is None else forward
     before = _ForwardPreprocessCallbackArgs(link, 'forward', args, kwargs)
     begun: list[LinkHook] = []
     try:
         for hook in hooks:
             hook.forward_preprocess(before)
             begun.append(hook)
-        out = link.forward(*args, **kwargs)
+        out = forward(*args, **kwargs)
     except BaseException:
         for hook in reversed(begun):
             hook.forward_failed(before)

@@ -43,12 +43,12 @@ _exposed = _inplace.exposed
 def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     """Applies a function to Variables or arrays; documented in ``FunctionNode.apply``."""
     if node.edges is not None:
-        raise RuntimeError(f'{node.label} has already been applied: make a new node for each application')
+        node = node._unapplied()
     variables = [as_variable(x) for x in inputs]
     arrays = tuple([x._data for x in variables])
-    check_arrays(arrays, node.label)
+    check_arrays(arrays, node.label, inputs)
     if not node.takes_any_layout:
-        arrays = tuple([x if x.flags.c_contiguous else copied(x) for x in arrays])
+        arrays = tuple([x if x is None or x.flags.c_contiguous else copied(x) for x in arrays])
     if config.type_check:
         node._check_types(arrays)
     if cuda.available:
@@ -116,7 +116,7 @@ def assemble(
     node.level = 1 + max([edge.level for edge in node.edges], default=0)
     node.output_count = len(outputs)
     if len(outputs) == 1:
-        node.shape, node.dtype = outputs[0].shape, outputs[0].dtype
+        node.shape, node.dtype = getattr(outputs[0], 'shape', None), getattr(outputs[0], 'dtype', None)
         places: list[Node] = [node]
     else:
         places = [OutputNode(node, i, y) for i, y in enumerate(outputs)]
@@ -229,7 +229,9 @@ def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _as_output(node: Any, y: Any) -> Any:
-    """An output as an array: NumPy returns scalars for 0-d results."""
+    """An output as an array, or None: NumPy returns scalars for 0-d results."""
+    if y is None:
+        return None
     if isinstance(y, numpy.generic):
         return numpy.asarray(y)
     if not isinstance(y, _arrays):
@@ -257,14 +259,24 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 # --- inputs --------------------------------------------------------------------------------------------------------
-def check_arrays(arrays: tuple[Any, ...], op: str) -> None:
-    """Raises TypeError if inputs of an op are not arrays, or are on CPU and GPU at once."""
+def check_arrays(arrays: tuple[Any, ...], op: str, inputs: Sequence[Any] | None = None) -> None:
+    """Raises TypeError if inputs of an op are not arrays, or are on CPU and GPU at once.
+
+    Args:
+        arrays: the arrays of the inputs.
+        op: its name.
+        inputs: the inputs as they were given, where None is allowed.
+    """
     on_cpu = [isinstance(x, numpy.ndarray) for x in arrays]
     if all(on_cpu):
         return
     for i, x in enumerate(arrays):
-        if x is None:
+        if x is None and (inputs is None or inputs[i] is not None):
             raise uninitialized(op, i)
+    arrays = tuple([x for x in arrays if x is not None])
+    on_cpu = [isinstance(x, numpy.ndarray) for x in arrays]
+    if all(on_cpu):
+        return
     if any(on_cpu) or not all(isinstance(x, cuda.ndarray) for x in arrays):
         kinds = ', '.join(f'{type(x).__module__}.{type(x).__name__}' for x in arrays)
         raise TypeError(

@@ -301,8 +301,8 @@ class DictSummary:
             try:
                 names = json.loads(serializer('_names', ''))
             except KeyError:
-                warnings.warn('The snapshot does not contain names of statistics.', stacklevel=2)
-                return
+                warnings.warn('The snapshot does not contain the names of statistics, which begin anew', stacklevel=2)
+                names = []
             self._summaries = {name: Summary() for name in names}
         for position, name in enumerate(names):
             self._summaries[name].serialize(serializer['_summaries'][str(position)])

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import copy
 import warnings
+import weakref
 from typing import Any, NoReturn
 
 import numpy
 
 from minichainer import _tangents, backend, backprop, ops
 from minichainer._checks import array_types, check_gradient
+from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
@@ -26,12 +28,12 @@ from minichainer.errors import UninitializedParameterError
 from minichainer.initializers._generate import generate_array
 from minichainer.initializers.constant import Constant, NaN
 from minichainer.types import Array
-from minichainer.variable_node import VariableNode, creator_of, view_of
+from minichainer.variable_node import VariableNode, view_of
 
 _new = object.__new__
 
 
-class Variable(Operators['Variable'], GraphMethods):
+class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
     """An array and its place in the graph of computations.
 
     Args:
@@ -54,6 +56,8 @@ class Variable(Operators['Variable'], GraphMethods):
     _data: Any
     _node: Node | None = None
     _view: Any = None
+    #: Weak references to the Variables that ``copy.copy`` has made of one another: an array set in one is set in all.
+    _sharing: list[weakref.ref[Variable]] | None = None
 
     def __init__(
         self,
@@ -91,6 +95,15 @@ class Variable(Operators['Variable'], GraphMethods):
 
     @array.setter
     def array(self, array: Any) -> None:
+        for variable in self._sharers() if self._sharing else (self,):
+            variable._set_array(array)
+
+    def _sharers(self) -> list[Variable]:
+        """The Variables that share their array with this one, itself included."""
+        sharing = self._sharing or [weakref.ref(self)]
+        return [variable for variable in [reference() for reference in sharing] if variable is not None]
+
+    def _set_array(self, array: Any) -> None:
         is_other, self._data = array is not self._data, array
         node: Any = self.edge
         if isinstance(node, LeafNode):
@@ -245,7 +258,9 @@ class Variable(Operators['Variable'], GraphMethods):
         if other is None:
             return
         if self._data is None:
-            raise UninitializedParameterError('addgrad: the target is uninitialized; initialize it first')
+            if not isinstance(self, Parameter):
+                raise UninitializedParameterError('addgrad: the target has no array, and is not a Parameter')
+            self.initialize(other.shape)
         device = self.device
         moved = device.send(other.array)
         check_gradient(moved, self._data, 'addgrad')
@@ -325,8 +340,10 @@ class Variable(Operators['Variable'], GraphMethods):
         if inputs is not None:
             backprop.accumulate_into(edges_of('backward', inputs), roots, double, loss_scale, free)
         else:
-            clear = gradient is None and not self.retains_grad
+            clear, given = gradient is None and not self.retains_grad, node.grad_value
             backprop.propagate(roots, bool(retain_grad), double, loss_scale, free, clear=clear)
+            if retain_grad and isinstance(given, Variable) and node.grad_value is given._data:
+                node.grad_value = given  # the same object as before
 
     # --- the graph ---------------------------------------------------------------------------------------------
     @staticmethod
@@ -364,72 +381,8 @@ class Variable(Operators['Variable'], GraphMethods):
         """Shape and dtype as text, for drawings of graphs."""
         return self.node.label
 
-    @property
-    def creator(self) -> Any:
-        """The FunctionNode, or old-style Function, that made it; None for a leaf."""
-        creator = self.creator_node
-        return getattr(creator, 'function', creator)
-
-    @creator.setter
-    def creator(self, creator: Any) -> None:
-        self.set_creator(creator)
-
-    @property
-    def creator_node(self) -> Any:
-        """The FunctionNode that made it; None for a leaf."""
-        return None if self._node is None else creator_of(self._node)
-
-    @creator_node.setter
-    def creator_node(self, creator_node: Any) -> None:
-        self.set_creator_node(creator_node)
-
-    def set_creator(self, gen_func: Any) -> None:
-        """Makes it an output of an old-style Function or a FunctionNode."""
-        self.set_creator_node(getattr(gen_func, 'node', gen_func))
-
-    def set_creator_node(self, fnode: Any) -> None:
-        """Makes it the output of a function with one output that has been applied."""
-        if fnode.output_count != 1:
-            raise ValueError(f'set_creator_node: {fnode.label} has {fnode.output_count} outputs, expected one')
-        self._node = fnode
-        fnode.shape, fnode.dtype = self._data.shape, self._data.dtype
-
     def retain_data(self) -> None:
         """Does nothing: functions keep the arrays that they retain."""
-
-    # --- devices -----------------------------------------------------------------------------------------------
-    @property
-    def xp(self) -> Any:
-        """The array module: numpy or cupy."""
-        return numpy if type(self._data) is numpy.ndarray else backend.get_array_module(self._data)
-
-    @property
-    def device(self) -> Any:
-        """The device of the array."""
-        return backend.get_device_from_array(self._data)
-
-    def to_device(self, device: Any) -> None:
-        """Moves array and gradient to a device; only a leaf can be moved in place."""
-        device = backend.get_device(device)
-        if self.creator_node is not None:
-            raise RuntimeError(
-                'to_device: a Variable inside a graph cannot be moved in place; use functions.copy, which is '
-                'differentiable, or unchain it first'
-            )
-        grad = self.grad
-        if self._data is not None:
-            self._data = device.send(self._data)
-        if grad is not None:
-            self.edge.grad_value = device.send(grad)
-
-    def to_cpu(self) -> None:
-        """Moves array and gradient to the CPU."""
-        self.to_device('@numpy')
-
-    def to_gpu(self, device: Any = None) -> None:
-        """Moves array and gradient to a GPU, the current one by default."""
-        cuda.check_cuda_available()
-        self.to_device(f'@cupy:{cuda.Device().id if device is None else getattr(device, "id", device)}')
 
     # --- text and copies ---------------------------------------------------------------------------------------
     def __repr__(self) -> str:
@@ -444,14 +397,20 @@ class Variable(Operators['Variable'], GraphMethods):
 
     def debug_print(self) -> str:
         """Device, shape, dtype and statistics of array and gradient as text."""
-        lines = [self.summary(), f'- device: {self.device}', f'- backend: {type(self._data)}']
-        lines += [f'- shape: {self.shape}', f'- dtype: {self.dtype}', f'- statistics: {statistics(self._data)}']
-        lines.append('- grad: None' if self.grad is None else f'- grad: {statistics(self.grad)}')
+        data = self._data
+        device = 'CPU' if isinstance(data, numpy.ndarray) else None if data is None else self.device
+        lines = [self.summary(), f'- device: {device}', f'- backend: {None if data is None else type(data)}']
+        lines += [f'- {name}: {getattr(data, name, None)}' for name in ('shape', 'dtype')]
+        lines += [f'- statistics: {statistics(data)}', f'- grad: {statistics(self.grad)}']
         return '\n'.join(lines)
 
     def __copy__(self) -> Variable:
         self.array  # noqa: B018  (the copy's user can write to it)
-        return self._copied(lambda value: value)
+        clone = self._copied(lambda value: value)
+        sharing = [weakref.ref(variable) for variable in (*self._sharers(), clone)]
+        for variable in (*self._sharers(), clone):
+            variable._sharing = sharing
+        return clone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return self._copied(lambda value: copy.deepcopy(value, memo))
@@ -462,7 +421,7 @@ class Variable(Operators['Variable'], GraphMethods):
         return clone
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name not in ('_node', '_view')}
+        state = {name: value for name, value in self.__dict__.items() if name not in ('_node', '_view', '_sharing')}
         state['_leaf'] = (self.requires_grad, self.name, self.grad)
         return state
 
@@ -535,6 +494,8 @@ class Parameter(Variable):
             initializer = NaN()
         elif numpy.isscalar(initializer):
             initializer = Constant(initializer)
+        elif shape is not None and isinstance(initializer, array_types()):
+            initializer = Constant(initializer)  # broadcast, and of the default dtype
         if shape is None and isinstance(initializer, array_types()):
             super().__init__(initializer, name=name)
         else:
@@ -568,15 +529,24 @@ class Parameter(Variable):
             device = self.device
             self._begin_with(generate_array(self.initializer, shape, device.xp, device=device))
 
+    def _forget_gradient(self) -> None:
+        """Its gradient is that of a new Parameter."""
+        self._grad_initializer = NaN(getattr(self.initializer, 'dtype', None))
+        if self._data is not None:
+            self.grad = self.xp.full_like(self._data, numpy.nan)
+
     def _begin_with(self, array: Any) -> None:
-        """Sets its first array; last of all, because other threads test whether it exists."""
+        """Sets its first array, and that of its copies."""
+        for parameter in self._sharers() if self._sharing else ():
+            if parameter is not self:
+                parameter._set_array(array)
         node: Any = self.edge
         node.describe(array)
         if self._grad_initializer is not None:
             device = self.device
             grad = generate_array(self._grad_initializer, array.shape, device.xp, array.dtype, device=device)
             node.grad_value = grad
-        self._data = array
+        self._data = array  # last of all, because other threads test whether it exists
 
     @property
     def device(self) -> Any:

@@ -22,11 +22,13 @@ class VariableNode:
         name: the name that the place gets.
     """
 
-    __slots__ = ('_target', '_variable', '_make', '__weakref__')
+    __slots__ = ('_target', '_variable', '_make', '_retained', '__weakref__')
 
     _target: Node
     _variable: Callable[[], Any]
     _make: Callable[[Any, Node], Any]
+    #: The array, if a function retains it.
+    _retained: Any
 
     def __init__(self, variable: Any, name: str | None, **kwargs: Any) -> None:
         if kwargs:
@@ -34,7 +36,7 @@ class VariableNode:
         self._target = target = variable.edge
         target.name = name
         self._variable = weakref.ref(variable)
-        self._make = variable.node._make
+        self._make, self._retained = variable.node._make, None
 
     @property
     def target(self) -> Node:
@@ -62,9 +64,9 @@ class VariableNode:
 
     @property
     def data(self) -> Any:
-        """The array if the Variable is alive, else None."""
+        """The array if the Variable is alive, or if the function from which this was got retains it; else None."""
         variable = self._variable()
-        return None if variable is None else variable.array
+        return self._retained if variable is None else variable.array
 
     def retain_data(self) -> None:
         """Does nothing: functions keep the arrays that they retain."""
@@ -118,9 +120,9 @@ class VariableNode:
         return self.get_variable().grad_var
 
     def get_variable(self) -> Any:
-        """Its Variable; a new one without an array if it is not alive."""
+        """Its Variable; a new one, with the array if that is retained, if it is not alive."""
         variable = self._variable()
-        return self._make(None, self._target) if variable is None else variable
+        return self._make(self._retained, self._target) if variable is None else variable
 
     def get_variable_or_none(self) -> Any:
         """Its Variable, or None if it is not alive."""
@@ -150,19 +152,22 @@ def _no_variable() -> None:
     return None
 
 
-def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None) -> VariableNode:
+def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None, array: Any = None) -> VariableNode:
     """The VariableNode of a graph node; there is at most one.
 
     Args:
         node: the graph's own node.
         make: makes a Variable from an array and a node, if the original is not alive.
         variable: the Variable of the node, if known.
+        array: its array, if a function retains it.
     """
     view: VariableNode | None = node.view and node.view()
     if view is None:
         view = VariableNode.__new__(VariableNode)
-        view._target, view._make, view._variable = node, make, _no_variable
+        view._target, view._make, view._variable, view._retained = node, make, _no_variable, None
         node.view = weakref.ref(view)
     if variable is not None and view._variable() is None:
         view._variable = weakref.ref(variable)
+    if array is not None:
+        view._retained = array
     return view

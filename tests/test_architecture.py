@@ -27,8 +27,8 @@ ROOMS = [
     'kernels',
     'initializer initializers',
     'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
-    '_checks _frames _observers _operators _hooks _grad_fn _graph_methods _inplace _push _roots _saved _tangents '
-    '_trace utils.sparse _sparse memory_layouts graph_optimizations',
+    '_checks _device_methods _frames _observers _operators _hooks _grad_fn _graph_methods _inplace _push _roots '
+    '_saved _tangents _trace utils.sparse _sparse memory_layouts graph_optimizations',
     'functions',
     'verification',
     'gradient_check',

@@ -249,20 +249,17 @@ class ConcatWithAsyncTransfer:
         stream: CUDA stream of the copies; made when omitted.
         compute_stream: Stream that waits for the copies; the current one when omitted.
 
-    Raises:
-        RuntimeError: There is no CUDA.
+    Without CUDA it converts to arrays of NumPy.
 
     .. admonition:: Example
 
         >>> import minichainer as chainer
-        >>> if chainer.backends.cuda.available:
-        ...     converter = chainer.dataset.ConcatWithAsyncTransfer()  # StandardUpdater(..., converter=converter)
+        >>> converter = chainer.dataset.ConcatWithAsyncTransfer()  # StandardUpdater(..., converter=converter)
 
     """
 
     def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:
-        cuda.check_cuda_available()
-        self._stream = stream if stream is not None else cuda.Stream(non_blocking=True)
+        self._stream = stream
         self._compute_stream = compute_stream
 
     def __call__(self, batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
@@ -279,6 +276,8 @@ class ConcatWithAsyncTransfer:
 
     def _send(self, array: numpy.ndarray, device: Any) -> Any:
         """Copies an array to a GPU; the computing stream waits for the copy."""
+        if self._stream is None:
+            self._stream = cuda.Stream(non_blocking=True)
         conveyor = Conveyor(device.device.id, self._stream)
         conveyor.put(array)
         with cuda.get_device_from_id(device.device.id):

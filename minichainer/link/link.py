@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
-from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, not_initialised, shape_and_dtype
+from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, shape_and_dtype
 from minichainer.link_hook import LinkHook
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Link(ParameterTree):
     array([2., 2., 2.], dtype=float32)
     """
 
-    _local_link_hooks: dict[str, LinkHook] | None
+    _local_link_hooks: Any = SetByInit()
     forward: Callable[..., Any]
 
     def __init__(self, **params: Any) -> None:
@@ -61,15 +61,17 @@ class Link(ParameterTree):
             self.add_param(name, shape, dtype=dtype)
 
     def __call__(self: _Called[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            local_hooks = self._local_link_hooks
-        except AttributeError:
-            raise RuntimeError(not_initialised(type(self))) from None
+        local_hooks = self._local_link_hooks
         if local_hooks or link_hook.active:
             hooks = [*link_hook.get_link_hooks().values(), *(local_hooks or {}).values()]
             result: R = link_hook.call_with_hooks(self, hooks, args, kwargs)
             return result
         return self.forward(*args, **kwargs)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__call__ is Link.__call__ and hasattr(super(), '__call__'):  # noqa: B004  (not callable())
+            cls.__call__ = _call_of_mixin  # type: ignore[method-assign]
 
     def __str__(self) -> str:
         return f'{type(self).__name__}({", ".join(f"{k}={v}" for k, v in self.printable_specs)})'
@@ -112,7 +114,8 @@ class Link(ParameterTree):
         """The hooks of this link alone, by name."""
         if self._local_link_hooks is None:
             self._local_link_hooks = {}
-        return self._local_link_hooks
+        hooks: Mapping[str, LinkHook] = self._local_link_hooks
+        return hooks
 
     def add_hook(self, hook: LinkHook, name: str | None = None) -> Link:
         """Adds a hook to this link alone.
@@ -151,6 +154,13 @@ class Link(ParameterTree):
         if name not in hooks:
             raise KeyError(f'Hook {name} does not exist in this {type(self).__name__}')
         hooks.pop(name).deleted(self)
+
+
+def _call_of_mixin(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """The call of a link that also derives from a class with a ``__call__``, which takes precedence."""
+    following: Any = super(Link, self)
+    hooks = [*link_hook.get_link_hooks().values(), *(self._local_link_hooks or {}).values()]
+    return link_hook.call_with_hooks(self, hooks, args, kwargs, following.__call__)
 
 
 class Chain(Link):
@@ -314,6 +324,12 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
 
     def __str__(self) -> str:
         return _listed(self, [(name, str(child)) for name, child in self._named_children()])
+
+    def copy(self, mode: str = 'share') -> Self:
+        """A copy of the list and its descendants, as of :meth:`Link.copy`; it has no name in any mode."""
+        clone = super().copy(mode)
+        clone.name = None
+        return clone
 
     def _copied_sharing(self) -> Self:
         clone = super()._copied_sharing()

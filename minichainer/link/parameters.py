@@ -116,13 +116,16 @@ class ParameterTree(DeviceResident):
             name: name of the attribute.
             shape: an integer, a tuple, or None to leave it open.
             dtype: dtype of the NaN that fill it if there is no initializer.
-            initializer: an initializer, a number or an array.
+            initializer: an initializer, a number or an array; without ``shape`` an array is the parameter's own.
 
         Raises:
             AttributeError: the link has an attribute of that name.
         """
         self._check_new_name('parameter', name)
-        initializer = NaN(dtype) if initializer is None else _get_initializer(initializer)
+        if initializer is None:
+            initializer = NaN(dtype)
+        elif shape is not None or not isinstance(initializer, backend.get_array_types()):
+            initializer = _get_initializer(initializer)
         with self.init_scope():
             setattr(self, name, Parameter(initializer, shape))
 
@@ -323,10 +326,12 @@ class ParameterTree(DeviceResident):
             clone = copy.deepcopy(self)
             for link in clone.links():
                 link._number_copied_children()
+            for param in clone.params():
+                if mode == 'init' or not param.is_initialized:
+                    param._forget_gradient()
         if mode == 'init':
             for param in clone.params(include_uninit=False):
                 initialize_again(param)
-        clone.name = None
         return clone
 
     def _number_copied_children(self) -> None:
@@ -340,6 +345,7 @@ class ParameterTree(DeviceResident):
             param = copy.copy(clone.__dict__[name])
             param.grad_var = None  # or else the gradient array would be shared too
             clone.__dict__[name] = param
+        clone.name = None
         return clone
 
     def copyparams(self, link: ParameterTree, copy_persistent: bool = True) -> None:
@@ -440,7 +446,6 @@ def shape_and_dtype(value: Any) -> tuple[Any, Any]:
 def initialize_again(param: Parameter) -> None:
     """Draws new initial values; a parameter made from an array gets that array's values."""
     initial: Any = param.initializer
-    param.grad_var = None
     if isinstance(initial, backend.get_array_types()):
         backend.copyto(param._data, initial)
         wrote(param.edge)

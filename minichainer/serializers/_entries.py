@@ -169,6 +169,8 @@ class EntryDeserializer(Deserializer):
     """Base class of deserializers that find entries by name."""
 
     strict: bool
+    #: Whether entries that a link does not ask for are no error although ``strict`` is set.
+    allows_others = False
     allowance: Allowance | None = None
 
     def expect(self, nbytes: int) -> None:
@@ -293,7 +295,7 @@ def check_link(deserializer: EntryDeserializer, link: Link) -> None:
             # A user's own serialize method may fail on unchanged values: only loading will tell.
             complete = False
     problems = findings.problems
-    if complete and deserializer.strict:
+    if complete and deserializer.strict and not deserializer.allows_others:
         unknown = sorted(set(deserializer.names()) - findings.asked)
         problems += [
             f'{name}: not in the {type(link).__name__}' for name in unknown if not deserializer.is_ignored(name)

@@ -161,7 +161,13 @@ def _name_tests(ignore_names: Any) -> list[Callable[[str], Any]]:
     return [entry.__eq__ if isinstance(entry, str) else entry for entry in entries]
 
 
-def load_npz(file: Any, obj: Any, path: str = '', strict: bool = True, ignore_names: Any = None) -> None:
+class _WholeFile(str):
+    """The path by default, so that it can be told from a given ``''``."""
+
+    __slots__ = ()
+
+
+def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True, ignore_names: Any = None) -> None:
     """Loads an object from a ``.npz`` file written here or by Chainer.
 
     A link is loaded as a whole or not at all. Pickles are never run: the only accepted object arrays are those with
@@ -170,7 +176,8 @@ def load_npz(file: Any, obj: Any, path: str = '', strict: bool = True, ignore_na
     Args:
         file: path, or a binary file open for reading.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
-        path: loads only the part of the file under this path, such as ``'updater/model:main/'``.
+        path: loads only the part of the file under this path, such as ``'updater/model:main/'``; ``''`` says that
+            the file may contain more than the object.
         strict: whether entries that are missing or (for a link) unexpected are errors.
         ignore_names: full names to pass over: a name, a function that says whether to, or a list of these.
 
@@ -185,4 +192,6 @@ def load_npz(file: Any, obj: Any, path: str = '', strict: bool = True, ignore_na
     >>> chainer.serializers.load_npz(file, chainer.links.Linear(3, 2), path='l1/')
     """
     with NpzFile(file) as npz:
-        NpzDeserializer(npz, path, strict, ignore_names).load(obj)
+        deserializer = NpzDeserializer(npz, path, strict, ignore_names)
+        deserializer.allows_others = path == '' and not isinstance(path, _WholeFile)
+        deserializer.load(obj)

@@ -63,6 +63,12 @@ def _check_class(cls: Any) -> None:
         raise TypeError(f'expected a test class to decorate, got {cls!r} of {type(cls).__name__}')
 
 
+def _unbound(value: Any) -> Any:
+    """The value as an attribute of a class; a function would become a method."""
+    is_method = callable(value) and hasattr(value, '__get__') and not isinstance(value, type)
+    return staticmethod(value) if is_method else value
+
+
 def _make(cls: type, variant: Variant) -> type:
     """Makes the class of a variant."""
     name = cls.__name__ + variant.suffix
@@ -73,7 +79,7 @@ def _make(cls: type, variant: Variant) -> type:
         '__test__': True,
         '__reduce_ex__': _reduce,
         _IS_CASE: True,
-        **variant.attributes,
+        **{name: _unbound(value) for name, value in variant.attributes.items()},
     }
     for test in test_names(cls):
         members[test] = variant.wrap(test, inspect.getattr_static(cls, test))

@@ -120,6 +120,7 @@ class GradientCase(unittest.TestCase):
     def _begin(self, name: str, backend_config: BackendConfig | None, is_skipped: bool) -> BackendConfig:
         """Sets the config and calls ``before_test``; without a config the test runs on the CPU."""
         self.backend_config = config = backend_config or self.backend_config or BackendConfig({})
+        self.test_name = name
         if is_skipped:
             raise unittest.SkipTest(f'skip_{name[5:]}_test is set')
         self.before_test(name)

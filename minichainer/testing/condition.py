@@ -39,7 +39,8 @@ def repeat_with_success_at_least(times: int, min_success: int) -> Callable[[Any]
         min_success: How many of these have to succeed.
 
     Raises:
-        ValueError: Not ``0 <= min_success <= times``, or ``times`` is not positive.
+        AssertionError: ``min_success`` exceeds ``times``.
+        ValueError: ``min_success`` is negative, or ``times`` is not positive.
 
     Source: documentation of ``chainer.testing.condition.repeat_with_success_at_least``.
 
@@ -50,8 +51,10 @@ def repeat_with_success_at_least(times: int, min_success: int) -> Callable[[Any]
     ...     assert np.random.RandomState().rand() < 0.999
     >>> test_that_is_often_true()
     """
-    if not 0 <= min_success <= times or times < 1:
-        raise ValueError(f'expected 0 <= min_success <= times and times >= 1, got {min_success} and {times}')
+    if times < 1 or min_success < 0:
+        raise ValueError(f'expected times >= 1 and min_success >= 0, got {times} and {min_success}')
+    if min_success > times:
+        raise AssertionError(f'expected min_success <= times, got {min_success} and {times}')
 
     def decorator(test: Any) -> Any:
         @functools.wraps(test)
@@ -92,8 +95,20 @@ def _failure_of_case(test: Any, args: Any, kwargs: Any) -> str | None:
     """The same for a TestCase: runs a copy of it, so that each run has its own ``setUp`` and ``tearDown``."""
     instance = copy.copy(args[0])
     instance._cleanups = []  # The cleanups belong to the outer run.
-    setattr(instance, instance._testMethodName, lambda: test(instance, *args[1:], **kwargs))
+    ends: list[BaseException] = []  # such as pytest.skip, which unittest would count as an error
+
+    def run() -> None:
+        try:
+            test(instance, *args[1:], **kwargs)
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                ends.append(error)
+            raise
+
+    setattr(instance, instance._testMethodName, run)
     result = QuietTestRunner().run(unittest.TestSuite([instance]))
+    if ends:
+        raise ends[0]
     if result.skipped:
         raise unittest.SkipTest(result.skipped[0][1])
     return next((message for _, message in (*result.failures, *result.errors)), None)

@@ -104,7 +104,7 @@ def without_requires(*requirements: str) -> Callable[[Any], Any]:
     return unittest.skipIf(_fulfilled(requirements), f'requires: {",".join(requirements)}')
 
 
-_REQUIREMENT = re.compile(r'\s*([\w.-]+)\s*((?:(?:==|!=|<=|>=|<|>)\s*[\w.]+\s*,?\s*)*)')
+_REQUIREMENT = re.compile(r'\s*([\w.-]+)\s*((?:(?:==|!=|<=|>=|<|>)\s*[\w.]+(?:\.\*)?\s*,?\s*)*)')
 _COMPARISONS = {
     '==': operator.eq,
     '!=': operator.ne,
@@ -125,11 +125,19 @@ def _is_installed(requirement: str) -> bool:
     if found is None:
         raise ValueError(f'requirement {requirement!r}: expected a form such as "numpy" or "numpy>=1.26,<3"')
     try:
-        version = _comparable(importlib.metadata.version(found[1]))
+        version = importlib.metadata.version(found[1])
     except importlib.metadata.PackageNotFoundError:
         return False
-    bounds = re.findall(r'(==|!=|<=|>=|<|>)\s*([\w.]+)', found[2])
-    return all(_COMPARISONS[sign](version, _comparable(bound)) for sign, bound in bounds)
+    bounds = re.findall(r'(==|!=|<=|>=|<|>)\s*([\w.]+?)(\.\*)?\s*(?:,|$)', found[2])
+    return all(_meets(version, *bound) for bound in bounds)
+
+
+def _meets(version: str, sign: str, bound: str, wildcard: str) -> bool:
+    if not wildcard:
+        return bool(_COMPARISONS[sign](_comparable(version), _comparable(bound)))
+    if sign not in ('==', '!='):
+        raise ValueError(f'requirement "{sign}{bound}.*": a wildcard needs == or !=')
+    return (f'{version}.'.startswith(f'{bound}.')) is (sign == '==')
 
 
 def _comparable(version: str) -> tuple[Any, ...]:

@@ -21,8 +21,8 @@ def generate_matrix(shape: tuple[int, ...], dtype: Any = float, **kwargs: Any) -
         An array of ``shape`` and ``dtype``, drawn with NumPy's global generator.
 
     Raises:
-        TypeError: ``singular_values`` is missing, an argument is unknown, or ``dtype`` is of another kind.
-        ValueError: ``shape`` has fewer than two axes, or the singular values do not broadcast.
+        TypeError: ``singular_values`` is missing or complex, an argument is unknown, or ``dtype`` is of another kind.
+        ValueError: ``shape`` has fewer than two axes, or the singular values are negative or do not broadcast.
 
     Source: documentation of ``chainer.testing.generate_matrix``.
 
@@ -38,8 +38,10 @@ def generate_matrix(shape: tuple[int, ...], dtype: Any = float, **kwargs: Any) -
         raise TypeError(f'generate_matrix: dtype {dtype} is not supported; use a floating-point or complex one')
     if len(shape) < 2:
         raise ValueError(f'generate_matrix: shape {shape} has too few axes for matrices')
-    if np.asarray(values).dtype.kind == 'c' or np.any(np.asarray(values) < 0):
-        raise ValueError(f'generate_matrix: singular values must be real and not negative, got {values!r}')
+    if np.iscomplexobj(values):
+        raise TypeError(f'generate_matrix: singular_values is not real, got {values!r}')
+    if np.any(np.asarray(values) < 0):
+        raise ValueError(f'generate_matrix: a negative singular value is given, got {values!r}')
     values = np.broadcast_to(values, (*shape[:-2], min(shape[-2:])))
     drawn = np.random.standard_normal(shape)
     if dtype.kind == 'c':

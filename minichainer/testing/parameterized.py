@@ -101,8 +101,8 @@ def product(parameter: dict[str, Sequence[Any]] | Sequence[Sequence[dict[str, An
     """All combinations of values.
 
     Args:
-        parameter: A dict from each name to its values; or a list of lists of dicts, of which one from each
-            list is taken and merged.
+        parameter: A dict from each name to its values, or from several names, ``'a,b'``, to tuples of values; or a
+            list of lists of dicts, of which one from each list is taken and merged.
 
     Raises:
         TypeError: It is neither.
@@ -119,8 +119,7 @@ def product(parameter: dict[str, Sequence[Any]] | Sequence[Sequence[dict[str, An
         for name, values in parameter.items():
             if isinstance(values, str) or not isinstance(values, Iterable):
                 raise TypeError(f'product: expected a list of values for {name!r}, got {values!r}')
-        names = sorted(parameter)
-        return [dict(zip(names, v, strict=True)) for v in itertools.product(*(parameter[name] for name in names))]
+        return product_dict(*[from_pytest_parameterize(names, list(parameter[names])) for names in sorted(parameter)])
     lists = list(parameter)
     if not all(isinstance(dicts, (list, tuple)) and all(isinstance(d, dict) for d in dicts) for dicts in lists):
         raise TypeError(f'product: expected a dict of lists or a list of lists of dicts, got {parameter!r}')

@@ -11,13 +11,13 @@ __all__ = ['get_trainer_with_mock_updater']
 
 
 def get_trainer_with_mock_updater(
-    stop_trigger: Any = (10, 'iteration'), iter_per_epoch: int = 10, extensions: Any = None
+    stop_trigger: Any = (10, 'iteration'), iter_per_epoch: float = 10, extensions: Any = None
 ) -> Trainer:
     """A Trainer whose updater only counts: ``iteration``, ``epoch``, ``epoch_detail``, ``is_new_epoch``.
 
     Args:
         stop_trigger: As :class:`~minichainer.training.Trainer` takes it.
-        iter_per_epoch: Iterations of an epoch.
+        iter_per_epoch: Iterations of an epoch; less than 1 if an iteration takes several epochs.
         extensions: As :class:`~minichainer.training.Trainer` takes them.
 
     Source: documentation of ``chainer.testing.get_trainer_with_mock_updater``.
@@ -30,8 +30,8 @@ def get_trainer_with_mock_updater(
     1.0
     1.5
     """
-    if iter_per_epoch < 1:
-        raise ValueError(f'iter_per_epoch: expected at least 1, got {iter_per_epoch}')
+    if iter_per_epoch <= 0:
+        raise ValueError(f'iter_per_epoch: expected a positive number, got {iter_per_epoch}')
     updater = unittest.mock.Mock()
     updater.get_all_optimizers.return_value = {}
     updater.iteration, updater.epoch, updater.epoch_detail = 0, 0, 0
@@ -41,9 +41,9 @@ def get_trainer_with_mock_updater(
         updater.update_core()
         updater.previous_epoch_detail = updater.epoch_detail
         updater.iteration += 1
-        updater.epoch, into_epoch = divmod(updater.iteration, iter_per_epoch)
-        updater.epoch_detail = updater.iteration / iter_per_epoch
-        updater.is_new_epoch = into_epoch == 0
+        before, updater.epoch_detail = updater.epoch, updater.iteration / iter_per_epoch
+        updater.epoch = int(updater.iteration // iter_per_epoch)
+        updater.is_new_epoch = updater.epoch != before
 
     updater.update.side_effect = update
     return Trainer(updater, stop_trigger, extensions=extensions)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
+
+Method = TypeVar('Method', bound=Callable[..., Any])
 
 
 class _FinalChecker(type):
@@ -12,18 +14,27 @@ class _FinalChecker(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(name, bases, namespace, **kwargs)
-        for attribute in namespace:
-            inherited = (getattr(base, attribute, None) for base in cls.__mro__[1:])
-            action = next((a for a in (getattr(m, '_override_action', None) for m in inherited) if a), None)
-            if action is not None:
-                _act(action, f'{name}.{attribute} overrides a method that is final')
+        check_overrides(cls)
 
 
-def _act(action: type[Exception], message: str) -> None:
-    if issubclass(action, Warning):
-        warnings.warn(message, action, stacklevel=4)
-    else:
-        raise action(message)
+def check_overrides(cls: type) -> None:
+    """Acts on final methods that a new class overrides; to be called while the class is made.
+
+    Args:
+        cls: the class.
+
+    Raises:
+        TypeError: it overrides a method that is final; or what that method names as its ``action``.
+    """
+    for attribute in vars(cls):
+        inherited = (getattr(base, attribute, None) for base in cls.__mro__[1:])
+        action = next((a for a in (getattr(m, '_override_action', None) for m in inherited) if a), None)
+        if action is None:
+            continue
+        if issubclass(action, Warning):
+            warnings.warn(f"Overriding method '{attribute}' in {cls.__name__}", action, stacklevel=4)
+        else:
+            raise action(f"method '{attribute}' is final: {cls.__name__} must not override it")
 
 
 def _as_tuple(types: Any) -> tuple[type, ...]:
@@ -47,7 +58,7 @@ def enable_final(base: Any = (), meta_base: Any = ()) -> type:
     ...         pass
     Traceback (most recent call last):
         ...
-    TypeError: Derived.run overrides a method that is final
+    TypeError: method 'run' is final: Derived must not override it
     """
     bases = _as_tuple(base)
     metas = [m for m in (*_as_tuple(meta_base), *map(type, bases)) if m is not type]
@@ -56,6 +67,10 @@ def enable_final(base: Any = (), meta_base: Any = ()) -> type:
     return enabled
 
 
+@overload
+def final(method: Method, /) -> Method: ...
+@overload
+def final(*, action: type[Exception]) -> Callable[[Method], Method]: ...
 def final(*args: Any, **kwargs: Any) -> Any:
     """Decorator for a method that must not be overridden; its class derives from :func:`enable_final`.
 

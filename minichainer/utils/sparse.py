@@ -79,11 +79,16 @@ def get_order(row: Any, col: Any) -> str:
     Returns:
         ``'C'`` by row and then by column, ``'F'`` by column and then by row, ``'other'`` by neither.
 
+    Raises:
+        ValueError: the shapes differ.
+
     >>> import numpy as np
     >>> from minichainer import utils
     >>> utils.get_order(np.array([0, 0, 1]), np.array([0, 2, 1]))
     'C'
     """
+    if row.shape != col.shape:
+        raise ValueError(f'get_order: shape of row and col must be the same, got {row.shape} and {col.shape}')
     if _is_sorted(row, col):
         return 'C'
     return 'F' if _is_sorted(col, row) else 'other'

@@ -171,17 +171,23 @@ def expect(*bool_exprs: Any) -> None:
 
     Args:
         bool_exprs: comparisons of expressions, such as ``in_types[0].ndim == 2``; plain bools in light mode.
+
+    Raises:
+        InvalidType: a condition does not hold.
+        AssertionError: not a comparison of expressions.
     """
     for condition in bool_exprs:
         if isinstance(condition, Testable):
             condition.expect()
         elif isinstance(condition, Expr):
-            raise TypeError(
+            raise AssertionError(
                 f'type_check.expect takes comparisons, got "{condition}": '
                 'give several conditions as several arguments'
             )
+        elif not _state.depth:
+            raise AssertionError(f'type_check.expect takes comparisons of expressions, got {condition!r}')
         elif not condition:
-            raise (InvalidType('', '') if _state.depth else InvalidType('a condition that holds', repr(condition)))
+            raise InvalidType('', '')
 
 
 def eval(exp: Any) -> Any:
@@ -264,7 +270,7 @@ class _FunctionCheck:
         if not isinstance(error, InvalidType):
             return
         name = getattr(self._function, '_impl_name', type(self._function).__name__)
-        text = f'{name} (Forward) does not take these inputs\n{error}'
+        text = f'Invalid operation is performed in: {name} (Forward)\n\n{error}'
         raise InvalidType(error.expect, error.actual, text).with_traceback(traceback) from None
 
 

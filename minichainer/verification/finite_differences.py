@@ -164,7 +164,7 @@ def numerical_grad(
         f: A function without arguments that reads ``inputs`` and returns a tuple of arrays.
         inputs: Arrays of floating-point numbers. They are changed in place while this runs, and hold their
             values again afterwards, also when ``f`` raises.
-        grad_outputs: One array per output of ``f``, of its shape, or None for an output that does not
+        grad_outputs: One array or number per output of ``f``, of its shape, or None for an output that does not
             count.
         eps: Half of the distance between the two points, in the unit of the inputs.
         detect_nondifferentiable: Whether to look for kinks and jumps.
@@ -192,6 +192,8 @@ def numerical_grad(
     """
     del center_outputs
     inputs, grad_outputs = as_tuple(inputs), as_tuple(grad_outputs)
+    if any(isinstance(gy, (int, float)) for gy in grad_outputs):
+        grad_outputs = [_like_output(gy, y) for gy, y in zip(grad_outputs, as_tuple(f()), strict=True)]
     check_eps(eps)
     _check_perturbable(inputs, grad_outputs)
     # One of them may be the very array that is perturbed.
@@ -207,6 +209,11 @@ def numerical_grad(
             result[index] = _element_slope(f, x, index, grad_outputs, eps, detector)
         results.append(get_array_module(x).asarray(result.astype(x.dtype)))
     return results
+
+
+def _like_output(gy: Any, y: Any) -> Any:
+    """An upstream gradient; a Python number as an array of the output's shape."""
+    return np.full(np.shape(y), float(gy)) if isinstance(gy, (int, float)) else gy
 
 
 def _element_slope(

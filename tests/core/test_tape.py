@@ -315,12 +315,15 @@ def test_functions_built_early_and_applied_late_run_in_order():
     np.testing.assert_allclose(x.grad, 3 * np.exp([6.0]) * 7)
 
 
-def test_a_node_is_applied_once():
+def test_a_second_application_gets_its_own_node():
     node = Mul()
-    x = variable(1.0)
-    node.apply((x, x))
-    with pytest.raises(RuntimeError, match='Mul has already been applied'):
-        node.apply((x, x))
+    x, y = variable(2.0), variable(5.0)
+    (first,), (second,) = node.apply((x, x)), node.apply((x, y))
+    assert first.creator is node
+    assert second.creator is not node
+    assert type(second.creator) is Mul
+    chainer.backward([first, second], [variable(1.0), variable(10.0)])
+    assert (x.grad, y.grad) == (2 + 2 + 50, 20)
 
 
 def test_several_variables_may_be_made_from_one_array():

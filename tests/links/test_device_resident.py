@@ -46,20 +46,25 @@ def test_visitor_is_abstract(method: str) -> None:
         getattr(DeviceResidentsVisitor(), method)(None)
 
 
-class OldStyle(Link):
-    """Moves an attribute of its own, as code of Chainer v1 to v6 does."""
+pytestmark = pytest.mark.filterwarnings('ignore:(to_cpu|to_gpu) is deprecated:DeprecationWarning')
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.moves: list[str] = []
 
-    def to_cpu(self) -> Any:
-        self.moves.append('to_cpu')
-        return super().to_cpu()
+with pytest.warns(DeprecationWarning, match="Overriding method 'to_(cpu|gpu)' in OldStyle"):
 
-    def to_gpu(self, device: Any = None) -> Any:
-        self.moves.append(f'to_gpu {device}')
-        return super().to_gpu(device)
+    class OldStyle(Link):
+        """Moves an attribute of its own, as code of Chainer v1 to v6 does."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.moves: list[str] = []
+
+        def to_cpu(self) -> Any:
+            self.moves.append('to_cpu')
+            return super().to_cpu()
+
+        def to_gpu(self, device: Any = None) -> Any:
+            self.moves.append(f'to_gpu {device}')
+            return super().to_gpu(device)
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,8 @@ def _half_gradient(self: Any, x: Any) -> Any:
     return y * 0.5 + y.array * np.asarray(0.5, y.dtype)
 
 
-def _copies_when_moved(self: Any) -> Any:
+def _copies_when_moved(self: Any, visitor: Any) -> None:
     self.W.array = self.W.array.copy()
-    return self
 
 
 def _lazily_twice(self: Any, in_size: int) -> None:
@@ -189,8 +188,7 @@ WRONG: list[tuple[str, str, dict[str, Any]]] = [
     ('copies', 'always shared', {'copy': lambda self, mode='share': L.Linear.copy(self, 'share')}),
     ('copies', 'never shared', {'copy': lambda self, mode='share': L.Linear.copy(self, 'copy')}),
     ('copies', 'not initialized', {'copy': lambda self, mode: L.Linear.copy(self, mode.replace('init', 'copy'))}),
-    ('devices', 'copies', {'to_cpu': _copies_when_moved}),
-    ('devices', 'another', {'to_cpu': lambda self: self.copy()}),
+    ('devices', 'copies', {'device_resident_accept': _copies_when_moved}),
     ('text', 'nothing', {'printable_specs': ()}),
     ('repeating', 'the same', {'repeat': _repeated}),
     ('repeating', 'a list', {'repeat': lambda self, n, mode: chainer.ChainList(*L.Linear.repeat(self, n, mode))}),

@@ -215,7 +215,7 @@ def test_dict_summary_goes_on_after_loading() -> None:
 
 @pytest.mark.parametrize(
     ('summary', 'message'),
-    [(Summary(), 'does not contain statistics'), (DictSummary(), 'does not contain names of statistics')],
+    [(Summary(), 'does not contain statistics'), (DictSummary(), 'does not contain the names of statistics')],
 )
 def test_snapshot_without_statistics_warns(summary: Any, message: str) -> None:
     with pytest.warns(UserWarning, match=message):

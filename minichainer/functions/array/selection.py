@@ -44,8 +44,7 @@ def get_item(x: Any, slices: Any) -> Variable:
         Variable, a view where NumPy makes one. The gradient of a place picked several times is the sum.
 
     Raises:
-        ValueError: more than one Ellipsis.
-        IndexError: an index is out of range.
+        IndexError: more than one Ellipsis, or an index is out of range.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.get_item(np.arange(4.), [1, 1, 3])
@@ -54,7 +53,7 @@ def get_item(x: Any, slices: Any) -> Variable:
     x = as_variable(x)
     index = index_of(slices, x.xp, 'get_item')
     if sum(s is Ellipsis for s in index) > 1:
-        raise ValueError('get_item: only one Ellipsis is allowed in an index')
+        raise IndexError("get_item: an index can only have a single ellipsis ('...')")
     try:
         return take(x, index)
     except IndexError as error:

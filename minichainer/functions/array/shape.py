@@ -45,6 +45,8 @@ def reshape(x: Any, shape: Any) -> Variable:
         shape = _reshape.shape(shape)
     if given.shape == shape:
         return given
+    if any([isinstance(entry, str) for entry in shape]):
+        _reshape.shape(shape)
     try:
         _check_size(given, shape)
         return reshape_to(given, shape)

@@ -15,7 +15,6 @@ from minichainer import ops
 from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
-from minichainer.functions.array.shape import reshape
 from minichainer.kernels import products
 from minichainer.variable import Variable, as_variable
 
@@ -102,30 +101,25 @@ def einsum(*operands: Any) -> Variable:
         )
     xs = [as_variable(x) for x in arrays]
     _check(sources, xs)
-    unnamed = [x.ndim - len(source) + 1 for source, x in zip(sources, xs, strict=True) if _REST in source]
-    rest = max(unnamed, default=0)
-    rest_labels = tuple(range(100, 100 + rest))
-    full = [_with_rest(source, rest_labels, x) for source, x in zip(sources, xs, strict=True)]
+    unnamed = {x.ndim - len(source) + 1 for source, x in zip(sources, xs, strict=True) if _REST in source}
+    if len(unnamed) > 1:
+        raise _misfit('as many axes for each Ellipsis', ' and '.join(map(str, sorted(unnamed))), xs)
+    rest_labels = tuple(range(100, 100 + max(unnamed, default=0)))
+    full = [_filled(source, rest_labels) for source in sources]
     result = _result(sources, target, rest_labels)
     return _summed(full, result, xs)
 
 
 def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variable:
-    """Applies the op after dropping axes of size 1 that an Ellipsis broadcasts."""
+    """Applies the op after checking that each label has one size."""
     sizes: dict[int, int] = {}
     for source, x in zip(sources, xs, strict=True):
         for label, size in zip(source, x.shape, strict=True):
             if sizes.setdefault(label, size) != size:
-                if 1 not in (size, sizes[label]) or label < 100:
-                    raise _misfit(f'axes with the same subscript of one size ({sizes[label]})', size, xs)
-                sizes[label] = max(size, sizes[label]) if 0 not in (size, sizes[label]) else 0
+                raise _misfit(f'axes with the same subscript of one size ({sizes[label]})', size, xs)
     dtype = numpy.result_type(*[x.dtype for x in xs])
-    kept = [[i for i, label in enumerate(s) if x.shape[i] == sizes[label]] for s, x in zip(sources, xs, strict=True)]
-    operands = [
-        reshape(as_dtype(x, dtype), tuple([x.shape[i] for i in places])) for x, places in zip(xs, kept, strict=True)
-    ]
-    short = _numbered([tuple([s[i] for i in places]) for s, places in zip(sources, kept, strict=True)], target)
-    y: Variable = sum_of_products(*operands, sources=short[:-1], target=short[-1])
+    *places, result = _numbered([*sources], target)
+    y: Variable = sum_of_products(*[as_dtype(x, dtype) for x in xs], sources=places, target=result)
     return y
 
 
@@ -151,12 +145,12 @@ def _check(sources: list[Labels], xs: list[Variable]) -> None:
             raise _misfit(f'x{i}.ndim of {least}{named}, one for each subscript', x.ndim, xs)
 
 
-def _with_rest(source: Labels, rest: Labels, x: Variable) -> Labels:
+def _filled(source: Labels, rest: Labels) -> Labels:
+    """The labels of an array with those of the axes of its Ellipsis."""
     if _REST not in source:
         return source
     place = source.index(_REST)
-    count = x.ndim - len(source) + 1
-    return source[:place] + rest[len(rest) - count :] + source[place + 1 :]
+    return source[:place] + rest + source[place + 1 :]
 
 
 def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Labels:
@@ -171,8 +165,7 @@ def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Label
             raise ValueError(f'einsum: the result has the subscript {_shown(label)} more than once')
         if label != _REST and label not in every:
             raise ValueError(f'einsum: the subscript {_shown(label)} of the result did not appear in the input')
-    place = target.index(_REST) if _REST in target else 0
-    return target[:place] + rest + target[place + 1 :] if _REST in target else target
+    return _filled(target, rest)
 
 
 def _shown(label: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy
@@ -99,7 +100,7 @@ def batch_matrix_product(xp: Any, a: Any, b: Any, transa: bool, transb: bool) ->
 
 
 def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
-    r"""Matrix products of two batches of matrices, :math:`C_i = A_i B_i`; :func:`matmul` does the same and more.
+    r"""Matrix products of two batches of matrices, :math:`C_i = A_i B_i`. Deprecated: :func:`matmul` does more.
 
     Args:
         a: Variable or float array :math:`(B, m, k)`; :math:`(B, m)` means :math:`(B, m, 1)`.
@@ -113,10 +114,13 @@ def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> 
     Raises:
         InvalidType: dtypes or shapes do not fit.
 
-    >>> import numpy as np, minichainer.functions as F
-    >>> F.batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
+    >>> import warnings, numpy as np, minichainer.functions as F
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore', DeprecationWarning)
+    ...     F.batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
     (5, 2, 4)
     """
+    warnings.warn('batch_matmul is deprecated: use matmul', DeprecationWarning, stacklevel=2)
     a, b = as_variable(a), as_variable(b)
     for name, x in (('a', a), ('b', b)):
         if not 2 <= x.ndim <= 3:

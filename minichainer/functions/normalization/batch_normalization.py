@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from minichainer.backend import get_array_module, on_device_of_arguments
@@ -20,6 +21,10 @@ from minichainer.kernels.normalization import Statistics
 from minichainer.utils import argument
 from minichainer.variable import Variable, as_variable
 
+_ONE_SAMPLE = (
+    'A batch with no more than one sample has been given to batch_normalization, whose output is then beta, whatever '
+    'the sample is: use larger batches, or chainer.using_config("train", False) for evaluation'
+)
 _REMOVED = {
     'train': "train is not supported anymore: use chainer.using_config('train', True or False)",
 }
@@ -130,6 +135,8 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
         raise TypeError('batch_normalization: running_mean and running_var must be given together')
     if running_mean is not None:
         _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
+    if x.size == gamma.size != 0:
+        warnings.warn(_ONE_SAMPLE, UserWarning, stacklevel=3)
     statistics = kernels.statistics(get_array_module(x._data), x._data, axes)
     y: Variable = normalize_channels(
         x, gamma, beta, axes=axes, eps=eps, statistics=statistics, label=_arguments.label

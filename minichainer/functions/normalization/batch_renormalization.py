@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from minichainer import ops
@@ -94,7 +95,7 @@ def batch_renormalization(
 
 
 def fixed_batch_renormalization(x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5) -> Variable:
-    """Batch renormalization with given statistics, which is :func:`fixed_batch_normalization`.
+    """Batch renormalization with given statistics. Deprecated: it is :func:`fixed_batch_normalization`.
 
     Args:
         x: Variable or float array (N, C, ...).
@@ -111,9 +112,14 @@ def fixed_batch_renormalization(x: Any, gamma: Any, beta: Any, mean: Any, var: A
         InvalidType: shapes or dtypes do not fit.
         ValueError: ``eps`` is negative.
 
-    >>> import numpy as np, minichainer.functions as F
-    >>> one = np.ones(1)
-    >>> F.fixed_batch_renormalization(np.array([[1.], [5.]]), one, one, one, np.full(1, 4.), eps=0).array.tolist()
+    >>> import warnings, numpy as np, minichainer.functions as F
+    >>> one, x = np.ones(1), np.array([[1.], [5.]])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore', DeprecationWarning)
+    ...     F.fixed_batch_renormalization(x, one, one, one, np.full(1, 4.), eps=0).array.tolist()
     [[1.0], [3.0]]
     """
+    warnings.warn(
+        'fixed_batch_renormalization is deprecated: use fixed_batch_normalization', DeprecationWarning, stacklevel=2
+    )
     return fixed_batch_normalization(x, gamma, beta, mean, var, eps)

@@ -39,10 +39,10 @@ class PrintReport(Extension):
         """
         log = self._get_log(trainer)
         out = sys.stdout if self._out is None else self._out
-        # A progress bar may be below the cursor of a terminal; ESC[J clears it.
-        clear = '\033[J' if getattr(out, 'isatty', lambda: False)() else ''
+        # A progress bar may be below the cursor of a terminal; ESC[J clears it, as in Chainer on any stream.
+        clear = '\033[J'
         if not self._header_done:
-            out.write(clear + '  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
+            out.write('  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
             self._header_done = True
         for row in log[self._n_printed :]:
             out.write(clear + self._format(row) + '\n')

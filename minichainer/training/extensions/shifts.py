@@ -232,6 +232,8 @@ class InverseShift(_Shift):
         target: float | None = None,
         optimizer: Any = None,
     ) -> None:
+        if gamma < 0:
+            raise ValueError(f'InverseShift does not support negative gamma, got {gamma}')
         super().__init__(attr, init, optimizer)
         self._gamma = gamma
         self._power = power
