@@ -1,4 +1,4 @@
-"""Writes docs/coverage.md: which public names of Chainer 7.8.1 the package has; and, for errors, those still to come.
+"""Writes docs/coverage.md: which public names of Chainer 7.8.1 the package has.
 
 python docs/make_coverage.py            # write
 python docs/make_coverage.py --check    # only say whether the file is up to date
@@ -11,45 +11,22 @@ import importlib
 import importlib.util
 import json
 import sys
-import textwrap
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 API = DOCS.parent / 'tests' / 'reference' / 'chainer_api.json'
-NOT_YET = DOCS.parent / 'minichainer' / '_not_yet.py'
 
-#: Namespaces that will not come.
-LEFT_OUT = ('chainer.links.caffe',)
-
-# The work that will bring what is missing, by pattern of the full name; the first that matches counts.
-LATER = [
-    ('chainer.print_runtime_info', 'running and porting old code'),
-    ('chainer.testing*', 'the gradient checker and the testing tools'),
-    ('chainer.gradient_check*', 'the gradient checker and the testing tools'),
-    ('chainer.functions.*convolution*', 'convolution, pooling, normalization, recurrent layers'),
-    ('chainer.functions.*pooling*', 'convolution, pooling, normalization, recurrent layers'),
-    ('chainer.functions.*normalization*', 'convolution, pooling, normalization, recurrent layers'),
-    ('chainer.functions.*lstm*', 'convolution, pooling, normalization, recurrent layers'),
-    ('chainer.functions.n_step_*', 'convolution, pooling, normalization, recurrent layers'),
-    ('chainer.functions.roi_*', 'convolution, pooling, normalization, recurrent layers'),
-    ('chainer.functions.embed_id', 'convolution, pooling, normalization, recurrent layers'),
-    ('chainer.functions.*', 'the remaining functions'),
-    ('chainer.links.*', 'the remaining links and models'),
-    ('chainer.link_hooks*', 'the remaining links and models'),
-    ('chainer.training*', 'the remaining training tools'),
-    ('chainer.iterators*', 'the remaining training tools'),
-    ('chainer.dataset*', 'the remaining training tools'),
-    ('chainer.function_hooks*', 'the remaining training tools'),
-    ('chainer.computational_graph*', 'the remaining training tools'),
-    ('chainer.optimizer*', 'the remaining optimizers'),
-    ('chainer.*', 'running and porting old code'),
-]
-
-
-def later_work(name: str) -> str:
-    return next(work for pattern, work in LATER if fnmatchcase(name, pattern))
+#: What exists and says so when it is used, because what it needs is not there.
+UNAVAILABLE = {
+    'chainerx, backend.ChainerxDevice, Variable.to_chx, Link.to_chx': 'ChainerX is not part of this package',
+    'backends.intel64, backend.Intel64Device, Link.to_intel64': 'iDeep is not maintained; the queries answer False',
+    'links.TheanoFunction': 'Theano is not maintained',
+    'iterators.DaliIterator': 'needs NVIDIA DALI',
+    'training.updaters.MultiprocessParallelUpdater': 'needs CuPy with NCCL; available() tells',
+    'links.caffe.CaffeFunction, exporters.caffe': "need the extra 'caffe' (protobuf)",
+    'function_hooks.CUDAProfileHook, function_hooks.CupyMemoryProfileHook': 'need CuPy and a device',
+}
 
 
 def module_of(namespace: str) -> object | None:
@@ -86,7 +63,7 @@ def missing_names(namespace: str, names: dict[str, dict]) -> list[str]:
 def page() -> str:
     api = json.loads(API.read_text(encoding='utf-8'))
     missing = {namespace: missing_names(namespace, names) for namespace, names in api.items()}
-    return '\n'.join([*_head(api, missing), *_later(missing)]) + '\n'
+    return '\n'.join([*_head(api, missing), *_absent(missing), *_unavailable()]) + '\n'
 
 
 def _head(api: dict[str, dict], missing: dict[str, list[str]]) -> Iterator[str]:
@@ -94,7 +71,7 @@ def _head(api: dict[str, dict], missing: dict[str, list[str]]) -> Iterator[str]:
     absent = sum('.' not in name for names in missing.values() for name in names)
     yield '# Coverage of Chainer 7.8.1'
     yield ''
-    yield 'Written by `make docs`. ChainerX, iDeep and Theano are left out for good.'
+    yield 'Written by `make docs`.'
     yield ''
     yield f'**{total - absent} of {total} public names are here.**'
     yield ''
@@ -105,67 +82,29 @@ def _head(api: dict[str, dict], missing: dict[str, list[str]]) -> Iterator[str]:
         yield f'| `{namespace}` | {here} | {len(names)} |'
 
 
-def _later(missing: dict[str, list[str]]) -> Iterator[str]:
-    by_work: dict[str, list[str]] = {}
-    for namespace, names in missing.items():
-        for name in names:
-            full = f'{namespace}.{name}'
-            by_work.setdefault(later_work(full), []).append(full)
-    yield ''
-    yield '## Assigned to later work'
-    for work in dict.fromkeys(work for _, work in LATER):
-        if work in by_work:
-            yield ''
-            yield f'### {work[0].upper()}{work[1:]} ({len(by_work[work])})'
-            yield ''
-            yield ', '.join(f'`{name}`' for name in by_work[work])
+def _absent(missing: dict[str, list[str]]) -> Iterator[str]:
+    names = [f'`{namespace}.{name}`' for namespace, names in missing.items() for name in names]
+    if names:
+        yield from ('', '## Missing', '', ', '.join(names))
 
 
-def not_yet() -> str:
-    """The source of a module that lists, by package, the names and modules that are still to come."""
-    api = json.loads(API.read_text(encoding='utf-8'))
-    absent: dict[str, set[str]] = {}
-    for namespace, names in api.items():
-        if namespace in LEFT_OUT:
-            continue
-        if module_of(namespace) is None:
-            parent, _, child = namespace.rpartition('.')
-            absent.setdefault(parent, set()).add(child)
-        else:
-            missing = {name for name in missing_names(namespace, names) if '.' not in name}
-            absent.setdefault(namespace, set()).update(missing)
-    packages = sorted(
-        namespace for namespace in absent if absent[namespace] and hasattr(module_of(namespace), '__path__')
-    )
-    return '\n'.join([*_HEAD_OF_NOT_YET, *(line for n in packages for line in _entry(n, absent[n])), '}']) + '\n'
-
-
-_HEAD_OF_NOT_YET = [
-    '"""Names of Chainer 7.8.1 that are still to come, by package; written by ``make docs``."""',
-    '',
-    'NOT_YET = {',
-]
-
-
-def _entry(namespace: str, names: set[str]) -> Iterator[str]:
-    yield f'    \'minichainer{namespace.removeprefix("chainer")}\': """'
-    yield textwrap.fill(' '.join(sorted(names)), 110, initial_indent=' ' * 8, subsequent_indent=' ' * 8)
-    yield '    """,'
+def _unavailable() -> Iterator[str]:
+    yield from ('', '## Here, but of no use without something else', '', '| names | why |', '|---|---|')
+    for names, reason in UNAVAILABLE.items():
+        yield f'| {", ".join(f"`{name}`" for name in names.split(", "))} | {reason} |'
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description='Write docs/coverage.md and the names still to come.')
-    parser.add_argument('--check', action='store_true', help='compare with the files, do not write them')
+    parser = argparse.ArgumentParser(description='Write docs/coverage.md.')
+    parser.add_argument('--check', action='store_true', help='compare with the file, do not write it')
     args = parser.parse_args(argv)
-    files = {DOCS / 'coverage.md': page(), NOT_YET: not_yet()}
+    target, text = DOCS / 'coverage.md', page()
     if not args.check:
-        for target, text in files.items():
-            target.write_text(text, encoding='utf-8')
+        target.write_text(text, encoding='utf-8')
         return 0
-    outdated = [t for t, text in files.items() if not t.is_file() or t.read_text(encoding='utf-8') != text]
-    if not outdated:
+    if target.is_file() and target.read_text(encoding='utf-8') == text:
         return 0
-    print(f'{", ".join(map(str, outdated))}: out of date; run: make docs', file=sys.stderr)
+    print(f'{target}: out of date; run: make docs', file=sys.stderr)
     return 1
 
 

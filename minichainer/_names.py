@@ -45,18 +45,14 @@ def namespace(
 def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
     text = f'module {package!r} has no attribute {name!r}'
     if not name.startswith('_'):
-        text += _advice(package, name, listed)
+        text += _advice(name, listed)
     return AttributeError(text, name=name)  # with a name, Python adds no suggestion
 
 
-def _advice(package: str, name: str, listed: list[str]) -> str:
+def _advice(name: str, listed: list[str]) -> str:
     """What to write instead of a missing name."""
     import difflib
 
-    from minichainer._not_yet import NOT_YET
-
-    if name in NOT_YET.get(package, '').split():
-        return ' yet: it is a name of Chainer 7.8.1 that is not implemented'
     in_lower_case = {known.lower(): known for known in listed}
     close = difflib.get_close_matches(name, listed, n=1, cutoff=0.7)
     if not close or name.lower() in in_lower_case:

@@ -21,7 +21,7 @@ MODULES = """
     initializer initializers initializers.constant initializers.normal initializers.orthogonal
     initializers.sampling initializers.uniform iterators iterators.dali_iterator iterators.multiprocess_iterator
     iterators.multithread_iterator iterators.order_samplers iterators.serial_iterator link link_hook links
-    links.caffe links.caffe.caffe_function links.model.vision links.model.vision.googlenet
+    links.caffe links.caffe.caffe_function links.theano links.model.vision links.model.vision.googlenet
     links.model.vision.resnet links.model.vision.vgg memory_layouts optimizer optimizer_hooks optimizers
     optimizers.ada_delta optimizers.ada_grad optimizers.adam optimizers.corrected_momentum_sgd
     optimizers.momentum_sgd optimizers.msvag optimizers.nesterov_ag optimizers.rmsprop optimizers.rmsprop_graves
@@ -59,6 +59,11 @@ OF_SINGLE_NAMES = {
         multistep_shift.MultistepShift polynomial_shift.PolynomialShift step_shift.StepShift warmup_shift.WarmupShift
         variable_unchain.unchain_variables
     """,
+    'minichainer.distributions': """
+        bernoulli.Bernoulli cauchy.Cauchy chisquare.Chisquare dirichlet.Dirichlet exponential.Exponential
+        geometric.Geometric gumbel.Gumbel laplace.Laplace log_normal.LogNormal
+        one_hot_categorical.OneHotCategorical pareto.Pareto poisson.Poisson
+    """,
     'minichainer.testing': """
         array.assert_allclose function_link.FunctionTestCase unary_math_function_test.unary_math_function_unittest
         distribution_test.distribution_unittest
@@ -88,3 +93,8 @@ def test_modules_of_single_names_are_left_to_compat(package: str, module: str, n
 def test_a_function_is_not_hidden_by_its_module(name: str) -> None:
     importlib.import_module(f'minichainer.utils.{name}')
     assert callable(getattr(importlib.import_module('minichainer.utils'), name))
+
+
+def test_theano_functions_say_that_they_cannot_be_used() -> None:
+    with pytest.raises(RuntimeError, match='Theano is not installed'):
+        importlib.import_module('minichainer.links').TheanoFunction([], [])

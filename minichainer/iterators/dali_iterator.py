@@ -4,6 +4,7 @@ import importlib.util
 from typing import Any
 
 from minichainer.dataset.iterator import Iterator
+from minichainer.utils.experimental import experimental
 
 
 class DaliIterator(Iterator):
@@ -27,9 +28,11 @@ class DaliIterator(Iterator):
     .. admonition:: Example
 
         >>> import minichainer as chainer
+        >>> chainer.disable_experimental_feature_warning = True
         >>> chainer.iterators.DaliIterator(None)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         RuntimeError: DaliIterator: nvidia.dali is not installed...
+        >>> chainer.disable_experimental_feature_warning = False
 
     """
 
@@ -39,6 +42,7 @@ class DaliIterator(Iterator):
     is_new_epoch: bool
 
     def __init__(self, pipeline: Any, repeat: bool = True) -> None:
+        experimental('DaliIterator')
         if not _has_dali():
             raise RuntimeError(
                 'DaliIterator: nvidia.dali is not installed; install the package nvidia-dali-cuda120 (or that of '

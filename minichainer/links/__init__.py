@@ -125,6 +125,7 @@ __all__ = [
     'StatelessLSTM',
     'StatelessMGU',
     'Swish',
+    'TheanoFunction',
     'TransformerDecoderLayer',
     'TransformerEncoderLayer',
     'VGG16Layers',
@@ -136,13 +137,15 @@ if typing.TYPE_CHECKING:
     from minichainer.links.model.vision.googlenet import GoogLeNet
     from minichainer.links.model.vision.resnet import ResNet50Layers, ResNet101Layers, ResNet152Layers
     from minichainer.links.model.vision.vgg import VGG16Layers, VGG19Layers
+    from minichainer.links.theano import TheanoFunction
 
-#: Models that are loaded at the first access.
+#: Links that are loaded at the first access.
 _LATER = {
     'GoogLeNet': 'model.vision.googlenet',
     'ResNet101Layers': 'model.vision.resnet',
     'ResNet152Layers': 'model.vision.resnet',
     'ResNet50Layers': 'model.vision.resnet',
+    'TheanoFunction': 'theano',
     'VGG16Layers': 'model.vision.vgg',
     'VGG19Layers': 'model.vision.vgg',
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import minichainer
 from minichainer.iterators import DaliIterator, dali_iterator
 from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer
 
@@ -30,6 +31,7 @@ class Pipeline:
 @pytest.fixture
 def dali(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dali_iterator, '_has_dali', lambda: True)
+    monkeypatch.setattr(minichainer, 'disable_experimental_feature_warning', True)
 
 
 def places(iterator: Any, n: int) -> list[Any]:
@@ -40,8 +42,11 @@ def places(iterator: Any, n: int) -> list[Any]:
     return found
 
 
-def test_it_says_what_to_install() -> None:
-    with pytest.raises(RuntimeError, match=r'nvidia\.dali is not installed; install the package'):
+def test_it_says_what_to_install_and_that_it_is_experimental() -> None:
+    with (
+        pytest.warns(FutureWarning, match=r'DaliIterator is experimental\.'),
+        pytest.raises(RuntimeError, match=r'nvidia\.dali is not installed; install the package'),
+    ):
         DaliIterator(Pipeline())
 
 
