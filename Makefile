@@ -54,7 +54,7 @@ matrix:
 	$(PYTHON) .ci/matrix.py --jobs $(JOBS)
 
 coverage: $(VENV)/.ready-test
-	$(BIN)/python -m pytest -q -n $(JOBS) @tests/contract.txt --cov --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(JOBS) @tests/contract.txt @tests/measured.txt --cov --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
 
 sdist-test: $(VENV)/.ready-dev
 	$(BIN)/python .ci/sdist.py --jobs $(JOBS)

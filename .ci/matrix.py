@@ -6,7 +6,8 @@
     .ci/matrix.py --list     # only say what would run
 
 An interpreter is found as python3.X on the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
-The newest Python also measures which lines of the package the subset reaches; pyproject.toml says how many it must.
+The newest Python also measures which lines of the package the subset and tests/measured.txt reach; pyproject.toml says
+how many they must.
 What could not be tested is printed at the end; it is no failure.
 """
 
@@ -105,7 +106,7 @@ def passes(target: Target, jobs: str, measured: bool) -> bool:
     command = [python, '-m', 'pytest', '-q', '-n', jobs, '-p', 'no:cacheprovider', '@tests/contract.txt']
     environment = dict(os.environ)
     if measured:
-        command += ['--cov', '--cov-report=term:skip-covered']
+        command += ['@tests/measured.txt', '--cov', '--cov-report=term:skip-covered']
         environment['COVERAGE_CORE'] = 'sysmon' if target.version >= FIRST_WITH_MONITORING else 'ctrace'
     status = subprocess.run(command, cwd=ROOT, env=environment).returncode
     taken = f'{ready - start:.0f} s to set up, {time.monotonic() - ready:.0f} s of tests'

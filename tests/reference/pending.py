@@ -1,4 +1,4 @@
-"""Recorded cases that do not pass yet, with the work they wait for, and those we differ from on purpose.
+"""Recorded cases that do not pass yet, with the work they wait for (none), and those we differ from on purpose.
 
 An entry is a target (`softmax`), a case (`softmax/axis0`), or a pattern of cases (`softmax/*@f16`). A test
 fails as soon as all cases of an entry pass: the lists only get shorter.
@@ -7,13 +7,7 @@ fails as soon as all cases of an entry pass: the lists only get shorter.
 from __future__ import annotations
 
 # family -> what will bring it -> entries
-PENDING: dict[str, dict[str, list[str]]] = {
-    'links': {
-        'the remaining links and models': """
-            GoogLeNet ResNet50Layers ResNet101Layers ResNet152Layers VGG16Layers VGG19Layers
-        """.split(),
-    },
-}
+PENDING: dict[str, dict[str, list[str]]] = {}
 
 # family -> case -> why our answer is another one
 DIFFERENT: dict[str, dict[str, str]] = {
