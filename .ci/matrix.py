@@ -6,8 +6,8 @@
     .ci/matrix.py --list     # only say what would run
 
 An interpreter is found as python3.X on the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
-The newest Python also measures which lines of the package the subset and tests/measured.txt reach; pyproject.toml says
-how many they must.
+The newest Python also measures which lines of the package the subset and tests/measured.txt reach; pyproject.toml
+says how many they must.
 What could not be tested is printed at the end; it is no failure.
 """
 
