@@ -32,7 +32,7 @@ LOSS = object()
 
 
 #: What errors say about functions that can be differentiated only once.
-ONCE = re.compile('has no second derivative|is marked by once_differentiable')
+ONCE = re.compile('cannot twice-differentiate|is marked by once_differentiable')
 
 _ONES = (
     'an upstream gradient that was given (y_grad, grad_outputs) is all ones: errors that cancel in sums stay hidden. '

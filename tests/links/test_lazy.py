@@ -286,7 +286,7 @@ def while_initializing(check: Callable[[Any], Any]) -> Any:
     'duplicate', [copy.deepcopy, lambda model: model.copy(), lambda model: pickle.loads(pickle.dumps(model))]
 )
 def test_models_are_copied_and_pickled_while_they_are_initialized(duplicate: Any) -> None:
-    assert not while_initializing(duplicate).W.is_initialized
+    assert not while_initializing(lambda model: duplicate(model).W.is_initialized)
 
 
 @pytest.mark.skipif(not hasattr(os, 'fork'), reason='processes are not forked on this system')

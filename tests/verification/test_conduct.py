@@ -51,7 +51,7 @@ class Once(autograd.Function):
 
 
 ONCE = {
-    'old style': (lambda x: OldStyle()(x), 'an old-style Function has no second derivative: "OldStyle"'),
+    'old style': (lambda x: OldStyle()(x), 'cannot twice-differentiate an old-style Function: "OldStyle"'),
     'marked': (Once.apply, 'Once: its backward is marked by once_differentiable'),
 }
 
