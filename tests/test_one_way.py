@@ -71,9 +71,9 @@ def handing_over(path: Path) -> set[str]:
 
 def test_nodes_are_assembled_by_the_recorder_and_one_fast_path() -> None:
     found = set().union(*map(assembling, EVERYTHING))
-    # set_creator_node places a node that was never applied, as tests of old code do.
-    by_hand = '_graph_methods.set_creator_node'
-    assert found == {'recorder.assemble', 'recorder.record', 'backprop.OutputNode.__init__', by_hand}
+    # Programs place nodes by hand: set_creator_node those that were never applied, and they set a rank.
+    by_hand = {'_graph_methods.GraphMethods.set_creator_node', 'function_node.FunctionNode.rank'}
+    assert found == {'recorder.assemble', 'recorder.record', 'backprop.OutputNode.__init__', *by_hand}
 
 
 def test_gradients_are_handed_on_in_one_place() -> None:
