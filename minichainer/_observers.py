@@ -27,7 +27,7 @@ def is_nan(array: Any) -> bool:
 
 def nan_error(function: Any, direction: str) -> NaNError:
     """The error of debug mode: names the op and shows where it was applied."""
-    return NaNError(f'NaN appeared in the {direction} of {function.label}' + _application(function))
+    return NaNError(f'NaN is detected on {direction} computation of {function.label}' + _application(function))
 
 
 def _application(function: Any) -> str:

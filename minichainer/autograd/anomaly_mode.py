@@ -27,7 +27,7 @@ class detect_anomaly(ContextDecorator):
     ...         y.backward()
     ...     except RuntimeError as error:
     ...         print(str(error).splitlines()[0])
-    NaN appeared in the backward of sqrt
+    NaN is detected on backward computation of sqrt
     """
 
     def __init__(self, check_nan: bool = True) -> None:

@@ -165,7 +165,7 @@ def test_nan_in_forward_names_the_op_and_the_place():
     x = variable(-1.0)
     with chainer.DebugMode(True), np.errstate(invalid='ignore'), pytest.raises(NaNError) as caught:
         F.log(x)
-    assert 'NaN appeared in the forward of log' in str(caught.value)
+    assert 'NaN is detected on forward computation of log' in str(caught.value)
     assert 'F.log(x)' in str(caught.value) and 'test_modes.py' in str(caught.value)
     assert not chainer.is_debug()
 
@@ -176,7 +176,7 @@ def test_nan_in_backward_names_the_op_and_the_place():
         y = F.sqrt(x) * 0.0
         with pytest.raises(NaNError) as caught:
             F.sum(y).backward()
-    assert 'NaN appeared in the backward of sqrt' in str(caught.value)
+    assert 'NaN is detected on backward computation of sqrt' in str(caught.value)
     assert 'F.sqrt(x)' in str(caught.value)
     assert x.grad is None
 

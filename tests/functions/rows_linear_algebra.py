@@ -251,6 +251,7 @@ ROWS = [
     einsum('i...,...->i...', case((2, 3), (3,)), case((2, 3, 2), (3, 2)), case((2,), ())),
     einsum('...ij,...jk->...ik', case((4, 2, 3), (4, 3, 2)), case((0, 2, 3), (0, 3, 2))),
     einsum('...i', case((2, 3))),
+    einsum('i...,i->i', case((2,), (2,))),
     einsum(',', case((), ())),
     Row(
         'einsum', lambda a, b: F.einsum(a, [0, ..., 1], b, [1, 2], [2, ..., 0]),

@@ -158,7 +158,7 @@ def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Label
     every = [label for source in sources for label in source]
     if target is None:
         return rest + tuple(sorted([label for label in every if label != _REST and every.count(label) == 1]))
-    if _REST in every and _REST not in target:
+    if rest and _REST not in target:
         raise ValueError('einsum: the result needs an Ellipsis too, because sums over an Ellipsis are not supported')
     for label in target:
         if target.count(label) > 1:
