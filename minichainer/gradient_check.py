@@ -227,7 +227,7 @@ def gradcheck(
         check_forward_ad: As in :func:`check_gradients`.
         check_backward_ad: As in :func:`check_gradients`.
         fast_mode: Leave out the full Jacobian, and the conditions that backward must not depend on: special upstream
-            gradients, layouts, threads, settings. The screen is made in any case.
+            gradients, layouts, threads, settings. Slopes along random directions are compared in any case.
         masked: As in :func:`check_gradients`.
         params: As in :func:`check_gradients`.
         no_grads: As in :func:`check_gradients`.

@@ -1,8 +1,9 @@
 """A backward pass is additive: the gradient for a sum of upstream gradients is the sum of the gradients.
 
-A screen uses random upstream gradients: all elements differ, none is zero, both signs occur, and only one output
-has an upstream gradient. Here that gradient is split into parts that break each of these properties, in other memory
-layouts. The gradients for the parts must add up to the gradient that finite differences have confirmed.
+Directional derivatives are compared for random upstream gradients: all elements differ, none is zero, both signs
+occur, and only one output has an upstream gradient. Here that gradient is split into parts that break each of these
+properties, in other memory layouts. The gradients for the parts must add up to the gradient that finite differences
+have confirmed.
 """
 
 from __future__ import annotations
@@ -52,21 +53,21 @@ Upstream = Sequence[Any]
 class AdditivityChecks:
     """Checks sums of upstream gradients, given that the gradients for each output alone are right."""
 
-    def __init__(self, screen: Derivatives) -> None:
-        self.screen, self.point = screen, screen.point
-        self.drawn = screen.upstream[0]
-        self.moving = [i for i in self.point.subject.moving if screen.arrays[i].size]
+    def __init__(self, derivatives: Derivatives) -> None:
+        self.derivatives, self.order_check = derivatives, derivatives.order_check
+        self.drawn = derivatives.upstream[0]
+        self.moving = [i for i in self.order_check.function.moving if derivatives.arrays[i].size]
 
     def run(self) -> None:
         """Adds failures to the report."""
-        screen = self.screen
-        alone = [[full(g, x) for g, x in zip(gs, screen.arrays, strict=True)] for gs in screen.gradients[0]]
+        derivatives = self.derivatives
+        alone = [[full(g, x) for g, x in zip(gs, derivatives.arrays, strict=True)] for gs in derivatives.gradients[0]]
         together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
         if len(alone) > 1 and self._outputs_together(together, alone):
             return
-        if not self.point.options.conditions or self._leaves_alone(together):
+        if not self.order_check.options.conditions or self._leaves_alone(together):
             return
-        parts, evaluation = self._parts(), laid_out(screen.evaluation, screen.arrays, backwards)
+        parts, evaluation = self._parts(), laid_out(derivatives.evaluation, derivatives.arrays, backwards)
         found = [self._tried(part, evaluation) for part in parts]
         known = [g for g in found if g is not None]
         if len(known) == len(parts) and self._off(together, known):
@@ -93,12 +94,12 @@ class AdditivityChecks:
 
     def _is_exact(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
         """Whether the sums agree to double precision, so that nothing was computed in single precision."""
-        if self.screen.precision > _DOUBLE:
+        if self.derivatives.precision > _DOUBLE:
             return False
         for i in self.moving:
             scale = sum(largest(part[i]) for part in alone)
             off = abs(together[i] - sum(part[i] for part in alone))
-            if not bool((off <= ROUNDINGS * self.screen.precision * scale).all()):
+            if not bool((off <= ROUNDINGS * self.derivatives.precision * scale).all()):
                 return False
         return True
 
@@ -108,7 +109,9 @@ class AdditivityChecks:
             return False
         for i in self.moving[:_FEW]:
             found = list(together)
-            found[i] = full(self.screen.evaluation.vjp(self._gys(self.drawn), wanted=[i])[i], self.screen.arrays[i])
+            found[i] = full(
+                self.derivatives.evaluation.vjp(self._gys(self.drawn), wanted=[i])[i], self.derivatives.arrays[i]
+            )
             off = self._off(found, [together], [i])
             if self._add(off, found, [together], _ALONE):
                 return True
@@ -128,14 +131,14 @@ class AdditivityChecks:
 
     def _gys(self, upstream: Upstream) -> list[Any]:
         """One upstream gradient per output of the evaluation; None for outputs that are not checked."""
-        gys: list[Any] = [None] * len(self.screen.evaluation.outputs)
-        for o, v in zip(self.screen.outputs, upstream, strict=True):
+        gys: list[Any] = [None] * len(self.derivatives.evaluation.outputs)
+        for o, v in zip(self.derivatives.outputs, upstream, strict=True):
             gys[o] = v
         return gys
 
     def _vjp(self, upstream: Upstream, evaluation: Evaluation | None = None) -> Gradients:
-        found = (evaluation or self.screen.evaluation).vjp(self._gys(upstream))
-        return [full(g, x) for g, x in zip(found, self.screen.arrays, strict=True)]
+        found = (evaluation or self.derivatives.evaluation).vjp(self._gys(upstream))
+        return [full(g, x) for g, x in zip(found, self.derivatives.arrays, strict=True)]
 
     def _tried(self, upstream: Upstream, evaluation: Evaluation) -> Gradients | None:
         """The gradients, or None where backward rejects this layout, which is allowed."""
@@ -157,14 +160,14 @@ class AdditivityChecks:
         for i in self.moving if leaves is None else leaves:
             mine = [part[i] for part in parts]
             scale = largest(found[i]) + sum(map(largest, mine))
-            where = differ(self.screen, gys, i, found[i], sum(mine), scale, exact, _PARTS)
+            where = differ(self.derivatives, gys, i, found[i], sum(mine), scale, exact, _PARTS)
             if where is not None:
                 off[i] = where
         return off
 
     def _add(self, off: dict[int, Any], found: Gradients, parts: Sequence[Gradients], cause: str) -> bool:
         for i, where in off.items():
-            add_elements(self.screen, 0, i, where, sum(part[i] for part in parts), found[i], cause)
+            add_elements(self.derivatives, 0, i, where, sum(part[i] for part in parts), found[i], cause)
         return bool(off)
 
     # --- after a difference ------------------------------------------------------------------------------------
@@ -187,7 +190,7 @@ class AdditivityChecks:
 
     def _random(self) -> Iterator[Any]:
         for v in self.drawn:
-            drawn = get_array_module(v).asarray(signed(self.point.rng, v.shape).astype(v.dtype))
+            drawn = get_array_module(v).asarray(signed(self.order_check.rng, v.shape).astype(v.dtype))
             yield times(drawn, 4 * largest(v))
 
     def _halves(self, upstream: Upstream) -> list[Gradients]:

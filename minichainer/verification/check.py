@@ -31,7 +31,12 @@ from minichainer.verification.environment import parameters_of, preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
 from minichainer.verification.extrapolation import agrees, first_step
 from minichainer.verification.forward_mode import ForwardModeChecks, forward_only
-from minichainer.verification.function_under_test import CheckedFunction, gradient_subject, initialize, subject_of
+from minichainer.verification.function_under_test import (
+    CheckedFunction,
+    checked_function,
+    gradient_function,
+    initialize,
+)
 from minichainer.verification.high_precision import HighPrecision, attempt
 from minichainer.verification.jacobian import full_jacobian
 from minichainer.verification.linearity import LinearityChecks
@@ -52,122 +57,132 @@ _ONLY_PRECISE = (
 )
 
 
-def examine(subject: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
+def examine(function: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
     """Checks all orders up to the requested one, and stops at the first that is not right.
 
     Args:
-        subject: The function.
+        function: The function.
         given: For an order, the user's upstream gradients.
         options: How to check.
     """
     report = GradientReport(options.order, options.seed or 0, strictness=options.strictness or STRICT)
     rng = generator(report.seed)
     for order in range(1, options.order + 1):
-        point = OrderCheck(subject, options, report, order, rng, given.get(order))
+        order_check = OrderCheck(function, options, report, order, rng, given.get(order))
         with contextlib.suppress(Stop):
-            _examine_differentiable(point)
-            explain_shapes(point)
+            _examine_differentiable(order_check)
+            explain_shapes(order_check)
         if report.verdict != PASS and report.strictness == CHAINER:
-            accept_as_chainer(point)
+            accept_as_chainer(order_check)
         if report.verdict != PASS or order == options.order:
             break
-        subject = gradient_subject(subject, _upstream_of(point), options.fixed_upstream if order == 1 else ())
+        function = gradient_function(
+            function, _upstream_of(order_check), options.fixed_upstream if order == 1 else ()
+        )
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
-    report.forward_calls, report.backward_calls = subject.calls.forward, subject.calls.backward
+    report.forward_calls, report.backward_calls = function.calls.forward, function.calls.backward
     if options.explains_success or not report:
-        report.explain(explanation_of(report, subject, options))
+        report.explain(explanation_of(report, function, options))
     return report
 
 
-def _upstream_of(point: OrderCheck) -> list[Any]:
+def _upstream_of(order_check: OrderCheck) -> list[Any]:
     """The upstream gradients at which gradients are differentiated: the user's, or random ones."""
-    upstream = [None] * len(point.values)
-    for o in point.outputs:
-        given = None if point.given is None else point.given[o]
-        upstream[o] = point.upstream[o][0] if given is None else given
-        if point.options.non_contiguous:
+    upstream = [None] * len(order_check.values)
+    for o in order_check.outputs:
+        given = None if order_check.given is None else order_check.given[o]
+        upstream[o] = order_check.upstream[o][0] if given is None else given
+        if order_check.options.non_contiguous:
             upstream[o] = spread(upstream[o])
     return upstream
 
 
-def _examine_differentiable(point: OrderCheck) -> None:
+def _examine_differentiable(order_check: OrderCheck) -> None:
     """Runs all checks of one order; a function without derivatives of this order is a failure."""
     try:
-        _examine_order(point)
+        _examine_order(order_check)
     except RuntimeError as error:
-        if point.order == 1 or not point.outputs or not ONCE.search(str(error)):
+        if order_check.order == 1 or not order_check.outputs or not ONCE.search(str(error)):
             raise
         text = str(error).replace('\n', '; ')
-        point.fail(point.outputs[0], point.subject.moving[0], f'not differentiable twice: {text}')
+        order_check.fail(order_check.outputs[0], order_check.function.moving[0], f'not differentiable twice: {text}')
         raise Stop from None
 
 
-def _examine_order(point: OrderCheck) -> None:
+def _examine_order(order_check: OrderCheck) -> None:
     """Runs all checks of one order, and adds failures to its report."""
-    if not point.options.checks_backward(point.order):
-        forward_only(point)
+    if not order_check.options.checks_backward(order_check.order):
+        forward_only(order_check)
         return
-    exact = ExactChecks(point)
+    exact = ExactChecks(order_check)
     exact.run()
-    if point.subject.moving and not any(map(is_float, point.values)):
+    if order_check.function.moving and not any(map(is_float, order_check.values)):
         warnings.warn('nothing to check, no output of the function is an array of floats', stacklevel=6)
-    point.outputs = [o for o in point.outputs if o in point.gradients]
-    if not point.outputs:
+    order_check.outputs = [o for o in order_check.outputs if o in order_check.gradients]
+    if not order_check.outputs:
         return
-    screen = Derivatives(point, exact.first)
-    LinearityChecks(screen, exact.second if screen.native else screen.evaluation).run()
-    leaves = [i for i in point.subject.moving if not point.broken.issuperset([(o, i) for o in point.outputs])]
-    directions = {i: screen.directions(i) for i in leaves if screen.arrays[i].size}
-    precise = attempt(screen) if directions else None
+    derivatives = Derivatives(order_check, exact.first)
+    LinearityChecks(derivatives, exact.second if derivatives.native else derivatives.evaluation).run()
+    leaves = [
+        i
+        for i in order_check.function.moving
+        if not order_check.broken.issuperset([(o, i) for o in order_check.outputs])
+    ]
+    directions = {i: derivatives.directions(i) for i in leaves if derivatives.arrays[i].size}
+    precise = attempt(derivatives) if directions else None
     verdicts = precise.judge(directions) if precise is not None else {}
     left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS}
     if precise is not None and not left:
-        point.report.accuracy = max(point.report.accuracy or 0.0, precise.worst)
+        order_check.report.accuracy = max(order_check.report.accuracy or 0.0, precise.worst)
     elif precise is not None:
-        point.report.not_precise = 'there, right and wrong could not be told apart'
-    if screen.is_local and point.options.eps is None:
-        left = left_by_fits(screen, left)
-    if not all_agree(screen, left):
+        order_check.report.not_precise = 'there, right and wrong could not be told apart'
+    if derivatives.is_local and order_check.options.eps is None:
+        left = left_by_fits(derivatives, left)
+    if not all_agree(derivatives, left):
         for i, drawn in left.items():
-            _examine_leaf(screen, i, drawn)
+            _examine_leaf(derivatives, i, drawn)
     for i, drawn in left.items():
-        if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, point, i, drawn):
-            _forget_what_differences_saw(point, i)
-            point.report.notes.append(_ONLY_PRECISE)
-            screen.measure_by(precise)
-            _examine_leaf(screen, i, drawn)
-    if not screen.native:
-        compare_native(screen)
-    if point.report.verdict == PASS:
-        AdditivityChecks(screen).run()
-    if point.options.full_jacobian and point.report.verdict == PASS:
-        full_jacobian(screen)
-    _examine_modes(screen)
+        if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, order_check, i, drawn):
+            _forget_what_differences_saw(order_check, i)
+            order_check.report.notes.append(_ONLY_PRECISE)
+            derivatives.measure_by(precise)
+            _examine_leaf(derivatives, i, drawn)
+    if not derivatives.native:
+        compare_native(derivatives)
+    if order_check.report.verdict == PASS:
+        AdditivityChecks(derivatives).run()
+    if order_check.options.full_jacobian and order_check.report.verdict == PASS:
+        full_jacobian(derivatives)
+    _examine_modes(derivatives)
 
 
-def _examine_modes(screen: Derivatives) -> None:
+def _examine_modes(derivatives: Derivatives) -> None:
     """Checks forward mode and batches, once backward is known to be right."""
-    point, options = screen.point, screen.point.options
-    if point.report.verdict == PASS and options.checks_forward_mode(point.order):
-        ForwardModeChecks(point, screen.arrays, screen.evaluation.arrays, screen).run()
-    if point.report.verdict == PASS and options.check_batched_grad:
-        check_batched_gradients(point)
-    if point.report.verdict == PASS and options.check_batched_forward_grad and point.order == 1:
-        check_batched_tangents(point)
+    order_check, options = derivatives.order_check, derivatives.order_check.options
+    if order_check.report.verdict == PASS and options.checks_forward_mode(order_check.order):
+        ForwardModeChecks(order_check, derivatives.arrays, derivatives.evaluation.arrays, derivatives).run()
+    if order_check.report.verdict == PASS and options.check_batched_grad:
+        check_batched_gradients(order_check)
+    if order_check.report.verdict == PASS and options.check_batched_forward_grad and order_check.order == 1:
+        check_batched_tangents(order_check)
 
 
-def _forget_what_differences_saw(point: OrderCheck, i: int) -> None:
+def _forget_what_differences_saw(order_check: OrderCheck, i: int) -> None:
     """Removes kinks and doubts about a leaf, which steps in float64 saw, and steps of 1e-20 do not."""
-    name = point.subject.leaves[i].name
-    point.report.failures = [f for f in point.report.failures if (f.order, f.input) != (point.order, name)]
+    name = order_check.function.leaves[i].name
+    order_check.report.failures = [
+        f for f in order_check.report.failures if (f.order, f.input) != (order_check.order, name)
+    ]
 
 
-def _is_explained(precise: HighPrecision, point: OrderCheck, i: int, directions: Sequence[Any]) -> bool:
+def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, directions: Sequence[Any]) -> bool:
     """Whether the gradient of a leaf is right but for the elements that differences in float64 have found wrong."""
-    name = point.subject.leaves[i].name
-    failures = [f for f in point.report.failures if (f.order, f.input, f.verdict) == (point.order, name, FAIL)]
+    name = order_check.function.leaves[i].name
+    failures = [
+        f for f in order_check.report.failures if (f.order, f.input, f.verdict) == (order_check.order, name, FAIL)
+    ]
     indices = {f.index for f in failures}
-    if not failures or None in indices or len(indices) >= point.options.max_failures:
+    if not failures or None in indices or len(indices) >= order_check.options.max_failures:
         return bool(failures)
     rest = [np.array(d, np.float64) for d in directions]
     for d in rest:
@@ -175,28 +190,28 @@ def _is_explained(precise: HighPrecision, point: OrderCheck, i: int, directions:
     return FAIL not in precise.judge({i: rest}).values()
 
 
-def _examine_leaf(screen: Derivatives, i: int, directions: list[Any]) -> None:
+def _examine_leaf(derivatives: Derivatives, i: int, directions: list[Any]) -> None:
     """Measures the slopes of one leaf, and locates the errors after a mismatch."""
-    paths = [screen.path(i, direction) for direction in directions]
-    agree = [screen.agrees(i, path) for path in paths]
+    paths = [derivatives.path(i, direction) for direction in directions]
+    agree = [derivatives.agrees(i, path) for path in paths]
     if all(agree):
         return
     measured: list[Along] = []
     for path in paths:
         used = sum(p.calls for p in paths if p is not path)
         most = max(5, path.calls) if agree[len(measured)] else budget(used)
-        measured.append(screen.along(i, path.direction, most, path))
-    verdicts = np.stack([screen.verdicts(along) for along in measured])
+        measured.append(derivatives.along(i, path.direction, most, path))
+    verdicts = np.stack([derivatives.verdicts(along) for along in measured])
     verdicts[np.array(agree)] = PASS
-    for k, o in enumerate(screen.outputs):
-        if (o, i) in screen.point.broken:
+    for k, o in enumerate(derivatives.outputs):
+        if (o, i) in derivatives.order_check.broken:
             continue
-        mine = verdicts[:, k :: len(screen.outputs)]
+        mine = verdicts[:, k :: len(derivatives.outputs)]
         if not (mine == PASS).all():
-            Locator(screen, i, k, measured, mine).explain()
+            Locator(derivatives, i, k, measured, mine).explain()
 
 
-def all_agree(screen: Derivatives, directions: Mapping[int, Sequence[Any]]) -> bool:
+def all_agree(derivatives: Derivatives, directions: Mapping[int, Sequence[Any]]) -> bool:
     """Whether backward agrees for all leaves at once: the first and cheapest test, which can only confirm gradients.
 
     If backward agrees with the slopes to the tenth digit of the *smallest* part, it is right for every leaf: with
@@ -207,28 +222,30 @@ def all_agree(screen: Derivatives, directions: Mapping[int, Sequence[Any]]) -> b
     large element is small against the bend of a product along one direction, and visible along the other.
 
     Args:
-        screen: The numeric side.
+        derivatives: The numeric side.
         directions: The directions of each leaf; the first ones form one direction of all leaves, and so on.
     """
-    possible = len(directions) > 1 and not screen.is_local and screen.point.options.eps is None
-    if not possible or screen.point.broken:
+    possible = len(directions) > 1 and not derivatives.is_local and derivatives.order_check.options.eps is None
+    if not possible or derivatives.order_check.broken:
         return False
     rows = zip(*directions.values(), strict=True)
-    return all(_agree(screen, dict(zip(directions, row, strict=True))) for row in rows)
+    return all(_agree(derivatives, dict(zip(directions, row, strict=True))) for row in rows)
 
 
-def _agree(screen: Derivatives, row: Mapping[int, Any]) -> bool:
+def _agree(derivatives: Derivatives, row: Mapping[int, Any]) -> bool:
     """Whether backward agrees along one direction of all leaves."""
-    found = [screen.expected(i, direction) for i, direction in row.items()]
+    found = [derivatives.expected(i, direction) for i, direction in row.items()]
     analytic = [sum(slopes) for slopes in zip(*(f[0] for f in found), strict=True)]
     sizes = [min(size) for size in zip(*(f[1] for f in found), strict=True)]
     if not all(sizes):
         return False
-    base: Any = sum(screen.base(i) for i in row)
-    path = Path(screen, {i: screen.line(i, direction) for i, direction in row.items()}, base)
-    noise = (4 * screen.precision * base).tolist()
-    slack = [screen.slack * size for size in sizes]
-    return agrees(path.values, analytic, noise, slack, sizes, screen.precision, first_step(screen.precision), True)
+    base: Any = sum(derivatives.base(i) for i in row)
+    path = Path(derivatives, {i: derivatives.line(i, direction) for i, direction in row.items()}, base)
+    noise = (4 * derivatives.precision * base).tolist()
+    slack = [derivatives.slack * size for size in sizes]
+    return agrees(
+        path.values, analytic, noise, slack, sizes, derivatives.precision, first_step(derivatives.precision), True
+    )
 
 
 def check(
@@ -262,16 +279,16 @@ def check(
     passed = {id(p) for p in found}
     hidden = hidden_leaves([p for p in parameters_of(func) if id(p) not in passed], options.dtype or np.float64)
     leaves += hidden
-    subject = subject_of(func, inputs, leaves, dict(kwargs or {}))
-    if not subject.moving:
+    function = checked_function(func, inputs, leaves, dict(kwargs or {}))
+    if not function.moving:
         nothing_to_check(name_of(func), inputs)
     every = [*found, *[leaf.parameter for leaf in hidden if leaf.parameter is not None]]
     with preserved(func, every) as restore:
-        subject.before_call = restore
+        function.before_call = restore
         try:
-            return examine(subject, given, options)
+            return examine(function, given, options)
         except Exception as error:
             add_hint(error, func, inputs, kwargs or {})
             raise
         finally:
-            subject.calls.progress.finish()
+            function.calls.progress.finish()

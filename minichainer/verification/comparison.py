@@ -14,7 +14,7 @@ from minichainer.verification.rounding import ROUNDINGS, SINGLE
 
 
 def differ(
-    screen: Derivatives,
+    derivatives: Derivatives,
     gys: Sequence[Any],
     i: int,
     found: Any,
@@ -26,7 +26,7 @@ def differ(
     """Where two gradients of leaf ``i`` differ by more than rounding; None if nowhere.
 
     Args:
-        screen: The numeric side, to whose evaluation the gradients belong.
+        derivatives: The numeric side, to whose evaluation the gradients belong.
         gys: Upstream gradients for measuring rounding errors, if the estimate does not explain a difference.
         i: Position of the leaf.
         found: One gradient.
@@ -37,14 +37,15 @@ def differ(
     """
     with np.errstate(all='ignore'):
         off = abs(found - expected)
-        if bool((off <= ROUNDINGS * screen.precision * scale).all()):
+        if bool((off <= ROUNDINGS * derivatives.precision * scale).all()):
             return None
-        atol, rtol = screen.point.options.extra
+        atol, rtol = derivatives.order_check.options.extra
         allowed = ROUNDINGS * (
-            max(screen.precision, 0.0 if exact else SINGLE) * scale + screen.precision * screen.on_the_way(gys, i)
+            max(derivatives.precision, 0.0 if exact else SINGLE) * scale
+            + derivatives.precision * derivatives.on_the_way(gys, i)
         )
-        allowed = allowed + atol + screen.point.options.nondet_tol + rtol * abs(expected)
+        allowed = allowed + atol + derivatives.order_check.options.nondet_tol + rtol * abs(expected)
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
         if bool(bad.any()):
-            bad &= off > allowed + 4 * ratio * largest(screen.noise_of(gys, i))
+            bad &= off > allowed + 4 * ratio * largest(derivatives.noise_of(gys, i))
     return bad if bool(bad.any()) else None

@@ -29,7 +29,7 @@ from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
 from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
 
-#: Calls of the function that a screen may make for each input if nothing looks wrong.
+#: Calls of the function that may be made for each input if nothing looks wrong.
 _BUDGET = 24
 #: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding.
 _SHARP, _BLURRED = 1e-4, 1e-1
@@ -96,14 +96,14 @@ class Derivatives:
         source: What measures slopes, and gradients, in place of differences; None for differences.
     """
 
-    def __init__(self, point: OrderCheck, native: Evaluation) -> None:
-        self.point = point
-        self.outputs = [o for o in point.outputs if o in point.gradients]
+    def __init__(self, order_check: OrderCheck, native: Evaluation) -> None:
+        self.order_check = order_check
+        self.outputs = [o for o in order_check.outputs if o in order_check.gradients]
         self._pairs = [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
-        conditions = self.point.options.conditions
+        conditions = self.order_check.options.conditions
         self.elsewhere = laid_out(self.evaluation, self.arrays, relaid) if conditions else self.evaluation
         first = [self._first(k, o) for k, o in enumerate(self.outputs)]
         self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
@@ -124,39 +124,41 @@ class Derivatives:
 
     def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
         """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
-        dtype = self.point.options.dtype
+        dtype = self.order_check.options.dtype
         target = np.dtype(np.float64) if dtype is None else dtype
-        if all([x.dtype == target or not is_float(x) for x in self.point.arrays]):
-            return self.point.arrays, native
-        arrays = [x.astype(target) if is_float(x) else x for x in self.point.arrays]
+        if all([x.dtype == target or not is_float(x) for x in self.order_check.arrays]):
+            return self.order_check.arrays, native
+        arrays = [x.astype(target) if is_float(x) else x for x in self.order_check.arrays]
         try:
             evaluation = self._evaluated(arrays)
         except Exception:
             if dtype is None:
-                return self.point.arrays, self._again()
-            self.point.subject.type_check = False  # the user has asked for this dtype
+                return self.order_check.arrays, self._again()
+            self.order_check.function.type_check = False  # the user has asked for this dtype
             evaluation = self._evaluated(arrays)
         if self._comparable(evaluation):
             return arrays, evaluation
-        return self.point.arrays, self._again()
+        return self.order_check.arrays, self._again()
 
     def _evaluated(self, arrays: list[Any]) -> Evaluation:
-        return self.point.subject.evaluate([fresh_copy(x) for x in arrays])
+        return self.order_check.function.evaluate([fresh_copy(x) for x in arrays])
 
     def _again(self) -> Evaluation:
-        self.point.report.notes.append('The function does not take float64: measured in the dtype of the inputs.')
-        return self._evaluated(self.point.arrays)
+        self.order_check.report.notes.append(
+            'The function does not take float64: measured in the dtype of the inputs.'
+        )
+        return self._evaluated(self.order_check.arrays)
 
     def _comparable(self, evaluation: Evaluation) -> bool:
-        pairs = [(self.point.values[o], evaluation.arrays[o]) for o in self.outputs]
+        pairs = [(self.order_check.values[o], evaluation.arrays[o]) for o in self.outputs]
         return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
 
     def _cast_upstream(self, o: int, d: int) -> Any:
-        return self.point.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
+        return self.order_check.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
 
     def _first(self, k: int, o: int) -> list[Any]:
         if self.native:
-            return self.point.gradients[o]
+            return self.order_check.gradients[o]
         return self.evaluation.vjp(self.only(k, self.upstream[0][k]))
 
     def _second(self, k: int, first: list[Any]) -> list[Any]:
@@ -184,7 +186,7 @@ class Derivatives:
 
     def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
         """Whether gradients may be made small: in one dtype, not half precision, without an absolute tolerance."""
-        if self.point.options.nondet_tol or self.point.options.extra[0] or v.dtype.itemsize < 4:
+        if self.order_check.options.nondet_tol or self.order_check.options.extra[0] or v.dtype.itemsize < 4:
             return False
         if any([a.dtype != v.dtype for a in gradients]):
             return False
@@ -194,7 +196,7 @@ class Derivatives:
     def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
         """Upstream gradients: ``v`` for one output; for the others None where that is allowed, else zeros."""
         gys: list[Any] = [None] * len(self.evaluation.outputs)
-        if zeros or not self.point.options.check_undefined_grad:
+        if zeros or not self.order_check.options.check_undefined_grad:
             for other, u in zip(self.outputs, self.upstream[0], strict=True):
                 gys[other] = times(u, 0)
         gys[self.outputs[k]] = fresh_copy(v)
@@ -240,8 +242,8 @@ class Derivatives:
         return lambda t: xp.asarray(x + t * on_device, dtype=x.dtype)
 
     def agrees(self, i: int, path: Path) -> bool:
-        """Whether backward agrees with the first few differences, to ten digits; see :mod:`.quick`."""
-        if self.point.options.eps is not None or i in self.noise or self.source is not None:
+        """Whether backward agrees with the first few differences, to ten digits; see :mod:`.extrapolation`."""
+        if self.order_check.options.eps is not None or i in self.noise or self.source is not None:
             return False
         analytic, sizes = self.expected(i, path.direction)
         noise = (4 * self.precision * self.base(i)).tolist()
@@ -354,8 +356,8 @@ class Derivatives:
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
         """The slopes of a curve, with the user's fixed step if there is one."""
-        if self.point.options.eps is not None:
-            return fixed_step(curve, self.precision, self.point.options.eps)
+        if self.order_check.options.eps is not None:
+            return fixed_step(curve, self.precision, self.order_check.options.eps)
         noise = self.noise.get(i)
         start = self._first_step(i) if start is None else start
         return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
@@ -373,8 +375,8 @@ class Derivatives:
     def _slopes_of_elements(self, i: int, elements: Any, scales: Any, levels: int, start: float | None) -> Slopes:
         """The slopes of single elements, with the same steps for all."""
         curve = self.element_curve(i, elements, scales)
-        if self.point.options.eps is not None:
-            return fixed_step(curve, self.precision, self.point.options.eps)
+        if self.order_check.options.eps is not None:
+            return fixed_step(curve, self.precision, self.order_check.options.eps)
         precision, noise = self._rounding_of(i, self.is_local)
         noise = None if noise is None else np.tile(noise, len(elements))
         start = self._first_step(i) if start is None else start
@@ -405,7 +407,7 @@ class Derivatives:
 
         With ``local``, that size is the norm of the values that have changed, and so may have been rounded.
         """
-        outputs = self.point.subject.outputs(arrays)
+        outputs = self.order_check.function.outputs(arrays)
         values, norms = [], []
         for o, y, w in zip(self.outputs, self._flat, self._weights, strict=True):
             change = outputs[o].astype(np.float64, copy=False).ravel() - y
@@ -418,7 +420,7 @@ class Derivatives:
         line, arrays, sides = self.line(i, direction), list(self.arrays), []
         for t in (step, -step):
             arrays[i] = line(t)
-            sides.append(host(self.point.subject.outputs(arrays)[o]).astype(np.float64, copy=False))
+            sides.append(host(self.order_check.function.outputs(arrays)[o]).astype(np.float64, copy=False))
         return (sides[0] - sides[1]) / (2 * step)
 
     def sizes(self, base: Any, norms: list[float]) -> Any:
@@ -463,7 +465,7 @@ class Derivatives:
         arrays = list(self.arrays)
         for level in reversed(range(_QUANTUM_LEVELS)):
             arrays[i] = line(1e-2 / 4**level)
-            outputs = self.point.subject.outputs(arrays)
+            outputs = self.order_check.function.outputs(arrays)
             for k, o in enumerate(self.outputs):
                 change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
                 quanta[k] += (quanta[k] == 0) * change
@@ -474,7 +476,7 @@ class Derivatives:
         """Adds a note about slopes of leaf ``i`` that are not accurate."""
         if uncertainty > _WORTH_A_NOTE:
             text = f'rounding errors inside the function leave {100 * uncertainty:.1g} % uncertainty.'
-            self.point.report.notes.append(f'{self.point.subject.leaves[i].label}: {text}')
+            self.order_check.report.notes.append(f'{self.order_check.function.leaves[i].label}: {text}')
 
     def tolerance(self, along: Along) -> Any:
         """The largest allowed error of each entry."""
@@ -513,8 +515,8 @@ class Derivatives:
 
     def noise_of(self, gys: Sequence[Any], i: int, on_variables: bool = False) -> Any:
         """The rounding errors of one backward pass, element by element."""
-        noise = jitter(self.point, self.arrays, gys, i, 0.0, self.precision, on_variables)
-        all_of_it = jitter(self.point, self.arrays, gys, i, self.precision, self.precision, on_variables)
+        noise = jitter(self.order_check, self.arrays, gys, i, 0.0, self.precision, on_variables)
+        all_of_it = jitter(self.order_check, self.arrays, gys, i, self.precision, self.precision, on_variables)
         if largest(all_of_it) <= _NO_MORE_THAN_ROUNDING * self.on_the_way(gys, i):
             noise = noise + all_of_it
         return noise.astype(np.float64, copy=False)
@@ -531,8 +533,8 @@ class Derivatives:
 
     def _widened(self, along: Along) -> tuple[Any, float]:
         """The user's tolerances of single elements, applied to sums of errors with random signs."""
-        atol, rtol = self.point.options.extra
-        atol += self.point.options.nondet_tol
+        atol, rtol = self.order_check.options.extra
+        atol += self.order_check.options.nondet_tol
         if not atol and not rtol:
             return 0.0, 0.0
         with np.errstate(all='ignore'):
@@ -541,24 +543,24 @@ class Derivatives:
     def directions(self, i: int) -> list[Any]:
         """One isotropic direction, and one relative to the size of each element; unit length with a fixed step."""
         x = host(self.arrays[i])
-        drawn = [draw(self.point.rng, x) for draw in (isotropic, relative)]
+        drawn = [draw(self.order_check.rng, x) for draw in (isotropic, relative)]
         if not _finite(x):
             drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
-        if self.point.options.tangent is not None:
-            drawn = [project(self.point, i, d) for d in drawn]
-        if self.point.options.eps is None:
+        if self.order_check.options.tangent is not None:
+            drawn = [project(self.order_check, i, d) for d in drawn]
+        if self.order_check.options.eps is None:
             return drawn
         return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
 
 
-def project(point: OrderCheck, i: int, direction: Any) -> Any:
+def project(order_check: OrderCheck, i: int, direction: Any) -> Any:
     """The direction projected onto the tangent space of the input, if the user gives the projection."""
-    tangent = point.options.tangent
+    tangent = order_check.options.tangent
     if isinstance(tangent, (tuple, list)):
         tangent = tangent[i] if i < len(tangent) else None
-    if tangent is None or point.subject.leaves[i].parameter is not None:
+    if tangent is None or order_check.function.leaves[i].parameter is not None:
         return direction
-    if point.subject.leaves[i].is_complex:
+    if order_check.function.leaves[i].is_complex:
         return parts(np.asarray(tangent(joined(direction)), np.complex128))
     return np.asarray(tangent(direction), np.float64)
 

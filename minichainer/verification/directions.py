@@ -40,7 +40,7 @@ Move = Callable[[float], Any]
 
 
 class Measures(Protocol):
-    """The methods of a screen that a path calls."""
+    """The methods of Derivatives that a path calls."""
 
     arrays: list[Any]
     outputs: list[int]
@@ -65,11 +65,13 @@ class Path:
     """
 
     def __init__(
-        self, screen: Measures, moves: Mapping[int, Move], base: Any, direction: Any = None, local: bool = False
+        self, derivatives: Measures, moves: Mapping[int, Move], base: Any, direction: Any = None, local: bool = False
     ) -> None:
         self.moves, self.direction, self.local = moves, direction, local
-        self.known: dict[float, tuple[Any, list[float]]] = {0.0: (np.zeros(len(base)), [0.0] * len(screen.outputs))}
-        self._screen, self._base, self._arrays = screen, base, list(screen.arrays)
+        self.known: dict[float, tuple[Any, list[float]]] = {
+            0.0: (np.zeros(len(base)), [0.0] * len(derivatives.outputs))
+        }
+        self._screen, self._base, self._arrays = derivatives, base, list(derivatives.arrays)
 
     def values(self, t: float) -> Any:
         """The change of every weighted output."""

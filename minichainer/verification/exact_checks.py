@@ -31,88 +31,90 @@ class Stop(Exception):
 class ExactChecks:
     """All checks of a point that compare bit by bit."""
 
-    def __init__(self, point: OrderCheck) -> None:
-        self.point = point
+    def __init__(self, order_check: OrderCheck) -> None:
+        self.order_check = order_check
 
     def begin(self) -> None:
         """Calls the function, and chooses what is checked; adds failures, and raises Stop, as :meth:`run`."""
-        point = self.point
-        self.arrays = [fresh_copy(x) for x in point.arrays]
-        self.first = point.subject.evaluate(self.arrays)
+        order_check = self.order_check
+        self.arrays = [fresh_copy(x) for x in order_check.arrays]
+        self.first = order_check.function.evaluate(self.arrays)
         self._unmodified('the forward pass')
         self._held = self._stored_gradients()
-        point.draw(self.first)
+        order_check.draw(self.first)
         self._finite_outputs()
 
     def run(self) -> None:
         """Adds failures to the report; raises Stop where further checks make no sense."""
         self.begin()
-        point = self.point
-        for o in point.outputs:
+        order_check = self.order_check
+        for o in order_check.outputs:
             self._structure(o)
         self._returned_only()
         self._stale_or_random()
         self.repeat_forward()
-        if len(point.outputs) > 1 and point.options.check_undefined_grad:
+        if len(order_check.outputs) > 1 and order_check.options.check_undefined_grad:
             self._undefined()
 
     # --- in place ----------------------------------------------------------------------------------------------
     def _unmodified(self, where: str) -> None:
-        for i, (old, new) in enumerate(zip(self.point.arrays, self.arrays, strict=True)):
-            if not self.point.subject.leaves[i].hidden and not same(old, new):
-                self._modified(i, f'modified in place: {where} changes {self.point.subject.leaves[i].label}')
+        for i, (old, new) in enumerate(zip(self.order_check.arrays, self.arrays, strict=True)):
+            if not self.order_check.function.leaves[i].hidden and not same(old, new):
+                self._modified(i, f'modified in place: {where} changes {self.order_check.function.leaves[i].label}')
 
     def _modified(self, i: int, cause: str, output: int = 0) -> None:
         advice = '; work on a copy, because the array may be in use elsewhere'
-        self.point.fail(output, i, cause + advice, verdict='input_modified')
+        self.order_check.fail(output, i, cause + advice, verdict='input_modified')
         raise Stop
 
     def _finite_outputs(self) -> None:
         """Reports outputs that contain NaN or infinity."""
-        for o in self.point.outputs:
-            y = self.point.values[o]
+        for o in self.order_check.outputs:
+            y = self.order_check.values[o]
             bad = ~get_array_module(y).isfinite(y)
             if bad.any():
                 index = worst_index(bad)
-                where = self.point.place(o, index)
+                where = self.order_check.place(o, index)
                 cause = (
                     f'not finite: output {o} is {float(y[index])} at {where} ({int(bad.sum())} of {y.size} '
                     'elements); check the inputs against the domain of the function'
                 )
-                self.point.fail(o, -1, cause, verdict='not_finite')
-        if self.point.broken:
+                self.order_check.fail(o, -1, cause, verdict='not_finite')
+        if self.order_check.broken:
             raise Stop
 
     # --- number, shape, dtype, device, None --------------------------------------------------------------------
     def _structure(self, o: int) -> None:
         """Reports gradients of a wrong shape, dtype or device, or that must be None."""
-        point = self.point
+        order_check = self.order_check
         found = self._first_gradients(o)
         if found is None:
             return
-        point.gradients[o] = found
-        for i, (leaf, g) in enumerate(zip(point.subject.leaves, found, strict=True)):
+        order_check.gradients[o] = found
+        for i, (leaf, g) in enumerate(zip(order_check.function.leaves, found, strict=True)):
             if g is None:
                 continue
             if leaf.must_be_none:
                 cause = f'unwanted: the gradient of {leaf.label} must be None, because no_grads says so'
                 g = joined(g) if leaf.is_complex else g
-                point.fail(o, i, f'{cause}; it has shape {g.shape} and dtype {g.dtype}')
+                order_check.fail(o, i, f'{cause}; it has shape {g.shape} and dtype {g.dtype}')
             elif get_array_module(g) is not get_array_module(leaf.array):
-                point.fail(o, i, f'device: the gradient is a {type(g).__name__}, the input a {type(leaf.array)}')
+                order_check.fail(
+                    o, i, f'device: the gradient is a {type(g).__name__}, the input a {type(leaf.array)}'
+                )
             elif g.shape != leaf.array.shape:
                 g = joined(g) if leaf.is_complex and g.shape[-1:] == (2,) else g
-                point.fail(o, i, _shape_cause(g.shape, leaf.value.shape))
-            elif g.dtype != leaf.array.dtype and point.options.check_grad_dtypes:
+                order_check.fail(o, i, _shape_cause(g.shape, leaf.value.shape))
+            elif g.dtype != leaf.array.dtype and order_check.options.check_grad_dtypes:
                 g = joined(g) if leaf.is_complex else g
-                point.fail(o, i, f'dtype: the gradient is {g.dtype}, the input {leaf.value.dtype}')
+                order_check.fail(o, i, f'dtype: the gradient is {g.dtype}, the input {leaf.value.dtype}')
 
     def _first_gradients(self, o: int) -> list[Any] | None:
         """The gradients for output ``o`` alone; None after a failure."""
-        point, v = self.point, self.point.upstream[o][0]
-        others = 'none' if point.options.check_undefined_grad else 'zeros'
+        order_check, v = self.order_check, self.order_check.upstream[o][0]
+        others = 'none' if order_check.options.check_undefined_grad else 'zeros'
         try:
-            return self._vjp(self.first, point.only(o, fresh_copy(v), others), o)
+            return self._vjp(self.first, order_check.only(o, fresh_copy(v), others), o)
         except Stop:
             raise
         except Exception as error:
@@ -130,22 +132,22 @@ class ExactChecks:
         shapes = re.findall(r'shape (\(.*\))', text)
         if len(shapes) == 2:
             kind = _shape_cause(_shape(shapes[1]), _shape(shapes[0])).partition(':')[0]
-        for i in self.point.subject.moving[:1]:
-            self.point.fail(o, i, f'{kind}: ' + text.replace('\n', ', '))
-        self.point.broken |= {(o, i) for i in self.point.subject.moving}
+        for i in self.order_check.function.moving[:1]:
+            self.order_check.fail(o, i, f'{kind}: ' + text.replace('\n', ', '))
+        self.order_check.broken |= {(o, i) for i in self.order_check.function.moving}
 
     def _without_others(self, o: int, error: Exception) -> None:
         """Reports a backward that fails because other outputs have no upstream gradient; raises any other error."""
-        point = self.point
-        if len(point.outputs) < 2 or not point.options.check_undefined_grad:
+        order_check = self.order_check
+        if len(order_check.outputs) < 2 or not order_check.options.check_undefined_grad:
             raise error
         self._vjp(
-            self.first, point.only(o, fresh_copy(point.upstream[o][0]), 'zeros'), o
+            self.first, order_check.only(o, fresh_copy(order_check.upstream[o][0]), 'zeros'), o
         )  # raises if that is not the reason
         cause = f'undefined upstream gradient: with only that of output {o} backward raises {error!r}'
-        for i in point.subject.moving[:1]:
-            point.fail(o, i, cause + '; None means zero')
-        point.broken |= {(o, i) for i in point.subject.moving}
+        for i in order_check.function.moving[:1]:
+            order_check.fail(o, i, cause + '; None means zero')
+        order_check.broken |= {(o, i) for i in order_check.function.moving}
 
     def _vjp(self, evaluation: Evaluation, gys: Sequence[Any], o: int) -> list[Any]:
         """Runs backward, and reports arrays that it modifies."""
@@ -165,19 +167,19 @@ class ExactChecks:
     def _returned_only(self) -> None:
         """Reports a backward that stores a gradient in a leaf and returns it too, so that it counts twice."""
         for i, (now, held) in enumerate(zip(self._stored_gradients(), self._held, strict=True)):
-            o = next((o for o, found in self.point.gradients.items() if found[i] is not None), None)
+            o = next((o for o, found in self.order_check.gradients.items() if found[i] is not None), None)
             if now is not held and o is not None:
-                label = self.point.subject.leaves[i].label
+                label = self.order_check.function.leaves[i].label
                 text = (
                     f'added twice: backward returns the gradient of {label} and also stores it there; return it only'
                 )
-                self.point.fail(o, i, text)
+                self.order_check.fail(o, i, text)
 
     # --- repetition ---------------------------------------------------------------------------------------------
     def _stale_or_random(self) -> None:
         """Repeats backward after a call on other data and in another thread; the results must be equal."""
         other = self._call_on_other_data()
-        conditions = self.point.options.conditions
+        conditions = self.order_check.options.conditions
         found = in_another_thread(self._all_again, train=not config.train) if conditions else None
         if found is None or self._unequal(found):
             here = self._all_again()
@@ -185,7 +187,7 @@ class ExactChecks:
                 self._thread_or_config()
             found = here if found is None or self._unequal(here) else found
         for o, again in found.items():
-            for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
+            for i, (g, h) in enumerate(zip(self.order_check.gradients[o], again, strict=True)):
                 index = self.differ(g, h)
                 if index is not None:
                     self._not_repeated(o, i, index, again)
@@ -193,17 +195,17 @@ class ExactChecks:
             self._backward_on_other_data(other)
 
     def _again(self, evaluation: Evaluation, o: int) -> list[Any]:
-        others = 'none' if self.point.options.check_undefined_grad else 'zeros'
-        return self._vjp(evaluation, self.point.only(o, fresh_copy(self.point.upstream[o][0]), others), o)
+        others = 'none' if self.order_check.options.check_undefined_grad else 'zeros'
+        return self._vjp(evaluation, self.order_check.only(o, fresh_copy(self.order_check.upstream[o][0]), others), o)
 
     def _all_again(self) -> dict[int, list[Any]]:
         with get_device_from_array(*self.arrays).create_context():  # each thread has its own current device
-            return {o: self._again(self.first, o) for o in self.point.gradients}
+            return {o: self._again(self.first, o) for o in self.order_check.gradients}
 
     def _unequal(self, found: dict[int, list[Any]]) -> tuple[int, int, Any] | None:
         """Output, leaf and index of a gradient that differs from the first one by more than rounding."""
         for o, again in found.items():
-            for i, (g, h) in enumerate(zip(self.point.gradients[o], again, strict=True)):
+            for i, (g, h) in enumerate(zip(self.order_check.gradients[o], again, strict=True)):
                 index = self.differ(g, h)
                 if index is not None and not self._is_rounding(g, h):
                     return o, i, index
@@ -226,38 +228,38 @@ class ExactChecks:
         place = self._unequal(found)
         if place is not None:
             o, i, index = place
-            values = {'numeric': at(self.point.gradients[o][i], index), 'analytic': at(found[o][i], index)}
-            self.point.fail(o, i, cause, index=index, **values)
+            values = {'numeric': at(self.order_check.gradients[o][i], index), 'analytic': at(found[o][i], index)}
+            self.order_check.fail(o, i, cause, index=index, **values)
             raise Stop
 
     def _not_repeated(self, o: int, i: int, index: Any, again: list[Any]) -> None:
         """Reports a difference between backward passes, as randomness or as a stale cache."""
-        point = self.point
+        order_check = self.order_check
         twice = [self._again(self.first, o) for _ in range(2)]
         random = any(self.differ(a, b) is not None for a, b in zip(*twice, strict=True))
         random |= any(self.differ(a, b) is not None for a, b in zip(again, twice[0], strict=True))
-        values = {'index': index, 'numeric': at(point.gradients[o][i], index), 'analytic': at(again[i], index)}
+        values = {'index': index, 'numeric': at(order_check.gradients[o][i], index), 'analytic': at(again[i], index)}
         if random:
             cause = 'nondeterministic: two backward passes over one graph differ'
-            point.fail(o, i, cause, verdict='nondeterministic', **values)
+            order_check.fail(o, i, cause, verdict='nondeterministic', **values)
         else:
             cause = 'stale cache: backward gives a different result after the function has run on other data'
-            point.fail(o, i, cause + '; store what it needs per call, not in a shared place', **values)
+            order_check.fail(o, i, cause + '; store what it needs per call, not in a shared place', **values)
         raise Stop
 
     def _backward_on_other_data(self, evaluation: Evaluation) -> None:
         """Exposes a backward that caches results by upstream gradient: it would return these for the point itself."""
-        for o in self.point.gradients:
-            v = self.point.upstream[o][1]
+        for o in self.order_check.gradients:
+            v = self.order_check.upstream[o][1]
             with contextlib.suppress(Exception):
-                evaluation.vjp(self.point.only(o, times(v, SMALL.get(v.dtype.itemsize, 1.0))))
+                evaluation.vjp(self.order_check.only(o, times(v, SMALL.get(v.dtype.itemsize, 1.0))))
 
     def _call_on_other_data(self) -> Evaluation | None:
         """Calls the function on other data, which overwrites its caches; None if it rejects the data."""
         others = [_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array) for leaf in self._leaves]
         try:
             with np.errstate(all='ignore'):
-                evaluation = self.point.subject.evaluate(others)
+                evaluation = self.order_check.function.evaluate(others)
         except Exception:
             evaluation = None  # other data may be refused: only the side effects of the call matter
         for leaf, array in zip(self._leaves, self.arrays, strict=True):
@@ -267,21 +269,21 @@ class ExactChecks:
 
     @property
     def _leaves(self) -> list[Any]:
-        return self.point.subject.leaves
+        return self.order_check.function.leaves
 
     def repeat_forward(self) -> None:
         """Calls the function again on the same data; the outputs must be equal."""
-        self.second = self.point.subject.evaluate([fresh_copy(x) for x in self.point.arrays])
-        for o, (y, z) in enumerate(zip(self.point.values, self.second.arrays, strict=True)):
+        self.second = self.order_check.function.evaluate([fresh_copy(x) for x in self.order_check.arrays])
+        for o, (y, z) in enumerate(zip(self.order_check.values, self.second.arrays, strict=True)):
             if y is not None and (z is None or y.shape != z.shape):
                 cause = f'nondeterministic: two calls on the same data give output {o} different shapes'
-                self.point.fail(o, -1, cause, verdict='nondeterministic')
+                self.order_check.fail(o, -1, cause, verdict='nondeterministic')
                 raise Stop
             index = self.differ(y, z)
             if index is not None:
                 cause = 'nondeterministic: two calls on the same data differ; does the function draw random numbers?'
                 values = {'index': None, 'numeric': at(y, index), 'analytic': at(z, index)}
-                self.point.fail(o, -1, cause, verdict='nondeterministic', **values)
+                self.order_check.fail(o, -1, cause, verdict='nondeterministic', **values)
                 raise Stop
 
     def differ(self, a: Any, b: Any) -> tuple[int, ...] | None:
@@ -292,7 +294,7 @@ class ExactChecks:
             a, b = _or_zeros(a, b), _or_zeros(b, a)
         if same(a, b):
             return None
-        tolerance = self.point.options.nondet_tol
+        tolerance = self.order_check.options.nondet_tol
         with np.errstate(all='ignore'):
             unequal = (a != b) & ~((a != a) & (b != b))
             if tolerance and bool(unequal.any()):
@@ -302,12 +304,12 @@ class ExactChecks:
     # --- undefined upstream gradients --------------------------------------------------------------------------
     def _undefined(self) -> None:
         """Leaves out the upstream gradient of one output at a time; the result must be as with zeros."""
-        point = self.point
-        if len(point.outputs) < 3:
+        order_check = self.order_check
+        if len(order_check.outputs) < 3:
             return
-        for o in point.outputs:
-            rest = next(k for k in point.outputs if k != o)
-            gys = point.only(rest, fresh_copy(point.upstream[rest][0]), 'drawn')
+        for o in order_check.outputs:
+            rest = next(k for k in order_check.outputs if k != o)
+            gys = order_check.only(rest, fresh_copy(order_check.upstream[rest][0]), 'drawn')
             try:
                 zeros = self.second.vjp(
                     [times(gy, 0) if k == o and gy is not None else gy for k, gy in enumerate(gys)]
@@ -318,21 +320,21 @@ class ExactChecks:
                 if gys[o] is not None:
                     raise
                 cause = f'undefined upstream gradient: without that of output {o} backward raises {error!r}'
-                point.fail(o, point.subject.moving[0], cause)
+                order_check.fail(o, order_check.function.moving[0], cause)
                 continue
             self._compare_undefined(o, zeros, missing)
 
     def _compare_undefined(self, o: int, zeros: list[Any], missing: list[Any]) -> None:
         """Reports leaves whose gradients with None differ from those with zeros."""
-        for i in self.point.subject.moving:
-            expected, found = (full(a, self.point.arrays[i]) for a in (zeros[i], missing[i]))
-            allowed = 64 * np.finfo(found.dtype).eps * largest(expected) + self.point.options.nondet_tol
+        for i in self.order_check.function.moving:
+            expected, found = (full(a, self.order_check.arrays[i]) for a in (zeros[i], missing[i]))
+            allowed = 64 * np.finfo(found.dtype).eps * largest(expected) + self.order_check.options.nondet_tol
             off = abs(found - expected) > allowed
             if bool(off.any()):
                 index = worst_index(off)
                 cause = f'undefined upstream gradient: None for output {o} gives a different result than zeros'
                 values = {'index': index, 'numeric': at(expected, index), 'analytic': at(found, index)}
-                self.point.fail(o, i, cause, **values)
+                self.order_check.fail(o, i, cause, **values)
 
 
 def at(array: Any, index: tuple[int, ...]) -> float | None:

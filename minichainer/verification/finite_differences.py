@@ -94,7 +94,7 @@ class KinkDetector:
 
 def residual_matrix(xp: Any) -> Any:
     """The 5x5 matrix that maps five values to their residuals from the best parabola."""
-    t = np.array([point for point, _ in FIVE_POINTS])
+    t = np.array([order_check for order_check, _ in FIVE_POINTS])
     basis = np.stack([np.ones(5), t, t * t], axis=1)
     return xp.asarray(np.eye(5) - basis @ np.linalg.pinv(basis))
 
@@ -122,8 +122,8 @@ def slope(
     points = FIVE_POINTS if detector else TWO_POINTS
     samples: list[list[Any]] = []
     precisions: list[float] = []
-    for point, _ in points:
-        outputs = sample(point * eps)
+    for order_check, _ in points:
+        outputs = sample(order_check * eps)
         check_pairs(outputs, grad_outputs, check_dtype=False)
         used = [y for y, gy in zip(outputs, grad_outputs, strict=True) if gy is not None]
         precisions = [8 * float(np.finfo(y.dtype).eps) for y in used]

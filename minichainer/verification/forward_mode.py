@@ -35,37 +35,37 @@ class ForwardModeChecks:
     """All checks of forward mode at a point.
 
     Args:
-        point: Where and how the function is checked.
+        order_check: Where and how the function is checked.
         arrays: The leaves of the numeric side.
         values: The outputs there.
-        screen: The gradients, if backward was checked and is right.
+        derivatives: The gradients, if backward was checked and is right.
     """
 
     def __init__(
         self,
-        point: OrderCheck,
+        order_check: OrderCheck,
         arrays: Sequence[Any],
         values: Sequence[Any],
-        screen: Derivatives | None = None,
+        derivatives: Derivatives | None = None,
     ) -> None:
-        self.point, self.arrays, self.screen = point, arrays, screen
-        self.values = [values[o] for o in point.outputs]
+        self.order_check, self.arrays, self.derivatives = order_check, arrays, derivatives
+        self.values = [values[o] for o in order_check.outputs]
         self.precision = max((float(np.finfo(y.dtype).eps) for y in self.values), default=2.0**-52)
-        self._mode = ForwardMode(point, arrays)
-        self._slopes = OutputSlopes(point, arrays, self.values, self.precision)
+        self._mode = ForwardMode(order_check, arrays)
+        self._slopes = OutputSlopes(order_check, arrays, self.values, self.precision)
         self._exact = True
-        self.moving = [i for i in point.subject.moving if arrays[i].size]
+        self.moving = [i for i in order_check.function.moving if arrays[i].size]
 
     def run(self) -> None:
         """Adds failures to the report."""
-        if not self.moving or not self.point.outputs:
+        if not self.moving or not self.order_check.outputs:
             return
         try:
             self._run()
         except RuntimeError as error:
             if not REFUSED.search(str(error)):
                 raise
-            self._fail(self.point.outputs[0], self.moving[0], str(error).removeprefix(NAME).replace('\n', ', '))
+            self._fail(self.order_check.outputs[0], self.moving[0], str(error).removeprefix(NAME).replace('\n', ', '))
 
     def _run(self) -> None:
         first = {i: self._direction(i, isotropic) for i in self.moving}
@@ -83,13 +83,13 @@ class ForwardModeChecks:
 
     def _direction(self, i: int, draw: Any) -> Any:
         x = host(self.arrays[i])
-        drawn = project(self.point, i, np.where(np.isfinite(x), draw(self.point.rng, x), 0.0))
-        return drawn / (norm(drawn) or 1.0) if self.point.options.eps is not None else drawn
+        drawn = project(self.order_check, i, np.where(np.isfinite(x), draw(self.order_check.rng, x), 0.0))
+        return drawn / (norm(drawn) or 1.0) if self.order_check.options.eps is not None else drawn
 
     # --- without differences -----------------------------------------------------------------------------------
     def _unequal_values(self) -> bool:
         """Whether the outputs themselves differ in forward mode."""
-        for o, y in zip(self.point.outputs, self.values, strict=True):
+        for o, y in zip(self.order_check.outputs, self.values, strict=True):
             z = self._mode.values[o]
             with np.errstate(all='ignore'):
                 if z.shape != y.shape or not bool((abs(z - y) <= self._rounding(y) + self._tolerance).all()):
@@ -99,13 +99,13 @@ class ForwardModeChecks:
 
     def _native(self, directions: Mapping[int, Any], expected: Tangents) -> bool:
         """Whether tangents are wrong in the dtypes that the user gave, if these are not those of the numeric side."""
-        point = self.point
-        if all(x.dtype == a.dtype for x, a in zip(point.arrays, self.arrays, strict=True)):
+        order_check = self.order_check
+        if all(x.dtype == a.dtype for x, a in zip(order_check.arrays, self.arrays, strict=True)):
             return False
-        mode = ForwardMode(point, point.arrays)
+        mode = ForwardMode(order_check, order_check.arrays)
         found, flat = mode(directions), mode.flat(directions)
-        for o, y, wide, narrow in zip(point.outputs, self.values, expected, flat, strict=True):
-            native = point.values[o]
+        for o, y, wide, narrow in zip(order_check.outputs, self.values, expected, flat, strict=True):
+            native = order_check.values[o]
             if found[o] is not None and found[o].dtype != native.dtype:
                 self._fail(
                     o, self.moving[0], f'the tangent of output {o} is {found[o].dtype}, the output {native.dtype}'
@@ -125,7 +125,7 @@ class ForwardModeChecks:
         """Whether tangents of multiples or sums of directions are not multiples or sums of tangents."""
         for factor in _FACTORS:
             scaled = self._mode.flat({i: factor * d for i, d in first.items()})
-            for o, t, s in zip(self.point.outputs, together, scaled, strict=True):
+            for o, t, s in zip(self.order_check.outputs, together, scaled, strict=True):
                 with np.errstate(all='ignore'):
                     wrong = breaks_scaling(t, s, factor) & (abs(s - factor * t) > self._rounding(factor * t) / 64)
                 if wrong.any():
@@ -146,7 +146,7 @@ class ForwardModeChecks:
 
     def _unrecorded(self, first: Mapping[int, Any], together: Tangents) -> bool:
         """Whether tangents differ if no graph is recorded, as is usual in forward mode."""
-        if self.point.order > 1:
+        if self.order_check.order > 1:
             return False
         found = self._mode.flat(first, recorded=False)
         text = 'the tangent differs if the graph for backward is not recorded'
@@ -156,7 +156,7 @@ class ForwardModeChecks:
         self, found: Tangents, terms: Sequence[Tangents], rows: Sequence[Mapping[int, Any]], text: str
     ) -> bool:
         """Whether tangents are not the sums of others; reports it. Rounding is measured along ``rows``."""
-        for k, o in enumerate(self.point.outputs):
+        for k, o in enumerate(self.order_check.outputs):
             expected: Any = sum(t[k] for t in terms)
             with np.errstate(all='ignore'):
                 off = abs(found[k] - expected)
@@ -176,44 +176,44 @@ class ForwardModeChecks:
 
     @property
     def _tolerance(self) -> float:
-        return self.point.options.extra[0] + self.point.options.nondet_tol
+        return self.order_check.options.extra[0] + self.order_check.options.nondet_tol
 
     # --- slopes ------------------------------------------------------------------------------------------------
     def _agrees(self, i: int, direction: Any, tangents: Tangents) -> bool:
         """Whether tangents agree with backward or, if that is not known, with differences; reports it if not."""
-        if self.screen is not None and not self._against_backward(self.screen, i, direction, tangents):
+        if self.derivatives is not None and not self._against_backward(self.derivatives, i, direction, tangents):
             return True
         found, analytic, verdicts = self._slopes.measured(i, direction, tangents)
         bounds = np.cumsum([y.size for y in self.values])[:-1]
         for o, *fields in zip(
-            self.point.outputs, *(np.split(f, bounds) for f in (found.value, analytic, verdicts)), strict=True
+            self.order_check.outputs, *(np.split(f, bounds) for f in (found.value, analytic, verdicts)), strict=True
         ):
             if not (fields[2] == PASS).all():
                 self._report(o, i, *fields)
                 return False
-        if self.screen is None or not self._exact or found.kink.any() or any(self.point.options.extra):
+        if self.derivatives is None or not self._exact or found.kink.any() or any(self.order_check.options.extra):
             return True
-        off = self._against_backward(self.screen, i, direction, tangents)
-        label = self.point.subject.leaves[i].label
+        off = self._against_backward(self.derivatives, i, direction, tangents)
+        label = self.order_check.function.leaves[i].label
         text = f'the tangents along {label} disagree with backward by {off:.2g} of their size'
-        self._fail(self.point.outputs[0], i, text)
+        self._fail(self.order_check.outputs[0], i, text)
         return False
 
-    def _against_backward(self, screen: Derivatives, i: int, direction: Any, tangents: Tangents) -> float:
+    def _against_backward(self, derivatives: Derivatives, i: int, direction: Any, tangents: Tangents) -> float:
         """By how much tangents and gradients disagree, relative to their size; 0 for rounding errors."""
-        expected, worst = screen.expected(i, direction)[0], 0.0
+        expected, worst = derivatives.expected(i, direction)[0], 0.0
         place = 0
-        for vs in screen.upstream:
+        for vs in derivatives.upstream:
             for k, (v, t) in enumerate(zip(vs, tangents, strict=True)):
                 terms = host(v).astype(np.float64, copy=False).ravel() * t
                 d = place // len(vs)
-                size = float(abs(terms).sum() + abs(host(screen.gradient(d, k, i)) * direction).sum())
+                size = float(abs(terms).sum() + abs(host(derivatives.gradient(d, k, i)) * direction).sum())
                 off = abs(float(terms.sum()) - expected[place])
-                allowed = ROUNDINGS * screen.precision * size
+                allowed = ROUNDINGS * derivatives.precision * size
                 if not off <= allowed:
-                    noise = 16 * norm(host(screen.backward_noise(i)[place]) * direction)
-                    cancelling = screen.on_the_way(screen.only(k, v), i) * norm(direction)
-                    noise += ROUNDINGS * screen.precision * cancelling
+                    noise = 16 * norm(host(derivatives.backward_noise(i)[place]) * direction)
+                    cancelling = derivatives.on_the_way(derivatives.only(k, v), i) * norm(direction)
+                    noise += ROUNDINGS * derivatives.precision * cancelling
                     worst = max(worst, off / size) if not off <= allowed + noise + self._tolerance else worst
                 place += 1
         return worst
@@ -225,7 +225,7 @@ class ForwardModeChecks:
             wrong = verdicts == verdict
             if wrong.any():
                 break
-        label = self.point.subject.leaves[i].label
+        label = self.order_check.function.leaves[i].label
         if verdict == FAIL:
             text = f'{_relation(numeric, analytic, wrong)}along {label}'
             self._differ(o, i, wrong, numeric, analytic, text)
@@ -239,15 +239,15 @@ class ForwardModeChecks:
         with np.errstate(all='ignore'):
             off = np.where(wrong, abs(found - expected), -1.0)
         flat = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
-        y = self.values[self.point.outputs.index(o)]
-        place = self.point.place(o, tuple(map(int, np.unravel_index(flat, y.shape))))
+        y = self.values[self.order_check.outputs.index(o)]
+        place = self.order_check.place(o, tuple(map(int, np.unravel_index(flat, y.shape))))
         cause = (
             f'{text}; {int(wrong.sum())} of {wrong.size} elements of the tangent of output {o}, the worst at {place}'
         )
         self._fail(o, i, cause, numeric=float(expected[flat]), analytic=float(found[flat]))
 
     def _fail(self, o: int, i: int, text: str, **values: Any) -> None:
-        self.point.fail(o, i, NAME + text, **values)
+        self.order_check.fail(o, i, NAME + text, **values)
 
 
 def _relation(numeric: Any, analytic: Any, wrong: Any) -> str:
@@ -262,27 +262,27 @@ def _relation(numeric: Any, analytic: Any, wrong: Any) -> str:
     return 'wrong '
 
 
-def forward_only(point: OrderCheck) -> None:
+def forward_only(order_check: OrderCheck) -> None:
     """Checks a function by forward mode and differences; no backward pass is run.
 
     Args:
-        point: Where and how the function is checked.
+        order_check: Where and how the function is checked.
     """
-    exact = ExactChecks(point)
+    exact = ExactChecks(order_check)
     exact.begin()
     exact.repeat_forward()
-    arrays, values = _wide(point)
-    ForwardModeChecks(point, arrays, values).run()
+    arrays, values = _wide(order_check)
+    ForwardModeChecks(order_check, arrays, values).run()
 
 
-def _wide(point: OrderCheck) -> tuple[list[Any], list[Any]]:
+def _wide(order_check: OrderCheck) -> tuple[list[Any], list[Any]]:
     """The leaves and outputs of the numeric side, in double precision or the dtype that the user wants."""
-    dtype = np.dtype(np.float64) if point.options.dtype is None else point.options.dtype
-    arrays = [x.astype(dtype) if is_float(x) else x for x in point.arrays]
-    if all(a.dtype == x.dtype for a, x in zip(arrays, point.arrays, strict=True)):
-        return point.arrays, point.values
+    dtype = np.dtype(np.float64) if order_check.options.dtype is None else order_check.options.dtype
+    arrays = [x.astype(dtype) if is_float(x) else x for x in order_check.arrays]
+    if all(a.dtype == x.dtype for a, x in zip(arrays, order_check.arrays, strict=True)):
+        return order_check.arrays, order_check.values
     try:
-        return arrays, point.subject.evaluate([fresh_copy(a) for a in arrays]).arrays
+        return arrays, order_check.function.evaluate([fresh_copy(a) for a in arrays]).arrays
     except Exception:
-        point.report.notes.append('The function does not take float64: measured in the dtype of the inputs.')
-        return point.arrays, point.subject.evaluate([fresh_copy(x) for x in point.arrays]).arrays
+        order_check.report.notes.append('The function does not take float64: measured in the dtype of the inputs.')
+        return order_check.arrays, order_check.function.evaluate([fresh_copy(x) for x in order_check.arrays]).arrays

@@ -122,9 +122,9 @@ class CheckedFunction:
 
 @dataclasses.dataclass
 class Evaluation:
-    """One call of a subject: the graph between ``variables`` and ``outputs``."""
+    """One call of the function: the graph between ``variables`` and ``outputs``."""
 
-    subject: CheckedFunction
+    function: CheckedFunction
     variables: list[Variable]
     outputs: list[Variable | None]
 
@@ -132,7 +132,7 @@ class Evaluation:
     def arrays(self) -> list[Any]:
         """The arrays of the outputs; the parts of complex ones."""
         arrays = [None if y is None else y._data for y in self.outputs]
-        return [*map(parts, arrays)] if self.subject.complex_outputs else arrays
+        return [*map(parts, arrays)] if self.function.complex_outputs else arrays
 
     def vjp(
         self, upstream: Sequence[Any], on_variables: bool = False, wanted: Sequence[int] | None = None
@@ -144,9 +144,9 @@ class Evaluation:
             on_variables: Whether to compute them with a recorded backward pass.
             wanted: Positions of the requested leaves; by default all that require a gradient.
         """
-        if self.subject.complex_outputs:
+        if self.function.complex_outputs:
             upstream = [
-                joined(v) if v is not None and o in self.subject.complex_outputs else v
+                joined(v) if v is not None and o in self.function.complex_outputs else v
                 for o, v in enumerate(upstream)
             ]
         if on_variables:
@@ -155,10 +155,10 @@ class Evaluation:
         for y, gy in zip(self.outputs, upstream, strict=True):
             if y is not None and gy is not None:
                 roots.append((y._node or y.edge, gy))
-        positions = self.subject.wanted if wanted is None else wanted
+        positions = self.function.wanted if wanted is None else wanted
         found: list[Any] = [None] * len(self.variables)
         if roots and positions:
-            self.subject.calls.backward += 1
+            self.function.calls.backward += 1
             if wanted is None:
                 leaves, between_them = self._places
                 gradients = gradients_of_leaves(leaves, roots, between_them, on_variables)
@@ -166,13 +166,13 @@ class Evaluation:
                 gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
             for i, gradient in zip(positions, gradients, strict=True):
                 gradient = gradient._data if on_variables and gradient is not None else gradient
-                found[i] = parts(gradient) if self.subject.leaves[i].is_complex else gradient
+                found[i] = parts(gradient) if self.function.leaves[i].is_complex else gradient
         return found
 
     @functools.cached_property
     def _places(self) -> tuple[list[Any], set[Any]]:
         """The edges of the leaves that require a gradient, and all nodes on the paths to them."""
-        leaves = [self.variables[i]._node or self.variables[i].edge for i in self.subject.wanted]
+        leaves = [self.variables[i]._node or self.variables[i].edge for i in self.function.wanted]
         return leaves, between([y._node or y.edge for y in self.outputs if y is not None], leaves)
 
     def vjp_of_variables(self, upstream: Sequence[Any]) -> list[Any]:
@@ -185,7 +185,7 @@ class Evaluation:
             return self.vjp(upstream)
 
 
-def subject_of(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dict[str, Any]) -> CheckedFunction:
+def checked_function(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwargs: dict[str, Any]) -> CheckedFunction:
     """The user's function; ``leaves`` are the inputs, then the parameters."""
     calls = Calls(Progress(f'Gradient check of {name_of(func)}'))
 
@@ -209,7 +209,7 @@ def initialize(func: Any, inputs: Sequence[Any], leaves: Sequence[Leaf], kwargs:
     if any(p.array is None for p in func.params()):
         with preserved(func, ()), using_config('enable_backprop', False):
             variables = [leaf.variable(fresh_copy(leaf.array)) for leaf in leaves]
-            subject_of(func, inputs, list(leaves), kwargs).call(variables)
+            checked_function(func, inputs, list(leaves), kwargs).call(variables)
 
 
 def checked_outputs(func: Any, returned: Any) -> list[Variable | None]:
@@ -241,7 +241,7 @@ def flat_arrays(value: Any) -> list[Any]:
     return [getattr(a, 'array', a) for a in _flat_outputs(value)]
 
 
-def gradient_subject(base: CheckedFunction, upstream: Sequence[Any], fixed: Sequence[bool] = ()) -> CheckedFunction:
+def gradient_function(base: CheckedFunction, upstream: Sequence[Any], fixed: Sequence[bool] = ()) -> CheckedFunction:
     """The function that maps the leaves of ``base``, and upstream gradients, to the gradients.
 
     Args:
@@ -296,12 +296,12 @@ def laid_out(usual: Evaluation, arrays: Sequence[Any], layout: Callable[[Any], A
         arrays: One per leaf.
         layout: Makes a copy of an array in the other layout.
     """
-    leaves = usual.subject.leaves
+    leaves = usual.function.leaves
     inputs = [p.parameter is None and is_float(x) and x.size > 1 for p, x in zip(leaves, arrays, strict=True)]
     if True not in inputs:
         return usual
     try:
-        other = usual.subject.evaluate(
+        other = usual.function.evaluate(
             [layout(x) if i else fresh_copy(x) for i, x in zip(inputs, arrays, strict=True)]
         )
     except Exception:

@@ -47,19 +47,19 @@ class Unsuitable(Exception):
 
 
 class HighPrecision:
-    """The function under test at 50 digits, for the point and the upstream gradients of a screen.
+    """The function under test at 50 digits, for the point and the upstream gradients of a check.
 
     Attributes:
         worst: The largest relative difference of backward in float64 from a slope that it agrees with.
     """
 
-    def __init__(self, screen: Derivatives) -> None:
-        self.screen, self.worst = screen, 0.0
-        self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in screen.arrays]
-        self._upstream = [[numbers(v) for v in vs] for vs in screen.upstream]
+    def __init__(self, derivatives: Derivatives) -> None:
+        self.derivatives, self.worst = derivatives, 0.0
+        self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in derivatives.arrays]
+        self._upstream = [[numbers(v) for v in vs] for vs in derivatives.upstream]
         started = time.monotonic()
         self._evaluation = self._evaluated({})
-        if time.monotonic() - started > _PATIENCE and screen.point.options.precise is None:
+        if time.monotonic() - started > _PATIENCE and derivatives.order_check.options.precise is None:
             raise Unsuitable('the function takes long; precise=True asks for it')
         self._values = self._outputs(self._evaluation)
         self._require_same_values()
@@ -67,14 +67,14 @@ class HighPrecision:
     def _evaluated(self, moves: Mapping[int, Any]) -> Evaluation:
         """A call with some of the leaves moved."""
         arrays = [x + moves[i] if i in moves else x.copy() for i, x in enumerate(self._arrays)]
-        return self.screen.point.subject.evaluate(arrays)
+        return self.derivatives.order_check.function.evaluate(arrays)
 
     def _outputs(self, evaluation: Evaluation) -> list[Any]:
         """The outputs that are checked, which must have kept their digits."""
-        outputs = [evaluation.arrays[o] for o in self.screen.outputs]
+        outputs = [evaluation.arrays[o] for o in self.derivatives.outputs]
         if not all(isinstance(y, number_arrays.NumberArray) for y in outputs):
             raise Unsuitable('the function returns other arrays than it gets')
-        if [y.shape for y in outputs] != [y.shape for y in self.screen.values]:
+        if [y.shape for y in outputs] != [y.shape for y in self.derivatives.values]:
             raise Unsuitable('the shapes of its outputs differ')
         return outputs
 
@@ -83,19 +83,19 @@ class HighPrecision:
 
         Many functions have such numbers inside: ``log(1 + exp(x))`` in float64 has few right digits at -30.
         """
-        for y, exact in zip(self.screen.values, self._values, strict=True):
-            off, allowed = largest(rounded(exact) - y), ROUNDINGS * self.screen.precision * max(largest(y), 1.0)
+        for y, exact in zip(self.derivatives.values, self._values, strict=True):
+            off, allowed = largest(rounded(exact) - y), ROUNDINGS * self.derivatives.precision * max(largest(y), 1.0)
             if not off <= allowed and not off <= self._rounding_of_outputs():
                 raise Unsuitable('its values there differ by more than rounding')
 
     def _rounding_of_outputs(self) -> float:
         """The change of the outputs in float64 when the inputs change by a few roundings."""
-        moving, changes = self.screen.point.subject.moving, [0.0]
+        moving, changes = self.derivatives.order_check.function.moving, [0.0]
         for sign in (1, -1):
-            factor = 1 + sign * 4 * self.screen.precision
-            arrays = [x * factor if i in moving else x for i, x in enumerate(self.screen.arrays)]
-            outputs = self.screen.point.subject.evaluate(arrays).arrays
-            values = zip(self.screen.outputs, self.screen.values, strict=True)
+            factor = 1 + sign * 4 * self.derivatives.precision
+            arrays = [x * factor if i in moving else x for i, x in enumerate(self.derivatives.arrays)]
+            outputs = self.derivatives.order_check.function.evaluate(arrays).arrays
+            values = zip(self.derivatives.outputs, self.derivatives.values, strict=True)
             changes += [largest(outputs[o] - y) for o, y in values]
         return ROUNDINGS * max(changes)
 
@@ -142,9 +142,9 @@ class HighPrecision:
 
     def _natural(self, directions: Mapping[int, Any]) -> Any:
         """The size of the terms that may cancel in each slope: output size over input size."""
-        arrays = self.screen.arrays
+        arrays = self.derivatives.arrays
         sizes = sum([norm(move) / (root_mean_square(arrays[i]) or 1.0) for i, move in directions.items()])
-        pairs = [zip(vs, self.screen.values, strict=True) for vs in self.screen.upstream]
+        pairs = [zip(vs, self.derivatives.values, strict=True) for vs in self.derivatives.upstream]
         return np.array([largest(v) * largest(y) * sizes for draw in pairs for v, y in draw])
 
     def _weighted(self, evaluation: Evaluation) -> Any:
@@ -170,7 +170,7 @@ class HighPrecision:
 
     def _is_uneven(self, i: int) -> bool:
         """Whether elements differ so much in size that a direction that moves all alike may hide some."""
-        x = abs(self.screen.arrays[i])
+        x = abs(self.derivatives.arrays[i])
         return largest(x) > _UNEVEN * float(x[x > 0].min(initial=np.inf))
 
     def _verdict(self, directions: Mapping[int, Any]) -> str:
@@ -185,7 +185,7 @@ class HighPrecision:
         found = self.slopes(directions)
         if not found.finite.all() or found.kink.any():
             return UNRESOLVED
-        off, allowed = self._compared(found, directions, self.screen.gradients)
+        off, allowed = self._compared(found, directions, self.derivatives.gradients)
         if len(directions) > 1 and bool((np.maximum(off, found.error) > allowed).any()):
             return UNRESOLVED  # each alone will tell
         if bool((off <= allowed).all()):
@@ -210,14 +210,14 @@ class HighPrecision:
 
     def _is_wrong_in_float64(self, found: Slopes, directions: Mapping[int, Any], off: Any) -> bool:
         """Whether backward, which loses digits, is wrong by more than its rounding errors in float64 can be."""
-        screen = self.screen
+        derivatives = self.derivatives
         sizes = [
-            sum([screen.on_the_way(screen.only(k, v), i) * norm(move) for i, move in directions.items()])
-            for vs in screen.upstream
+            sum([derivatives.on_the_way(derivatives.only(k, v), i) * norm(move) for i, move in directions.items()])
+            for vs in derivatives.upstream
             for k, v in enumerate(vs)
         ]
-        allowed = 4 * self._rounding_of_terms(directions, screen.precision)
-        allowed = allowed + ROUNDINGS * screen.precision * np.array(sizes)
+        allowed = 4 * self._rounding_of_terms(directions, derivatives.precision)
+        allowed = allowed + ROUNDINGS * derivatives.precision * np.array(sizes)
         return bool((off > allowed).any()) and self._is_sharp(found, directions, np.where(off > allowed, off, 0.0))
 
     def _compared(self, found: Slopes, directions: Mapping[int, Any], gradients: Any) -> tuple[Any, Any]:
@@ -228,7 +228,7 @@ class HighPrecision:
             slopes.append(sum([float(t.sum()) for t in terms]))
             # The smallest part counts: rounding of a large one would hide that a small one is wrong.
             sizes.append(min(map(norm, terms), default=0.0))
-        atol, rtol = self.screen.point.options.extra
+        atol, rtol = self.derivatives.order_check.options.extra
         length = norm(np.concatenate([np.ravel(v) for v in directions.values()]))
         rounding = 16 * self._precision * np.array(sizes)
         error = found.error if len(directions) == 1 else 0.0  # of the sum, as above
@@ -238,8 +238,8 @@ class HighPrecision:
     @functools.cached_property
     def _precision(self) -> float:
         """Machine epsilon of the dtypes that the user gave, for whose digits the rules may have been made."""
-        point = self.screen.point
-        given = [x.dtype for x in [*point.arrays, *point.values] if x is not None and x.dtype.kind == 'f']
+        order_check = self.derivatives.order_check
+        given = [x.dtype for x in [*order_check.arrays, *order_check.values] if x is not None and x.dtype.kind == 'f']
         return max(float(np.finfo(dtype).eps) for dtype in given)
 
     def _note(self, off: Any, found: Slopes) -> None:
@@ -270,7 +270,7 @@ class HighPrecision:
         return [[self._gradient(evaluation, k, v, recorded) for k, v in enumerate(vs)] for vs, recorded in draws]
 
     def _gradient(self, evaluation: Evaluation, k: int, v: Any, on_variables: bool) -> list[Any]:
-        found = evaluation.vjp(self.screen.only(k, v), on_variables)
+        found = evaluation.vjp(self.derivatives.only(k, v), on_variables)
         return [None if g is None else numbers(g) for g in found]
 
     def _rounding_of_terms(self, directions: Mapping[int, Any], epsilon: float = 0.0) -> Any:
@@ -280,13 +280,19 @@ class HighPrecision:
             directions: As in :meth:`slopes`.
             epsilon: The relative change of the inputs that also counts as rounding.
         """
-        screen, allowed = self.screen, []
-        for d, vs in enumerate(screen.upstream):
+        derivatives, allowed = self.derivatives, []
+        for d, vs in enumerate(derivatives.upstream):
             for k, v in enumerate(vs):
-                gys, off = screen.only(k, v), 0.0
+                gys, off = derivatives.only(k, v), 0.0
                 for i, move in directions.items():
                     rounding = jitter(
-                        screen.point, screen.arrays, gys, i, epsilon, screen.precision, on_variables=d == 1
+                        derivatives.order_check,
+                        derivatives.arrays,
+                        gys,
+                        i,
+                        epsilon,
+                        derivatives.precision,
+                        on_variables=d == 1,
                     )
                     off += norm(rounding * move)
                 allowed.append(off)
@@ -296,18 +302,22 @@ class HighPrecision:
         """Whether rounding explains how far the gradient in float64 is from the one at 50 digits."""
         for d, draw in enumerate(self.gradients or ()):
             for k, gradients in enumerate(draw):
-                exact = full(gradients[i], self.screen.arrays[i])
-                off = abs(self.screen.gradient(d, k, i) - exact)
-                allowed = ROUNDINGS * max(self.screen.precision * largest(exact), self._sensitivity[d][k][i])
-                gys = self.screen.only(k, self.screen.upstream[d][k])
-                if not largest(off) <= allowed and not bool((off <= 4 * self.screen.noise_of(gys, i, d == 1)).all()):
+                exact = full(gradients[i], self.derivatives.arrays[i])
+                off = abs(self.derivatives.gradient(d, k, i) - exact)
+                allowed = ROUNDINGS * max(self.derivatives.precision * largest(exact), self._sensitivity[d][k][i])
+                gys = self.derivatives.only(k, self.derivatives.upstream[d][k])
+                if not largest(off) <= allowed and not bool(
+                    (off <= 4 * self.derivatives.noise_of(gys, i, d == 1)).all()
+                ):
                     return False
         return True
 
     @functools.cached_property
     def _sensitivity(self) -> list[list[list[float]]]:
         """The change of each gradient when inputs are rounded; 0 where it is not in proportion to their change."""
-        large, small = (self._changes(epsilon) for epsilon in (self.screen.precision, 1e-3 * self.screen.precision))
+        large, small = (
+            self._changes(epsilon) for epsilon in (self.derivatives.precision, 1e-3 * self.derivatives.precision)
+        )
         pairs = [list(zip(*draws, strict=True)) for draws in zip(large, small, strict=True)]
         return [
             [[a if 1e-4 * a <= b <= 1e-2 * a else 0.0 for a, b in zip(*gs, strict=True)] for gs in draw]
@@ -318,7 +328,7 @@ class HighPrecision:
         """The largest change of an element of each gradient when each input element changes by one ``epsilon``."""
         rng, moves = generator(0), {}
         with number_arrays.using():
-            for i in self.screen.point.subject.moving:
+            for i in self.derivatives.order_check.function.moving:
                 moves[i] = self._arrays[i] * numbers(rng.choice([-1.0, 1.0], self._arrays[i].shape)) * epsilon
             moved = self._gradients_of(self._evaluated(moves))
             draws = zip(moved, self._gradients or (), strict=True)
@@ -328,29 +338,29 @@ class HighPrecision:
         return [0.0 if g is None else largest(rounded(h - g)) for h, g in zip(moved, gradients, strict=True)]
 
 
-def attempt(screen: Derivatives) -> HighPrecision | None:
+def attempt(derivatives: Derivatives) -> HighPrecision | None:
     """The function at 50 digits; None, with a reason in the report, where that is not possible or would take long."""
-    options, report = screen.point.options, screen.point.report
+    options, report = derivatives.order_check.options, derivatives.order_check.report
     if options.precise is False or options.eps is not None or not available():
         return None
     try:
-        _require_suitable(screen)
+        _require_suitable(derivatives)
         with number_arrays.using():
-            return HighPrecision(screen)
+            return HighPrecision(derivatives)
     except Exception as error:
         reason = str(error) if isinstance(error, Unsuitable) else f'{type(error).__name__}: {error}'
         report.not_precise = reason.strip().partition('\n')[0][:100].rstrip('.')
     return None
 
 
-def _require_suitable(screen: Derivatives) -> None:
+def _require_suitable(derivatives: Derivatives) -> None:
     """Raises an error where high precision is out of the question, before anything is computed."""
-    arrays = [*screen.arrays, *screen.values]
+    arrays = [*derivatives.arrays, *derivatives.values]
     if any(get_array_module(a) is not np for a in arrays):
         raise Unsuitable('the arrays are on a GPU')
-    if screen.precision > 2.0**-52:
+    if derivatives.precision > 2.0**-52:
         raise Unsuitable('the function does not take float64')
-    if not all(np.isfinite(x).all() for x in screen.arrays if x.dtype.kind == 'f'):
+    if not all(np.isfinite(x).all() for x in derivatives.arrays if x.dtype.kind == 'f'):
         raise Unsuitable('an input is not finite')
-    if screen.point.options.precise is None and sum(a.size for a in arrays) > _FEW:
+    if derivatives.order_check.options.precise is None and sum(a.size for a in arrays) > _FEW:
         raise Unsuitable('there are many elements; precise=True asks for it')

@@ -3,7 +3,8 @@ r"""A backward pass is linear in the upstream gradient, and exactly so for power
 ``vjp(-2 v)`` is ``-2 vjp(v)`` bit by bit, since powers of two commute with rounding, and ``vjp(0)`` is 0.
 Two calls without any tolerance detect ``abs(gy)``, ``relu(gy)``, ``gy ** 2``, an ignored ``gy``, an added
 ``1e-6``, and clipping of the upstream gradient. Rounding commutes with powers of two only away from overflow and
-underflow. So the calls use the wide dtype of a screen, and differences near overflow or underflow do not count.
+underflow. So the calls use the wide dtype of the numeric side, and differences near overflow or underflow do not
+count.
 """
 
 from __future__ import annotations
@@ -69,49 +70,49 @@ def far_factor(gradients: Sequence[Any]) -> float:
 
 
 class LinearityChecks:
-    """Checks every output of a screen with scaled and with zero upstream gradients.
+    """Checks every output with scaled and with zero upstream gradients.
 
     Args:
-        screen: The numeric side.
-        evaluation: A call of the function with the arrays of the screen.
+        derivatives: The numeric side.
+        evaluation: A call of the function with the arrays of the numeric side.
     """
 
-    def __init__(self, screen: Derivatives, evaluation: Evaluation) -> None:
-        self.screen, self.point, self.evaluation = screen, screen.point, evaluation
+    def __init__(self, derivatives: Derivatives, evaluation: Evaluation) -> None:
+        self.derivatives, self.order_check, self.evaluation = derivatives, derivatives.order_check, evaluation
 
     def run(self) -> None:
         """Adds failures to the report."""
-        for k in range(len(self.screen.outputs)):
+        for k in range(len(self.derivatives.outputs)):
             self._check(k)
 
     def _check(self, k: int) -> None:
         """Checks scaled and zero upstream gradients of one output."""
-        gradients = self.screen.gradients[0][k]
+        gradients = self.derivatives.gradients[0][k]
         factor = far_factor(gradients)
         scaled = self._scaled(k, factor, zeros=True)
         zero = self._scaled(k, 0.0, zeros=True)
-        for i in self.point.subject.moving:
-            if (self.screen.outputs[k], i) not in self.point.broken:
-                g, gs, gz = [full(a, self.screen.arrays[i]) for a in (gradients[i], scaled[i], zero[i])]
+        for i in self.order_check.function.moving:
+            if (self.derivatives.outputs[k], i) not in self.order_check.broken:
+                g, gs, gz = [full(a, self.derivatives.arrays[i]) for a in (gradients[i], scaled[i], zero[i])]
                 if not bool((gs == factor * g).all()):
                     self._off_scale(k, i, factor, g, gs)
                 if bool(gz.any()):
                     self._off_zero(k, i, g, gz)
 
     def _scaled(self, k: int, factor: float, zeros: bool = False) -> list[Any]:
-        zeros = zeros and self.point.options.check_undefined_grad and len(self.screen.outputs) > 1
-        return self.evaluation.vjp(self.screen.only(k, times(self.screen.upstream[0][k], factor), zeros))
+        zeros = zeros and self.order_check.options.check_undefined_grad and len(self.derivatives.outputs) > 1
+        return self.evaluation.vjp(self.derivatives.only(k, times(self.derivatives.upstream[0][k], factor), zeros))
 
     # --- after a difference ------------------------------------------------------------------------------------
     def _off_scale(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
         """Reports gradients that do not scale, with the smallest factor that shows it."""
         if not bool(self._unscaled(g, scaled, factor).any()):
             return
-        alone = full(self._scaled(k, factor)[i], self.screen.arrays[i])
+        alone = full(self._scaled(k, factor)[i], self.derivatives.arrays[i])
         if not bool(self._unscaled(g, alone, factor).any()):
             self._off_zeros_for_others(k, i, factor, g, scaled)
             return
-        tried = {f: full(self._scaled(k, f)[i], self.screen.arrays[i]) for f in FACTORS[: FACTORS.index(factor)]}
+        tried = {f: full(self._scaled(k, f)[i], self.derivatives.arrays[i]) for f in FACTORS[: FACTORS.index(factor)]}
         tried[factor] = alone
         wrong = [f for f, a in tried.items() if bool(self._unscaled(g, a, f).any())]
         wrong = [f for f in wrong if self._is_clear(g, tried[f], f) or not self._overflows(k, f)]
@@ -119,11 +120,11 @@ class LinearityChecks:
             return
         factor, alone = wrong[0], tried[wrong[0]]
         cause = f'{NAME}these are the gradients for {_words(factor)} times the upstream gradient'
-        add_elements(self.screen, k, i, self._unscaled(g, alone, factor), factor * g, alone, cause)
+        add_elements(self.derivatives, k, i, self._unscaled(g, alone, factor), factor * g, alone, cause)
 
     def _unscaled(self, g: Any, scaled: Any, factor: float) -> Any:
         with np.errstate(all='ignore'):
-            allowed = abs(factor) * self.point.options.nondet_tol
+            allowed = abs(factor) * self.order_check.options.nondet_tol
             return breaks_scaling(g, scaled, factor) & ~(abs(scaled - factor * g) <= allowed)
 
     def _overflows(self, k: int, factor: float) -> bool:
@@ -134,7 +135,7 @@ class LinearityChecks:
                 self._scaled(k, factor)
         except FloatingPointError:
             return True
-        return self.screen.precision > 1e-4  # casts to half precision underflow without an error
+        return self.derivatives.precision > 1e-4  # casts to half precision underflow without an error
 
     def _is_clear(self, g: Any, scaled: Any, factor: float) -> bool:
         with np.errstate(all='ignore'):
@@ -143,32 +144,32 @@ class LinearityChecks:
 
     def _off_zeros_for_others(self, k: int, i: int, factor: float, g: Any, scaled: Any) -> None:
         """Reports gradients that differ if the other outputs have zeros instead of None."""
-        gys = self.screen.only(k, times(self.screen.upstream[0][k], factor))
-        where = differ(self.screen, gys, i, scaled, factor * g, abs(factor) * largest(g))
+        gys = self.derivatives.only(k, times(self.derivatives.upstream[0][k], factor))
+        where = differ(self.derivatives, gys, i, scaled, factor * g, abs(factor) * largest(g))
         if where is not None:
             cause = 'undefined upstream gradient: zeros for the other outputs give a different result than None'
-            add_elements(self.screen, k, i, where, g, scaled / factor, cause)
+            add_elements(self.derivatives, k, i, where, g, scaled / factor, cause)
 
     def _off_zero(self, k: int, i: int, g: Any, zero: Any) -> None:
         """Reports gradients that are not zero for an upstream gradient of zeros."""
         with np.errstate(all='ignore'):
             finite = get_array_module(g).isfinite(g)
-            where = breaks_zero(zero) & finite & ~(abs(zero) <= self.point.options.nondet_tol)
-        if bool(where.any()) and (self.screen.outputs[k], i) not in self.point.broken:
+            where = breaks_zero(zero) & finite & ~(abs(zero) <= self.order_check.options.nondet_tol)
+        if bool(where.any()) and (self.derivatives.outputs[k], i) not in self.order_check.broken:
             cause = f'{NAME}these are the gradients for an upstream gradient of zeros'
-            add_elements(self.screen, k, i, where, g * 0, zero, cause)
+            add_elements(self.derivatives, k, i, where, g * 0, zero, cause)
 
 
-def add_elements(screen: Derivatives, k: int, i: int, where: Any, expected: Any, found: Any, cause: str) -> None:
+def add_elements(derivatives: Derivatives, k: int, i: int, where: Any, expected: Any, found: Any, cause: str) -> None:
     """Adds a failure for each element, up to the most that are shown."""
-    point, o = screen.point, screen.outputs[k]
+    order_check, o = derivatives.order_check, derivatives.outputs[k]
     indices = np.argwhere(host(where))
     failures = [
-        point.failure(o, i, cause, index=index, numeric=at(expected, index), analytic=at(found, index))
-        for index in (tuple(map(int, row)) for row in indices[: point.options.max_failures])
+        order_check.failure(o, i, cause, index=index, numeric=at(expected, index), analytic=at(found, index))
+        for index in (tuple(map(int, row)) for row in indices[: order_check.options.max_failures])
     ]
-    point.report.add(failures, len(indices))
-    point.broken.add((o, i))
+    order_check.report.add(failures, len(indices))
+    order_check.broken.add((o, i))
 
 
 def _words(factor: float) -> str:

@@ -90,9 +90,9 @@ class Measured:
 class Locator:
     """Explains a mismatch of leaf ``i`` and the k-th checked output."""
 
-    def __init__(self, screen: Derivatives, i: int, k: int, measured: Sequence[Along], verdicts: Any) -> None:
-        self.screen, self.point, self.i, self.k = screen, screen.point, i, k
-        self.o, self.x = screen.outputs[k], screen.arrays[i]
+    def __init__(self, derivatives: Derivatives, i: int, k: int, measured: Sequence[Along], verdicts: Any) -> None:
+        self.derivatives, self.order_check, self.i, self.k = derivatives, derivatives.order_check, i, k
+        self.o, self.x = derivatives.outputs[k], derivatives.arrays[i]
         self.measured, self.verdicts = list(measured), verdicts
         self._size = root_mean_square(host(self.x)) or 1.0
         self._blurred = False
@@ -102,7 +102,7 @@ class Locator:
         """Adds failures to the report."""
         if self._is_right():
             return
-        if self.screen.source is None:
+        if self.derivatives.source is None:
             found = self._elements_of_local_function()
             if found is not None:
                 self._report(found)
@@ -110,7 +110,7 @@ class Locator:
             if self._is_right_after_all():
                 return
         self.draws = self._wrong_draws()
-        if self.point.options.tangent is not None or self._blurred:
+        if self.order_check.options.tangent is not None or self._blurred:
             self._report_whole()
             return
         bad = self._not_finite()
@@ -140,14 +140,14 @@ class Locator:
         """The same with more steps, and then with measured rounding errors."""
         if self._remeasured():
             return True
-        starts = [self.screen.local_start(self.i, self.k, a.direction) for a in self.measured]
-        if min(starts) < _LOCAL * first_step(self.screen.precision):
+        starts = [self.derivatives.local_start(self.i, self.k, a.direction) for a in self.measured]
+        if min(starts) < _LOCAL * first_step(self.derivatives.precision):
             return self._is_right_nearby(starts)
-        self.screen.measure_noise(self.i, self.measured)
+        self.derivatives.measure_noise(self.i, self.measured)
         if not self._remeasured():
             return False
-        mine = slice(self.k, None, len(self.screen.outputs))
-        self.screen.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
+        mine = slice(self.k, None, len(self.derivatives.outputs))
+        self.derivatives.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
         return True
 
     def _is_right_nearby(self, starts: Sequence[float]) -> bool:
@@ -155,7 +155,7 @@ class Locator:
         coarse, verdicts = self.measured, self.verdicts
         if self._remeasured(starts):
             return True
-        self.screen.measure_noise(self.i, self.measured, nearby=True)
+        self.derivatives.measure_noise(self.i, self.measured, nearby=True)
         if self._remeasured(starts):
             return True
         for row, (far, near) in enumerate(zip(coarse, self.measured, strict=True)):
@@ -166,7 +166,7 @@ class Locator:
 
     def _same_slope(self, far: Along, near: Along) -> Any:
         """Where the slope from small steps, though inaccurate, agrees with the slope from large steps."""
-        mine = slice(self.k, None, len(self.screen.outputs))
+        mine = slice(self.k, None, len(self.derivatives.outputs))
         with np.errstate(all='ignore'):
             doubt = far.found.error + near.found.error
             same = (abs(far.found.value - near.found.value) <= doubt) & (
@@ -178,9 +178,9 @@ class Locator:
         """Measures the slopes again, and returns whether they pass."""
         starts = [None] * len(self.measured) if starts is None else starts
         pairs = zip(self.measured, starts, strict=True)
-        self.measured = [self.screen.along(self.i, a.direction, start=start) for a, start in pairs]
-        count = len(self.screen.outputs)
-        self.verdicts = np.stack([self.screen.verdicts(a)[self.k :: count] for a in self.measured])
+        self.measured = [self.derivatives.along(self.i, a.direction, start=start) for a, start in pairs]
+        count = len(self.derivatives.outputs)
+        self.verdicts = np.stack([self.derivatives.verdicts(a)[self.k :: count] for a in self.measured])
         return bool((self.verdicts == PASS).all()) or self._is_right()
 
     def _singular(self) -> bool:
@@ -188,14 +188,14 @@ class Locator:
 
     def _not_finite(self) -> Any:
         """The elements for which backward gives NaN or infinity, up to the most that are shown."""
-        bad = ~np.isfinite(host(self.screen.gradient(self.draws[0], self.k, self.i)))
+        bad = ~np.isfinite(host(self.derivatives.gradient(self.draws[0], self.k, self.i)))
         self._total = int(bad.sum())
-        return np.flatnonzero(bad)[: self.point.options.max_failures]
+        return np.flatnonzero(bad)[: self.order_check.options.max_failures]
 
     def _repair(self) -> Repair | None:
         if not (self.verdicts == FAIL).any():
             return None
-        return Repairer(self.screen, self.i, self.k, self.draws, self.measured).find()
+        return Repairer(self.derivatives, self.i, self.k, self.draws, self.measured).find()
 
     # --- functions of single elements -----------------------------------------------------------------------------
     def _elements_of_local_function(self) -> Measured | None:
@@ -206,7 +206,7 @@ class Locator:
         if they do not explain the whole error.
         """
         failed = np.flatnonzero((self.verdicts == FAIL).all(axis=1))
-        if self.x.size <= _FEW or not failed.size or self.screen.values[self.k].shape != self.x.shape:
+        if self.x.size <= _FEW or not failed.size or self.derivatives.values[self.k].shape != self.x.shape:
             return None
         self.draws = self._wrong_draws()
         suspects = self._suspects(self.measured[int(failed[0])])
@@ -218,23 +218,23 @@ class Locator:
     def _suspects(self, along: Along) -> Any:
         """Elements for which the output moves otherwise along a direction than backward says, if it is local."""
         draw, step = self.draws[0], float(np.nanmin(along.found.best))
-        v, y = host(self.screen.upstream[draw][self.k]), host(self.screen.values[self.k])
-        expected = host(self.screen.gradient(draw, self.k, self.i)) * along.direction
+        v, y = host(self.derivatives.upstream[draw][self.k]), host(self.derivatives.values[self.k])
+        expected = host(self.derivatives.gradient(draw, self.k, self.i)) * along.direction
         if not np.isfinite(step):
             return np.zeros(0, int)
         with np.errstate(all='ignore'):
-            off = abs(v * self.screen.secant(self.i, self.o, along.direction, step) - expected)
-            rounding = 8 * self.screen.precision * (abs(v * y) + abs(expected)) / step
+            off = abs(v * self.derivatives.secant(self.i, self.o, along.direction, step) - expected)
+            rounding = 8 * self.derivatives.precision * (abs(v * y) + abs(expected)) / step
             return np.flatnonzero(~(off <= 1e-5 * (abs(expected) + root_mean_square(expected)) + rounding))
 
     def _explains(self, found: Measured, which: Any = slice(None)) -> bool:
         """Whether backward with the measured elements in place of its own, all or some, agrees with all slopes."""
-        d, count = self.draws[0], len(self.screen.outputs)
+        d, count = self.draws[0], len(self.derivatives.outputs)
         elements, numeric, tolerance = (f[which] for f in (found.elements, found.numeric, found.tolerance))
-        corrected = host(self.screen.gradient(d, self.k, self.i)).copy()
+        corrected = host(self.derivatives.gradient(d, self.k, self.i)).copy()
         corrected.ravel()[elements] = numeric
         for along in self.measured:
-            doubt = float(self.screen.tolerance(along)[d * count + self.k])
+            doubt = float(self.derivatives.tolerance(along)[d * count + self.k])
             doubt += float((tolerance * abs(along.direction.ravel()[elements])).sum())
             if not abs(float((corrected * along.direction).sum()) - along.found.value[d * count + self.k]) <= doubt:
                 return False
@@ -246,7 +246,7 @@ class Locator:
         n = self.x.size
         if n <= _FEW:
             return self._measure(np.arange(n))
-        drawn = self.point.rng.permutation(n)
+        drawn = self.order_check.rng.permutation(n)
         if (self._measure(drawn[:16]).verdict != PASS).mean() >= 0.25:
             return self._sampled(drawn)
         found = self._bisected()
@@ -258,7 +258,7 @@ class Locator:
 
     def _sampled(self, drawn: Any) -> Measured:
         """Random elements of a gradient that is wrong nearly everywhere, enough for a full list."""
-        limit = min(_SAMPLE, self.point.options.max_failures)
+        limit = min(_SAMPLE, self.order_check.options.max_failures)
         found, used = self._measure(drawn[:limit]), limit
         while (found.verdict != PASS).sum() < limit and used < min(4 * limit, self.x.size):
             found, used = found.joined(self._measure(drawn[used : used + limit])), used + limit
@@ -267,9 +267,9 @@ class Locator:
     def _scanned(self) -> Any:
         """Elements that look wrong after two calls each, the worst first."""
         elements = np.arange(self.x.size)
-        step = first_step(self.screen.precision) if self.screen.is_local else 1e-3
-        along = self.screen.differences(self.i, elements, np.full(self.x.size, self._size), step)
-        columns = [d * len(self.screen.outputs) + self.k for d in self.draws]
+        step = first_step(self.derivatives.precision) if self.derivatives.is_local else 1e-3
+        along = self.derivatives.differences(self.i, elements, np.full(self.x.size, self._size), step)
+        columns = [d * len(self.derivatives.outputs) + self.k for d in self.draws]
         value, analytic, error = (f.reshape(self.x.size, -1)[:, columns[0]] for f in along)
         with np.errstate(all='ignore'):
             typical = root_mean_square(analytic)
@@ -285,10 +285,10 @@ class Locator:
 
         def badness(part: Any) -> float:
             direction = np.zeros(x.size)
-            direction[part] = draw(self.point.rng, x).ravel()[part]
-            return self._badness(self.screen.along(self.i, direction.reshape(x.shape)))
+            direction[part] = draw(self.order_check.rng, x).ravel()[part]
+            return self._badness(self.derivatives.along(self.i, direction.reshape(x.shape)))
 
-        limit = self.point.options.max_failures if x.size > _MANY else 16
+        limit = self.order_check.options.max_failures if x.size > _MANY else 16
         questions = 120 if x.size <= _MANY else int(np.clip(_HALVING / x.size, 80, 1200))
         found = wrong_elements(badness, x.size, limit, questions)
         measured = self._measure(np.array(found.indices, int))
@@ -296,12 +296,12 @@ class Locator:
 
     def _badness(self, along: Along) -> float:
         """The error of the slopes divided by the tolerance; infinite at a kink."""
-        mine = slice(self.k, None, len(self.screen.outputs))
+        mine = slice(self.k, None, len(self.derivatives.outputs))
         if bool((along.found.kink | ~along.found.finite)[mine].any()):
             return np.inf
         with np.errstate(all='ignore'):
             distance = abs(along.found.value - along.analytic)[mine]
-            ratio = np.where(distance == 0, 0.0, distance / self.screen.tolerance(along)[mine])
+            ratio = np.where(distance == 0, 0.0, distance / self.derivatives.tolerance(along)[mine])
         return float('inf') if np.isnan(ratio).any() else float(ratio.max())
 
     def _measure(self, elements: Any) -> Measured:
@@ -310,12 +310,12 @@ class Locator:
         size = np.full(x.shape, self._size)
         own = np.where(np.isfinite(x) & (x != 0), abs(x), size)
         found = self._at(elements, size, levels=3)
-        if self.screen.source is not None:
+        if self.derivatives.source is not None:
             return found
         for scales, levels in ((own, 3), (size, 6), (own, 6)):
             self._improve(found, scales, levels)
         self._improve_nearby(found, size)
-        if np.isin(found.verdict, _SINGULAR).any() and self.screen.precision < 1e-12:
+        if np.isin(found.verdict, _SINGULAR).any() and self.derivatives.precision < 1e-12:
             self._improve(found, size, start=1e-5)  # a kink nearby is not a kink here
         return found
 
@@ -336,7 +336,7 @@ class Locator:
     def _improve_nearby(self, found: Measured, size: Any) -> None:
         """Measures again with smaller steps the elements that look wrong where backward is large."""
         with np.errstate(all='ignore'):
-            scales = norm(host(self.screen.values[self.k])) / abs(found.analytic)
+            scales = norm(host(self.derivatives.values[self.k])) / abs(found.analytic)
         again = np.flatnonzero((found.verdict != PASS) & (scales > 0) & (scales < _LOCAL * size))
         if not again.size:
             return
@@ -350,13 +350,13 @@ class Locator:
         if not len(elements):
             none = np.zeros(0)
             return Measured(elements, none, none, none, np.zeros(0, object), none, none)
-        along = self.screen.elementwise(self.i, elements, scales, levels, start)
-        count = len(self.screen.outputs)
+        along = self.derivatives.elementwise(self.i, elements, scales, levels, start)
+        count = len(self.derivatives.outputs)
         columns = [d * count + self.k for d in self.draws]
         table = (len(elements), -1)
-        verdicts = self.screen.verdicts(along).reshape(table)[:, columns]
+        verdicts = self.derivatives.verdicts(along).reshape(table)[:, columns]
         f = along.found
-        fields = (f.value, along.analytic, self.screen.tolerance(along), f.left, f.right)
+        fields = (f.value, along.analytic, self.derivatives.tolerance(along), f.left, f.right)
         numbers = (c.reshape(table)[:, columns[0]] / scales for c in fields)
         worst = verdicts[np.arange(len(elements)), _severity(verdicts).argmax(axis=1)]
         numeric, analytic, tolerance, left, right = numbers
@@ -365,13 +365,13 @@ class Locator:
     # --- the report --------------------------------------------------------------------------------------------
     def _report_repaired(self, repair: Repair) -> None:
         """Reports the elements that a repair changes most."""
-        given = host(self.screen.gradient(self.draws[0], self.k, self.i)).ravel()
+        given = host(self.derivatives.gradient(self.draws[0], self.k, self.i)).ravel()
         off = abs(repair.gradients[0].ravel() - given)
         wrong = off > 1e-12 * float(abs(given).max(initial=0)) + 1e-12 * abs(given)
         if self.x.size <= _FEW:
             self._report(self._measure(np.arange(self.x.size)), repair.cause)
             return
-        worst = np.argsort(-off, kind='stable')[: self.point.options.max_failures]
+        worst = np.argsort(-off, kind='stable')[: self.order_check.options.max_failures]
         self._right = repair.gradients[0]
         self._total = int(wrong.sum())
         self._report(self._measure(worst[wrong[worst]]), repair.cause, self._total)
@@ -380,10 +380,10 @@ class Locator:
         """Adds measured elements to the report, as wrong or as kinks."""
         wrong = found.verdict == FAIL
         kinks = np.isin(found.verdict, _SINGULAR)
-        backward = host(self.screen.gradient(self.draws[0], self.k, self.i))
-        name = self.point.subject.leaves[self.i].name
-        self.point.report.compared(self.point.order, self.o, name, backward, found, self._right)
-        if self.point.options.subgradient:
+        backward = host(self.derivatives.gradient(self.draws[0], self.k, self.i))
+        name = self.order_check.function.leaves[self.i].name
+        self.order_check.report.compared(self.order_check.order, self.o, name, backward, found, self._right)
+        if self.order_check.options.subgradient:
             inside = between_slopes(found, found.analytic)
             wrong, kinks = wrong | (kinks & ~inside), kinks & False
         if wrong.any():
@@ -402,13 +402,13 @@ class Locator:
 
     def _cause(self, found: Measured, cause: str | None) -> str:
         """The most specific cause that applies."""
-        arguments = (self.screen, self.i, self.k, self.draws[0])
+        arguments = (self.derivatives, self.i, self.k, self.draws[0])
         other = cause_of_second(*arguments[:3]) if 0 not in self.draws else None
         cause = other or missing_cause(*arguments) or cause or same_cause(*arguments) or cut_cause(*arguments)
         cause = cause or unsummed_cause(*arguments) or element_cause(*arguments, self._evidence(found))
         if 0 not in self.draws and not other:
             cause += ' (only in the backward pass that can itself be differentiated)'
-        return cause if self.point.order == 1 else f'second order only, {cause}'
+        return cause if self.order_check.order == 1 else f'second order only, {cause}'
 
     def _evidence(self, found: Measured) -> dict[str, Any]:
         """The measured elements, or the whole gradient if all others are right."""
@@ -417,7 +417,7 @@ class Locator:
             known = ~np.isin(found.verdict, _SINGULAR)
             fields = (found.numeric, found.analytic, found.tolerance, x.ravel()[found.elements])
             return dict(zip(('numeric', 'analytic', 'tolerance', 'x'), (f[known] for f in fields), strict=True))
-        analytic = host(self.screen.gradient(self.draws[0], self.k, self.i))
+        analytic = host(self.derivatives.gradient(self.draws[0], self.k, self.i))
         numeric, tolerance = analytic.copy(), np.full(analytic.shape, 1e-300)
         numeric.ravel()[found.elements] = found.numeric
         tolerance.ravel()[found.elements] = found.tolerance
@@ -429,38 +429,40 @@ class Locator:
             ratio = found.distance / found.tolerance
         ratio = np.where(np.isnan(ratio), np.inf, ratio)
         order = sorted(np.flatnonzero(which).tolist(), key=lambda p: (-ratio[p], found.elements[p]))
-        shown = order[: self.point.options.max_failures]
+        shown = order[: self.order_check.options.max_failures]
         failures = [self._failure(found, p, cause, verdict, float(ratio[p])) for p in shown]
-        self.point.report.add(failures, int(which.sum()) if count is None else count, found.complete)
+        self.order_check.report.add(failures, int(which.sum()) if count is None else count, found.complete)
 
     def _failure(self, found: Measured, p: int, cause: str, verdict: str, ratio: float) -> Failure:
         index = tuple(map(int, np.unravel_index(int(found.elements[p]), self.x.shape)))
         sides = {}
         if found.verdict[p] in _SINGULAR:
             sides = {'left_slope': float(found.left[p]), 'right_slope': float(found.right[p])}
-        missing = self.screen.gradients[self.draws[0]][self.k][self.i] is None
+        missing = self.derivatives.gradients[self.draws[0]][self.k][self.i] is None
         values = {'numeric': float(found.numeric[p]), 'analytic': None if missing else float(found.analytic[p])}
-        return self.point.failure(self.o, self.i, cause, index=index, ratio=ratio, verdict=verdict, **values, **sides)
+        return self.order_check.failure(
+            self.o, self.i, cause, index=index, ratio=ratio, verdict=verdict, **values, **sides
+        )
 
     def _report_whole(self) -> None:
         """Reports the gradient as a whole where no single element is known to be wrong."""
         verdict = max(self.verdicts.ravel(), key=_GRAVITY.__getitem__)
-        if verdict == PASS or (verdict in _SINGULAR and self.point.options.subgradient):
+        if verdict == PASS or (verdict in _SINGULAR and self.order_check.options.subgradient):
             return
         row, draw = (int(p[0]) for p in np.nonzero(self.verdicts == verdict))
         if verdict == FAIL and self._taylor(row, draw) > 1.8:
             verdict = UNRESOLVED  # the remainder vanishes as for a right gradient
-        f, column = self.measured[row].found, draw * len(self.screen.outputs) + self.k
+        f, column = self.measured[row].found, draw * len(self.derivatives.outputs) + self.k
         values = {'numeric': float(f.value[column]), 'analytic': float(self.measured[row].analytic[column])}
         if verdict in _SINGULAR:
             values |= {'left_slope': float(f.left[column]), 'right_slope': float(f.right[column])}
         cause = _WHOLE[verdict]
         verdict = NONDIFFERENTIABLE if verdict in _SINGULAR else verdict
-        self.point.report.add([self.point.failure(self.o, self.i, cause, verdict=verdict, **values)])
+        self.order_check.report.add([self.order_check.failure(self.o, self.i, cause, verdict=verdict, **values)])
 
     def _taylor(self, row: int, draw: int) -> float:
         """The order of the Taylor remainder: 2 for a right gradient, 1 for a wrong one."""
-        along, column = self.measured[row], draw * len(self.screen.outputs) + self.k
+        along, column = self.measured[row], draw * len(self.derivatives.outputs) + self.k
         return float(taylor_rate(along.found, along.analytic)[column])
 
 

@@ -45,7 +45,7 @@ class OrderCheck:
     """Where and how one order of a function is checked.
 
     Attributes:
-        subject: The function.
+        function: The function.
         options: The user's options.
         report: Collects the failures.
         order: 1, 2, ...
@@ -58,7 +58,7 @@ class OrderCheck:
         broken: Pairs (output, leaf) that need no further checks.
     """
 
-    subject: CheckedFunction
+    function: CheckedFunction
     options: Options
     report: GradientReport
     order: int
@@ -73,7 +73,7 @@ class OrderCheck:
     @functools.cached_property
     def arrays(self) -> list[Any]:
         """The values of the leaves."""
-        return [leaf.array for leaf in self.subject.leaves]
+        return [leaf.array for leaf in self.function.leaves]
 
     def draw(self, evaluation: Evaluation) -> None:
         """Chooses the outputs to check, and two upstream gradients for each: the given one and a random one."""
@@ -129,7 +129,7 @@ class OrderCheck:
 
     def place(self, o: int, index: tuple[int, ...]) -> str:
         """An element of an output as text."""
-        return place(index) if o in self.subject.complex_outputs else str(index)
+        return place(index) if o in self.function.complex_outputs else str(index)
 
     def fail(self, o: int, i: int, cause: str, **values: Any) -> None:
         """Adds one failure of output ``o`` with regard to leaf ``i``."""
@@ -139,26 +139,26 @@ class OrderCheck:
     def failure(self, o: int, i: int, cause: str, **values: Any) -> Failure:
         """A failure of output ``o`` with regard to leaf ``i``."""
         values = {'index': None, 'numeric': None, 'analytic': None, **values}
-        name = self.subject.leaves[i].name if i >= 0 else None
-        if i >= 0 and self.subject.leaves[i].is_complex:
-            cause = in_words(cause, self.subject.leaves[i].array.ndim - 1)
+        name = self.function.leaves[i].name if i >= 0 else None
+        if i >= 0 and self.function.leaves[i].is_complex:
+            cause = in_words(cause, self.function.leaves[i].array.ndim - 1)
             if values['index'] is not None:
                 *index, part = values['index']
                 values |= {'index': tuple(index), 'part': PARTS[part]}
         return Failure(self.order, o, name, cause=cause, **values)
 
 
-def explain_shapes(point: OrderCheck) -> None:
+def explain_shapes(order_check: OrderCheck) -> None:
     """Says where the shape of an output changes next to the point, which makes jumps of failures there."""
-    for o, shape in point.subject.other_shapes.items():
-        here = point.subject.shapes[o] if point.subject.shapes else None
+    for o, shape in order_check.function.other_shapes.items():
+        here = order_check.function.shapes[o] if order_check.function.shapes else None
         text = f'the shape of output {o} depends on the values: {here} here, {shape} nearby'
-        mine = [f for f in point.report.failures if (f.order, f.output) == (point.order, o)]
+        mine = [f for f in order_check.report.failures if (f.order, f.output) == (order_check.order, o)]
         for f in mine:
-            place = point.report.failures.index(f)
-            point.report.failures[place] = dataclasses.replace(f, cause=f'shape: {text}')
+            place = order_check.report.failures.index(f)
+            order_check.report.failures[place] = dataclasses.replace(f, cause=f'shape: {text}')
         if not mine:
-            point.report.notes.append(text[0].upper() + text[1:] + '.')
+            order_check.report.notes.append(text[0].upper() + text[1:] + '.')
 
 
 def times(array: Any, factor: float) -> Any:

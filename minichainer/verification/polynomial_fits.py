@@ -41,36 +41,36 @@ _SHARP = 2e-2
 _LEAST = 1 / 24
 
 
-def left_by_fits(screen: Derivatives, directions: Mapping[int, list[Any]]) -> dict[int, list[Any]]:
+def left_by_fits(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> dict[int, list[Any]]:
     """Compares backward with fitted slopes, and adds failures to the report.
 
     Args:
-        screen: The numeric side, in single or half precision.
+        derivatives: The numeric side, in single or half precision.
         directions: The directions of each leaf.
 
     Returns:
         The directions of the leaves whose slopes are no such polynomials, or not well enough.
     """
-    screen.measure_by(PolynomialFits(screen))
-    left = {i: drawn for i, drawn in directions.items() if not _is_settled(screen, i, drawn)}
-    screen.measure_by(None)
+    derivatives.measure_by(PolynomialFits(derivatives))
+    left = {i: drawn for i, drawn in directions.items() if not _is_settled(derivatives, i, drawn)}
+    derivatives.measure_by(None)
     return left
 
 
-def _is_settled(screen: Derivatives, i: int, directions: Sequence[Any]) -> bool:
+def _is_settled(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> bool:
     """Whether the gradient of a leaf is known to be right or wrong."""
-    measured = [screen.along(i, direction) for direction in directions]
-    if all((screen.verdicts(along) == PASS).all() for along in measured):
+    measured = [derivatives.along(i, direction) for direction in directions]
+    if all((derivatives.verdicts(along) == PASS).all() for along in measured):
         return True
-    screen.allow_backward_noise(i)
-    measured = [screen.with_backward_noise(along) for along in measured]
-    verdicts = np.stack([screen.verdicts(along) for along in measured])
-    for k in range(len(screen.outputs)):
-        mine = verdicts[:, k :: len(screen.outputs)]
+    derivatives.allow_backward_noise(i)
+    measured = [derivatives.with_backward_noise(along) for along in measured]
+    verdicts = np.stack([derivatives.verdicts(along) for along in measured])
+    for k in range(len(derivatives.outputs)):
+        mine = verdicts[:, k :: len(derivatives.outputs)]
         if (mine == FAIL).any():
-            Locator(screen, i, k, measured, mine).explain()
+            Locator(derivatives, i, k, measured, mine).explain()
     if (verdicts == PASS).all() and max(map(doubt, measured)) <= _SHARP:
-        screen.note_doubt(i, max(map(doubt, measured)))
+        derivatives.note_doubt(i, max(map(doubt, measured)))
         return True
     return bool((verdicts == FAIL).any())
 

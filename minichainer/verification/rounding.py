@@ -22,7 +22,7 @@ TRIALS = 4
 
 
 def jitter(
-    point: OrderCheck,
+    order_check: OrderCheck,
     arrays: Sequence[Any],
     gys: Sequence[Any],
     i: int,
@@ -36,7 +36,7 @@ def jitter(
     even if they cancel.
 
     Args:
-        point: Where the function is checked.
+        order_check: Where the function is checked.
         arrays: The leaves.
         gys: Upstream gradients.
         i: Position of the leaf.
@@ -44,11 +44,11 @@ def jitter(
         upstream_epsilon: Relative change of the upstream gradients.
         on_variables: Whether to use the rules on Variables.
     """
-    subject, rng, x = point.subject, generator(0), arrays[i]
+    function, rng, x = order_check.function, generator(0), arrays[i]
 
     def evaluated(epsilon: float) -> Evaluation:
-        return subject.evaluate(
-            [shaken(rng, x, epsilon if j in subject.moving else 0.0) for j, x in enumerate(arrays)]
+        return function.evaluate(
+            [shaken(rng, x, epsilon if j in function.moving else 0.0) for j, x in enumerate(arrays)]
         )
 
     def gradient(evaluation: Evaluation, upstream_epsilon: float) -> Any:

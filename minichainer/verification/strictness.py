@@ -36,30 +36,30 @@ _STEP, _TOLERANCES = 1e-3, ((1e-5, 1e-4), (1e-4, 1e-3))
 _BLUR = 0.1
 
 
-def accept_as_chainer(point: OrderCheck) -> None:
+def accept_as_chainer(order_check: OrderCheck) -> None:
     """Accepts all failures of an order, with warnings, if Chainer's own check would accept each of them.
 
     Modes that Chainer does not have (forward mode, batches) are not accepted unseen: with these every failure stays.
     """
-    options = point.options
-    beyond = options.checks_forward_mode(point.order) or options.check_batched_grad
-    if beyond or not options.checks_backward(point.order):
+    options = order_check.options
+    beyond = options.checks_forward_mode(order_check.order) or options.check_batched_grad
+    if beyond or not options.checks_backward(order_check.order):
         return
-    comparison = ChainerComparison(point)
-    if not all(comparison.may_accept(f) for f in point.report.failures) or not comparison.agrees():
+    comparison = ChainerComparison(order_check)
+    if not all(comparison.may_accept(f) for f in order_check.report.failures) or not comparison.agrees():
         return
-    _warn(point)
-    point.outputs = sorted(point.upstream)
-    point.report.accept()
+    _warn(order_check)
+    order_check.outputs = sorted(order_check.upstream)
+    order_check.report.accept()
 
 
-def _warn(point: OrderCheck) -> None:
+def _warn(order_check: OrderCheck) -> None:
     """One note and one warning for each cause."""
-    causes = {f.cause: f.verdict for f in point.report.failures}
+    causes = {f.cause: f.verdict for f in order_check.report.failures}
     for cause, verdict in causes.items():
         text = f"Accepted with strictness='chainer': {cause}. With 'strict' the verdict is {verdict!r}."
-        point.report.notes.append(text)
-        warnings.warn(f'{point.subject.name}: {text}', GradientCheckLeniencyWarning, stacklevel=6)
+        order_check.report.notes.append(text)
+        warnings.warn(f'{order_check.function.name}: {text}', GradientCheckLeniencyWarning, stacklevel=6)
 
 
 class ChainerComparison:
@@ -70,9 +70,9 @@ class ChainerComparison:
     each draw of upstream gradients, each with a direction of its own.
     """
 
-    def __init__(self, point: OrderCheck) -> None:
-        self.point = point
-        options, defaults = point.options, _TOLERANCES[min(point.order, 2) - 1]
+    def __init__(self, order_check: OrderCheck) -> None:
+        self.order_check = order_check
+        options, defaults = order_check.options, _TOLERANCES[min(order_check.order, 2) - 1]
         self.eps = options.eps or _STEP
         self._given_atol, self._atol = given(options.atol), defaults[0]
         rtol = given(options.rtol)
@@ -81,14 +81,14 @@ class ChainerComparison:
 
     def _wide(self) -> list[Any]:
         """The leaves in the dtype of the numeric side, if the function takes them."""
-        dtype = self.point.options.dtype or np.dtype(np.float64)
-        arrays = [x.astype(dtype) if is_float(x) else x for x in self.point.arrays]
+        dtype = self.order_check.options.dtype or np.dtype(np.float64)
+        arrays = [x.astype(dtype) if is_float(x) else x for x in self.order_check.arrays]
         try:
-            outputs = self.point.subject.outputs([fresh_copy(x) for x in arrays])
+            outputs = self.order_check.function.outputs([fresh_copy(x) for x in arrays])
         except Exception:  # it says that it does not take this dtype
-            return self.point.arrays
+            return self.order_check.arrays
         finite = [y is None or bool(get_array_module(y).isfinite(y).all()) for y in outputs]
-        return arrays if all(finite) else self.point.arrays
+        return arrays if all(finite) else self.order_check.arrays
 
     def may_accept(self, failure: Failure) -> bool:
         """Whether a failure is none for Chainer, provided that its comparison agrees."""
@@ -112,14 +112,14 @@ class ChainerComparison:
 
     def _agrees(self, d: int) -> bool:
         """Compares once, as after one call of the function and one backward pass."""
-        point = self.point
-        evaluation = point.subject.evaluate([fresh_copy(x) for x in point.arrays])
-        if not point.upstream:
-            point.draw(evaluation)
-        gys = {o: drawn[d] for o, drawn in point.upstream.items()}
-        upstream = [fresh_copy(gys[o]) if o in gys else None for o in range(len(point.values))]
+        order_check = self.order_check
+        evaluation = order_check.function.evaluate([fresh_copy(x) for x in order_check.arrays])
+        if not order_check.upstream:
+            order_check.draw(evaluation)
+        gys = {o: drawn[d] for o, drawn in order_check.upstream.items()}
+        upstream = [fresh_copy(gys[o]) if o in gys else None for o in range(len(order_check.values))]
         gradients = evaluation.vjp(upstream)
-        if not all(map(_fits, point.subject.leaves, gradients)):
+        if not all(map(_fits, order_check.function.leaves, gradients)):
             return False
         directions = self._unit_vector()
         terms = [host(gradients[i]) * r for i, r in directions.items() if gradients[i] is not None]
@@ -129,8 +129,11 @@ class ChainerComparison:
 
     def _unit_vector(self) -> dict[int, Any]:
         """A direction of each leaf; all together have the norm 1, and no element is 0."""
-        point = self.point
-        drawn = {i: project(point, i, signed(point.rng, self.arrays[i].shape)) for i in point.subject.moving}
+        order_check = self.order_check
+        drawn = {
+            i: project(order_check, i, signed(order_check.rng, self.arrays[i].shape))
+            for i in order_check.function.moving
+        }
         norm = _norm([*drawn.values()]) or 1.0
         return {i: r / norm for i, r in drawn.items()}
 
@@ -147,7 +150,7 @@ class ChainerComparison:
         moved = [fresh_copy(x) for x in self.arrays]
         for i, r in directions.items():
             moved[i] += get_array_module(moved[i]).asarray((t * r).astype(moved[i].dtype))
-        return self.point.subject.outputs(moved)
+        return self.order_check.function.outputs(moved)
 
 
 def _norm(arrays: Sequence[Any]) -> float:

@@ -1,4 +1,4 @@
-"""The probable cause of a wrong gradient, from everything that the screen has measured."""
+"""The probable cause of a wrong gradient, from everything that was measured."""
 
 from __future__ import annotations
 
@@ -30,55 +30,55 @@ from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.order_check import times
 
 
-def cause_of_second(screen: Derivatives, i: int, k: int) -> str | None:
+def cause_of_second(derivatives: Derivatives, i: int, k: int) -> str | None:
     """The cause where only the second draw is wrong; None if that draw used the rules on Variables."""
-    found, x = screen.gradient(1, k, i), screen.arrays[i]
-    gys = screen.only(k, screen.upstream[1][k])
-    large, plain = (full(screen.evaluation.vjp(gys, on)[i], x) for on in (True, False))
-    other = full(screen.elsewhere.vjp_of_variables(gys)[i], x)
-    if differ(screen, gys, i, other, large, largest(large)) is not None:
+    found, x = derivatives.gradient(1, k, i), derivatives.arrays[i]
+    gys = derivatives.only(k, derivatives.upstream[1][k])
+    large, plain = (full(derivatives.evaluation.vjp(gys, on)[i], x) for on in (True, False))
+    other = full(derivatives.elsewhere.vjp_of_variables(gys)[i], x)
+    if differ(derivatives, gys, i, other, large, largest(large)) is not None:
         return 'depends on layout: wrong where the inputs are not contiguous in C order'
-    if differ(screen, gys, i, found, other, largest(other)) is not None:
+    if differ(derivatives, gys, i, found, other, largest(other)) is not None:
         return 'not linear in the upstream gradient: wrong where the upstream gradient is tiny, as small as 2**-50'
-    if differ(screen, gys, i, found, plain, largest(plain)) is not None:
+    if differ(derivatives, gys, i, found, plain, largest(plain)) is not None:
         return None
     return 'not linear in the upstream gradient: right for one upstream gradient, wrong for another'
 
 
-def missing_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+def missing_cause(derivatives: Derivatives, i: int, k: int, d: int) -> str | None:
     """The cause where backward returns None or only zeros; None where it returns anything else."""
-    g = screen.gradients[d][k][i]
+    g = derivatives.gradients[d][k][i]
     if g is not None and bool(g.any()):
         return None
-    o, label = screen.outputs[k], screen.point.subject.leaves[i].label
-    rest = [other for other in range(len(screen.outputs)) if other != k and _gives(screen, d, other, i)]
-    if rest and screen.point.order == 1:
+    o, label = derivatives.outputs[k], derivatives.order_check.function.leaves[i].label
+    rest = [other for other in range(len(derivatives.outputs)) if other != k and _gives(derivatives, d, other, i)]
+    if rest and derivatives.order_check.order == 1:
         return f"an output's gradient ignored: {label} gets gradients from other outputs, but none from output {o}"
-    if g is None and screen.point.order == 1:
+    if g is None and derivatives.order_check.order == 1:
         return 'missing: backward gives None, but the function depends on this input'
     what = 'None' if g is None else 'zeros'
     return f'detached: backward gives {what}; the gradient does not get through to this input'
 
 
-def _gives(screen: Derivatives, d: int, k: int, i: int) -> bool:
-    g = screen.gradients[d][k][i]
+def _gives(derivatives: Derivatives, d: int, k: int, i: int) -> bool:
+    g = derivatives.gradients[d][k][i]
     return g is not None and bool(g.any())
 
 
-def same_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+def same_cause(derivatives: Derivatives, i: int, k: int, d: int) -> str | None:
     """The cause where the gradient of this leaf equals the gradient of another leaf."""
-    g = screen.gradient(d, k, i)
-    for j in screen.point.subject.moving:
-        other = screen.gradient(d, k, j)
+    g = derivatives.gradient(d, k, i)
+    for j in derivatives.order_check.function.moving:
+        other = derivatives.gradient(d, k, j)
         if j != i and other.shape == g.shape and g.size > 1 and bool((other == g).all()):
-            label = screen.point.subject.leaves[j].label
+            label = derivatives.order_check.function.leaves[j].label
             return f'swapped inputs: backward gives here what it gives for {label}'
     return None
 
 
-def unsummed_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+def unsummed_cause(derivatives: Derivatives, i: int, k: int, d: int) -> str | None:
     """The cause where backward uses only one slice of the upstream gradient along an axis that should be summed."""
-    v, g = screen.upstream[d][k], screen.gradient(d, k, i)
+    v, g = derivatives.upstream[d][k], derivatives.gradient(d, k, i)
     if v.size <= g.size or not v.ndim:
         return None
     for axis, n in enumerate(v.shape):
@@ -86,9 +86,9 @@ def unsummed_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
             alone = times(v, 0)
             place = (slice(None),) * axis + (index,)
             alone[place] = v[place]
-            found = screen.evaluation.vjp(screen.only(k, alone))[i]
+            found = derivatives.evaluation.vjp(derivatives.only(k, alone))[i]
             same = found is not None and bool((abs(found - g) <= 1e-9 * abs(g).max()).all())
-            if same and _is_part(experiments(screen, i, k, d), host(alone), host(v - alone), host(g)):
+            if same and _is_part(experiments(derivatives, i, k, d), host(alone), host(v - alone), host(g)):
                 return (
                     f'not summed over a broadcast axis: backward uses index {index} of axis {axis} of the upstream '
                     'gradient and ignores the others'
@@ -99,29 +99,29 @@ def unsummed_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
 def _is_part(e: Experiments, used: Any, ignored: Any, g: Any) -> bool:
     """Whether a gradient is right for the used part of an upstream gradient, and the ignored part matters."""
     try:
-        derivatives = e.derivatives if e.possible else []
+        tangents = e.tangents if e.possible else []
     except Unmeasurable:
-        derivatives = []
-    right = np.array([[dot(gy, jd) for jd in derivatives] for gy in (used, ignored)])
-    given = np.array([dot(g, d) for d in e.directions[: len(derivatives)]])
-    return not derivatives or (close(right[0], given) and not close(right[1], 0 * given))
+        tangents = []
+    right = np.array([[dot(gy, jd) for jd in tangents] for gy in (used, ignored)])
+    given = np.array([dot(g, d) for d in e.directions[: len(tangents)]])
+    return not tangents or (close(right[0], given) and not close(right[1], 0 * given))
 
 
-def element_cause(screen: Derivatives, i: int, k: int, d: int, evidence: dict[str, Any]) -> str:
+def element_cause(derivatives: Derivatives, i: int, k: int, d: int, evidence: dict[str, Any]) -> str:
     """The cause from the wrong elements, or from the whole gradient where the others are known to be right."""
-    y, v = host(screen.values[k]), host(screen.upstream[d][k]).astype(np.float64)
+    y, v = host(derivatives.values[k]), host(derivatives.upstream[d][k]).astype(np.float64)
     data = {'the upstream gradient': v, 'the output': y}
-    for j, leaf in enumerate(screen.point.subject.leaves):
+    for j, leaf in enumerate(derivatives.order_check.function.leaves):
         if j != i and leaf.array.dtype.kind == 'f':
-            data[leaf.label] = host(screen.arrays[j])
-    further = experiments(screen, i, k, d)
+            data[leaf.label] = host(derivatives.arrays[j])
+    further = experiments(derivatives, i, k, d)
     cause = diagnose(Evidence(**evidence, data=data), lambda: explanation(further))
     return f'{cause.name}: {cause.text}'
 
 
-def cut_cause(screen: Derivatives, i: int, k: int, d: int) -> str | None:
+def cut_cause(derivatives: Derivatives, i: int, k: int, d: int) -> str | None:
     """The cause where the gradient of a recurrence is cut off."""
-    cause = truncated_cause(experiments(screen, i, k, d))
+    cause = truncated_cause(experiments(derivatives, i, k, d))
     return f'{cause.name}: {cause.text}' if cause else None
 
 

@@ -12,22 +12,22 @@ from minichainer.verification.arrays import fresh_copy, host
 from minichainer.verification.directional_derivatives import Derivatives
 
 
-def conjugated(screen: Derivatives, i: int, k: int, draws: Sequence[int]) -> Iterator[tuple[str, list[Any]]]:
+def conjugated(derivatives: Derivatives, i: int, k: int, draws: Sequence[int]) -> Iterator[tuple[str, list[Any]]]:
     """What would be right if a conjugate is missing, or one too many: a cause, and the gradient for each draw.
 
     Args:
-        screen: The numeric side.
+        derivatives: The numeric side.
         i: Position of the leaf.
         k: Position among the checked outputs.
         draws: The draws of upstream gradients.
     """
-    subject = screen.point.subject
-    of_input, of_output = subject.leaves[i].is_complex, screen.outputs[k] in subject.complex_outputs
-    given = [host(screen.gradient(d, k, i)) for d in draws]
+    function = derivatives.order_check.function
+    of_input, of_output = function.leaves[i].is_complex, derivatives.outputs[k] in function.complex_outputs
+    given = [host(derivatives.gradient(d, k, i)) for d in draws]
     if of_input:
         yield 'conjugated: backward gives the conjugate of the gradient', [_conjugate(g) for g in given]
     if of_output:
-        found = [_of_conjugate(screen, i, k, d) for d in draws]
+        found = [_of_conjugate(derivatives, i, k, d) for d in draws]
         if any(g is None for g in found):
             return
         text = "the conjugate of the derivative is missing, a holomorphic function needs conj(f'(z)) * gy"
@@ -36,9 +36,9 @@ def conjugated(screen: Derivatives, i: int, k: int, draws: Sequence[int]) -> Ite
         yield f'conjugated: {"backward conjugates the upstream gradient" if of_input else text}', found
 
 
-def _of_conjugate(screen: Derivatives, i: int, k: int, d: int) -> Any:
+def _of_conjugate(derivatives: Derivatives, i: int, k: int, d: int) -> Any:
     """The gradient for the conjugate of an upstream gradient."""
-    gradient = screen.evaluation.vjp(screen.only(k, _conjugate(screen.upstream[d][k])))[i]
+    gradient = derivatives.evaluation.vjp(derivatives.only(k, _conjugate(derivatives.upstream[d][k])))[i]
     return None if gradient is None else host(gradient)
 
 

@@ -1,6 +1,6 @@
 """Finds a simple change that would make a wrong gradient right, without calling the function again.
 
-A candidate, such as the negated or transposed gradient, is right if it agrees with all slopes that the screen has
+A candidate, such as the negated or transposed gradient, is right if it agrees with all slopes that the check has
 measured. Four numbers known to eight digits rule out chance, and the candidate shows exactly which elements are
 wrong, however many there are.
 """
@@ -35,19 +35,21 @@ class Repair:
 class Repairer:
     """Candidates for one leaf and one output, and the slopes with which they must agree."""
 
-    def __init__(self, screen: Derivatives, i: int, k: int, draws: Sequence[int], measured: Sequence[Along]) -> None:
-        self.screen, self.i, self.k, self.draws = screen, i, k, draws
-        self.gradients = [host(screen.gradient(d, k, i)) for d in draws]
+    def __init__(
+        self, derivatives: Derivatives, i: int, k: int, draws: Sequence[int], measured: Sequence[Along]
+    ) -> None:
+        self.derivatives, self.i, self.k, self.draws = derivatives, i, k, draws
+        self.gradients = [host(derivatives.gradient(d, k, i)) for d in draws]
         self.shape = self.gradients[0].shape
-        self.x = host(screen.arrays[i])
+        self.x = host(derivatives.arrays[i])
         rows = [a for a in measured if self._usable(a)]
-        columns = [d * len(screen.outputs) + k for d in draws]
+        columns = [d * len(derivatives.outputs) + k for d in draws]
         self.directions = [a.direction for a in rows]
         self.values = np.array([a.found.value[columns] for a in rows]).reshape(len(rows), len(draws))
-        self.errors = np.array([screen.tolerance(a)[columns] for a in rows]).reshape(self.values.shape)
+        self.errors = np.array([derivatives.tolerance(a)[columns] for a in rows]).reshape(self.values.shape)
 
     def _usable(self, along: Along) -> bool:
-        mine = slice(self.k, None, len(self.screen.outputs))
+        mine = slice(self.k, None, len(self.derivatives.outputs))
         return bool((along.found.finite & ~along.found.kink & np.isfinite(along.found.value))[mine].all())
 
     def find(self) -> Repair | None:
@@ -72,7 +74,7 @@ class Repairer:
         return float(np.where(np.isnan(ratio), np.inf, ratio).max())
 
     def _candidates(self) -> Iterator[tuple[str, Gradients]]:
-        yield from conjugated(self.screen, self.i, self.k, self.draws)
+        yield from conjugated(self.derivatives, self.i, self.k, self.draws)
         yield from self._scaled()
         yield from self._rearranged()
         yield from self._exchanged()
@@ -96,7 +98,7 @@ class Repairer:
     def _sizes(self) -> dict[str, int]:
         """The sizes that a factor may come from, by name."""
         sizes = {f'the size of axis {a}': n for a, n in enumerate(self.shape)}
-        y = self.screen.values[self.k]
+        y = self.derivatives.values[self.k]
         sizes |= {f'the size of axis {a} of the output': n for a, n in enumerate(y.shape)}
         return {**sizes, 'the number of elements': self.gradients[0].size, 'the size of the output': y.size}
 
@@ -123,9 +125,9 @@ class Repairer:
 
     def _exchanged(self) -> Iterator[tuple[str, Gradients]]:
         """The gradients of other leaves."""
-        for j in self.screen.point.subject.moving:
-            label = self.screen.point.subject.leaves[j].label
-            others = [host(self.screen.gradient(d, self.k, j)) for d in self.draws]
+        for j in self.derivatives.order_check.function.moving:
+            label = self.derivatives.order_check.function.leaves[j].label
+            others = [host(self.derivatives.gradient(d, self.k, j)) for d in self.draws]
             if j == self.i or others[0].size != self.gradients[0].size:
                 continue
             text = f'swapped inputs: what backward gives for {label} would be right here'

@@ -49,9 +49,9 @@ class Experiments:
         upstream: Random upstream gradients of the output.
     """
 
-    def __init__(self, screen: Derivatives, i: int, k: int, d: int) -> None:
-        self.screen, self.i, self.k, self.d = screen, i, k, d
-        self.x, self.y = host(screen.arrays[i]), host(screen.values[k])
+    def __init__(self, derivatives: Derivatives, i: int, k: int, d: int) -> None:
+        self.derivatives, self.i, self.k, self.d = derivatives, i, k, d
+        self.x, self.y = host(derivatives.arrays[i]), host(derivatives.values[k])
         rng = np.random.Generator(np.random.PCG64(0))
         self.directions = [signed(rng, self.x.shape) for _ in range(PROBES)]
         self.upstream = [signed(rng, self.y.shape) for _ in range(PROBES)]
@@ -61,12 +61,12 @@ class Experiments:
 
     def of(self, j: int) -> Experiments:
         """The same for another leaf."""
-        return self if j == self.i else experiments(self.screen, j, self.k, self.d)
+        return self if j == self.i else experiments(self.derivatives, j, self.k, self.d)
 
     @property
     def possible(self) -> bool:
         """Whether differences are accurate enough, and there is something to rearrange."""
-        return self.screen.precision < 1e-12 and self.x.size > 0 and self.y.size > 0
+        return self.derivatives.precision < 1e-12 and self.x.size > 0 and self.y.size > 0
 
     def derivative(self, direction: Any, arrays: Sequence[Any] | None = None) -> Any:
         """The derivative of the output as the leaf moves along a direction; raises Unmeasurable."""
@@ -75,7 +75,7 @@ class Experiments:
             coarse = self.difference(direction, arrays, step * size)
             fine = self.difference(direction, arrays, step * size / 2)
             extrapolated = (4 * fine - coarse) / 3
-            rounding = 64 * self.screen.precision * float(abs(self.y).max()) / (step * size)
+            rounding = 64 * self.derivatives.precision * float(abs(self.y).max()) / (step * size)
             if float(abs(fine - coarse).max()) <= _SMOOTH * float(abs(extrapolated).max()) + rounding:
                 return extrapolated
         raise Unmeasurable
@@ -85,7 +85,7 @@ class Experiments:
         self._calls += 2
         if self._calls > _MOST_CALLS:
             raise Unmeasurable
-        arrays = list(self.screen.arrays if arrays is None else arrays)
+        arrays = list(self.derivatives.arrays if arrays is None else arrays)
         x, step = arrays[self.i], step or _STEPS[0] * (root_mean_square(self.x) or 1.0)
         towards = get_array_module(x).asarray(direction)
         arrays[self.i] = x + step * towards
@@ -96,7 +96,7 @@ class Experiments:
     def _output(self, arrays: Sequence[Any]) -> Any:
         try:
             with np.errstate(all='ignore'):
-                y = self.screen.point.subject.evaluate(arrays).arrays[self.screen.outputs[self.k]]
+                y = self.derivatives.order_check.function.evaluate(arrays).arrays[self.derivatives.outputs[self.k]]
         except Exception as error:  # the function may reject arrays that have been rearranged
             raise Unmeasurable from error
         if y is None or not np.isfinite(host(y)).all():
@@ -112,8 +112,10 @@ class Experiments:
 
     def backward(self, gy: Any) -> Any:
         """What backward gives for an upstream gradient."""
-        v = get_array_module(self.screen.upstream[self.d][self.k]).asarray(gy, self.screen.values[self.k].dtype)
-        evaluation, gys = self.screen.evaluation, self.screen.only(self.k, v)
+        v = get_array_module(self.derivatives.upstream[self.d][self.k]).asarray(
+            gy, self.derivatives.values[self.k].dtype
+        )
+        evaluation, gys = self.derivatives.evaluation, self.derivatives.only(self.k, v)
         found = (evaluation.vjp_of_variables(gys) if self.d else evaluation.vjp(gys))[self.i]
         return np.zeros(self.x.shape) if found is None else host(found).astype(np.float64, copy=False)
 
@@ -121,7 +123,7 @@ class Experiments:
     def differs(self) -> bool:
         """Whether backward is wrong by far more than what counts as equal; nothing explains smaller errors."""
         given = np.array([[dot(g, d) for d in self.directions] for g in self.given])
-        right = np.array([[dot(gy, jd) for jd in self.derivatives] for gy in self.upstream])
+        right = np.array([[dot(gy, jd) for jd in self.tangents] for gy in self.upstream])
         return not close(given, right, 100 * CLOSE)
 
     @functools.cached_property
@@ -130,7 +132,7 @@ class Experiments:
         return Entries(self)
 
     @functools.cached_property
-    def derivatives(self) -> list[Any]:
+    def tangents(self) -> list[Any]:
         """The derivatives along the random directions."""
         return [self.derivative(d) for d in self.directions]
 
@@ -236,11 +238,11 @@ def _one(array: Any, index: int) -> Any:
     return result
 
 
-def experiments(screen: Derivatives, i: int, k: int, d: int) -> Experiments:
-    """The experiments of a screen, which are kept, so that no measurement is repeated."""
-    if (i, k, d) not in screen.experiments:
-        screen.experiments[i, k, d] = Experiments(screen, i, k, d)
-    return cast(Experiments, screen.experiments[i, k, d])
+def experiments(derivatives: Derivatives, i: int, k: int, d: int) -> Experiments:
+    """The experiments about a gradient, which are kept, so that no measurement is repeated."""
+    if (i, k, d) not in derivatives.experiments:
+        derivatives.experiments[i, k, d] = Experiments(derivatives, i, k, d)
+    return cast(Experiments, derivatives.experiments[i, k, d])
 
 
 def everywhere(array: Any, axis: int) -> list[Any]:

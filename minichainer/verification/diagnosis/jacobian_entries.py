@@ -37,7 +37,7 @@ def _atoms(e: Experiments, entries: Entries) -> dict[str, Any]:
     """The values at each entry of what may be a factor: inputs, the output, their logarithms and exponentials."""
     known = {
         leaf.label: host(array).astype(np.float64)
-        for leaf, array in zip(e.screen.point.subject.leaves, e.screen.arrays, strict=True)
+        for leaf, array in zip(e.derivatives.order_check.function.leaves, e.derivatives.arrays, strict=True)
         if array.dtype.kind == 'f'
     }
     known['the output'] = e.y

@@ -133,24 +133,24 @@ def _axes(axes: tuple[int, ...]) -> str:
 # --- hypotheses ----------------------------------------------------------------------------------------------------
 def rearranged_gradient(e: Experiments) -> Cause | None:
     for r in rearrangements(e.x.shape):
-        if _predicts(e, e.upstream, r.undo, e.screen.arrays):
+        if _predicts(e, e.upstream, r.undo, e.derivatives.arrays):
             return Cause(r.name, f'backward gives the gradient {r.text}')
     return None
 
 
 def rearranged_upstream(e: Experiments) -> Cause | None:
     for r in rearrangements(e.y.shape):
-        if _agree(e, [r(gy) for gy in e.upstream], e.derivatives):
+        if _agree(e, [r(gy) for gy in e.upstream], e.tangents):
             return Cause(r.name, f'backward uses the upstream gradient {r.text}')
     return None
 
 
 def rearranged_input(e: Experiments) -> Cause | None:
     """Backward is right for other data: an input transposed, reversed or shifted."""
-    for j in e.screen.point.subject.moving:
-        label = e.screen.point.subject.leaves[j].label
-        for r in rearrangements(e.screen.arrays[j].shape, simple=True):
-            arrays = list(e.screen.arrays)
+    for j in e.derivatives.order_check.function.moving:
+        label = e.derivatives.order_check.function.leaves[j].label
+        for r in rearrangements(e.derivatives.arrays[j].shape, simple=True):
+            arrays = list(e.derivatives.arrays)
             arrays[j] = _as(arrays[j], r(host(arrays[j])))
             if _predicts(e, e.upstream, _unchanged, arrays):
                 return Cause(r.name, f'backward uses {label} {r.text}')
@@ -173,7 +173,7 @@ def other_axis(e: Experiments) -> Cause | None:
 
 def other_function(e: Experiments) -> Cause | None:
     """Backward gives the gradient of the function of a rearranged input."""
-    label = e.screen.point.subject.leaves[e.i].label
+    label = e.derivatives.order_check.function.leaves[e.i].label
     for r in rearrangements(e.x.shape, simple=True):
         if _is_gradient_of(e, r, _unchanged):
             return Cause(r.name, f'backward gives the gradient of the function of {label} {r.text}')
@@ -182,7 +182,7 @@ def other_function(e: Experiments) -> Cause | None:
 
 def _is_gradient_of(e: Experiments, rearrange: Callable[[Any], Any], of_output: Callable[[Any], Any]) -> bool:
     """Whether backward gives the gradient of the function of a rearranged input, with the output rearranged."""
-    arrays = list(e.screen.arrays)
+    arrays = list(e.derivatives.arrays)
     arrays[e.i] = _as(arrays[e.i], rearrange(e.x))
     y = e.accepts(arrays)
     if y is None or y.size != e.y.size:
@@ -207,10 +207,10 @@ def _predicts(e: Experiments, upstream: Sequence[Any], turned: Callable[[Any], A
         return False
 
 
-def _agree(e: Experiments, upstream: Sequence[Any], derivatives: Sequence[Any], within: float = CLOSE) -> bool:
+def _agree(e: Experiments, upstream: Sequence[Any], tangents: Sequence[Any], within: float = CLOSE) -> bool:
     """Whether backward gives what upstream gradients and derivatives predict for the random directions."""
-    given = np.array([[dot(g, d) for d in e.directions[: len(derivatives)]] for g in e.given])
-    return close(given, np.array([[dot(gy, jd) for jd in derivatives] for gy in upstream]), within)
+    given = np.array([[dot(g, d) for d in e.directions[: len(tangents)]] for g in e.given])
+    return close(given, np.array([[dot(gy, jd) for jd in tangents] for gy in upstream]), within)
 
 
 def _unchanged(array: Any) -> Any:

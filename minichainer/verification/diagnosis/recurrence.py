@@ -19,7 +19,7 @@ def truncated_cause(e: Experiments) -> Cause | None:
     """
     if not e.possible:
         return None
-    others = [e.of(j) for j in e.screen.point.subject.moving if j != e.i]
+    others = [e.of(j) for j in e.derivatives.order_check.function.moving if j != e.i]
     causes = (_cut(one) for one in (e, *others) if one.possible)
     found = next((cause for cause in causes if cause is not None), None)
     return found or next((cause for other in others if (cause := _cut_for_later_outputs(e, other))), None)
@@ -47,7 +47,7 @@ def _cut_for_later_outputs(e: Experiments, other: Experiments) -> Cause | None:
                 if e.y.shape[p] != other.x.shape[q] or not _is_recurrence(*_between(other, p, q)):
                     continue
                 gys, found = e.across(p)
-                right = np.array([[dot(gy, jd) for jd in e.derivatives] for gy in gys])
+                right = np.array([[dot(gy, jd) for jd in e.tangents] for gy in gys])
                 given = np.array([[dot(g, d) for d in e.directions] for g in found])
                 wrong = (abs(right - given) > CLOSE * abs(right).max(initial=0)).any(axis=1)
                 first = int(np.argmax(wrong))
@@ -70,9 +70,9 @@ def _is_recurrence(right: Any, given: Any) -> bool:
 
 def _between(e: Experiments, p: int, q: int) -> tuple[Any, Any]:
     """For each step of the output and of the leaf the contribution to the gradient: the right one, and backward's."""
-    directions, derivatives = e.along(q)
+    directions, tangents = e.along(q)
     gys, found = e.across(p)
-    right = np.array([[dot(gy, jd) for jd in derivatives] for gy in gys])
+    right = np.array([[dot(gy, jd) for jd in tangents] for gy in gys])
     return right, np.array([[dot(g, d) for d in directions] for g in found])
 
 
@@ -124,9 +124,9 @@ def _words(lost: Any, needed: Any) -> str:
 def _cut_before(e: Experiments) -> Cause | None:
     """The cause where only the last state is an output: the gradient is zero before a step, and then right."""
     for axis in e.axes(of_output=False):
-        directions, derivatives = e.along(axis)
+        directions, tangents = e.along(axis)
         given = np.array([[dot(g, d) for g in e.given] for d in directions])
-        right = np.array([[dot(gy, jd) for gy in e.upstream] for jd in derivatives])
+        right = np.array([[dot(gy, jd) for gy in e.upstream] for jd in tangents])
         scale = CLOSE * abs(right).max(initial=0)
         wrong = (abs(given - right) > scale).any(axis=1)
         zero = (abs(given) <= scale).all(axis=1)
@@ -138,12 +138,12 @@ def _cut_before(e: Experiments) -> Cause | None:
 
 def _takes_turns(e: Experiments, axis: int) -> bool:
     """Whether the function works through an axis of any length, and its result depends on the order."""
-    xp = get_array_module(e.screen.arrays[e.i])
-    arrays = list(e.screen.arrays)
+    xp = get_array_module(e.derivatives.arrays[e.i])
+    arrays = list(e.derivatives.arrays)
     arrays[e.i] = xp.flip(arrays[e.i], axis).copy()
     other = e.accepts(arrays)
     if other is None or other.shape != e.y.shape or bool((abs(other - e.y) <= CLOSE * abs(e.y).max()).all()):
         return False
-    arrays[e.i] = xp.take(e.screen.arrays[e.i], xp.arange(1, e.x.shape[axis]), axis)
+    arrays[e.i] = xp.take(e.derivatives.arrays[e.i], xp.arange(1, e.x.shape[axis]), axis)
     shorter = e.accepts(arrays)
     return shorter is not None and shorter.shape == e.y.shape

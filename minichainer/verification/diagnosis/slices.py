@@ -29,7 +29,7 @@ def _upstream_along(e: Experiments, axes: Sequence[int]) -> Cause | None:
     for axis in axes:
         gys, found = e.across(axis)
         given = np.array([[dot(g, d) for d in e.directions] for g in found])
-        right = np.array([[dot(gy, jd) for jd in e.derivatives] for gy in gys])
+        right = np.array([[dot(gy, jd) for jd in e.tangents] for gy in gys])
         cause = _moved_slices(sources_of(given, right), 'the upstream gradient', axis, e.y.shape)
         if cause is not None:
             return cause
@@ -48,9 +48,9 @@ def elements_of_gradient(e: Experiments) -> Cause | None:
 
 def _gradient_along(e: Experiments, axes: Sequence[int]) -> Cause | None:
     for axis in axes:
-        directions, derivatives = e.along(axis)
+        directions, tangents = e.along(axis)
         given = np.array([[dot(g, d) for g in e.given] for d in directions])
-        right = np.array([[dot(gy, jd) for gy in e.upstream] for jd in derivatives])
+        right = np.array([[dot(gy, jd) for gy in e.upstream] for jd in tangents])
         sources = sources_of(given, right)
         if sources is None and axis != FLAT:
             sources = sources_of(given, right, _borders(e, axis))
@@ -63,7 +63,7 @@ def _gradient_along(e: Experiments, axes: Sequence[int]) -> Cause | None:
 def _borders(e: Experiments, axis: int) -> Any:
     """The right gradients of the first and last slices of other leaves, which may be neighbours in an output."""
     rows = []
-    for j in e.screen.point.subject.moving:
+    for j in e.derivatives.order_check.function.moving:
         other = e.of(j)
         if j != e.i and other.x.ndim == e.x.ndim and _without(other.x.shape, axis) == _without(e.x.shape, axis):
             for index in (0, other.x.shape[axis] - 1):

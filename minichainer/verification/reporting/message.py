@@ -32,7 +32,7 @@ _ADVICE = {
 }
 
 
-def explanation_of(report: GradientReport, subject: CheckedFunction, options: Options) -> Explanation:
+def explanation_of(report: GradientReport, function: CheckedFunction, options: Options) -> Explanation:
     """The whole message, in parts."""
     state = 'passed' if report else 'failed' if report.verdict == 'fail' else report.verdict
     right = '' if report.accuracy is None or not report else f', to {max(report.accuracy, _EPSILON):.0e} at 50 digits'
@@ -40,11 +40,11 @@ def explanation_of(report: GradientReport, subject: CheckedFunction, options: Op
     if report and report.not_precise:
         advice.append(f'Measured by differences of float64, not at 50 digits: {report.not_precise}.')
     return Explanation(
-        f'{options.title} {state} for {_base(subject.name)}: {_headline(report)}{right}.',
-        [_section(group, report, subject) for group in _grouped(report.failures)],
+        f'{options.title} {state} for {_base(function.name)}: {_headline(report)}{right}.',
+        [_section(group, report, function) for group in _grouped(report.failures)],
         [*advice, *dict.fromkeys(report.notes)],
         _cost(report),
-        _replay(subject, options),
+        _replay(function, options),
     )
 
 
@@ -65,7 +65,7 @@ def _grouped(failures: list[Failure]) -> list[list[Failure]]:
     return list(groups.values())
 
 
-def _section(group: list[Failure], report: GradientReport, subject: CheckedFunction) -> Section:
+def _section(group: list[Failure], report: GradientReport, function: CheckedFunction) -> Section:
     """What is said about one group of failures."""
     first = group[0]
     elements = [f for f in group if f.index is not None]
@@ -76,7 +76,7 @@ def _section(group: list[Failure], report: GradientReport, subject: CheckedFunct
         numeric, analytic = numbers(first.numeric, first.analytic)
         more = f'measured {numeric}, {mode} {analytic}'
     return Section(
-        _where(first, subject, report),
+        _where(first, function, report),
         first.cause,
         _header(first, kinks),
         [_row(f, kinks) for f in elements],
@@ -112,11 +112,11 @@ def _slopes(failure: Failure) -> tuple[float, ...]:
     return tuple(v for v in values if v is not None) if None not in measured else ()
 
 
-def _where(failure: Failure, subject: CheckedFunction, report: GradientReport) -> str:
+def _where(failure: Failure, function: CheckedFunction, report: GradientReport) -> str:
     """Output, input, and how many elements are wrong."""
     kind = 'output' if failure.order == 1 else 'gradient'
     text = f'{kind} {failure.output}'
-    leaf = next((leaf for leaf in subject.leaves if leaf.name == failure.input), None)
+    leaf = next((leaf for leaf in function.leaves if leaf.name == failure.input), None)
     if leaf is not None:
         text += f', {leaf.label} {tuple(leaf.value.shape)} {leaf.value.dtype}'
         count = report.count_of(failure)
@@ -156,10 +156,10 @@ def _cost(report: GradientReport) -> str:
     return f'{calls}; seed {report.seed}' + ("; strictness='chainer'" if report.strictness == CHAINER else '')
 
 
-def _replay(subject: CheckedFunction, options: Options) -> str:
+def _replay(function: CheckedFunction, options: Options) -> str:
     """The line that repeats the check."""
-    arguments = [_function(subject.name), 'inputs']
-    arguments += ['params=params'] if any(leaf.parameter is not None for leaf in subject.leaves) else []
+    arguments = [_function(function.name), 'inputs']
+    arguments += ['params=params'] if any(leaf.parameter is not None for leaf in function.leaves) else []
     return f'minichainer.gradient_check.check_gradients({", ".join(arguments)}, {options.shown()})'
 
 
