@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ def largest(array: Any) -> float:
     if type(array) is np.ndarray and array.size:
         return float(np.maximum.reduce(abs(array), axis=None))  # which max() calls, too
     return float(abs(array).max()) if array.size else 0.0
+
+
+def coarsest(arrays: Iterable[Any]) -> float:
+    """The largest machine epsilon among the arrays of floats; None does not count."""
+    return max(float(np.finfo(x.dtype).eps) for x in arrays if x is not None and x.dtype.kind == 'f')
 
 
 def relaid(array: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from minichainer.backend import get_array_module
 from minichainer.verification.arguments import is_float
-from minichainer.verification.arrays import fresh_copy, full, host, largest, relaid, root_mean_square
+from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square
 from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.complex_numbers import joined, parts
 from minichainer.verification.directions import Move, Path, isotropic, relative
@@ -35,6 +35,8 @@ _BUDGET = 24
 _SHARP, _BLURRED = 1e-4, 1e-1
 
 _QUANTUM_LEVELS = 22
+#: Constants of a rule that was made for float32 may be off by so many roundings of that dtype.
+_CONSTANTS = 4
 #: Relative errors of slopes above this are told.
 _WORTH_A_NOTE = 1e-3
 #: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
@@ -497,7 +499,13 @@ class Derivatives:
 
     def _rounding(self, along: Along) -> Any:
         rounding = np.maximum(16 * self._effective_precision(along.leaf) * along.spread, along.noise)
+        rounding = rounding + _CONSTANTS * self._given_precision * np.maximum(along.spread, abs(along.analytic))
         return rounding + _TINIEST * along.length + along.found.motionless * self._unseen(along)
+
+    @functools.cached_property
+    def _given_precision(self) -> float:
+        """Machine epsilon of the dtypes that the user gave, for whose digits a rule may have been made."""
+        return 0.0 if self.native else coarsest([*self.order_check.arrays, *self.order_check.values])
 
     def _unseen(self, along: Along) -> Any:
         """Slopes that are lost in the rounding of the upstream gradients, or of output size over input size."""

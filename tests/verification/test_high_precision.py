@@ -277,3 +277,20 @@ def test_an_iteration_that_stops_at_a_tolerance_needs_one():
 def test_the_report_says_where_50_digits_do_not_settle_it():
     report = check_gradients(F.relu, np.array([0.0, 1.0]), subgradient=True, seed=0)
     assert report and 'could not be told apart' in report.not_precise
+
+
+# --- rules that were made for float32 ---
+
+
+def _logarithm(constant):
+    return node(np.log10, lambda xs, gy: gy / (xs[0] * xs[0].dtype.type(constant)))
+
+
+@pytest.mark.parametrize('precise', [None, False])
+@pytest.mark.parametrize('shape', [(4, 4), (30, 40)])
+def test_constants_of_a_rule_need_the_digits_of_the_given_dtype(shape, precise):
+    for seed in range(4):
+        x = np.random.RandomState(seed).uniform(0.5, 3, shape)
+        assert check_gradients(_logarithm(2.3025851), x.astype('f'), precise=precise, seed=seed)
+        assert not check_gradients(_logarithm(2.3025851), x, precise=precise, seed=seed)
+        assert not check_gradients(_logarithm(2.30259 * 1.0001), x.astype('f'), precise=precise, seed=seed)
