@@ -504,8 +504,8 @@ class Derivatives:
 
     @functools.cached_property
     def _given_precision(self) -> float:
-        """Machine epsilon of the dtypes that the user gave, for whose digits a rule may have been made."""
-        return 0.0 if self.native else coarsest([*self.order_check.arrays, *self.order_check.values])
+        """Machine epsilon of the given dtypes, for whose digits a rule may have been made; at most that of float32."""
+        return 0.0 if self.native else min(coarsest([*self.order_check.arrays, *self.order_check.values]), SINGLE)
 
     def _unseen(self, along: Along) -> Any:
         """Slopes that are lost in the rounding of the upstream gradients, or of output size over input size."""
