@@ -504,7 +504,7 @@ class Derivatives:
 
     @functools.cached_property
     def _given_precision(self) -> float:
-        """Machine epsilon of the given dtypes, for whose digits a rule may have been made; at most that of float32."""
+        """Machine epsilon of the given dtypes, for whose digits rules may have been made; at most that of float32."""
         return 0.0 if self.native else min(coarsest([*self.order_check.arrays, *self.order_check.values]), SINGLE)
 
     def _unseen(self, along: Along) -> Any:
