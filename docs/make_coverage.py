@@ -51,11 +51,10 @@ def missing_names(namespace: str, names: dict[str, dict]) -> list[str]:
             missing.append(name)
             continue
         found = getattr(module, name)
-        annotated = {key for cls in getattr(found, '__mro__', ()) for key in getattr(cls, '__annotations__', {})}
         missing += [
             f'{name}.{member}'
             for member in entry.get('members', {})
-            if not hasattr(found, member) and member not in annotated and member not in OF_LATER_PYTHONS
+            if not hasattr(found, member) and member not in OF_LATER_PYTHONS
         ]
     return missing
 

@@ -102,6 +102,26 @@ class GlobalConfig(_Settings):
     True
     """
 
+    # Chainer's entries are attributes of its class, too.
+    autotune: bool = False
+    compute_mode: Any = None
+    cudnn_deterministic: bool = False
+    cudnn_fast_batch_normalization: bool = False
+    debug: bool = False
+    dtype: Any = None
+    enable_backprop: bool = True
+    in_recomputing: bool = False
+    keep_graph_on_report: bool = False
+    lazy_grad_sum: bool = False
+    schedule_func: Any = None
+    train: bool = True
+    type_check: bool = True
+    use_cudnn: str = 'auto'
+    use_cudnn_tensor_core: str = 'auto'
+    use_ideep: str = 'never'
+    use_static_graph: bool = True
+    warn_nondeterministic: bool = False
+
     def __init__(self) -> None:
         self.autotune = _flag('CHAINER_AUTOTUNE', False)
         self.check_inplace = 'warn'
