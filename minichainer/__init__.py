@@ -21,6 +21,7 @@ from minichainer import links as links
 # training
 from minichainer import utils as utils
 from minichainer._dtype import get_dtype as get_dtype
+from minichainer._module_paths import install as _install_module_paths
 from minichainer._names import namespace as _namespace
 from minichainer._version import __version__ as __version__
 from minichainer.allocator import tune_allocator as tune_allocator
@@ -106,6 +107,8 @@ if typing.TYPE_CHECKING:
     from minichainer.optimizer import GradientMethod as GradientMethod
     from minichainer.optimizer import Optimizer as Optimizer
     from minichainer.optimizer import UpdateRule as UpdateRule
+
+_install_module_paths()
 
 #: Set to True to silence the warnings of experimental features.
 disable_experimental_feature_warning = False

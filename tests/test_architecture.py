@@ -39,7 +39,7 @@ ROOMS = [
     'training',
     'autograd',
     'testing',
-    'compat',
+    'compat _module_paths',
 ]
 RANK = {name: rank for rank, names in enumerate(ROOMS) for name in names.split()}
 #: What loads a module that is named by a string.

@@ -7,8 +7,13 @@ Those that define a single function or link are not among them: ``compat`` finds
 from __future__ import annotations
 
 import importlib
+import json
+import sys
+from pathlib import Path
 
 import pytest
+
+from minichainer import _module_paths
 
 # Chainer's public modules, without those below functions and links.
 MODULES = """
@@ -48,28 +53,8 @@ PRIVATE = {
     'backends._chainerx': 'ChainerxDevice',
     'training.extensions._snapshot': 'snapshot',
 }
-# Modules that each define one or two names of a package, which import them from there.
-OF_SINGLE_NAMES = {
-    'minichainer.optimizer_hooks': """
-        gradient_clipping.GradientClipping gradient_hard_clipping.GradientHardClipping gradient_lars.GradientLARS
-        gradient_noise.GradientNoise lasso.Lasso weight_decay.WeightDecay
-    """,
-    'minichainer.training.extensions': """
-        exponential_shift.ExponentialShift inverse_shift.InverseShift linear_shift.LinearShift
-        multistep_shift.MultistepShift polynomial_shift.PolynomialShift step_shift.StepShift warmup_shift.WarmupShift
-        variable_unchain.unchain_variables
-    """,
-    'minichainer.distributions': """
-        bernoulli.Bernoulli cauchy.Cauchy chisquare.Chisquare dirichlet.Dirichlet exponential.Exponential
-        geometric.Geometric gumbel.Gumbel laplace.Laplace log_normal.LogNormal
-        one_hot_categorical.OneHotCategorical pareto.Pareto poisson.Poisson
-    """,
-    'minichainer.testing': """
-        array.assert_allclose function_link.FunctionTestCase unary_math_function_test.unary_math_function_unittest
-        distribution_test.distribution_unittest
-    """,
-}
-SINGLE = [(package, *entry.split('.')) for package, entries in OF_SINGLE_NAMES.items() for entry in entries.split()]
+#: Chainer's public modules, with the public names that each defines.
+DEFINED = json.loads((Path(__file__).parent / 'reference' / 'chainer_modules.json').read_text(encoding='utf-8'))
 
 
 @pytest.mark.parametrize('name', MODULES)
@@ -82,11 +67,29 @@ def test_private_modules_that_programs_import(name: str) -> None:
     assert hasattr(importlib.import_module(f'minichainer.{name}'), PRIVATE[name])
 
 
-@pytest.mark.parametrize(('package', 'module', 'name'), SINGLE)
-def test_modules_of_single_names_are_left_to_compat(package: str, module: str, name: str) -> None:
-    assert hasattr(importlib.import_module(package), name)
-    with pytest.raises(ImportError):  # else move it to MODULES
-        importlib.import_module(f'{package}.{module}')
+@pytest.mark.parametrize('name', DEFINED)
+def test_modules_have_the_names_that_chainers_define(name: str) -> None:
+    """They are those of the packages above, from which programs usually take them."""
+    module = importlib.import_module(f'minichainer.{name}')
+    for defined in DEFINED[name]:
+        assert getattr(module, defined) is of_a_package_above(name, defined)
+
+
+def of_a_package_above(name: str, defined: str) -> object:
+    parts = ['minichainer', *name.split('.')]
+    packages = [importlib.import_module('.'.join(parts[:end])) for end in [*range(2, len(parts)), 1]]
+    return next(getattr(package, defined) for package in packages if defined in dir(package))
+
+
+def test_modules_without_files_can_be_imported_again_and_say_what_they_are() -> None:
+    module = importlib.import_module('minichainer.functions.activation.clipped_relu')
+    assert importlib.reload(module) is module
+    assert module.__doc__ == 'clipped_relu, relu6 of minichainer.functions.'
+    finders = [finder for finder in sys.meta_path if type(finder).__name__ == 'ModulePaths']
+    _module_paths.install()
+    assert finders == [finder for finder in sys.meta_path if type(finder).__name__ == 'ModulePaths']
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module('minichainer.functions.activation.clipped_rely')
 
 
 @pytest.mark.parametrize('name', ['experimental', 'nondeterministic'])

@@ -14,9 +14,9 @@ from minichainer.distributions._densities import (
     stirling_remainder,
 )
 from minichainer.distributions._parametric import Parametric, above, computed, log_of_probability, parameter, raw
+from minichainer.functions.math.elementwise_extrema import maximum
 from minichainer.functions.math.exponential import expm1, log
 from minichainer.functions.math.gamma import lgamma
-from minichainer.functions.math.minmax import maximum
 from minichainer.variable import Variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)

@@ -11,8 +11,8 @@ from minichainer.distribution import register_kl
 from minichainer.distributions._parametric import Parametric, computed, holds, raw
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
+from minichainer.functions.math.elementwise_extrema import clip
 from minichainer.functions.math.exponential import log
-from minichainer.functions.math.minmax import clip
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable
 

@@ -101,13 +101,13 @@ from minichainer.functions.math.complex_numbers import conj, imag, real
 from minichainer.functions.math.cumulative import cumprod, cumsum, prod
 from minichainer.functions.math.decompositions import eigh, qr, svd
 from minichainer.functions.math.einsum import einsum
+from minichainer.functions.math.elementwise_extrema import clip, maximum, minimum
 from minichainer.functions.math.exponential import exp, expm1, log, log1p, log2, log10, rsqrt, sqrt, square
 from minichainer.functions.math.fourier import fft, ifft
 from minichainer.functions.math.gamma import digamma, lgamma, polygamma, zeta
 from minichainer.functions.math.hyperbolic import arctanh, cosh, sinh
 from minichainer.functions.math.linear_algebra import batch_det, batch_inv, cholesky, det, inv
 from minichainer.functions.math.matmul import batch_matmul, matmul
-from minichainer.functions.math.minmax import clip, maximum, minimum
 from minichainer.functions.math.norms import norm
 from minichainer.functions.math.reductions import average, logsumexp, max, mean, min, sum
 from minichainer.functions.math.rounding import ceil, fix, floor, fmod, sign

@@ -15,7 +15,7 @@ from minichainer.functions.activation.softmax import softmax
 from minichainer.functions.array.joining import concat, split_axis
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
-from minichainer.functions.math.minmax import maximum
+from minichainer.functions.math.elementwise_extrema import maximum
 from minichainer.functions.noise.dropout import dropout
 from minichainer.functions.normalization.local_response_normalization import local_response_normalization
 from minichainer.functions.pooling.average_pooling_nd import average_pooling_2d
