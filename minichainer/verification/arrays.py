@@ -56,6 +56,12 @@ def largest(array: Any) -> float:
     return float(abs(array).max()) if array.size else 0.0
 
 
+def total(terms: Any) -> float:
+    """The sum, also where the sum of some of the terms overflows."""
+    found = float(terms.sum())
+    return found if math.isfinite(found) else float((terms * 2.0**-64).sum()) * 2.0**64
+
+
 def coarsest(arrays: Iterable[Any]) -> float:
     """The largest machine epsilon among the arrays of floats; None does not count."""
     return max(float(np.finfo(x.dtype).eps) for x in arrays if x is not None and x.dtype.kind == 'f')

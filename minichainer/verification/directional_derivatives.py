@@ -11,7 +11,7 @@ import numpy as np
 
 from minichainer.backend import get_array_module
 from minichainer.verification.arguments import is_float
-from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square
+from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square, total
 from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.complex_numbers import joined, parts
 from minichainer.verification.directions import Move, Path, isotropic, relative
@@ -287,8 +287,8 @@ class Derivatives:
         on_device = get_array_module(self.arrays[i]).asarray(direction)
         terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs]
         with np.errstate(all='ignore'):
-            analytic = np.array([float(t.sum()) for t in terms])
-            size = np.array([float(abs(t).sum()) for t in terms])
+            analytic = np.array([*map(total, terms)])
+            size = np.array([total(abs(t)) for t in terms])
             spread = np.array([norm(t) for t in terms])
         if self.source is None:
             found = self._slopes(i, path or self.path(i, direction), max_calls, start)
@@ -495,11 +495,19 @@ class Derivatives:
         verdicts = judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
         if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks
             verdicts[verdicts == NONDIFFERENTIABLE] = UNRESOLVED
+        if not np.isfinite(along.analytic).all():
+            verdicts[self._overflows(along)] = UNRESOLVED
         return verdicts
+
+    def _overflows(self, along: Along) -> Any:
+        """Where a slope is not finite although the gradient is."""
+        finite = [bool(_finite(vector)) for vector in self._vectors(along.leaf)]
+        return ~np.isfinite(along.analytic) & np.tile(finite, len(along.analytic) // len(finite))
 
     def _rounding(self, along: Along) -> Any:
         rounding = np.maximum(16 * self._effective_precision(along.leaf) * along.spread, along.noise)
-        rounding = rounding + _CONSTANTS * self._given_precision * np.maximum(along.spread, abs(along.analytic))
+        if self._given_precision:
+            rounding += _CONSTANTS * self._given_precision * np.maximum(along.spread, abs(along.analytic))
         return rounding + _TINIEST * along.length + along.found.motionless * self._unseen(along)
 
     @functools.cached_property

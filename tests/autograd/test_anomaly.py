@@ -95,7 +95,7 @@ def test_nan_in_backward_shows_the_users_line(kind, run, mode, capsys):
     x = leaf()
     with MODES[mode]():
         y = NAN[kind](x)  # the line that is shown
-        with pytest.raises(RuntimeError, match='NaN appeared') as error:
+        with pytest.raises(RuntimeError, match='NaN is detected') as error:
             PASSES[run](y, x)
     text = str(error.value)
     if mode == 'debug mode' and run in ('double', 'grad'):  # NaN is found in the forward of an op of the gradient
