@@ -25,7 +25,7 @@ from minichainer.verification.arguments import (
 )
 from minichainer.verification.arrays import spread
 from minichainer.verification.batched import check_batched_gradients, check_batched_tangents
-from minichainer.verification.directional_derivatives import Along, Derivatives, budget
+from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import Path, generator
 from minichainer.verification.environment import parameters_of, preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
@@ -50,6 +50,8 @@ from minichainer.verification.reporting.report import VERDICTS, GradientReport
 from minichainer.verification.strictness import accept_as_chainer
 from minichainer.verification.verdict import FAIL, PASS
 
+#: Calls of the function that may be made for each input if nothing looks wrong.
+_BUDGET = 24
 #: A note on errors that differences of float64 do not show.
 _ONLY_PRECISE = (
     'It takes slopes at 50 digits to show all of this. If the function stops an iteration at a tolerance, or a rule '
@@ -199,7 +201,7 @@ def _examine_leaf(derivatives: Derivatives, i: int, directions: list[Any]) -> No
     measured: list[Along] = []
     for path in paths:
         used = sum(p.calls for p in paths if p is not path)
-        most = max(5, path.calls) if agree[len(measured)] else budget(used)
+        most = max(5, path.calls) if agree[len(measured)] else max(_BUDGET - used, 5)
         measured.append(derivatives.along(i, path.direction, most, path))
     verdicts = np.stack([derivatives.verdicts(along) for along in measured])
     verdicts[np.array(agree)] = PASS

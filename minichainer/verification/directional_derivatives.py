@@ -13,8 +13,7 @@ from minichainer.backend import get_array_module
 from minichainer.verification.arguments import is_float
 from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square, total
 from minichainer.verification.arrays import silent_norm as norm
-from minichainer.verification.complex_numbers import joined, parts
-from minichainer.verification.directions import Move, Path, isotropic, relative
+from minichainer.verification.directions import Move, Path, isotropic, project, relative
 from minichainer.verification.extrapolation import (
     Curve,
     Slopes,
@@ -29,8 +28,6 @@ from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
 from minichainer.verification.rounding import SINGLE, jitter
 from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
 
-#: Calls of the function that may be made for each input if nothing looks wrong.
-_BUDGET = 24
 #: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding.
 _SHARP, _BLURRED = 1e-4, 1e-1
 
@@ -569,22 +566,5 @@ class Derivatives:
         return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
 
 
-def project(order_check: OrderCheck, i: int, direction: Any) -> Any:
-    """The direction projected onto the tangent space of the input, if the user gives the projection."""
-    tangent = order_check.options.tangent
-    if isinstance(tangent, (tuple, list)):
-        tangent = tangent[i] if i < len(tangent) else None
-    if tangent is None or order_check.function.leaves[i].parameter is not None:
-        return direction
-    if order_check.function.leaves[i].is_complex:
-        return parts(np.asarray(tangent(joined(direction)), np.complex128))
-    return np.asarray(tangent(direction), np.float64)
-
-
 def _finite(array: Any) -> bool:
     return bool(get_array_module(array).isfinite(array).all())
-
-
-def budget(used: int) -> int:
-    """Calls left for the next direction of an input."""
-    return max(_BUDGET - used, 5)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from minichainer.verification.arrays import root_mean_square
+from minichainer.verification.complex_numbers import joined, parts
+
+if TYPE_CHECKING:
+    from minichainer.verification.order_check import OrderCheck
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -89,3 +93,15 @@ class Path:
     def calls(self) -> int:
         """How many times the function was called."""
         return len(self.known) - 1
+
+
+def project(order_check: OrderCheck, i: int, direction: Any) -> Any:
+    """The direction projected onto the tangent space of the input, if the user gives the projection."""
+    tangent = order_check.options.tangent
+    if isinstance(tangent, (tuple, list)):
+        tangent = tangent[i] if i < len(tangent) else None
+    if tangent is None or order_check.function.leaves[i].parameter is not None:
+        return direction
+    if order_check.function.leaves[i].is_complex:
+        return parts(np.asarray(tangent(joined(direction)), np.complex128))
+    return np.asarray(tangent(direction), np.float64)

@@ -14,8 +14,8 @@ import numpy as np
 
 from minichainer.verification.arguments import is_float
 from minichainer.verification.arrays import fresh_copy, host, largest, norm
-from minichainer.verification.directional_derivatives import Derivatives, project
-from minichainer.verification.directions import isotropic, relative
+from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.directions import isotropic, project, relative
 from minichainer.verification.exact_checks import ExactChecks
 from minichainer.verification.linearity import breaks_scaling
 from minichainer.verification.order_check import OrderCheck

@@ -17,8 +17,7 @@ from minichainer.backend import get_array_module
 from minichainer.errors import GradientCheckLeniencyWarning
 from minichainer.verification.arguments import given, is_float
 from minichainer.verification.arrays import fresh_copy, host, silent_norm
-from minichainer.verification.directional_derivatives import project
-from minichainer.verification.directions import signed
+from minichainer.verification.directions import project, signed
 from minichainer.verification.order_check import DRAWS, OrderCheck
 from minichainer.verification.reporting.report import Failure
 

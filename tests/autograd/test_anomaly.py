@@ -148,7 +148,7 @@ def test_without_detection_nan_is_a_value_and_errors_have_no_notes():
 
 def test_detection_entered_only_for_backward_names_the_op():
     y = NAN['elementwise'](leaf())
-    with autograd.detect_anomaly(), pytest.raises(RuntimeError, match='the backward of sqrt') as error:
+    with autograd.detect_anomaly(), pytest.raises(RuntimeError, match='backward computation of sqrt') as error:
         y.backward()
     assert 'applied here' not in str(error.value)
 
@@ -169,7 +169,7 @@ def test_nan_in_forward_is_an_error_in_debug_mode_only():
     x = leaf(-1.0)
     with autograd.detect_anomaly():
         assert np.isnan(F.sqrt(x).array)
-    with chainer.DebugMode(True), pytest.raises(RuntimeError, match='forward of sqrt'):
+    with chainer.DebugMode(True), pytest.raises(RuntimeError, match='forward computation of sqrt'):
         F.sqrt(x)
 
 

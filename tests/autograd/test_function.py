@@ -128,7 +128,7 @@ def test_function_hooks_see_it():
 
 def test_debug_mode_names_it():
     made = make(lambda ctx, x: x.array * np.nan, double)
-    with chainer.using_config('debug', True), pytest.raises(RuntimeError, match='forward of Made'):
+    with chainer.using_config('debug', True), pytest.raises(RuntimeError, match='forward computation of Made'):
         made.apply(chainer.Variable(np.array(-1.0)))
 
 
