@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from minichainer.verification.arrays import root_mean_square
 from minichainer.verification.complex_numbers import joined, parts
-
-if TYPE_CHECKING:
-    from minichainer.verification.order_check import OrderCheck
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -95,7 +92,7 @@ class Path:
         return len(self.known) - 1
 
 
-def project(order_check: OrderCheck, i: int, direction: Any) -> Any:
+def project(order_check: Any, i: int, direction: Any) -> Any:
     """The direction projected onto the tangent space of the input, if the user gives the projection."""
     tangent = order_check.options.tangent
     if isinstance(tangent, (tuple, list)):
