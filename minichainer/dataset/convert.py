@@ -80,6 +80,15 @@ def call_converter(converter: Callable[..., Any], batch: Sequence[Any], device: 
     return converter(batch, -1)
 
 
+def call_with(function: Callable[..., Any], arrays: Any) -> Any:
+    """Calls a function with what a converter has made: a tuple or dict of arguments, or one argument."""
+    if isinstance(arrays, tuple):
+        return function(*arrays)
+    if isinstance(arrays, dict):
+        return function(**arrays)
+    return function(arrays)
+
+
 def _get_device(spec: Any) -> Any:
     if spec is None or isinstance(spec, backend.Device):
         return spec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from minichainer.configuration import force_backprop_mode, using_config
 from minichainer.exporters._caffe_layers import CONVERTERS, DATA_INPUTS, Layer, NotConvertible
 from minichainer.function_hook import FunctionHook
 from minichainer.links.caffe._schema import net_parameter, write_blob
+from minichainer.serializers._replacing import replacing
 from minichainer.variable import Variable, as_variable
 
 _INPUT = 'data'
@@ -189,8 +189,5 @@ def _message_text(name: str, options: Mapping[str, Any], indent: str) -> list[st
 
 def _write(directory: Any, name: str, content: bytes) -> None:
     """Writes a file; it appears when it is complete."""
-    with tempfile.TemporaryDirectory(dir=directory) as temporary:
-        part = os.path.join(temporary, name)
-        with open(part, 'wb') as file:
-            file.write(content)
-        os.replace(part, os.path.join(directory, name))
+    with replacing(os.path.join(directory, name)) as part, open(part, 'wb') as file:
+        file.write(content)

@@ -8,7 +8,7 @@ from typing import Any
 
 from minichainer import backend
 from minichainer.configuration import no_backprop_mode, using_config
-from minichainer.dataset.convert import call_converter, concat_examples
+from minichainer.dataset.convert import call_converter, call_with, concat_examples
 from minichainer.dataset.iterator import Iterator
 from minichainer.reporter import DictSummary, Reporter, report, report_scope
 from minichainer.training.extension import PRIORITY_WRITER, Extension
@@ -126,12 +126,7 @@ class Evaluator(Extension):
         eval_func = self.eval_func or self._targets['main']
         arrays = call_converter(self.converter, batch, self.device)
         with no_backprop_mode():
-            if isinstance(arrays, tuple):
-                eval_func(*arrays)
-            elif isinstance(arrays, dict):
-                eval_func(**arrays)
-            else:
-                eval_func(arrays)
+            call_with(eval_func, arrays)
 
     def finalize(self) -> None:
         """Finalizes the iterators."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minichainer import backend
-from minichainer.dataset.convert import call_converter
+from minichainer.dataset.convert import call_converter, call_with
 
 
 def differentiate(
@@ -16,7 +16,7 @@ def differentiate(
     """Adds the gradients of the loss of some examples to those of a model, on its device."""
     with backend.using_device(device):
         arrays = call_converter(converter, batch, device)
-        loss = _call(loss_func or model, arrays)
+        loss = call_with(loss_func or model, arrays)
         loss.backward(loss_scale=loss_scale)
 
 
@@ -30,14 +30,6 @@ def as_device(specifier: Any) -> Any:
 def main_first(names: Iterable[str]) -> list[str]:
     """The names in their order, but with ``'main'`` in front."""
     return sorted(names, key=lambda name: name != 'main')
-
-
-def _call(loss_func: Callable[..., Any], arrays: Any) -> Any:
-    if isinstance(arrays, tuple):
-        return loss_func(*arrays)
-    if isinstance(arrays, dict):
-        return loss_func(**arrays)
-    return loss_func(arrays)
 
 
 def is_initialized(model: Any) -> bool:

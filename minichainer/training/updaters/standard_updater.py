@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from minichainer import backend
-from minichainer.dataset.convert import call_converter, concat_examples
+from minichainer.dataset.convert import call_converter, call_with, concat_examples
 from minichainer.dataset.iterator import Iterator
 from minichainer.optimizer.rule import serialize_single_precision
 from minichainer.serializers._entries import EntryDeserializer, check_link
@@ -141,13 +142,7 @@ class StandardUpdater(Updater):
         iterator = self._iterators['main']
         optimizer = self._optimizers['main']
         arrays = call_converter(self.converter, iterator.next(), self.input_device)
-        loss_func = self.loss_func or optimizer.target
-        if isinstance(arrays, tuple):
-            optimizer.update(loss_func, *arrays)
-        elif isinstance(arrays, dict):
-            optimizer.update(loss_func, **arrays)
-        else:
-            optimizer.update(loss_func, arrays)
+        call_with(functools.partial(optimizer.update, self.loss_func or optimizer.target), arrays)
         if self.auto_new_epoch and iterator.is_new_epoch:
             optimizer.new_epoch(auto=True)
 

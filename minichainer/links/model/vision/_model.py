@@ -13,6 +13,7 @@ from minichainer.dataset.convert import concat_examples
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import average
 from minichainer.link.link import Chain
+from minichainer.links.model.vision._images import prepare_image
 from minichainer.utils import imgproc
 from minichainer.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from minichainer.variable import Variable, as_variable
@@ -26,10 +27,12 @@ class ImageModel(Chain):
     Attributes:
         feature_layer: the layer that :meth:`extract` takes if it gets no ``layers``.
         branches: layers that do not follow the one before them, and the layers that they follow.
+        mean: the mean blue, green and red that ``prepare`` subtracts.
     """
 
     feature_layer = 'pool5'
     branches: Mapping[str, str] = {}
+    mean: Sequence[float]
 
     @property
     def functions(self) -> OrderedDict[str, list[Callable[..., Any]]]:
@@ -42,8 +45,8 @@ class ImageModel(Chain):
         return list(self.functions)
 
     def prepare(self, image: Any, size: Any) -> numpy.ndarray:
-        """An image as the model expects it."""
-        raise NotImplementedError(f'{type(self).__name__} must define prepare')
+        """An image as the model expects it; as the function ``prepare`` of its module."""
+        return prepare_image(image, size, self.mean)
 
     def forward(self, x: Any, layers: Iterable[str] | None = None, **kwargs: Any) -> dict[str, Variable]:
         """Computes the results of some layers; no layer is computed that they do not need.

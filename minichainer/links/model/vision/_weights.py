@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ import numpy
 
 from minichainer.dataset.download import cache_or_load_file, cached_file, get_dataset_directory
 from minichainer.links.caffe.caffe_function import CaffeFunction
+from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import NpzDeserializer, load_npz
 
 #: Arrays by the names they have in a file of Chainer.
@@ -76,11 +76,8 @@ def load_weights(model: Any, path: str | None, convert: Converter) -> None:
 
 def write_npz(path: str, arrays: Mapping[str, numpy.ndarray]) -> None:
     """Writes a file of Chainer; it appears when it is complete."""
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        part = os.path.join(temporary, 'weights.npz')
-        numpy.savez(part, **arrays)  # type: ignore[arg-type]
-        os.replace(part, path)
+    with replacing(path) as part, open(part, 'wb') as file:
+        numpy.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def convert_file(path_caffemodel: Any, path_npz: Any, convert: Converter) -> None:

@@ -95,6 +95,7 @@ class GoogLeNet(ImageModel):
     (1, 64, 8, 8)
     """
 
+    mean = _MEAN
     branches: Mapping[str, str] = {'loss1_fc2': 'inception_4a', 'loss2_fc2': 'inception_4d'}
 
     def __init__(self, pretrained_model: Any = 'auto') -> None:
@@ -145,10 +146,6 @@ class GoogLeNet(ImageModel):
             path_npz: path of the file to write.
         """
         convert_file(path_caffemodel, path_npz, _convert)
-
-    def prepare(self, image: Any, size: Any) -> numpy.ndarray:
-        """See :func:`prepare`."""
-        return prepare(image, size)
 
 
 def prepare(image: Any, size: Any = (224, 224)) -> numpy.ndarray:

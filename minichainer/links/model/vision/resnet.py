@@ -228,6 +228,8 @@ class ResNetLayers(ImageModel):
     Source: He et al., Deep Residual Learning for Image Recognition, 2015.
     """
 
+    mean = _MEAN
+
     def __init__(self, pretrained_model: Any, n_layers: int, downsample_fb: bool = False) -> None:
         _check_layers(n_layers)
         stem = f'ResNet-{n_layers}-model'
@@ -275,10 +277,6 @@ class ResNetLayers(ImageModel):
         """
         _check_layers(n_layers)
         convert_file(path_caffemodel, path_npz, functools.partial(_convert, n_layers=n_layers))
-
-    def prepare(self, image: Any, size: Any) -> numpy.ndarray:
-        """See :func:`prepare`."""
-        return prepare(image, size)
 
 
 class ResNet50Layers(ResNetLayers):

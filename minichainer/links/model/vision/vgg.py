@@ -51,6 +51,7 @@ class VGGLayers(ImageModel):
     """
 
     feature_layer = 'fc7'
+    mean = _MEAN
 
     def __init__(self, pretrained_model: Any = 'auto', n_layers: int = 16) -> None:
         if n_layers not in _BLOCKS:
@@ -88,10 +89,6 @@ class VGGLayers(ImageModel):
             path_npz: path of the file to write.
         """
         convert_file(path_caffemodel, path_npz, _convert)
-
-    def prepare(self, image: Any, size: Any) -> numpy.ndarray:
-        """See :func:`prepare`."""
-        return prepare(image, size)
 
 
 class VGG16Layers(VGGLayers):
