@@ -98,7 +98,7 @@ class Derivatives:
     def __init__(self, order_check: OrderCheck, native: Evaluation) -> None:
         self.order_check = order_check
         self.outputs = [o for o in order_check.outputs if o in order_check.gradients]
-        self._pairs = [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
+        self.pairs = [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
         self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
@@ -217,6 +217,12 @@ class Derivatives:
         self.noise.clear()  # measured for the source before
         self._known_vectors.clear()
 
+    @functools.cached_property
+    def typical_precision(self) -> Any:
+        """Machine epsilon for sums of rounding errors, whose typical weight is less than the largest, per output."""
+        typical = [root_mean_square(host(v)) or 1.0 for vs in self.upstream for v in vs]
+        return self.precision * np.array(typical) / np.where(self._scales, self._scales, 1.0)
+
     # --- slopes ------------------------------------------------------------------------------------------------
     def gradient(self, d: int, k: int, i: int) -> Any:
         """The gradient of leaf ``i`` in double precision; zeros in place of None."""
@@ -225,7 +231,7 @@ class Derivatives:
     def _vectors(self, i: int) -> list[Any]:
         """The gradients of leaf ``i`` as vectors in double precision, one per (draw, output)."""
         if i not in self._known_vectors:
-            self._known_vectors[i] = [self.gradient(d, k, i).ravel() for d, k in self._pairs]
+            self._known_vectors[i] = [self.gradient(d, k, i).ravel() for d, k in self.pairs]
         return self._known_vectors[i]
 
     def path(self, i: int, direction: Any) -> Path:
@@ -282,7 +288,7 @@ class Derivatives:
     ) -> Along:
         """Measures the slopes along a direction, and pairs them with those from backward."""
         on_device = get_array_module(self.arrays[i]).asarray(direction)
-        terms = [self.gradient(d, k, i) * on_device for d, k in self._pairs]
+        terms = [self.gradient(d, k, i) * on_device for d, k in self.pairs]
         with np.errstate(all='ignore'):
             analytic = np.array([*map(total, terms)])
             size = np.array([total(abs(t)) for t in terms])
@@ -304,7 +310,7 @@ class Derivatives:
     def elementwise(self, i: int, elements: Any, scales: Any, levels: int = 6, start: float | None = None) -> Along:
         """Like :meth:`along` for single elements, each moved alone: one entry per (element, draw, output)."""
         scales = np.asarray(scales, np.float64)
-        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
         if self.source is None:
             found = self._slopes_of_elements(i, elements, scales, levels, start)
         else:
@@ -331,7 +337,7 @@ class Derivatives:
         """For each (element, draw, output) a central difference, backward's value, and the rounding error."""
         curves = self._element_curves(i, elements, scales)
         slopes = np.stack([(c(step)[0] - c(-step)[0]) / (2 * step) for c in curves]) / scales[:, None]
-        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
         precision, noise = self._rounding_of(i, self.is_local)
         noise = [4 * precision * c(step)[1] for c in curves] if noise is None else noise[None]
         return slopes, np.stack(chosen, axis=1), 4 * np.asarray(noise) / (step * scales[:, None])
@@ -343,7 +349,7 @@ class Derivatives:
             base = self.base(i)
             return [Path(self, {i: move}, base) for move in moves]
         x = host(self.arrays[i]).ravel()[elements].astype(np.float64)
-        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self._pairs]
+        chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
         bases = np.nan_to_num(abs(np.stack(chosen, axis=1) * x[:, None]))
         return [Path(self, {i: move}, base, local=True) for move, base in zip(moves, bases, strict=True)]
 
@@ -441,7 +447,7 @@ class Derivatives:
 
     def allow_backward_noise(self, i: int) -> None:
         """Adds the measured rounding errors of backward to tolerances for leaf ``i``."""
-        self.noise.setdefault(i, np.zeros(len(self._pairs)))
+        self.noise.setdefault(i, np.zeros(len(self.pairs)))
 
     def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
         """Measured rounding errors of the outputs while a leaf moves along a direction."""
@@ -469,7 +475,7 @@ class Derivatives:
                 change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
                 quanta[k] += (quanta[k] == 0) * change
         quanta = [q * (q <= limit + _LARGEST_QUANTUM * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
-        return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self._pairs])
+        return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self.pairs])
 
     def note_doubt(self, i: int, uncertainty: float) -> None:
         """Adds a note about slopes of leaf ``i`` that are not accurate."""
@@ -514,16 +520,14 @@ class Derivatives:
 
     def _unseen(self, along: Along) -> Any:
         """Slopes that are lost in the rounding of the upstream gradients, or of output size over input size."""
-        pairs = [self.on_the_way(self.only(k, self.upstream[d][k]), along.leaf) for d, k in self._pairs]
+        pairs = [self.on_the_way(self.only(k, self.upstream[d][k]), along.leaf) for d, k in self.pairs]
         return 16 * self.precision * np.tile(pairs, len(along.analytic) // len(pairs)) * along.length
 
     def backward_noise(self, i: int) -> list[Any]:
         """The rounding errors of the backward pass itself, which dominate where its terms cancel."""
         if i not in self._backward_noise:
-            gys = [self.only(k, self.upstream[d][k]) for d, k in self._pairs]
-            self._backward_noise[i] = [
-                self.noise_of(g, i, d == 1) for g, (d, _) in zip(gys, self._pairs, strict=True)
-            ]
+            gys = [self.only(k, self.upstream[d][k]) for d, k in self.pairs]
+            self._backward_noise[i] = [self.noise_of(g, i, d == 1) for g, (d, _) in zip(gys, self.pairs, strict=True)]
         return self._backward_noise[i]
 
     def noise_of(self, gys: Sequence[Any], i: int, on_variables: bool = False) -> Any:

@@ -244,8 +244,9 @@ class Locator:
     def _elements(self) -> Measured:
         """The wrong elements: measured one by one if few, else a random sample, or found by bisection."""
         n = self.x.size
-        if n <= _FEW:
-            return self._measure(np.arange(n))
+        moved = self._moved()
+        if len(moved) <= _FEW:
+            return self._measure(moved)
         drawn = self.order_check.rng.permutation(n)
         if (self._measure(drawn[:16]).verdict != PASS).mean() >= 0.25:
             return self._sampled(drawn)
@@ -255,6 +256,12 @@ class Locator:
         suspects = self._scanned()
         measured = self._measure(suspects[: 4 * _SAMPLE])
         return dataclasses.replace(measured, complete=len(suspects) <= 4 * _SAMPLE)
+
+    def _moved(self) -> Any:
+        """The elements that move along directions with wrong slopes."""
+        pairs = zip(self.measured, self.verdicts, strict=True)
+        wrong = [along.direction != 0 for along, mine in pairs if (mine != PASS).any()]
+        return np.flatnonzero(np.any(wrong, axis=0)) if wrong else np.arange(self.x.size)
 
     def _sampled(self, drawn: Any) -> Measured:
         """Random elements of a gradient that is wrong nearly everywhere, enough for a full list."""
@@ -280,7 +287,8 @@ class Locator:
 
     def _bisected(self) -> Measured:
         """Finds the wrong elements by bisection, and measures them."""
-        draw = (isotropic, relative)[int(np.argmax((self.verdicts != PASS).any(axis=1)))]
+        row = int(np.argmax((self.verdicts != PASS).any(axis=1)))
+        draw = relative if (row, len(self.measured)) == (1, 2) else isotropic  # blocks move as in the first row
         x = host(self.x)
 
         def badness(part: Any) -> float:

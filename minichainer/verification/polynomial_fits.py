@@ -12,15 +12,20 @@ Source: A. Savitzky, M. J. E. Golay: Smoothing and differentiation of data by si
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from minichainer.backend import get_array_module
+from minichainer.verification.arrays import host
+from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.directions import Path
 from minichainer.verification.extrapolation import Curve, Slopes
 from minichainer.verification.localization import Locator, doubt
-from minichainer.verification.verdict import FAIL, PASS
+from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
 
 #: Half widths of the intervals, relative to the scale of the inputs.
 _WIDTHS = tuple([2.0**-k for k in range(2, 11)])
@@ -37,6 +42,12 @@ _FREEDOM = len(_PLACES) - _ODD.shape[1]
 _DEVIATIONS = 8.0
 #: The largest relative error of slopes that settles a gradient; more is left to differences.
 _SHARP = 2e-2
+#: Parts of a direction that are measured alone, once the whole direction agrees.
+_BLOCKS = 32
+#: Leaves of more elements are also measured in blocks, up to the size at which blocks are as blurred as the whole.
+_MANY, _MOST = 256, 2**16
+#: The half width from which on a function that agrees with its polynomial is smooth.
+_SMOOTH = 2.0**-4
 #: The part of a value's bound of rounding that even the smallest residuals are taken for.
 _LEAST = 1 / 24
 
@@ -51,28 +62,63 @@ def left_by_fits(derivatives: Derivatives, directions: Mapping[int, list[Any]]) 
     Returns:
         The directions of the leaves whose slopes are no such polynomials, or not well enough.
     """
-    derivatives.measure_by(PolynomialFits(derivatives))
     left = {i: drawn for i, drawn in directions.items() if not _is_settled(derivatives, i, drawn)}
     derivatives.measure_by(None)
     return left
 
 
 def _is_settled(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> bool:
-    """Whether the gradient of a leaf is known to be right or wrong."""
-    measured = [derivatives.along(i, direction) for direction in directions]
-    if all((derivatives.verdicts(along) == PASS).all() for along in measured):
-        return True
-    derivatives.allow_backward_noise(i)
-    measured = [derivatives.with_backward_noise(along) for along in measured]
-    verdicts = np.stack([derivatives.verdicts(along) for along in measured])
-    for k in range(len(derivatives.outputs)):
-        mine = verdicts[:, k :: len(derivatives.outputs)]
-        if (mine == FAIL).any():
-            Locator(derivatives, i, k, measured, mine).explain()
-    if (verdicts == PASS).all() and max(map(doubt, measured)) <= _SHARP:
-        derivatives.note_doubt(i, max(map(doubt, measured)))
-        return True
-    return bool((verdicts == FAIL).any())
+    """Whether the gradient of a leaf is known to be right or wrong; wrong elements are added to the report."""
+    judgement = _Judgement(derivatives, i, directions)
+    if judgement.verdict == UNRESOLVED:
+        return False
+    if _MANY < directions[0].size <= _MOST:
+        in_blocks = _Judgement(derivatives, i, _in_blocks(directions[0]), BlockFits(derivatives))
+        judgement = in_blocks if in_blocks.verdict == FAIL else judgement
+    judgement.explain()
+    return True
+
+
+def _in_blocks(direction: Any) -> list[Any]:
+    """The direction in parts, each of which moves a block of elements."""
+    block = np.arange(direction.size).reshape(direction.shape) * _BLOCKS // direction.size
+    return [np.where(block == b, direction, 0.0) for b in range(_BLOCKS)]
+
+
+class _Judgement:
+    """The verdict on a leaf from the slopes along some directions."""
+
+    def __init__(self, derivatives: Derivatives, i: int, directions: Sequence[Any], source: Any = None) -> None:
+        self.derivatives, self.i = derivatives, i
+        derivatives.measure_by(source or PolynomialFits(derivatives))
+        self.measured = [derivatives.along(i, direction) for direction in directions]
+        self.verdicts = np.stack([derivatives.verdicts(along) for along in self.measured])
+        self.doubt = 0.0
+        if not (self.verdicts == PASS).all():
+            self._allow_backward_noise()
+
+    def _allow_backward_noise(self) -> None:
+        """Judges again, with the rounding errors of backward and with doubts."""
+        self.derivatives.allow_backward_noise(self.i)
+        self.measured = [self.derivatives.with_backward_noise(along) for along in self.measured]
+        self.verdicts = np.stack([self.derivatives.verdicts(along) for along in self.measured])
+        self.doubt = max(map(doubt, self.measured))
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on all outputs."""
+        if (self.verdicts == FAIL).any():
+            return FAIL
+        return PASS if (self.verdicts == PASS).all() and self.doubt <= _SHARP else UNRESOLVED
+
+    def explain(self) -> None:
+        """Adds wrong elements to the report, or how large an error would not show."""
+        if self.verdict == PASS:
+            self.derivatives.note_doubt(self.i, self.doubt)
+        for k in range(len(self.derivatives.outputs)):
+            mine = self.verdicts[:, k :: len(self.derivatives.outputs)]
+            if (mine == FAIL).any():
+                Locator(self.derivatives, self.i, k, self.measured, mine).explain()
 
 
 class PolynomialFits:
@@ -86,21 +132,67 @@ class PolynomialFits:
     def slopes(self, directions: Mapping[int, Any]) -> Slopes:
         """The slopes along a direction of one leaf."""
         ((i, direction),) = directions.items()
-        return fitted(self.derivatives.path(i, direction), self.derivatives.precision)
+        return fitted(self.path(i, direction), self.derivatives.typical_precision)
+
+    def path(self, i: int, direction: Any) -> Path:
+        """The path of the leaf."""
+        return self.derivatives.path(i, direction)
 
     def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes:
         """The slopes of single elements."""
         return fitted(self.derivatives.element_curve(i, elements, scales), self.derivatives.precision)
 
 
-def fitted(curve: Curve, precision: float) -> Slopes:
+class BlockFits(PolynomialFits):
+    """The slopes while a few elements move: outputs that do not depend on them have no rounding errors.
+
+    An element that is wrong by little shows in its block. Only wide intervals count: kinks, which narrow ones may
+    avoid, are as large as such an error.
+    """
+
+    def slopes(self, directions: Mapping[int, Any]) -> Slopes:
+        """The slopes along a direction of one leaf; NaN where the function is not smooth."""
+        found = super().slopes(directions)
+        smooth = found.best >= _SMOOTH
+        return dataclasses.replace(
+            found, value=np.where(smooth, found.value, np.nan), error=np.where(smooth, found.error, np.inf)
+        )
+
+    def path(self, i: int, direction: Any) -> Path:
+        """The path of the leaf; outputs that do not depend on what moves do not count as rounded."""
+        derivatives = self.derivatives
+        moved = np.where(direction != 0, host(derivatives.arrays[i]), 0.0)
+        base = derivatives.sizes(
+            np.array([norm(derivatives.gradient(d, k, i) * moved) for d, k in derivatives.pairs]),
+            [norm(y) for y in self._dependent(i, direction)],
+        )
+        return Path(derivatives, {i: derivatives.line(i, direction)}, base, direction)
+
+    def _dependent(self, i: int, direction: Any) -> list[Any]:
+        """The outputs, with 0 for elements that stay the same when NaN takes the place of what moves."""
+        values = self.derivatives.values
+        arrays, function = list(self.derivatives.arrays), self.derivatives.order_check.function
+        arrays[i] = arrays[i].copy()
+        arrays[i][get_array_module(arrays[i]).asarray(direction != 0)] = np.nan
+        shapes = dict(function.other_shapes)
+        try:
+            outputs = function.outputs(arrays)
+        except Exception:  # the function refuses NaN
+            return values
+        if function.other_shapes != shapes:
+            function.other_shapes = shapes
+            return values
+        return [y * (outputs[o] != y) for o, y in zip(self.derivatives.outputs, values, strict=True)]
+
+
+def fitted(curve: Curve, precision: Any) -> Slopes:
     """Differentiates m functions of one number at 0.
 
     A slope counts if the intervals of two widths give the same: a kink within the wider one would not.
 
     Args:
         curve: Maps ``t`` to (values, magnitudes), as in :func:`~.extrapolation.slopes`.
-        precision: Machine epsilon of the arithmetic inside ``curve``.
+        precision: Machine epsilon of the arithmetic inside ``curve``; one number, or one per function.
     """
     with np.errstate(all='ignore'):
         fits = [_Fit(curve, precision, _WIDTHS[0])]
@@ -141,7 +233,7 @@ class _Fit:
         samples: The values at the left end, at 0 and at the right end.
     """
 
-    def __init__(self, curve: Curve, precision: float, width: float) -> None:
+    def __init__(self, curve: Curve, precision: Any, width: float) -> None:
         self.width = width
         centre, magnitude = curve(0.0)
         below, above, sizes = _sides(curve, width * _PLACES)

@@ -8,6 +8,7 @@ import pytest
 from minichainer.gradient_check import check_gradients
 from minichainer.verification.polynomial_fits import fitted
 from tests.verification.catalogue.entry import native
+from tests.verification.catalogue.everything import CORRECT
 
 EPSILON = 2.0**-23
 X = np.linspace(0.3, 1.7, 12, dtype='f').reshape(3, 4)
@@ -101,3 +102,63 @@ def test_kinks_everywhere_leave_a_right_gradient_right():
 
     for seed in range(5):
         assert check_gradients(native(forward, vjp), X, seed=seed).verdict == 'pass'
+
+
+LARGE = np.linspace(0.3, 1.7, 1200, dtype='f').reshape(30, 40)
+
+
+def normalized(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def normalized_vjp(xs, gys):
+    y = normalized(xs[0])
+    return [y * (gys[0] - (gys[0] * y).sum(axis=1, keepdims=True))]
+
+
+@pytest.mark.parametrize('index', [(0, 5), (13, 20), (29, 39)])
+@pytest.mark.parametrize(('forward', 'vjp'), [*SINGLE.values(), (normalized, normalized_vjp)])
+def test_one_of_many_elements_that_is_off_by_little_is_named(forward, vjp, index):
+    def off(xs, gys):
+        (g,) = vjp(xs, gys)
+        g[index] *= np.float32(1.001)
+        return [g]
+
+    assert check_gradients(native(forward, vjp), LARGE, seed=0).verdict == 'pass'
+    report = check_gradients(native(forward, off), LARGE, seed=0)
+    assert report.verdict == 'fail' and {f.index for f in report.failures} == {index}
+
+
+def test_outputs_that_hide_their_change_below_their_rounding_count_as_rounded():
+    """Probabilities near 1 move by less than the next number: their slope is not 0, only not seen."""
+    logits = np.random.RandomState(0).normal(scale=30, size=(30, 40)).astype('f')
+    for seed in range(3):
+        assert check_gradients(native(normalized, normalized_vjp), logits, seed=seed).verdict == 'pass'
+
+
+def test_kinks_of_hidden_layers_are_not_taken_for_errors_of_blocks():
+    """Two convolutions with a rectifier between them: the errors of narrow intervals are not those of rounding."""
+    case = next(e for e in CORRECT if e.name == 'convolution without fault').build((30, 40), 'f', 0)
+
+    def single(*xs):
+        if any(x.dtype != np.float32 for x in xs):
+            raise TypeError('this function takes float32')
+        return case.func(*xs)
+
+    assert check_gradients(single, case.inputs, seed=0).verdict == 'pass'
+
+
+def test_a_function_that_refuses_nan_is_checked_in_blocks_too():
+    def forward(x):
+        if not np.isfinite(x).all():
+            raise ValueError('NaN')
+        return np.tanh(x)
+
+    def off(xs, gys):
+        g = gys[0] * (1 - np.tanh(xs[0]) ** 2)
+        g[13, 20] *= np.float32(1.001)
+        return [g]
+
+    assert check_gradients(native(forward, SINGLE['tanh'][1]), LARGE, seed=0).verdict == 'pass'
+    assert check_gradients(native(forward, off), LARGE, seed=0).verdict == 'fail'
