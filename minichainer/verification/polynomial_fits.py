@@ -46,10 +46,10 @@ _SHARP = 2e-2
 _BLOCKS = 32
 #: Leaves of more elements are also measured in blocks, up to the size at which blocks are as blurred as the whole.
 _MANY, _MOST = 256, 2**16
-#: The half width from which on a function that agrees with its polynomial is smooth.
-_SMOOTH = 2.0**-4
 #: The part of a value's bound of rounding that even the smallest residuals are taken for.
 _LEAST = 1 / 24
+#: Residuals of blocks may be so many times the least ones; kinks leave larger ones.
+_CLEAN = 4.0
 
 
 def left_by_fits(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> dict[int, list[Any]]:
@@ -132,11 +132,7 @@ class PolynomialFits:
     def slopes(self, directions: Mapping[int, Any]) -> Slopes:
         """The slopes along a direction of one leaf."""
         ((i, direction),) = directions.items()
-        return fitted(self.path(i, direction), self.derivatives.typical_precision)
-
-    def path(self, i: int, direction: Any) -> Path:
-        """The path of the leaf."""
-        return self.derivatives.path(i, direction)
+        return fitted(self.derivatives.path(i, direction), self.derivatives.precision)
 
     def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes:
         """The slopes of single elements."""
@@ -146,14 +142,15 @@ class PolynomialFits:
 class BlockFits(PolynomialFits):
     """The slopes while a few elements move: outputs that do not depend on them have no rounding errors.
 
-    An element that is wrong by little shows in its block. Only wide intervals count: kinks, which narrow ones may
-    avoid, are as large as such an error.
+    An element that is wrong by little shows in its block. So would kinks; slopes count only where nothing but
+    rounding separates the values from a polynomial.
     """
 
     def slopes(self, directions: Mapping[int, Any]) -> Slopes:
         """The slopes along a direction of one leaf; NaN where the function is not smooth."""
-        found = super().slopes(directions)
-        smooth = found.best >= _SMOOTH
+        ((i, direction),) = directions.items()
+        found = fitted(self.path(i, direction), self.derivatives.typical_precision)
+        smooth = found.error * found.best <= _CLEAN * _DEVIATIONS * np.linalg.norm(_SLOPE) * _LEAST * found.noise
         return dataclasses.replace(
             found, value=np.where(smooth, found.value, np.nan), error=np.where(smooth, found.error, np.inf)
         )
