@@ -41,15 +41,16 @@ _FREEDOM = len(_PLACES) - _ODD.shape[1]
 #: How many standard deviations the error of a slope may be.
 _DEVIATIONS = 8.0
 #: The largest relative error of slopes that settles a gradient; more is left to differences.
-_SHARP = 2e-2
+_SHARP = 8e-2
 #: Parts of a direction that are measured alone, once the whole direction agrees.
 _BLOCKS = 32
 #: Leaves of more elements are also measured in blocks, up to the size at which blocks are as blurred as the whole.
 _MANY, _MOST = 256, 2**16
 #: The part of a value's bound of rounding that even the smallest residuals are taken for.
 _LEAST = 1 / 24
-#: Residuals of blocks may be so many times the least ones; kinks leave larger ones.
-_CLEAN = 4.0
+#: Residuals of rounding are at most so many times the least ones. Larger ones may be those of kinks, which have no
+#: random signs: they bend a slope by more than they deviate.
+_CLEAN, _BENT = 4.0, 4.0
 
 
 def left_by_fits(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> dict[int, list[Any]]:
@@ -238,7 +239,9 @@ class _Fit:
         self.noise = 4 * precision * np.maximum(magnitude, sizes)
         self.slope = _SLOPE @ odd / width
         deviation = np.maximum(_deviation(_OFF_ODD @ odd), _deviation(_OFF_EVEN @ even))
-        bound = _DEVIATIONS * np.linalg.norm(_SLOPE) * np.maximum(deviation, _LEAST * self.noise) / width
+        least = _LEAST * self.noise
+        bound = _DEVIATIONS * np.linalg.norm(_SLOPE) * np.maximum(deviation, least) / width
+        bound *= np.where(deviation <= _CLEAN * least, 1.0, _BENT)
         self.error = np.where(deviation <= self.noise, bound, np.inf)
         self.samples = np.stack([below[-1], centre, above[-1]])
 
