@@ -1,0 +1,1 @@
+"""Old programs and files of Chainer today."""
