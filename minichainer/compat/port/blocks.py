@@ -56,7 +56,7 @@ class Blocks:
             return self._block(updated)
         if not updated.body:
             has_comment = updated.trailing_whitespace.comment or any(line.comment for line in updated.leading_lines)
-            return updated if has_comment else cst.RemoveFromParent()
+            return updated.with_changes(body=[cst.Pass()]) if has_comment else cst.RemoveFromParent()
         if len(updated.body) > len(original.body) == 1:
             return _separate_lines(updated)
         return updated
@@ -92,7 +92,8 @@ class Blocks:
     def _joined(self, first: cst.With, second: cst.With) -> cst.With:
         line = second.body.body[0]
         assert isinstance(line, cst.SimpleStatementLine)
-        line = line.with_changes(leading_lines=second.leading_lines)
+        above = [gap if gap.comment else gap.with_changes(indent=False) for gap in second.leading_lines]
+        line = line.with_changes(leading_lines=above)
         block = first.with_changes(body=first.body.with_changes(body=[*first.body.body, line]))
         self._made[id(block)] = (self._made[id(first)][0], block)
         return block

@@ -121,8 +121,8 @@ def _write(path: Path, content: bytes) -> None:
 
 def _differences(changes: list[tuple[Path, bytes, bytes]]) -> list[str]:
     """A unified diff."""
-    lines = []
-    for path, old, new in changes:
-        texts = [content.decode(errors='replace').splitlines(keepends=True) for content in (old, new)]
-        lines += difflib.unified_diff(*texts, fromfile=f'a/{path}', tofile=f'b/{path}')
+    lines: list[str] = []
+    for path, *contents in changes:
+        old, new = (content.decode(errors='replace').splitlines(keepends=True) for content in contents)
+        lines += difflib.unified_diff(old, new, f'a/{path}', f'b/{path}')
     return [line if line.endswith('\n') else f'{line}\n\\ No newline at end of file\n' for line in lines]

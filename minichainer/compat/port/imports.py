@@ -87,7 +87,7 @@ def _new_aliases(alias: cst.ImportAlias, target: Target) -> list[cst.ImportAlias
     if target.was == target.name or target.name.partition('.')[0] == target.was:
         return [alias]
     name = attribute(target.name)
-    if alias.asname is not None or '.' not in target.was + target.name and target.name == _bound(alias):
+    if alias.asname is not None or ('.' not in target.was + target.name and target.name == _bound(alias)):
         return [alias.with_changes(name=name)]
     bound = target.was.partition('.')[0]
     if not names.is_chainer(target.was):

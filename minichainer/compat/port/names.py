@@ -47,7 +47,10 @@ def is_module(name: str) -> bool:
 
 @functools.cache
 def exists(name: str) -> bool:
-    """Whether a name of Chainer exists here. Attributes of objects that are not modules or classes are not checked."""
+    """Whether a name of Chainer exists here.
+
+    Attributes of objects are not checked, except of modules and classes.
+    """
     return find(name) is not _MISSING
 
 

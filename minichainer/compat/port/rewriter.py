@@ -53,7 +53,7 @@ class Rewriter(cst.CSTTransformer):
         for alias, new, target in imports.plain(original_node):
             self._note_module(original_node, target)
             aliases += new if self._is_wanted(target) else [alias]
-        if len(aliases) == len(original_node.names) and all(a is b for a, b in zip(aliases, original_node.names)):
+        if list(map(id, aliases)) == list(map(id, original_node.names)):
             return updated_node
         replaced = updated_node.with_changes(names=imports.without_repetition(aliases))
         self._done_import(original_node, replaced)

@@ -44,7 +44,7 @@ class Spelling:
         if '.' not in name:
             return name
         root = names.canonical(self._bound.get(instead.partition('.')[0], 'chainer'))
-        return self._by_import(name, short_only=root != 'chainer') or self._with_new_import(name)
+        return self._by_import(name, short_only=root.startswith('chainer.')) or self._with_new_import(name)
 
     def need(self, module: str) -> None:
         """Adds an import of a module of Chainer, unless there is one.
