@@ -10,9 +10,9 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-#: The packages whose names are meant: Chainer's, and what programs have after they were ported.
-ROOTS = ('chainer', 'minichainer')
 OURS = __name__.partition('.')[0]
+#: The packages whose names are meant: Chainer's, and what programs have after they were ported.
+ROOTS = ('chainer', OURS)
 
 
 def canonical(name: str) -> str:
