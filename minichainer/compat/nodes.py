@@ -26,6 +26,7 @@ from minichainer.utils.sparse import CooMatrix
 from minichainer.variable import Variable, as_variable
 
 _ROOT = __name__.partition('.')[0]
+_absent: Any = object()
 _ROW = re.compile(r'(?P<path>\S+)\.(?P<name>\w+)\((?P<constructor>.*?)\)(?: < (?P<base>\w+))?: (?P<call>.* -> .*)')
 
 
@@ -93,7 +94,7 @@ def name_of(node: Any) -> str:
         node: a FunctionNode, or a class of them.
     """
     cls = node if isinstance(node, type) else type(node)
-    if not cls.__module__.startswith(f'{_ROOT}.functions.'):
+    if not cls.__module__.startswith(f'{_ROOT}.functions.') or isinstance(cls, NodeClass):
         return ''
     label = '' if isinstance(node, type) else str(node.label)
     return label if label.isidentifier() and label[0].isupper() else cls.__name__
@@ -147,18 +148,20 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
 
     def __getattr__(self, name: str) -> Any:
         """What old code reads of a function: arguments of the constructor, and arrays computed on the way."""
-        if not name.startswith('__'):
-            options = vars(self).get('options', {})
-            if name in options:
-                return options[name]
-            if self._results and self._results[0].creator_node is not None:
-                return getattr(self._results[0].creator_node, name)
+        options = vars(self).get('options', {})
+        found = getattr(self._own_node(), name, options.get(name, _absent)) if name[:2] != '__' else _absent
+        if found is not _absent:
+            return found
         raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self)
 
     @property
     def label(self) -> str:
-        node = self._results[0].creator_node if self._results else None
-        return type(self).__name__ if node is None else str(node.label)
+        node = self._own_node()
+        return str(node.label) if name_of(node) == self.row.name else type(self).__name__
+
+    def _own_node(self) -> Any:
+        """The node of the first output in the graph inside of it; None if there is none."""
+        return self._results[0].creator_node if self._results else None
 
     def apply(self, inputs: Any) -> tuple[Variable, ...]:
         self._given = tuple([as_variable(x) for x in inputs])
