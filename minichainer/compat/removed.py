@@ -145,11 +145,12 @@ numpy.ndarray.newbyteorder ~ a.view(a.dtype.newbyteorder()) @ ndarray_newbyteord
 numpy.ndarray.ptp ~ numpy.ptp(a) @ ndarray_ptp
 
 [method: NumPy 2.3]
-numpy.ndarray.tostring = x.tobytes @ ndarray_tobytes
+numpy.ndarray.tostring = x.tobytes
+numpy.generic.tostring = x.tobytes
 
 [method: NumPy 2.5]
-numpy.lib.npyio.NpzFile.iteritems = x.items @ mapping_items
-numpy.lib.npyio.NpzFile.iterkeys = x.keys @ mapping_keys
+numpy.lib.npyio.NpzFile.iteritems = x.items
+numpy.lib.npyio.NpzFile.iterkeys = x.keys
 
 [call: NumPy 2.4]
 int ~ int(a.item()): arrays of one element with axes are not converted @ int_
@@ -242,7 +243,7 @@ scipy.ndimage.filters = scipy.ndimage
 scipy.ndimage.interpolation = scipy.ndimage
 scipy.ndimage.measurements = scipy.ndimage
 scipy.ndimage.morphology = scipy.ndimage
-scipy.misc ~ see the names that it had @ empty_module
+scipy.misc ~ see the names that it had @ minichainer.compat.stand_ins.scipy_misc
 
 [name: Python 3.10]
 collections.Awaitable = collections.abc.Awaitable
@@ -339,31 +340,31 @@ urllib.quote = urllib.parse.quote
 urllib.unquote = urllib.parse.unquote
 
 [method: Python 3.9]
-threading.Thread.isAlive = x.is_alive @ thread_is_alive
-array.array.tostring = x.tobytes @ array_tobytes
-array.array.fromstring = x.frombytes @ array_frombytes
+threading.Thread.isAlive = x.is_alive
+array.array.tostring = x.tobytes
+array.array.fromstring = x.frombytes
 xml.etree.ElementTree.Element.getchildren ~ list(element) @ element_children
-xml.etree.ElementTree.Element.getiterator = x.iter @ element_iter
-xml.etree.ElementTree.ElementTree.getiterator = x.iter @ element_iter
+xml.etree.ElementTree.Element.getiterator = x.iter
+xml.etree.ElementTree.ElementTree.getiterator = x.iter
 html.parser.HTMLParser.unescape ~ html.unescape(s) @ parser_unescape
 
 [method: Python 3.12]
-unittest.TestCase.assertEquals = x.assertEqual @ assert_equal
-unittest.TestCase.assertNotEquals = x.assertNotEqual @ assert_not_equal
-unittest.TestCase.assert_ = x.assertTrue @ assert_true
-unittest.TestCase.assertAlmostEquals = x.assertAlmostEqual @ assert_almost_equal
-unittest.TestCase.assertNotAlmostEquals = x.assertNotAlmostEqual @ assert_not_almost_equal
-unittest.TestCase.assertRegexpMatches = x.assertRegex @ assert_regex
-unittest.TestCase.assertNotRegexpMatches = x.assertNotRegex @ assert_not_regex
-unittest.TestCase.assertRaisesRegexp = x.assertRaisesRegex @ assert_raises_regex
+unittest.TestCase.assertEquals = x.assertEqual
+unittest.TestCase.assertNotEquals = x.assertNotEqual
+unittest.TestCase.assert_ = x.assertTrue
+unittest.TestCase.assertAlmostEquals = x.assertAlmostEqual
+unittest.TestCase.assertNotAlmostEquals = x.assertNotAlmostEqual
+unittest.TestCase.assertRegexpMatches = x.assertRegex
+unittest.TestCase.assertNotRegexpMatches = x.assertNotRegex
+unittest.TestCase.assertRaisesRegexp = x.assertRaisesRegex
 
 [method: Python 3]
-unittest.TestCase.assertItemsEqual = x.assertCountEqual @ assert_count_equal
-dict.iteritems = x.items @ mapping_items
-dict.iterkeys = x.keys @ mapping_keys
-dict.itervalues = x.values @ mapping_values
-dict.viewitems = x.items @ mapping_items
-dict.viewkeys = x.keys @ mapping_keys
+unittest.TestCase.assertItemsEqual = x.assertCountEqual
+dict.iteritems = x.items
+dict.iterkeys = x.keys
+dict.itervalues = x.values
+dict.viewitems = x.items
+dict.viewkeys = x.keys
 dict.has_key ~ key in d @ has_key
 
 [builtin: Python 3]
@@ -396,20 +397,20 @@ six ~ install six, or write what Python 3 has
 six.moves ~ install six, or write what Python 3 has
 
 [module: Python 3.12]
-imp ~ importlib @ imp
-distutils ~ setuptools, packaging.version, shutil @ distutils
-distutils.version ~ packaging.version @ distutils.version
-distutils.util ~ a comparison with 'yes', 'true', 'on', '1' @ distutils.util
-distutils.dir_util ~ shutil.copytree, os.makedirs @ distutils.dir_util
-distutils.spawn ~ shutil.which @ distutils.spawn
+imp ~ importlib @ minichainer.compat.stand_ins.imp
+distutils ~ setuptools, packaging.version, shutil @ minichainer.compat.stand_ins.distutils
+distutils.version ~ packaging.version @ minichainer.compat.stand_ins.distutils
+distutils.util ~ a comparison with 'yes', 'true', 'on', '1' @ minichainer.compat.stand_ins.distutils
+distutils.dir_util ~ shutil.copytree, os.makedirs @ minichainer.compat.stand_ins.distutils
+distutils.spawn ~ shutil.which @ minichainer.compat.stand_ins.distutils
 asyncore ~ asyncio
 asynchat ~ asyncio
 smtpd ~ the package aiosmtpd
 
 [module: Python 3.13]
-pipes ~ shlex.quote, subprocess @ pipes
-imghdr ~ PIL.Image.open(file).format @ imghdr
-cgi ~ html.escape, urllib.parse @ cgi
+pipes ~ shlex.quote, subprocess @ shlex
+imghdr ~ PIL.Image.open(file).format @ minichainer.compat.stand_ins.imghdr
+cgi ~ html.escape, urllib.parse @ minichainer.compat.stand_ins.cgi
 
 [name: Pillow 10.0]
 PIL.Image.ANTIALIAS = PIL.Image.LANCZOS
@@ -420,8 +421,8 @@ PIL.Image.CUBIC = PIL.Image.BICUBIC
 PIL.Image.fromstring = PIL.Image.frombytes
 
 [method: Pillow 3.0]
-PIL.Image.Image.tostring = x.tobytes @ image_tobytes
-PIL.Image.Image.fromstring = x.frombytes @ image_frombytes
+PIL.Image.Image.tostring = x.tobytes
+PIL.Image.Image.fromstring = x.frombytes
 
 [method: Pillow 10.0]
 PIL.ImageDraw.ImageDraw.textsize ~ draw.textbbox((0, 0), text, font=font)[2:] @ draw_textsize
