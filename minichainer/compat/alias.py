@@ -40,7 +40,9 @@ class AliasedPackage(ModuleType):
     """
 
     #: What it does not share with the package.
-    OWN = frozenset(('__doc__', '__home__', '__loader__', '__name__', '__package__', '__path__', '__spec__', '__version__'))
+    OWN = frozenset(
+        ('__doc__', '__home__', '__loader__', '__name__', '__package__', '__path__', '__spec__', '__version__')
+    )
 
     def __init__(self, name: str, home: ModuleType) -> None:
         super().__init__(name, home.__doc__)
@@ -52,7 +54,8 @@ class AliasedPackage(ModuleType):
         return {**vars(self.__home__), **_plain_dict.__get__(self)}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__home__, name)
+        found = paths.find('.', name)
+        return getattr(self.__home__, name) if found is None else found
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.OWN:
