@@ -1,7 +1,7 @@
 """Chainer's modules that have no file here: one table of their names, and where these are.
 
-Modules are served by :mod:`minichainer._module_paths` under this package's name, so they need no alias. Some names are
-missing in modules that do have a file; these are found while the alias is installed (:class:`LegacyNames`).
+Modules are served by :mod:`minichainer._module_paths` under this package's name, so they need no alias. Some names
+are missing in modules that do have a file; these are found while the alias is installed (:class:`LegacyNames`).
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ _PUBLIC = {
     """,
 }
 
-#: Other names: module, name, and the home of the name, ``module:name``. Names of :mod:`minichainer.compat.private` are
-#: private or deprecated functions of Chainer that programs import nevertheless.
+#: Other names: module, name, and the home of the name, ``module:name``; a dot is the package itself. Names of
+#: :mod:`minichainer.compat.private` are private or deprecated functions of Chainer that programs import nevertheless.
 _ELSEWHERE = """
 . _get_link_hooks link_hook:get_link_hooks
 _backprop backward differentiate:backward

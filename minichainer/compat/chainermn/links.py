@@ -72,7 +72,7 @@ class MultiNodeChainList(ChainList):
         self._comm = comm
         self._ranks: list[tuple[list[int] | None, list[int] | None]] = []
 
-    def add_link(self, link: Any, rank_in: Any = None, rank_out: Any = None) -> None:  # type: ignore[override]
+    def add_link(self, link: Any, rank_in: Any = None, rank_out: Any = None) -> None:
         """Adds a part.
 
         Args:
@@ -87,7 +87,7 @@ class MultiNodeChainList(ChainList):
         if rank_out is None and any(out is None for _, out in self._ranks):
             raise ValueError('MultiNodeChainList: only one part may have rank_out=None, the output of the model')
         super().add_link(link)
-        self._ranks.append(ranks)  # type: ignore[arg-type]
+        self._ranks.append((ranks[0], ranks[1]))
 
     def forward(self, *inputs: Any) -> Any:
         """The output of the part with ``rank_out=None``."""

@@ -39,9 +39,7 @@ def create_communicator(
     dtype, _ = parse_kwargs(kwargs, ('allreduce_grad_dtype', None), ('batched_copy', True))
     assert_kwargs_empty(kwargs)
     if communicator_name not in _NAMES:
-        raise ValueError(
-            f'create_communicator: unknown name {communicator_name!r}; expected one of {", ".join(_NAMES)}'
-        )
+        raise ValueError(f'create_communicator: expected one of {", ".join(_NAMES)}, got {communicator_name!r}')
     if communicator_name != 'pure_nccl' and dtype is not None:
         raise ValueError("create_communicator: only 'pure_nccl' takes allreduce_grad_dtype")
     size = _size(mpi_comm)

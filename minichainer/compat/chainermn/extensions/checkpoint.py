@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 import warnings
 from typing import Any
@@ -25,11 +26,8 @@ def create_multi_node_checkpointer(
         gc_interval: has no effect.
         path: the folder; that of the trainer's results by default.
     """
-    warnings.warn(
-        'create_multi_node_checkpointer is deprecated: use training.extensions.snapshot',
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    text = 'create_multi_node_checkpointer is deprecated: use training.extensions.snapshot'
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
     return Checkpointer(name, comm, cp_interval, path)
 
 
@@ -74,9 +72,8 @@ class Checkpointer(Extension):
 
     def __init__(self, name: str, comm: Any, cp_interval: int, path: str | None) -> None:
         if '.' in name or cp_interval < 1:
-            raise ValueError(
-                f'checkpointer: expected a name without dots and cp_interval >= 1, got {name!r}, {cp_interval}'
-            )
+            expected = 'a name without dots and cp_interval of at least 1'
+            raise ValueError(f'checkpointer: expected {expected}, got {name!r} and {cp_interval}')
         self.name, self.comm, self.cp_interval, self.path = name, comm, cp_interval, path
         self.files: list[str] = []
         self.stats = _CheckpointStats()
@@ -134,11 +131,9 @@ class Checkpointer(Extension):
         """Iteration and name of the files of this training."""
         if not os.path.isdir(self._folder()):
             return []
-        parts = [(name.split('.'), name) for name in os.listdir(self._folder())]
-        own = [self.name, str(self.comm.rank)]
-        return [
-            (int(part[2]), name) for part, name in parts if len(part) == 3 and part[:2] == own and part[2].isdigit()
-        ]
+        form = re.compile(rf'{re.escape(self.name)}\.{self.comm.rank}\.(\d+)')
+        matches = [form.fullmatch(name) for name in os.listdir(self._folder())]
+        return [(int(match[1]), match[0]) for match in matches if match]
 
     def _remove(self, names: list[str]) -> None:
         for name in names:
