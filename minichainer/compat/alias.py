@@ -40,7 +40,7 @@ class AliasedPackage(ModuleType):
     """
 
     #: What it does not share with the package.
-    OWN = frozenset(('__doc__', '__home__', '__loader__', '__name__', '__package__', '__path__', '__spec__', '__version__'))
+    OWN = frozenset('__doc__ __home__ __loader__ __name__ __package__ __path__ __spec__ __version__'.split())
 
     def __init__(self, name: str, home: ModuleType) -> None:
         super().__init__(name, home.__doc__)
@@ -52,7 +52,8 @@ class AliasedPackage(ModuleType):
         return {**vars(self.__home__), **_plain_dict.__get__(self)}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__home__, name)
+        found = paths.find('.', name)
+        return getattr(self.__home__, name) if found is None else found
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.OWN:
@@ -98,8 +99,10 @@ class AliasFinder(MetaPathFinder, Loader):
             module.__spec__ = getattr(module.__spec__, 'loader_state')  # noqa: B009, its type is not declared
 
     def _share(self, name: str, home: str) -> None:
-        """Names what has been loaded below a module. Otherwise Python would load these modules again, and then replace
-        functions of their names in the package."""
+        """Names what has been loaded below a module.
+
+        Otherwise Python would load these modules once more, and then replace functions of their names in the package.
+        """
         for key in [key for key in sys.modules if key.startswith(f'{home}.')]:
             sys.modules.setdefault(name + key.removeprefix(home), sys.modules[key])
             self.add_legacy_names(sys.modules[key])

@@ -1,14 +1,13 @@
 """Chainer's modules that have no file here: one table of their names, and where these are.
 
-Modules are served by :mod:`minichainer._module_paths` under this package's name, so they need no alias. Some names are
-missing in modules that do have a file; these are found while the alias is installed (:class:`LegacyNames`).
+Modules are served by :mod:`minichainer._module_paths` under this package's name, so they need no alias. Some names
+are missing in modules that do have a file; these are found while the alias is installed (:class:`LegacyNames`).
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -109,9 +108,10 @@ _PUBLIC = {
     """,
 }
 
-#: Other names: module, name, and the home of the name, ``module:name``. Names of :mod:`minichainer.compat.private` are
-#: private or deprecated functions of Chainer that programs import nevertheless.
+#: Other names: module, name, and the home of the name, ``module:name``; a dot is the package itself. Names of
+#: :mod:`minichainer.compat.private` are private or deprecated functions of Chainer that programs import nevertheless.
 _ELSEWHERE = """
+. _get_link_hooks link_hook:get_link_hooks
 _backprop backward differentiate:backward
 _backprop_utils GradTable compat.backprop_utils:GradTable
 _backprop_utils backprop_step compat.backprop_utils:backprop_step
@@ -175,12 +175,12 @@ def table() -> dict[str, dict[str, str]]:
 
 
 def path_of(module: str) -> str:
-    """The path of a module below this package.
+    """The path of a module below this package; a dot for the package itself.
 
     >>> path_of('minichainer.functions.activation.relu')
     'functions.activation.relu'
     """
-    return module.partition('.')[2]
+    return module.partition('.')[2] or '.'
 
 
 def is_module(module: str) -> bool:

@@ -154,5 +154,3 @@ def _scatter(arrays: list[Any], source: Any) -> None:
         if x is not None:
             x[...] = source[begin : begin + x.size].reshape(x.shape)
             begin += x.size
-
-

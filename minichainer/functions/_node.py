@@ -29,8 +29,8 @@ _gradients: tuple[type[numpy.ndarray[Any, Any] | Variable], ...] = (*array_types
 _IN_OLD_CODE = {'flag_h': 'mask', 'r': 'factor', 'type': 'typ'}
 #: What old code reads of functions that slide windows over images: the field of their geometry, and the axis.
 _OF_WINDOWS = {
-    'kh': ('ksize', 0), 'kw': ('ksize', -1), 'sy': ('stride', 0), 'sx': ('stride', -1), 'ph': ('pad', 0), 'pw': ('pad', -1),
-    'dy': ('dilate', 0), 'dx': ('dilate', -1),
+    'kh': ('ksize', 0), 'kw': ('ksize', -1), 'sy': ('stride', 0), 'sx': ('stride', -1),
+    'ph': ('pad', 0), 'pw': ('pad', -1), 'dy': ('dilate', 0), 'dx': ('dilate', -1),
 }  # fmt: skip
 
 
@@ -276,7 +276,7 @@ def _conjugating(cls: Any) -> Any:
 
 
 @functools.cache
-def _named(cls: type[PrimitiveNode], name: str) -> Any:
+def _named(cls: Any, name: str) -> Any:
     """A class of nodes under another name."""
     return type(name, (cls,), {'__module__': cls.__module__})
 
