@@ -1,4 +1,4 @@
-"""``compat port``: a table of sources before and after, longer programs that run with the same figures, the report."""
+"""``compat port``: a table of sources before and after, programs that run with the same figures, the report."""
 
 from __future__ import annotations
 
@@ -74,6 +74,14 @@ IMPORTS = {
     'cPickle': ('import cPickle as pickle', 'import pickle as pickle'),
     'Queue': ('import Queue', 'import queue as Queue'),
     'StringIO': ('from StringIO import StringIO', 'from io import StringIO'),
+    'copies of dropped functions': (
+        'from scipy.misc import imread, imresize',
+        'from minichainer.compat.restored_images import imread, imresize',
+    ),
+    'node class': (
+        'from chainer.functions.activation.relu import ReLU',
+        'from minichainer.functions.activation.relu import ReLU',
+    ),
     'logsumexp': ('from scipy.misc import logsumexp', 'from scipy.special import logsumexp'),
 }
 NAMES = {
@@ -108,6 +116,16 @@ NAMES = {
         'import yaml\nyaml.load(f, Loader=yaml.Loader)',
     ),
     'asscalar': ('import numpy as np\nnp.asscalar(a + b)', 'import numpy as np\n(a + b).item()'),
+    'copies of dropped functions': (
+        'import scipy.misc\nx = scipy.misc.imread(f)',
+        'import scipy.misc\nfrom minichainer.compat import restored_images\nx = restored_images.imread(f)',
+    ),
+    'has_key': ('if not d.has_key(k): pass', 'if not (k in d): pass'),
+    'fromstring': (
+        'import numpy as np\nx = np.fromstring(data, dtype=np.uint8)',
+        'import numpy as np\nx = np.frombuffer(data, dtype=np.uint8).copy()',
+    ),
+    'fromstring of a text': ("import numpy\nx = numpy.fromstring(s, sep=' ')",) * 2,
     'clock': ('import time\nt = time.clock()', 'import time\nt = time.process_time()'),
     'iteritems': ('for k, v in d.iteritems(): pass', 'for k, v in d.items(): pass'),
     'own iteritems': (
@@ -145,10 +163,14 @@ CALLS = {
     'bias': ('L.Linear(3, 4, bias=1)', 'L.Linear(3, 4, initial_bias=1)'),
     'wscale': (
         'L.Linear(3, 4, wscale=w * 2)',
-        'L.Linear(3, 4, initialW=chainer.initializers.LeCunNormal(scale=w * 2))',
+        'L.Linear(3, 4, initialW=chainer.initializers.LeCunNormal(scale=(w * 2) ** 0.5))',
+    ),
+    'arguments in the order of v1': (
+        'F.Linear(3, 4, 0.5, 2, True)',
+        'L.Linear(3, 4, initialW=chainer.initializers.LeCunNormal(scale=0.5 ** 0.5), initial_bias=2, nobias=True)',
     ),
     'wscale=1': ('L.Convolution2D(3, 4, 3, wscale=1)', 'L.Convolution2D(3, 4, 3)'),
-    'wscale and initialW': ('L.Linear(3, 4, wscale=2, initialW=w)', 'L.Linear(3, 4, initialW=w)'),
+    'wscale=1 and initialW': ('L.Linear(3, 4, wscale=1, initialW=w)', 'L.Linear(3, 4, initialW=w)'),
     'volatile': ("chainer.Variable(x, volatile='on')", 'chainer.Variable(x)'),
     'own volatile': ('f(x, volatile=True)', 'f(x, volatile=True)'),
     'dropout': (
@@ -169,7 +191,8 @@ CALLS = {
     ),
     'neighbours': (
         '# a\ny = F.dropout(x, train=t)  # b\n\n# c\nz = F.dropout(y, train=t)\nw = z',
-        "# a\nwith chainer.using_config('train', t):\n    y = F.dropout(x)  # b\n\n    # c\n    z = F.dropout(y)\nw = z",
+        "# a\nwith chainer.using_config('train', t):\n    y = F.dropout(x)  # b\n\n    # c\n    z = F.dropout(y)\n"
+        'w = z',
     ),
     'one line': (
         'if x: y = F.dropout(x, train=t)',
@@ -234,11 +257,17 @@ ATTENTION = {
     'trigger': ("chainer.training.extensions.snapshot(trigger=(1, 'epoch'))", 'snapshot-trigger', 'extend'),
     'unknown receiver': ('thing.zero_grads()', 'zero_grads', 'thing.target.zerograds()'),
     'volatile': ('x.volatile', 'volatile', 'no_backprop_mode'),
-    'imread': ('import scipy.misc\nscipy.misc.imread(f)', 'scipy.misc.imread', 'PIL.Image.open'),
-    'from imread': ('from scipy.misc import imread', 'scipy.misc.imread', 'PIL.Image.open'),
+    'no copy': ('import scipy.misc\nscipy.misc.imfilter(f)', 'scipy.misc.imfilter', 'ImageFilter'),
+    'from, no copy': ('from scipy.misc import imfilter', 'scipy.misc.imfilter', 'ImageFilter'),
+    'wscale and initialW': ('L.Linear(3, 4, wscale=2, initialW=w)', 'wscale', 'v1 multiplied'),
+    'node class of a module with a file': (
+        'from minichainer.functions.loss.softmax_cross_entropy import SoftmaxCrossEntropy',
+        'alias',
+        'install()',
+    ),
     'built on chainer': ('import chainercv', 'package', 'minichainer.compat.install()'),
     'text': ("importlib.import_module('chainer.links')", 'text', 'minichainer.links'),
-    'has_key': ('d.has_key(k)', 'dict.has_key', 'key in d'),
+    'itemset': ('a.itemset(3)', 'numpy.ndarray.itemset', 'a[index] = value'),
 }
 
 
@@ -302,7 +331,7 @@ print(isinstance([], Iterable), '%.6f %.6f' % (sums['loss'], loss.data))
 '''
 
 #: The same by hand, as one writes it for Chainer 7.
-TODAY = '''
+TODAY = """
 import numpy as np
 import minichainer as chainer
 import minichainer.functions as F
@@ -312,7 +341,7 @@ from minichainer import optimizers
 np.random.seed(0)
 l1 = L.Linear(4, 5)
 bn = L.BatchNormalization(5)
-l2 = L.Linear(5, 2, initialW=chainer.initializers.LeCunNormal(0.5), initial_bias=0.1)
+l2 = L.Linear(5, 2, initialW=chainer.initializers.LeCunNormal(0.5**0.5), initial_bias=0.1)
 l3 = L.Linear(2, 2)
 model = chainer.ChainList(l1, bn, l2, l3)
 optimizer = optimizers.Adam().setup(model)
@@ -332,7 +361,7 @@ for epoch in range(4):
     total += float(loss.array)
 with chainer.using_config('train', False):
     print(True, '%.6f %.6f' % (total, forward().array))
-'''
+"""
 
 
 def _run(path: Path) -> str:

@@ -11,7 +11,7 @@ import libcst as cst
 from minichainer.compat import removed
 from minichainer.compat.port import names, signatures
 from minichainer.compat.port.facts import Facts, dotted, moved
-from minichainer.compat.port.rules import OPTIMIZER_METHODS, Rule, of_kind
+from minichainer.compat.port.rules import OPTIMIZER_METHODS, V1_ORDER, Rule, of_kind
 from minichainer.compat.port.spelling import Spelling
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _SETTING_DEPENDENT = re.compile(r'.*(dropout|normalization|zoneout|rrelu|n_step|
 _PLAIN_METHODS = frozenset('reshape transpose astype copy flatten append sum mean format items keys values'.split())
 _PLAIN_BUILTINS = frozenset('len range int float str bool max min abs list tuple zip enumerate print super'.split())
 _NEGATED = {'True': 'False', 'False': 'True'}
+_ONE = ('1', '1.0', '1.')
 _FALSE = ('False', "'off'", '"off"', "'OFF'", '0')
 
 
@@ -106,13 +107,13 @@ class Calls:
         """
         self._note_text(original)
         name = self.called(original)
-        call = updated
+        call, notes_before = self._named(original, updated, name), len(self._notes.found)
         for rule in of_kind('keyword') if name else ():
             if rule.is_about(name):
                 call = self._keyword(rule, original, call)
         for rule, _ in list(self.settings(original)):
             call = self._setting(rule, original, call, setting)
-        if name and call is updated:
+        if name and len(self._notes.found) == notes_before:
             self._note_arguments(original, name)
         result = self._method(original, call) if not name else self._dropped_call(original, call, name)
         return result
@@ -123,6 +124,9 @@ class Calls:
             return call
         if not rule.certain:
             self._notes.add(original, 'attention', rule.name, rule.write, rule.why)
+            return call
+        if rule.name == 'wscale' and self._facts.code(argument.value) not in _ONE and _by_name(call, 'initialW'):
+            self._notes.add(original, 'attention', rule.name, 'initialW alone', 'v1 multiplied initialW by wscale')
             return call
         new, text = self._new_argument(rule, argument, call)
         args = _with(call.args, argument, new)
@@ -137,10 +141,11 @@ class Calls:
         keyword, equals, template = rule.write.partition('=')
         value = self._facts.code(argument.value)
         given = {a.keyword.value for a in call.args if a.keyword is not None}
-        if not keyword or keyword in given or (equals and value in ('1', '1.0', '1.')):
+        if not keyword or keyword in given or (equals and value in _ONE):
             return None, ''
         if not equals:
             return argument.with_changes(keyword=cst.Name(keyword)), f'{keyword}={value}'
+        value = value if _binds_tightly(argument.value) else f'({value})'
         text = self._spelling.in_expression(template.replace('{value}', '__value__')).replace('__value__', value)
         return argument.with_changes(keyword=cst.Name(keyword), value=cst.parse_expression(text)), f'{keyword}={text}'
 
@@ -164,6 +169,22 @@ class Calls:
         problem = signatures.problem(name, call)
         if problem:
             self._notes.add(call, 'attention', 'arguments', '', problem)
+
+    def _named(self, original: cst.Call, call: cst.Call, name: str) -> cst.Call:
+        """A call as in v1 with names for the arguments that come in another order today."""
+        order = V1_ORDER.get(name, [])
+        first = order.index('wscale') if order else 0
+        is_v1 = bool(order) and self._facts.name_of(original.func) != name
+        if not is_v1 or any(argument.star for argument in call.args) or len(call.args) > len(order):
+            return call
+        equal = cst.AssignEqual(cst.SimpleWhitespace(''), cst.SimpleWhitespace(''))
+        args = [
+            argument.with_changes(keyword=cst.Name(order[index]), equal=equal)
+            if argument.keyword is None and index >= first
+            else argument
+            for index, argument in enumerate(call.args)
+        ]
+        return call.with_changes(args=args)
 
     def _note_text(self, call: cst.Call) -> None:
         """Notes modules of Chainer that are named by a text."""
@@ -221,7 +242,7 @@ class Calls:
     def _dropped_call(self, original: cst.Call, call: cst.Call, name: str) -> cst.BaseExpression:
         """Calls that other libraries refuse today."""
         for rule in of_kind('call'):
-            if rule.is_about(name):
+            if rule.is_about(name) and (not rule.keyword or _argument(call, rule) is None):
                 return self._whole_call(rule, original, call)
         row = _CALLS().get(name)
         if row is None or len(call.args) != 1:
@@ -260,7 +281,11 @@ class Calls:
     def assignment(self, original: cst.Assign, updated: cst.Assign) -> cst.BaseSmallStatement:
         """``model.l1 = L.Linear(...)`` of what was a FunctionSet, as a call of add_link."""
         target = original.targets[0].target
-        if len(original.targets) != 1 or not isinstance(target, cst.Attribute) or not self._is_set(target.value):
+        if (
+            len(original.targets) != 1
+            or not isinstance(target, cst.Attribute)
+            or not self.is_function_set(target.value)
+        ):
             return updated
         if not isinstance(original.value, cst.Call) or not self.called(original.value).startswith('chainer.links.'):
             return updated
@@ -272,28 +297,33 @@ class Calls:
         self._notes.add(original, 'done', 'FunctionSet', self._facts.code(call), why)
         return cst.Expr(call)
 
-    def _is_set(self, receiver: cst.BaseExpression) -> bool:
+    def is_function_set(self, receiver: cst.BaseExpression) -> bool:
+        """Whether an expression is known to be a FunctionSet.
+
+        Args:
+            receiver: such as ``model``.
+        """
         text = dotted(receiver)
         return (self._inside if text == 'self' else '', text) in self._facts.function_sets
 
 
 def _binds_tightly(node: cst.BaseExpression) -> bool:
     """Whether an attribute of an expression may be written without parentheses around it."""
-    return isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
+    return isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Float)) or bool(node.lpar)
 
 
 def _argument(call: cst.Call, rule: Rule) -> cst.Arg | None:
     """The argument that a rule is about."""
     for index, argument in enumerate(call.args):
         if argument.star:
-            return None if index <= rule.position else _by_keyword(call, rule)
+            return None if index <= rule.position else _by_name(call, rule.keyword)
         if index == rule.position and argument.keyword is None:
             return argument
-    return _by_keyword(call, rule)
+    return _by_name(call, rule.keyword)
 
 
-def _by_keyword(call: cst.Call, rule: Rule) -> cst.Arg | None:
-    return next((a for a in call.args if a.keyword is not None and a.keyword.value == rule.keyword), None)
+def _by_name(call: cst.Call, keyword: str) -> cst.Arg | None:
+    return next((a for a in call.args if a.keyword is not None and a.keyword.value == keyword), None)
 
 
 def _with(args: object, old: cst.Arg, new: cst.Arg | None) -> list[cst.Arg]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minichainer.compat import removed
+from minichainer.compat.port import names
 from minichainer.compat.port.rules import of_kind
 
 
@@ -47,6 +48,17 @@ def of_others(name: str) -> Change:
     if any(rule.is_about(name) for rule in of_kind('call')):
         return Change()  # the whole call is replaced
     row = removed.by_name().get(name)
-    if row is None or row.kind != 'name':
-        return Change()
-    return Change(row.instead, row.name, f'{row.name} was dropped by {row.since}', row.certain)
+    return Change() if row is None or row.kind != 'name' else of_row(row)
+
+
+def of_row(row: removed.Removed) -> Change:
+    """The change of a dropped name: what replaces it, or else the copy that this package has, or else words.
+
+    Args:
+        row: of the table.
+    """
+    why = f'{row.name} was dropped by {row.since}'
+    copy = '' if row.certain else names.copy_of(row.restore)
+    if copy:
+        return Change(copy, row.name, f'{why}; this is a copy. Better: {row.instead}')
+    return Change(row.instead, row.name, why, row.certain)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from minichainer.compat import removed
-from minichainer.compat.port import names
+from minichainer.compat.port import changes, names
 from minichainer.compat.port.facts import dotted, moved
 
 #: Packages over Chainer, which import it themselves.
@@ -46,8 +46,10 @@ def target_of(name: str) -> Target:
     if name.partition('.')[0] == 'chainermn':
         return Target(name, _CHAINERMN + name[len('chainermn') :], 'chainermn', 'ChainerMN is in minichainer.compat')
     row = removed.by_name().get(name)
-    if row is not None and row.certain and _is_importable(row):
-        return Target(name, row.instead, row.name, f'{row.name} was dropped by {row.since}')
+    change = changes.of_row(row) if row is not None else changes.Change()
+    if row is not None and change.certain and _is_importable(row, change.write):
+        write = names.ours(change.write) if names.is_chainer(change.write) else change.write
+        return Target(name, write, row.name, change.why)
     owner, _, last = name.rpartition('.')
     row = removed.by_name().get(owner)
     if row is not None and row.kind == 'module' and row.certain:
@@ -55,10 +57,9 @@ def target_of(name: str) -> Target:
     return Target(name, name)
 
 
-def _is_importable(row: removed.Removed) -> bool:
+def _is_importable(row: removed.Removed, name: str) -> bool:
     """Whether what replaces a name can be imported: it is a module, or an attribute of one."""
-    text = row.instead.replace('.', '')
-    return text.isidentifier() and ('.' in row.instead or row.kind == 'module')
+    return name.replace('.', '').isidentifier() and ('.' in name or row.kind == 'module')
 
 
 def attribute(name: str) -> cst.Attribute | cst.Name:

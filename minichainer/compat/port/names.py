@@ -10,6 +10,8 @@ import warnings
 from types import ModuleType
 from typing import Any
 
+from minichainer.compat import paths
+
 OURS = __name__.partition('.')[0]
 #: The packages whose names are meant: Chainer's, and what programs have after they were ported.
 ROOTS = ('chainer', OURS)
@@ -54,6 +56,12 @@ def exists(name: str) -> bool:
     return find(name) is not _MISSING
 
 
+def under_alias(name: str) -> bool:
+    """Whether a name exists while the alias is installed."""
+    home, _, last = canonical(name).partition('.')[2].rpartition('.')
+    return bool(home) and paths.find(home, last) is not None
+
+
 def nearest(name: str) -> str:
     """The existing name that is most like a missing one; empty if none is."""
     home, _, last = canonical(name).rpartition('.')
@@ -75,6 +83,21 @@ def unreachable_part(name: str) -> str:
 def _is_made_by_finder(name: str) -> bool:
     module = find(name)
     return getattr(module, '__file__', None) is None or module.__name__.endswith('.interval_trigger')
+
+
+#: Modules with copies of functions that Python, NumPy and others dropped.
+_COPIES = ('chainer.compat.restored', 'chainer.compat.restored_images')
+
+
+def copy_of(restored: str) -> str:
+    """The dotted name of a copy of a dropped function, as Chainer would spell it; empty if there is none.
+
+    Args:
+        restored: its name in the table of dropped names.
+    """
+    if not restored.isidentifier():
+        return ''
+    return next((f'{home}.{restored}' for home in _COPIES if callable(find(f'{home}.{restored}'))), '')
 
 
 def is_installed(name: str) -> bool:

@@ -32,6 +32,10 @@ class Notes:
         """Counts a name of Chainer, and notes it if it does not exist here."""
         self.names[name] += 1
         if not names.exists(name):
+            if names.under_alias(name):
+                write, why = f'{names.OURS}.compat.install() before it', 'exists only while the alias is installed'
+                self.add(node, 'attention', 'alias', write, f'{name[len("chainer.") :]} {why}')
+                return
             near = names.nearest(name)
             advice = f'did you mean {near}?' if near else 'see docs/porting.md'
             self.add(node, 'missing', 'name', advice, f'minichainer has no {name[len("chainer.") :]}')

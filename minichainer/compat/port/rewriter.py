@@ -10,7 +10,7 @@ from minichainer.compat.port import calls, changes, imports, names
 from minichainer.compat.port.blocks import Blocks
 from minichainer.compat.port.facts import Facts, dotted, moved
 from minichainer.compat.port.notes import Notes, short
-from minichainer.compat.port.rules import OLD_ATTRIBUTES, of_kind
+from minichainer.compat.port.rules import OLD_ATTRIBUTES, OLD_SETS, of_kind
 from minichainer.compat.port.spelling import Spelling, with_imports
 
 #: What an ``except`` clause around an import names, if the program expects it to fail.
@@ -76,7 +76,7 @@ class Rewriter(cst.CSTTransformer):
     def _note_removed(self, node: cst.CSTNode, name: str) -> None:
         """Notes a dropped name that only a person can replace."""
         row = removed.by_name().get(name)
-        if row is None or (row.certain and imports.target_of(name).rule):
+        if row is None or imports.target_of(name).rule:
             return
         if row.kind == 'name' or (row.kind == 'module' and not names.is_installed(name)):
             self.notes.add(node, 'attention', row.name, row.instead, f'{row.name} was dropped by {row.since}')
@@ -119,7 +119,12 @@ class Rewriter(cst.CSTTransformer):
         return not dotted(node)  # a chain of names is looked at as a whole
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
-        name = self.facts.name_of(original_node) if dotted(original_node) else ''
+        text = dotted(original_node)
+        name = self.facts.name_of(original_node) if text else ''
+        if self._calls.is_function_set(original_node.value) and original_node.attr.value in OLD_SETS:
+            why = f'{original_node.attr.value} of a FunctionSet was dropped by v2'
+            write = OLD_SETS[original_node.attr.value].format(text.rpartition('.')[0])
+            self.notes.add(original_node, 'attention', 'FunctionSet', write, why)
         old = OLD_ATTRIBUTES.get(original_node.attr.value)
         if old and not name:
             self.notes.add(original_node, 'attention', original_node.attr.value, '', old)
@@ -169,12 +174,12 @@ class Rewriter(cst.CSTTransformer):
         row = removed.by_name().get(original_node.value)
         if row is None or row.kind != 'builtin' or not self.facts.is_builtin(original_node):
             return updated_node
-        why = f'{row.name} was dropped by {row.since}'
-        if not row.certain:
-            self.notes.add(original_node, 'attention', row.name, row.instead, why)
+        change = changes.of_row(row)
+        if not change.certain:
+            self.notes.add(original_node, 'attention', row.name, change.write, change.why)
             return updated_node
-        text = self.spelling.of(row.instead)
-        self.notes.add(original_node, 'done', row.name, text, why)
+        text = self.spelling.of(change.write)
+        self.notes.add(original_node, 'done', row.name, text, change.why)
         return cst.parse_expression(text)
 
     # Calls, statements and blocks.

@@ -27,7 +27,7 @@ class Rule:
         certain: whether the tool may write it.
         since: the version of Chainer that first refused the old spelling.
         why: what became of it.
-        keyword: the argument (kinds ``keyword`` and ``config``).
+        keyword: the argument (kinds ``keyword`` and ``config``); a call with this argument is right (kind ``call``).
         position: where the argument may also be given without its name; -1 if nowhere.
     """
 
@@ -142,10 +142,10 @@ RULES = [
         'wscale',
         'keyword',
         _WITH_BIAS,
-        'initialW=chainer.initializers.LeCunNormal(scale={value})',
+        'initialW=chainer.initializers.LeCunNormal(scale={value} ** 0.5)',
         True,
         'v2',
-        'was replaced by initialW; from v1.9 to v1.24 wscale counted by its square root',
+        'was replaced by initialW. This is what v1.24 did; before v1.9 the scale was wscale itself',
         keyword='wscale',
     ),
     Rule(
@@ -246,7 +246,19 @@ RULES = [
         'v2',
         'parameters may have no shape yet',
     ),
+    Rule('has_key', 'method', 'has_key', '({0} in {receiver})', True, '', 'was dropped by Python 3'),
     # Calls.
+    Rule(
+        'numpy.fromstring',
+        'call',
+        r'numpy\.fromstring',
+        'numpy.frombuffer({0}).copy()',
+        True,
+        '',
+        'is refused by NumPy 2.3 for bytes',
+        keyword='sep',
+        position=3,
+    ),
     Rule('numpy.asscalar', 'call', r'numpy\.asscalar', '{0}.item()', True, '', 'was dropped by NumPy 1.23'),
     Rule('numpy.msort', 'call', r'numpy\.msort', 'numpy.sort({0}, axis=0)', True, '', 'was dropped by NumPy 2.0'),
     Rule(
@@ -282,9 +294,20 @@ RULES = [
 
 #: Methods whose receiver is an optimizer, and attributes of what v1 had.
 OPTIMIZER_METHODS = frozenset('zero_grads clip_grads weight_decay compute_grads_norm accumulate_grads'.split())
-OLD_ATTRIBUTES = {
-    'volatile': 'there are no volatile variables: see chainer.no_backprop_mode',
-    'use_cleargrads': '',
+OLD_ATTRIBUTES = {'volatile': 'there are no volatile variables: see chainer.no_backprop_mode'}
+OLD_SETS = {
+    'parameters': '[p.array for _, p in sorted({}.namedparams())]',
+    'gradients': '[p.grad for _, p in sorted({}.namedparams())]',
+}
+#: Arguments in v1's order, which those without a name follow, of links that were in ``functions``.
+V1_ORDER = {
+    'chainer.links.Linear': 'in_size out_size wscale bias nobias initialW initial_bias'.split(),
+    'chainer.links.Convolution2D': (
+        'in_channels out_channels ksize stride pad wscale bias nobias use_cudnn initialW initial_bias deterministic'
+    ).split(),
+    'chainer.links.Deconvolution2D': (
+        'in_channels out_channels ksize stride pad wscale bias nobias outsize use_cudnn initialW initial_bias'
+    ).split(),
 }
 
 

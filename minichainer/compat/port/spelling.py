@@ -14,6 +14,8 @@ _USUAL = {
     'chainer': ('import minichainer as chainer', 'chainer'),
     'chainer.functions': ('import minichainer.functions as F', 'F'),
     'chainer.links': ('import minichainer.links as L', 'L'),
+    'chainer.compat.restored': ('from minichainer.compat import restored', 'restored'),
+    'chainer.compat.restored_images': ('from minichainer.compat import restored_images', 'restored_images'),
     'numpy': ('import numpy as np', 'np'),
 }
 #: Packages whose submodules need no import of their own once the package is imported.
@@ -44,7 +46,8 @@ class Spelling:
         if '.' not in name:
             return name
         root = names.canonical(self._bound.get(instead.partition('.')[0], 'chainer'))
-        return self._by_import(name, short_only=root.startswith('chainer.')) or self._with_new_import(name)
+        is_short = root.startswith('chainer.') or name.startswith('chainer.compat.')
+        return self._by_import(name, short_only=is_short) or self._with_new_import(name)
 
     def need(self, module: str) -> None:
         """Adds an import of a module of Chainer, unless there is one.

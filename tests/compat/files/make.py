@@ -1,8 +1,8 @@
 """Made the files beside it: run with Chainer 7.8.1 (NumPy 1.23.5, Python 3.10), in this folder.
 
-`trainer_v1.npz` is what Chainer 1 wrote, made of a snapshot of 7.8.1 by leaving out what 1.24 did not have: the count
-`t` of each parameter and `previous_epoch_detail` of iterators and triggers. `v1.pkl` is a pickle of protocol 0 with the
-module names and attributes that links had in 1.4 and before; its classes are declared here.
+`trainer_v1.npz` is what Chainer 1 wrote, made of a snapshot of 7.8.1 by leaving out what 1.24 did not have: the
+count `t` of each parameter and `previous_epoch_detail` of iterators and triggers. `v1.pkl` is a pickle of protocol 0
+with the module names and attributes that links had in 1.4 and before; its classes are declared here.
 """
 
 import pickle
@@ -54,8 +54,18 @@ def old_pickle():
     made = place.FunctionSet()
     made.conv = classes['Convolution2D']()
     made.conv.__dict__.update(
-        W=np.arange(18, dtype=np.float32).reshape(2, 1, 3, 3), b=np.ones(2, np.float32), gW=np.zeros(18), gb=None,
-        kh=3, kw=3, sy=1, sx=1, ph=0, pw=0, use_cudnn=True)
+        W=np.arange(18, dtype=np.float32).reshape(2, 1, 3, 3),
+        b=np.ones(2, np.float32),
+        gW=np.zeros(18),
+        gb=None,
+        kh=3,
+        kw=3,
+        sy=1,
+        sx=1,
+        ph=0,
+        pw=0,
+        use_cudnn=True,
+    )
     made.fc = classes['Linear']()
     made.fc.__dict__.update(W=np.ones((3, 8), np.float32), b=np.zeros(3, np.float32), gW=None, gb=None)
     return made
