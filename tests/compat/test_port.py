@@ -217,6 +217,10 @@ CALLS = {
     'clip_grads': ('opt.clip_grads(5)', 'chainer.optimizer_hooks.GradientClipping(5)(opt)'),
     'weight_decay': ('args.weight_decay', 'args.weight_decay'),
     'collect_parameters': ('optimizer.setup(model.collect_parameters())', 'optimizer.setup(model)'),
+    'trigger of a snapshot': (
+        "t.extend(chainer.training.extensions.snapshot(trigger=(1, 'epoch'), filename='a'), name='b')",
+        "t.extend(chainer.training.extensions.snapshot(filename='a'), name='b', trigger=(1, 'epoch'))",
+    ),
     'init': ('def f():\n    chainer.cuda.init()\n    return 1', 'def f():\n    return 1'),
     'init of a device': ('chainer.cuda.init(g)', 'chainer.cuda.get_device_from_id(g).use()'),
     'init with a comment': ('def f():\n    # GPU\n    chainer.cuda.init()', 'def f():\n    # GPU\n    pass'),

@@ -47,6 +47,8 @@ class Calls:
         self._spelling = spelling
         #: The classes around the current node.
         self.classes: list[str] = []
+        #: Calls of which an argument goes to the call around them.
+        self._moved: set[cst.Call] = set()
 
     @property
     def _inside(self) -> str:
@@ -123,7 +125,8 @@ class Calls:
         if argument is None:
             return call
         if not rule.certain:
-            self._notes.add(original, 'attention', rule.name, rule.write, rule.why)
+            if original not in self._moved:
+                self._notes.add(original, 'attention', rule.name, rule.write, rule.why)
             return call
         if rule.name == 'wscale' and self._facts.code(argument.value) not in _ONE and _by_name(call, 'initialW'):
             self._notes.add(original, 'attention', rule.name, 'initialW alone', 'v1 multiplied initialW by wscale')
@@ -145,7 +148,8 @@ class Calls:
             return None, ''
         if not equals:
             return argument.with_changes(keyword=cst.Name(keyword)), f'{keyword}={value}'
-        value = value if _binds_tightly(argument.value) else f'({value})'
+        is_atom = isinstance(argument.value, cst.Integer) or _binds_tightly(argument.value)
+        value = value if is_atom else f'({value})'
         text = self._spelling.in_expression(template.replace('{value}', '__value__')).replace('__value__', value)
         return argument.with_changes(keyword=cst.Name(keyword), value=cst.parse_expression(text)), f'{keyword}={text}'
 
@@ -196,6 +200,35 @@ class Calls:
             write = names.ours(text)
             self._notes.add(call, 'attention', 'text', write, 'names a module of Chainer by a text')
 
+    # Triggers.
+
+    def enter(self, call: cst.Call) -> None:
+        """Notes that ``trigger`` goes from ``snapshot(trigger=...)`` to the ``extend`` around it.
+
+        Args:
+            call: the outer call, before its parts are rewritten.
+        """
+        inner = call.args[0].value if call.args else None
+        is_extend = isinstance(call.func, cst.Attribute) and call.func.attr.value == 'extend'
+        if not is_extend or not isinstance(inner, cst.Call) or _by_name(call, 'trigger') or len(call.args) > 2:
+            return
+        if _by_name(inner, 'trigger') and self.called(inner).startswith('chainer.training.extensions.snapshot'):
+            self._moved.add(inner)
+
+    def _with_trigger(self, original: cst.Call, call: cst.Call) -> cst.Call:
+        inner = call.args[0].value
+        assert isinstance(inner, cst.Call)
+        trigger = _by_name(inner, 'trigger')
+        assert trigger is not None
+        first = call.args[0].with_changes(value=inner.with_changes(args=_with(inner.args, trigger, None)))
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(' '))
+        args = [first, *call.args[1:]]
+        args[-1] = args[-1].with_changes(comma=comma)
+        replaced = call.with_changes(args=[*args, trigger.with_changes(comma=cst.MaybeSentinel.DEFAULT)])
+        why = 'triggers belong to `extend`'
+        self._notes.add(original, 'done', 'snapshot-trigger', _shown(self._facts, replaced), why)
+        return replaced
+
     # Methods.
 
     def _method(self, original: cst.Call, call: cst.Call) -> cst.BaseExpression:
@@ -203,6 +236,8 @@ class Calls:
         if not isinstance(original.func, cst.Attribute) or not isinstance(call.func, cst.Attribute):
             return call
         method = original.func.attr.value
+        if method == 'extend' and self._moved.intersection(argument.value for argument in original.args[:1]):
+            return self._with_trigger(original, call)
         for rule in of_kind('method'):
             if rule.matches == method:
                 return self._old_method(rule, original, call, call.func)

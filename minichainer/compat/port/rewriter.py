@@ -191,6 +191,9 @@ class Rewriter(cst.CSTTransformer):
         self._calls.classes.pop()
         return updated_node
 
+    def visit_Call(self, node: cst.Call) -> None:
+        self._calls.enter(node)
+
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         return self._calls.rewritten(original_node, updated_node, self._blocks.setting)
 
