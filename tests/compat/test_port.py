@@ -31,6 +31,14 @@ IMPORTS = {
         'import minichainer as chainer, minichainer.links as L, os  # all',
     ),
     'two modules': ('import chainer.links, chainer.functions', 'import minichainer as chainer'),
+    'once more': (
+        'import chainer\nimport chainer.links\n# for triggers\nimport chainer.training',
+        'import minichainer as chainer\n# for triggers\nimport minichainer as chainer',
+    ),
+    'in two functions': (
+        'def f():\n    import chainer\ndef g():\n    import chainer',
+        'def f():\n    import minichainer as chainer\ndef g():\n    import minichainer as chainer',
+    ),
     'module without a file': (
         'import chainer.functions.activation.relu\ny = chainer.functions.activation.relu.relu(x)',
         'import minichainer as chainer, minichainer.functions.activation.relu\n'
@@ -368,9 +376,30 @@ with chainer.using_config('train', False):
 """
 
 
-def _run(path: Path) -> str:
+#: Programs of Chainer 1, one with a Trainer, as text so that nothing else reads them.
+PROGRAMS = sorted((Path(__file__).parent / 'port').glob('*.txt'))
+
+
+@pytest.mark.parametrize('text', PROGRAMS, ids=[path.stem for path in PROGRAMS])
+def test_a_program_gives_the_same_figures_unchanged_and_ported(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if 'hdf5' in text.read_text(encoding='utf-8'):
+        pytest.importorskip('h5py', reason='the program saves HDF5')
+    monkeypatch.setenv('PYTHONPATH', str(Path(__file__).resolve().parent.parent.parent))
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / 'program.py'
+    program.write_bytes(text.read_bytes())
+    unchanged = _run(program, '-m', 'minichainer.compat', 'run', '--legacy', 'v1')
+    assert unchanged.count('\n') >= 4
+    assert main(['port', '--write', str(program)]) == 0
+    assert _run(program) == unchanged
+    assert main(['port', '--check', str(program)]) == 0, 'nothing is left, neither for the tool nor for a person'
+
+
+def _run(path: Path, *how: str) -> str:
     done = subprocess.run(
-        [sys.executable, '-W', 'ignore', str(path)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, '-W', 'ignore', *how, str(path)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

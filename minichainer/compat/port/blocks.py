@@ -55,8 +55,7 @@ class Blocks:
         if self.setting:
             return self._block(updated)
         if not updated.body:
-            has_comment = updated.trailing_whitespace.comment or any(line.comment for line in updated.leading_lines)
-            return updated.with_changes(body=[cst.Pass()]) if has_comment else cst.RemoveFromParent()
+            return updated.with_changes(body=[cst.Pass()]) if has_comment(updated) else cst.RemoveFromParent()
         if len(updated.body) > len(original.body) == 1:
             return _separate_lines(updated)
         return updated
@@ -97,6 +96,15 @@ class Blocks:
         block = first.with_changes(body=first.body.with_changes(body=[*first.body.body, line]))
         self._made[id(block)] = (self._made[id(first)][0], block)
         return block
+
+
+def has_comment(line: cst.SimpleStatementLine) -> bool:
+    """Whether there is a comment above or behind a line.
+
+    Args:
+        line: the line.
+    """
+    return line.trailing_whitespace.comment is not None or any(gap.comment for gap in line.leading_lines)
 
 
 class _Calls(cst.CSTVisitor):

@@ -7,7 +7,7 @@ from libcst.metadata import MetadataWrapper
 
 from minichainer.compat import removed
 from minichainer.compat.port import calls, changes, imports, names
-from minichainer.compat.port.blocks import Blocks
+from minichainer.compat.port.blocks import Blocks, has_comment
 from minichainer.compat.port.facts import Facts, dotted, moved
 from minichainer.compat.port.notes import Notes, short
 from minichainer.compat.port.rules import OLD_ATTRIBUTES, OLD_SETS, of_kind
@@ -32,6 +32,9 @@ class Rewriter(cst.CSTTransformer):
         self._calls = calls.Calls(facts, self.notes, self.spelling)
         self._blocks = Blocks(facts, self._calls)
         self._expected_to_fail = 0
+        self._depth, self._has_comment = 0, False
+        #: The modules that the module's own lines import, as text.
+        self._imported: set[str] = set()
 
     # Imports.
 
@@ -48,7 +51,7 @@ class Rewriter(cst.CSTTransformer):
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
         return False
 
-    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import:
+    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.RemovalSentinel:
         aliases: list[cst.ImportAlias] = []
         for alias, new, target in imports.plain(original_node):
             self._note_module(original_node, target)
@@ -57,6 +60,10 @@ class Rewriter(cst.CSTTransformer):
             return updated_node
         replaced = updated_node.with_changes(names=imports.without_repetition(aliases))
         self._done_import(original_node, replaced)
+        text = self.facts.code(replaced)
+        if not self._depth and text in self._imported and not self._has_comment:
+            return cst.RemoveFromParent()  # such as a second `import minichainer as chainer`
+        self._imported |= set() if self._depth else {text}
         return replaced
 
     def _is_wanted(self, target: imports.Target) -> bool:
@@ -204,6 +211,7 @@ class Rewriter(cst.CSTTransformer):
         return self._calls.assignment(original_node, updated_node)
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
+        self._has_comment = has_comment(node)
         self._blocks.enter(node)
 
     def leave_SimpleStatementLine(
@@ -211,9 +219,13 @@ class Rewriter(cst.CSTTransformer):
     ) -> cst.BaseStatement | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         return self._blocks.leave(original_node, updated_node)
 
+    def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
+        self._depth += 1
+
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
     ) -> cst.IndentedBlock:
+        self._depth -= 1
         return updated_node.with_changes(body=self._blocks.merged(updated_node.body))
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
