@@ -186,7 +186,7 @@ def _is_python_2(error: SyntaxError) -> bool:
         "call to 'exec'",
         'multiple exception types',
         'leading zeros',
-        'inconsistent use of tabs',
+        'use of tabs',
     )
     line, begins = (error.text or '').strip(), ('print ', 'exec ', 'raise ', 'except ')
     return any(sign in str(error) for sign in signs) or line.startswith(begins) or '<>' in line

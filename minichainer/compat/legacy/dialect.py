@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minichainer.compat.changes import Changes
-from minichainer.compat.legacy import keywords, names, spellings
+from minichainer.compat.legacy import defaults, keywords, names, spellings
 from minichainer.compat.legacy.volatile import Volatile
 
 STYLES = ('v1', 'v2')
@@ -37,6 +37,7 @@ class Dialect(Changes):
         spellings.install(self)
         if self.style == 'v1':
             self._volatile = Volatile(self)
+            defaults.install(self)  # before keywords, whose translation comes first in a call
             keywords.install(self)
             names.install(self)
             spellings.install_v1(self)

@@ -1,8 +1,8 @@
 """Arguments that Chainer v1 took: one table of signatures, and what each argument that is gone means today.
 
-A row is a callable and its parameters in v1's order, with v1's default where that matters. Arguments by position are
-given their v1 names, then those that are gone are translated: into a setting for the time of the call, into another
-argument, or into nothing.
+A row is a callable and its parameters in v1's order, with v1's default where that differs from today's. Arguments by
+position get their v1 names, then those that are gone are translated: into a setting for the time of the call, or into
+another argument.
 """
 
 from __future__ import annotations

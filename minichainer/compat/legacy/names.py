@@ -13,10 +13,11 @@ from minichainer.backends import cuda as backends_cuda
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy import volatile
 from minichainer.compat.legacy.packages import caffe, functions, links, root
-from minichainer.link.link import Chain, Link
+from minichainer.link.link import Chain, ChainList, Link
 from minichainer.links.rnn import gru
 from minichainer.optimizer.base import Optimizer
 from minichainer.optimizer_hooks import GradientClipping
+from minichainer.variable import Parameter
 
 #: Links that were in ``functions``.
 _LINKS = """
@@ -178,32 +179,43 @@ class FunctionSet(Chain):
 
     @property
     def parameters(self) -> tuple[Any, ...]:
-        """The arrays of the parameters, in the order of their names."""
-        return tuple([param.data for _, param in sorted(self.namedparams())])
+        """The arrays of the parameters, in the order in which links and parameters were added."""
+        return tuple([param.data for param in _in_order(self)])
 
     @parameters.setter
     def parameters(self, values: Iterable[Any]) -> None:
-        for (_, param), value in zip(sorted(self.namedparams()), values, strict=True):
+        for param, value in zip(_in_order(self), values, strict=True):
             param.data = value
 
     @property
     def gradients(self) -> tuple[Any, ...]:
         """Their gradients, in the same order."""
-        return tuple([param.grad for _, param in sorted(self.namedparams())])
+        return tuple([param.grad for param in _in_order(self)])
 
     @gradients.setter
     def gradients(self, values: Iterable[Any]) -> None:
-        for (_, param), value in zip(sorted(self.namedparams()), values, strict=True):
+        for param, value in zip(_in_order(self), values, strict=True):
             param.grad = value
 
     def copy_parameters_from(self, params: Iterable[Any]) -> None:
-        """Copies arrays into the parameters, in the order of their names.
+        """Copies arrays into the parameters, in the same order.
 
         Args:
             params: NumPy or CuPy arrays, as :attr:`parameters` gives them.
         """
         for mine, theirs in zip(self.parameters, params, strict=True):
             copyto(mine, theirs)
+
+
+def _in_order(link: Any) -> list[Any]:
+    """The parameters of a link and its descendants, in the order in which they were added."""
+    found: list[Any] = []
+    for value in vars(link).values():
+        if isinstance(value, Parameter):
+            found.append(value)
+        elif isinstance(value, Link):
+            found += _in_order(value)
+    return found + [param for child in (link if isinstance(link, ChainList) else ()) for param in _in_order(child)]
 
 
 class StatelessGRU(gru.StatelessGRU):

@@ -38,9 +38,6 @@ class Flag:
     def __repr__(self) -> str:
         return self._name.upper()
 
-    def __str__(self) -> str:
-        return self._name
-
 
 ON, OFF, AUTO = Flag('on', True), Flag('off', False), Flag('auto', None)
 
