@@ -90,6 +90,7 @@ class AliasFinder(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module of this package; a module of its own for the root."""
         home = importlib.import_module(spec.loader_state.name)
+        self.add_legacy_names(home)
         self._share(spec.name, home.__name__)
         return AliasedPackage(spec.name, home) if spec.name == 'chainer' else home
 
@@ -103,13 +104,14 @@ class AliasFinder(MetaPathFinder, Loader):
 
         Otherwise Python would load these modules once more, and then replace functions of their names in the package.
         """
-        for key in [key for key in sys.modules if key.startswith(f'{home}.')]:
+        for key in [key for key in list(sys.modules) if key.startswith(f'{home}.')]:
             sys.modules.setdefault(name + key.removeprefix(home), sys.modules[key])
             self.add_legacy_names(sys.modules[key])
 
     def add_legacy_names(self, module: ModuleType) -> None:
         """Lets a module find the names that Chainer's module of this path has, and this one has not."""
-        if paths.has_legacy_names(module.__name__) and isinstance(vars(module).get('__file__'), str):
+        known = vars(module)
+        if not isinstance(known.get('__getattr__'), paths.LegacyNames) and paths.has_legacy_names(module.__name__):
             self.legacy_names.set(module, '__getattr__', paths.LegacyNames(module))
 
 
@@ -136,7 +138,7 @@ class Alias:
             if self._finder is None:
                 return
             sys.meta_path.remove(self._finder)
-            for name in [name for name in sys.modules if home_of(name)]:
+            for name in [name for name in list(sys.modules) if home_of(name)]:
                 del sys.modules[name]
             self._finder.legacy_names.undo()
             self._children.undo()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import linecache
 from collections.abc import Callable, Container, Sequence
 from typing import Any
@@ -275,10 +274,14 @@ def _conjugating(cls: Any) -> Any:
     return _conjugating_classes[cls]
 
 
-@functools.cache
+_named_classes: dict[tuple[Any, str], Any] = {}
+
+
 def _named(cls: Any, name: str) -> Any:
     """A class of nodes under another name."""
-    return type(name, (cls,), {'__module__': cls.__module__})
+    if (cls, name) not in _named_classes:
+        _named_classes[cls, name] = type(name, (cls,), {'__module__': cls.__module__})
+    return _named_classes[cls, name]
 
 
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:

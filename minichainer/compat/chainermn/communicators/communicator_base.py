@@ -9,44 +9,24 @@ class CommunicatorBase:
     """Base class of communicators: ranks and sizes, and what is sent between processes.
 
     Programs may define communicators of their own; :func:`~minichainer.compat.chainermn.create_communicator` makes
-    one of a single process. ``intra`` concerns the processes of a machine, ``inter`` the machines.
+    one of a single process.
     """
+
+    #: The number of this process, and how many there are.
+    rank: int
+    size: int
+    #: The same among the processes of this machine.
+    intra_rank: int
+    intra_size: int
+    #: The number of this machine, and how many there are.
+    inter_rank: int
+    inter_size: int
 
     def __init__(self) -> None:
         self._config: dict[str, Any] = {}
 
     def _missing(self, name: str) -> NotImplementedError:
         return NotImplementedError(f'{type(self).__name__} must define {name}')
-
-    @property
-    def rank(self) -> int:
-        """The number of this process."""
-        raise self._missing('rank')
-
-    @property
-    def size(self) -> int:
-        """The number of processes."""
-        raise self._missing('size')
-
-    @property
-    def intra_rank(self) -> int:
-        """The number of this process on its machine."""
-        raise self._missing('intra_rank')
-
-    @property
-    def intra_size(self) -> int:
-        """The number of processes on this machine."""
-        raise self._missing('intra_size')
-
-    @property
-    def inter_rank(self) -> int:
-        """The number of this machine."""
-        raise self._missing('inter_rank')
-
-    @property
-    def inter_size(self) -> int:
-        """The number of machines."""
-        raise self._missing('inter_size')
 
     def set_config(self, name: str, value: Any = True, **kwargs: Any) -> None:
         """Sets an option; options have no effect here."""

@@ -131,7 +131,7 @@ class Checkpointer(Extension):
         """Iteration and name of the files of this training."""
         if not os.path.isdir(self._folder()):
             return []
-        form = re.compile(rf'{re.escape(self.name)}\.{self.comm.rank}\.(\d+)')
+        form = re.compile(rf'{re.escape(str(self.name))}\.{self.comm.rank}\.(\d+)')
         matches = [form.fullmatch(name) for name in os.listdir(self._folder())]
         return [(int(match[1]), match[0]) for match in matches if match]
 
