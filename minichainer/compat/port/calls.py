@@ -39,12 +39,14 @@ class Calls:
         facts: of the module.
         notes: where to note findings.
         spelling: how to write names.
+        is_v1: whether the program is written for Chainer 1.
     """
 
-    def __init__(self, facts: Facts, notes: Notes, spelling: Spelling) -> None:
+    def __init__(self, facts: Facts, notes: Notes, spelling: Spelling, is_v1: bool) -> None:
         self._facts = facts
         self._notes = notes
         self._spelling = spelling
+        self._is_v1 = is_v1
         #: The classes around the current node.
         self.classes: list[str] = []
         #: Calls of which an argument goes to the call around them.
@@ -113,6 +115,9 @@ class Calls:
         for rule in of_kind('keyword') if name else ():
             if rule.is_about(name):
                 call = self._keyword(rule, original, call)
+        for rule in of_kind('default') if name and self._is_v1 else ():
+            if rule.is_about(name):
+                call = self._default(rule, original, call)
         for rule, _ in list(self.settings(original)):
             call = self._setting(rule, original, call, setting)
         if name and len(self._notes.found) == notes_before:
@@ -138,6 +143,18 @@ class Calls:
         replaced = call.with_changes(args=args)
         self._notes.add(original, 'done', rule.name, text or _shown(self._facts, replaced), why)
         return replaced
+
+    def _default(self, rule: Rule, original: cst.Call, call: cst.Call) -> cst.Call:
+        """A call with an argument for what was the default in v1."""
+        if any(argument.star for argument in call.args) or _argument(call, rule) is not None:
+            return call
+        new = cst.ensure_type(cst.parse_expression(f'f({rule.write})'), cst.Call).args[0]
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(' '))
+        args = list(call.args)
+        if args and not isinstance(args[-1].comma, cst.Comma):
+            args[-1] = args[-1].with_changes(comma=comma, whitespace_after_arg=cst.SimpleWhitespace(''))
+        self._notes.add(original, 'done', rule.name, rule.write, rule.why)
+        return call.with_changes(args=[*args, new])
 
     def _new_argument(self, rule: Rule, argument: cst.Arg, call: cst.Call) -> tuple[cst.Arg | None, str]:
         """What takes the place of an argument, and its text."""

@@ -95,14 +95,17 @@ def inspect(paths: list[str], python2: bool = False) -> tuple[Report, list[tuple
         if error.name != 'libcst':
             raise
         raise MissingLibrary('this command needs libcst: pip install minichainer[port]') from error
-    report, changes = Report([], [], Counter()), []
+    report, changes, read = Report([], [], Counter()), [], []
     for path in sources.files(paths):
         try:
             source = sources.Source(path, python2)
-            new, notes = rewrite(source.text)
+            read.append((path, source, rewrite(source.text)))
         except sources.SourceError as error:
             report.findings.append(Finding(str(path), error.line, 0, 'error', 'source', '', '', str(error)))
-            continue
+    is_v1 = any(notes.show_v1 for _, _, (_, notes) in read)
+    for path, source, first in read:
+        # One file shows for which version of Chainer all are written.
+        new, notes = rewrite(source.text, is_v1=True) if is_v1 else first
         for line, column, *rest in sorted(notes.found):
             name, line = source.where(line)
             report.findings.append(Finding(name, line, column, *rest))

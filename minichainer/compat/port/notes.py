@@ -8,6 +8,7 @@ import libcst as cst
 
 from minichainer.compat.port import names
 from minichainer.compat.port.facts import Facts
+from minichainer.compat.port.rules import SHOW_V1
 
 
 class Notes:
@@ -27,6 +28,11 @@ class Notes:
         """Notes one place; the arguments are those of :class:`~minichainer.compat.port.findings.Finding`."""
         line, column = self._facts.line(node)
         self.found.append((line, column, kind, rule, short(self._facts.code(node)), write, why))
+
+    @property
+    def show_v1(self) -> bool:
+        """Whether the module is written for Chainer 1."""
+        return any(found[3] in SHOW_V1 for found in self.found)
 
     def use(self, node: cst.CSTNode, name: str) -> None:
         """Counts a name of Chainer, and notes it if it does not exist here."""

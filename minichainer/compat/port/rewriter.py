@@ -22,14 +22,15 @@ class Rewriter(cst.CSTTransformer):
 
     Args:
         facts: of the module.
+        is_v1: whether the program is written for Chainer 1.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, is_v1: bool) -> None:
         super().__init__()
         self.facts = facts
         self.notes = Notes(facts)
         self.spelling = Spelling(facts)
-        self._calls = calls.Calls(facts, self.notes, self.spelling)
+        self._calls = calls.Calls(facts, self.notes, self.spelling, is_v1)
         self._blocks = Blocks(facts, self._calls)
         self._expected_to_fail = 0
         self._depth, self._has_comment = 0, False
@@ -239,17 +240,19 @@ def _expects_import_error(node: cst.Try) -> bool:
     return any(kind is None or dotted(kind) in _IMPORT_ERRORS or isinstance(kind, cst.Tuple) for kind in caught)
 
 
-def rewrite(text: bytes | str) -> tuple[bytes, Notes]:
+def rewrite(text: bytes | str, is_v1: bool | None = None) -> tuple[bytes, Notes]:
     """Ports the source of one module.
 
     Args:
         text: the source.
+        is_v1: whether the program is written for Chainer 1; by default the module shows it.
 
     Returns:
         The new source, and what was found.
     """
-    parsed = cst.parse_module(text)
-    wrapper = MetadataWrapper(parsed, unsafe_skip_copy=True)
-    rewriter = Rewriter(Facts(wrapper))
+    wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+    rewriter = Rewriter(Facts(wrapper), bool(is_v1))
     new = wrapper.module.visit(rewriter)
+    if is_v1 is None and rewriter.notes.show_v1:
+        return rewrite(text, is_v1=True)
     return new.bytes, rewriter.notes

@@ -18,7 +18,7 @@ class Rule:
         name: what reports call it.
         kind: ``name`` (a dotted name), ``keyword`` (an argument of a call), ``config`` (an argument of a call that
             became a setting), ``method`` (a call of a method, by its name), ``call`` (a call), ``statement`` (a call
-            that is a statement).
+            that is a statement), ``default`` (a call in a program of v1 without the argument).
         matches: regular expression of the whole dotted name; of a method, its name. ``chainer.links.X()`` is an
             instance of a link.
         write: what to write. If ``certain``: a dotted name (kind ``name``), a keyword or ``keyword=expression`` or
@@ -181,6 +181,29 @@ RULES = [
         'triggers belong to `extend`',
         'trigger',
     ),
+    # Values that an argument had by default in v1.
+    Rule(
+        'v1-default',
+        'default',
+        r'chainer\.links\.(normalization\.\w+\.)?BatchNormalization',
+        'initial_avg_var=0',
+        True,
+        'v2',
+        'in v1 the running variance began at 0. (It also included eps, which is not imitated)',
+        'initial_avg_var',
+        10,
+    ),
+    Rule(
+        'v1-default',
+        'default',
+        r'chainer\.links\.(connection\.\w+\.|rnn\.\w+\.)?(LSTM|StatelessLSTM)',
+        'forget_bias_init=0',
+        True,
+        'v2',
+        'in v1 the bias of the forget gate began at 0',
+        'forget_bias_init',
+        5,
+    ),
     # Methods of optimizers and function sets.
     Rule(
         'zero_grads',
@@ -311,11 +334,15 @@ V1_ORDER = {
 }
 
 
+#: Rules that only programs of v1 need: one of them shows what a program is.
+SHOW_V1 = frozenset(rule.name for rule in RULES if rule.since == 'v2') - {'snapshot-trigger', 'v1-default'}
+
+
 @functools.cache
 def of_kind(kind: str) -> tuple[Rule, ...]:
     """The rules of a kind.
 
     Args:
-        kind: ``name``, ``keyword``, ``config``, ``method``, ``call`` or ``statement``.
+        kind: ``name``, ``keyword``, ``config``, ``method``, ``call``, ``default`` or ``statement``.
     """
     return tuple(rule for rule in RULES if rule.kind == kind)
