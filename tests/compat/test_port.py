@@ -236,6 +236,19 @@ CALLS = {
         'F.relu(x)\nL.LSTM(3, 4, forget_bias_init=0)\nL.BatchNormalization(3, **more)\n'
         'L.BatchNormalization(initial_avg_var=0)',
     ),
+    'split_axis of v1': (
+        'F.relu(x, use_cudnn=True)\nF.split_axis(x, n, axis=1)',
+        'F.relu(x)\nF.split_axis(x, n, axis=1, force_tuple=False)',
+    ),
+    'order of v1, because of another line': (
+        'F.relu(x, use_cudnn=True)\nL.Linear(3, 4, 1, 2)',
+        'F.relu(x)\nL.Linear(3, 4, initial_bias=2)',
+    ),
+    'order of v7': ('L.Linear(3, 4, True)', 'L.Linear(3, 4, True)'),
+    'invoke_before_training': (
+        'trainer.extend(f, invoke_before_training=True)',
+        'trainer.extend(f, call_before_training=True)',
+    ),
     'defaults of v7': ('L.LSTM(3, 4)\nL.BatchNormalization(3)', 'L.LSTM(3, 4)\nL.BatchNormalization(3)'),
     'init': ('def f():\n    chainer.cuda.init()\n    return 1', 'def f():\n    return 1'),
     'init of a device': ('chainer.cuda.init(g)', 'chainer.cuda.get_device_from_id(g).use()'),

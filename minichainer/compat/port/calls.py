@@ -148,6 +148,9 @@ class Calls:
         """A call with an argument for what was the default in v1."""
         if any(argument.star for argument in call.args) or _argument(call, rule) is not None:
             return call
+        if not rule.certain:
+            self._notes.add(original, 'attention', rule.name, rule.write, rule.why)
+            return call
         new = cst.ensure_type(cst.parse_expression(f'f({rule.write})'), cst.Call).args[0]
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(' '))
         args = list(call.args)
@@ -195,7 +198,7 @@ class Calls:
         """A call as in v1 with names for the arguments that come in another order today."""
         order = V1_ORDER.get(name, [])
         first = order.index('wscale') if order else 0
-        is_v1 = bool(order) and self._facts.name_of(original.func) != name
+        is_v1 = bool(order) and (self._is_v1 or self._facts.name_of(original.func) != name)
         if not is_v1 or any(argument.star for argument in call.args) or len(call.args) > len(order):
             return call
         equal = cst.AssignEqual(cst.SimpleWhitespace(''), cst.SimpleWhitespace(''))
@@ -253,11 +256,16 @@ class Calls:
         if not isinstance(original.func, cst.Attribute) or not isinstance(call.func, cst.Attribute):
             return call
         method = original.func.attr.value
+        before = _by_name(call, 'invoke_before_training') if method == 'extend' else None
+        if before is not None:
+            renamed = before.with_changes(keyword=cst.Name('call_before_training'))
+            self._notes.add(original, 'done', 'extend', 'call_before_training=', 'invoke_before_training was renamed')
+            call = call.with_changes(args=_with(call.args, before, renamed))
         if method == 'extend' and self._moved.intersection(argument.value for argument in original.args[:1]):
             return self._with_trigger(original, call)
         for rule in of_kind('method'):
             if rule.matches == method:
-                return self._old_method(rule, original, call, call.func)
+                return self._old_method(rule, original, call, cst.ensure_type(call.func, cst.Attribute))
         row = _METHODS().get(method)
         if row is not None and method not in self._facts.functions and dotted(original.func) != f'self.{method}':
             why = f'{row.name} was dropped by {row.since}'

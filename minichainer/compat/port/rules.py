@@ -204,6 +204,36 @@ RULES = [
         'forget_bias_init',
         5,
     ),
+    Rule(
+        'v1-default',
+        'default',
+        r'chainer\.functions\.split_axis',
+        'force_tuple=False',
+        True,
+        'v2',
+        'in v1 one section was not in a tuple',
+        'force_tuple',
+        3,
+    ),
+    Rule(
+        'GRU',
+        'default',
+        r'chainer\.links\.GRU',
+        'L.StatelessGRU(n_inputs, n_units)',
+        False,
+        'v2',
+        'in v1 it had no state, took its sizes in the other order, and was called with the state',
+    ),
+    Rule(
+        'make_extension',
+        'keyword',
+        r'chainer\.training\.(extension\.)?make_extension',
+        'give call_before_training=True to trainer.extend',
+        False,
+        'v3',
+        'belongs to `extend`',
+        'invoke_before_training',
+    ),
     # Methods of optimizers and function sets.
     Rule(
         'zero_grads',
@@ -328,6 +358,9 @@ V1_ORDER = {
     'chainer.links.Convolution2D': (
         'in_channels out_channels ksize stride pad wscale bias nobias use_cudnn initialW initial_bias deterministic'
     ).split(),
+    'chainer.links.DilatedConvolution2D': (
+        'in_channels out_channels ksize stride pad dilate wscale bias nobias use_cudnn initialW initial_bias'
+    ).split(),
     'chainer.links.Deconvolution2D': (
         'in_channels out_channels ksize stride pad wscale bias nobias outsize use_cudnn initialW initial_bias'
     ).split(),
@@ -335,7 +368,7 @@ V1_ORDER = {
 
 
 #: Rules that only programs of v1 need: one of them shows what a program is.
-SHOW_V1 = frozenset(rule.name for rule in RULES if rule.since == 'v2') - {'snapshot-trigger', 'v1-default'}
+SHOW_V1 = frozenset(rule.name for rule in RULES if rule.since == 'v2') - {'snapshot-trigger', 'v1-default', 'GRU'}
 
 
 @functools.cache
