@@ -175,6 +175,7 @@ class GpuAsCpu(Changes):
         """Restores what was replaced."""
         super().undo()
         for name, module in self._modules.items():
-            del sys.modules[name]
+            sys.modules.pop(name, None)
             if module is not None:
                 sys.modules[name] = module
+        self._modules = {}
