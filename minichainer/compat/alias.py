@@ -40,7 +40,7 @@ class AliasedPackage(ModuleType):
     """
 
     #: What it does not share with the package.
-    OWN = frozenset(('__doc__', '__home__', '__loader__', '__name__', '__package__', '__path__', '__spec__', '__version__'))
+    OWN = frozenset('__doc__ __home__ __loader__ __name__ __package__ __path__ __spec__ __version__'.split())
 
     def __init__(self, name: str, home: ModuleType) -> None:
         super().__init__(name, home.__doc__)
@@ -52,7 +52,8 @@ class AliasedPackage(ModuleType):
         return {**vars(self.__home__), **_plain_dict.__get__(self)}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__home__, name)
+        found = paths.find('.', name)
+        return getattr(self.__home__, name) if found is None else found
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.OWN:
@@ -89,6 +90,7 @@ class AliasFinder(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module of this package; a module of its own for the root."""
         home = importlib.import_module(spec.loader_state.name)
+        self.add_legacy_names(home)
         self._share(spec.name, home.__name__)
         return AliasedPackage(spec.name, home) if spec.name == 'chainer' else home
 
@@ -98,15 +100,18 @@ class AliasFinder(MetaPathFinder, Loader):
             module.__spec__ = getattr(module.__spec__, 'loader_state')  # noqa: B009, its type is not declared
 
     def _share(self, name: str, home: str) -> None:
-        """Names what has been loaded below a module. Otherwise Python would load these modules again, and then replace
-        functions of their names in the package."""
-        for key in [key for key in sys.modules if key.startswith(f'{home}.')]:
+        """Names what has been loaded below a module.
+
+        Otherwise Python would load these modules once more, and then replace functions of their names in the package.
+        """
+        for key in [key for key in list(sys.modules) if key.startswith(f'{home}.')]:
             sys.modules.setdefault(name + key.removeprefix(home), sys.modules[key])
             self.add_legacy_names(sys.modules[key])
 
     def add_legacy_names(self, module: ModuleType) -> None:
         """Lets a module find the names that Chainer's module of this path has, and this one has not."""
-        if paths.has_legacy_names(module.__name__) and isinstance(vars(module).get('__file__'), str):
+        known = vars(module)
+        if not isinstance(known.get('__getattr__'), paths.LegacyNames) and paths.has_legacy_names(module.__name__):
             self.legacy_names.set(module, '__getattr__', paths.LegacyNames(module))
 
 
@@ -133,7 +138,7 @@ class Alias:
             if self._finder is None:
                 return
             sys.meta_path.remove(self._finder)
-            for name in [name for name in sys.modules if home_of(name)]:
+            for name in [name for name in list(sys.modules) if home_of(name)]:
                 del sys.modules[name]
             self._finder.legacy_names.undo()
             self._children.undo()

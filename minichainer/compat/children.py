@@ -1,8 +1,8 @@
 """Code that new processes run first.
 
-A child of ``multiprocessing`` that is spawned, or made by a fork server, starts as a new interpreter. It unpickles a
-dict of preparations, then imports the program's main module, which may begin with ``import chainer``. So the dict gets
-one more entry, whose unpickling runs the code.
+A child of ``multiprocessing`` that is spawned, or made by a fork server, starts as a new interpreter. It unpickles
+a dict of preparations, then imports the program's main module, which may begin with ``import chainer``. So the dict
+gets one more entry, whose unpickling runs the code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Chainer's node classes: what their constructors take, and the function of this package that computes the same.
 
-A row is ``path.Class(constructor): inputs -> call``. The path is that of the module below ``functions``; the call sees
-the names of the inputs, of the constructor, and of ``functions``. A base class of the table follows ``<``.
+A row is ``path.Class(constructor): inputs -> call``. The path is that of the module below ``functions``; the call
+sees the names of the inputs, of the constructor, and of ``functions``. A base class of the table follows ``<``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ evaluation.accuracy.Accuracy(ignore_label=None): y, t -> accuracy(y, t, ignore_l
 evaluation.binary_accuracy.BinaryAccuracy(): y, t -> binary_accuracy(y, t)
 evaluation.classification_summary.ClassificationSummary(label_num, beta, ignore_label): \
 y, t -> classification_summary(y, t, label_num, beta, ignore_label)
-evaluation.r2_score.R2_score(sample_weight, multioutput): pred, true -> r2_score(pred, true, sample_weight, multioutput)
+evaluation.r2_score.R2_score(sample_weight, multioutput): pred, true -> \
+r2_score(pred, true, sample_weight, multioutput)
 
 loss.absolute_error.AbsoluteError(): x0, x1 -> absolute_error(x0, x1)
 loss.contrastive.Contrastive(margin, reduce='mean'): x0, x1, y -> contrastive(x0, x1, y, margin, reduce)
@@ -202,7 +203,8 @@ x, mean, projection -> fixed_decorrelated_batch_normalization(x, mean, projectio
 normalization.group_normalization.GroupNormalization(groups, eps=1e-5): x, gamma, beta -> \
 group_normalization(x, groups, gamma, beta, eps)
 normalization.l2_normalization.NormalizeL2(eps=1e-5, axis=1): x -> normalize(x, eps, axis)
-normalization.layer_normalization.LayerNormalization(eps=1e-5): x, gamma, beta -> layer_normalization(x, gamma, beta, eps)
+normalization.layer_normalization.LayerNormalization(eps=1e-5): x, gamma, beta -> \
+layer_normalization(x, gamma, beta, eps)
 normalization.local_response_normalization.LocalResponseNormalization(n=5, k=2, alpha=1e-4, beta=0.75): \
 x -> local_response_normalization(x, n, k, alpha, beta)
 
@@ -222,7 +224,8 @@ pooling.roi_max_align_2d.ROIMaxAlign2D(outsize, spatial_scale, sampling_ratio=No
 roi_max_align_2d(x, rois, indices, outsize, spatial_scale, sampling_ratio)
 pooling.roi_max_pooling_2d.ROIMaxPooling2D(outsize, spatial_scale): x, rois, indices -> \
 roi_max_pooling_2d(x, rois, indices, outsize, spatial_scale)
-pooling.roi_pooling_2d.ROIPooling2D(outh, outw, spatial_scale): x, rois -> roi_pooling_2d(x, rois, outh, outw, spatial_scale)
+pooling.roi_pooling_2d.ROIPooling2D(outh, outw, spatial_scale): x, rois -> \
+roi_pooling_2d(x, rois, outh, outw, spatial_scale)
 pooling.unpooling_2d.Unpooling2D(ksize, stride=None, pad=0, outsize=None, cover_all=True) < Pooling2D: \
 x -> unpooling_2d(x, ksize, stride, pad, outsize, cover_all)
 pooling.unpooling_nd.UnpoolingND(ndim, ksize, stride=None, pad=0, outsize=None, cover_all=True) < _PoolingND: \

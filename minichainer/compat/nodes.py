@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import re
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -55,7 +56,10 @@ def rows() -> dict[tuple[str, str], Row]:
     return found
 
 
-@functools.cache
+_classes: dict[Row, Any] = {}
+_making = threading.RLock()
+
+
 def node_class(path: str, name: str) -> Any:
     """The class of a row; None if there is no such row.
 
@@ -71,8 +75,12 @@ def node_class(path: str, name: str) -> Any:
     row = rows().get((path, name))
     if row is None:
         return None
-    base = LegacyNode if row.base is None else _base(row.base)
-    return NodeClass(name, (base,), {'row': row, '__module__': f'{_ROOT}.functions.{path}', '__doc__': _doc(row)})
+    with _making:
+        if row not in _classes:
+            base = LegacyNode if row.base is None else _base(row.base)
+            members = {'row': row, '__module__': f'{_ROOT}.functions.{path}', '__doc__': _doc(row)}
+            _classes[row] = NodeClass(name, (base,), members)
+        return _classes[row]
 
 
 def _base(name: str) -> Any:

@@ -1,16 +1,17 @@
 """Chainer's modules that have no file here: one table of their names, and where these are.
 
-Modules are served by :mod:`minichainer._module_paths` under this package's name, so they need no alias. Some names are
-missing in modules that do have a file; these are found while the alias is installed (:class:`LegacyNames`).
+Modules are served by :mod:`minichainer._module_paths` under this package's name, so they need no alias. Some names
+are missing in modules that do have a file; these are found while the alias is installed (:class:`LegacyNames`).
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import sys
 from types import ModuleType
 from typing import Any
+
+from minichainer._former_names import former
 
 _ROOT = __name__.partition('.')[0]
 
@@ -109,9 +110,10 @@ _PUBLIC = {
     """,
 }
 
-#: Other names: module, name, and the home of the name, ``module:name``. Names of :mod:`minichainer.compat.private` are
-#: private or deprecated functions of Chainer that programs import nevertheless.
+#: Other names: module, name, and the home of the name, ``module:name``; a dot is the package itself. Names of
+#: :mod:`minichainer.compat.private` are private or deprecated functions of Chainer that programs import nevertheless.
 _ELSEWHERE = """
+. _get_link_hooks link_hook:get_link_hooks
 _backprop backward differentiate:backward
 _backprop_utils GradTable compat.backprop_utils:GradTable
 _backprop_utils backprop_step compat.backprop_utils:backprop_step
@@ -137,7 +139,14 @@ functions.math.basic_math rmatmul compat.private:rmatmul
 functions.math.matmul _get_check_index compat.private:get_check_index
 functions.math.matmul _matmul compat.private:matmul
 functions.rnn.lstm _extract_gates compat.private:extract_gates
+functions.rnn.n_step_gru n_step_gru_base compat.private:n_step_gru_base
+functions.rnn.n_step_lstm n_step_lstm_base compat.private:n_step_lstm_base
+functions.rnn.n_step_rnn n_step_rnn_base compat.private:n_step_rnn_base
 functions.rnn.n_step_lstm _lstm compat.private:lstm_step
+links.rnn.n_step_lstm NStepLSTMBase links.rnn.n_step_rnn:_NStepLSTMBase
+links.rnn.n_step_rnn argsort_list_descent compat.private:argsort_list_descent
+links.rnn.n_step_rnn permutate_list compat.private:permutate_list
+optimizer_hooks.gradient_noise exponential_decay_noise optimizer_hooks:exponential_decay_noise
 training._updater Updater training.updater:Updater
 training.triggers.interval IntervalTrigger training._interval_trigger:IntervalTrigger
 training.updater ParallelUpdater training.updaters.parallel_updater:ParallelUpdater
@@ -175,12 +184,12 @@ def table() -> dict[str, dict[str, str]]:
 
 
 def path_of(module: str) -> str:
-    """The path of a module below this package.
+    """The path of a module below this package; a dot for the package itself.
 
     >>> path_of('minichainer.functions.activation.relu')
     'functions.activation.relu'
     """
-    return module.partition('.')[2]
+    return module.partition('.')[2] or '.'
 
 
 def is_module(module: str) -> bool:
@@ -223,7 +232,8 @@ class LegacyNames:
             return found
         if self.own is not None:
             return self.own(name)
-        raise AttributeError(f'module {self.module.__name__!r} has no attribute {name!r}', name=name, obj=self.module)
+        text = f'module {self.module.__name__!r} has no attribute {name!r}{former(f"{self.path}.{name}")}'
+        raise AttributeError(text, name=name, obj=self.module)
 
 
 def find(path: str, name: str) -> Any:
@@ -255,7 +265,7 @@ def has_legacy_names(module: str) -> bool:
     (True, False)
     """
     path = path_of(module)
-    return path in table() or path.startswith('functions.') or f'{path}.' in _parents()
+    return path in table() or path.startswith('functions.') or f'{path}.' in _parents() or path == 'backends.cuda'
 
 
 @functools.cache

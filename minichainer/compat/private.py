@@ -13,7 +13,7 @@ from minichainer.backend import get_array_module
 from minichainer.dataset.convert import _concat
 from minichainer.functions.activation import softmax
 from minichainer.functions.connection.linear import linear
-from minichainer.functions.rnn import _n_step
+from minichainer.functions.rnn import _n_step, n_step_gru, n_step_lstm, n_step_rnn
 from minichainer.utils.array import sum_to
 from minichainer.variable import as_variable
 
@@ -88,6 +88,51 @@ def lstm_step(x: Any, h: Any, c: Any, w: Sequence[Any], b: Sequence[Any]) -> tup
     return new_h, new_c
 
 
+def n_step_lstm_base(
+    n_layers: int,
+    dropout_ratio: float,
+    hx: Any,
+    cx: Any,
+    ws: Any,
+    bs: Any,
+    xs: Any,
+    use_bi_direction: bool,
+    **kwargs: Any,
+) -> Any:
+    """``n_step_bilstm`` if ``use_bi_direction``, else ``n_step_lstm``."""
+    function = n_step_lstm.n_step_bilstm if use_bi_direction else n_step_lstm.n_step_lstm
+    return function(n_layers, dropout_ratio, hx, cx, ws, bs, xs, **kwargs)
+
+
+def n_step_gru_base(
+    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, use_bi_direction: bool, **kwargs: Any
+) -> Any:
+    """``n_step_bigru`` if ``use_bi_direction``, else ``n_step_gru``."""
+    function = n_step_gru.n_step_bigru if use_bi_direction else n_step_gru.n_step_gru
+    return function(n_layers, dropout_ratio, hx, ws, bs, xs, **kwargs)
+
+
+def n_step_rnn_base(
+    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, activation: str, use_bi_direction: bool
+) -> Any:
+    """``n_step_birnn`` if ``use_bi_direction``, else ``n_step_rnn``."""
+    function = n_step_rnn.n_step_birnn if use_bi_direction else n_step_rnn.n_step_rnn
+    return function(n_layers, dropout_ratio, hx, ws, bs, xs, activation)
+
+
+def argsort_list_descent(lst: Sequence[Any]) -> Any:
+    """The order of arrays by their lengths, the longest first."""
+    return numpy.argsort([-len(x) for x in lst], kind='stable').astype(numpy.int32)
+
+
+def permutate_list(lst: Sequence[Any] | None, indices: Sequence[int], inv: bool) -> Any:
+    """The elements in another order, or back in their own; None if there is no list."""
+    if lst is None:
+        return None
+    order = numpy.argsort(indices) if inv else indices
+    return [lst[i] for i in order]
+
+
 # --- operators as functions ----------------------------------------------------------------------------------------
 
 
@@ -154,5 +199,3 @@ def _scatter(arrays: list[Any], source: Any) -> None:
         if x is not None:
             x[...] = source[begin : begin + x.size].reshape(x.shape)
             begin += x.size
-
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import linecache
 from collections.abc import Callable, Container, Sequence
 from typing import Any
@@ -29,8 +28,8 @@ _gradients: tuple[type[numpy.ndarray[Any, Any] | Variable], ...] = (*array_types
 _IN_OLD_CODE = {'flag_h': 'mask', 'r': 'factor', 'type': 'typ'}
 #: What old code reads of functions that slide windows over images: the field of their geometry, and the axis.
 _OF_WINDOWS = {
-    'kh': ('ksize', 0), 'kw': ('ksize', -1), 'sy': ('stride', 0), 'sx': ('stride', -1), 'ph': ('pad', 0), 'pw': ('pad', -1),
-    'dy': ('dilate', 0), 'dx': ('dilate', -1),
+    'kh': ('ksize', 0), 'kw': ('ksize', -1), 'sy': ('stride', 0), 'sx': ('stride', -1),
+    'ph': ('pad', 0), 'pw': ('pad', -1), 'dy': ('dilate', 0), 'dx': ('dilate', -1),
 }  # fmt: skip
 
 
@@ -275,10 +274,14 @@ def _conjugating(cls: Any) -> Any:
     return _conjugating_classes[cls]
 
 
-@functools.cache
-def _named(cls: type[PrimitiveNode], name: str) -> Any:
+_named_classes: dict[tuple[Any, str], Any] = {}
+
+
+def _named(cls: Any, name: str) -> Any:
     """A class of nodes under another name."""
-    return type(name, (cls,), {'__module__': cls.__module__})
+    if (cls, name) not in _named_classes:
+        _named_classes[cls, name] = type(name, (cls,), {'__module__': cls.__module__})
+    return _named_classes[cls, name]
 
 
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
