@@ -87,6 +87,23 @@ def test_a_dialect_leaves_nothing_behind(style: str) -> None:
     assert _state() == before
 
 
+def test_install_takes_the_style() -> None:
+    compat.install(legacy='v1')
+    try:
+        compat.install()
+        compat.install('v1')
+        with pytest.raises(RuntimeError, match="installed with legacy='v1', got 'v2'"):
+            compat.install(legacy='v2')
+        assert F.dropout(X, train=False).array.sum() == 6
+    finally:
+        compat.uninstall()
+    with pytest.raises(ValueError, match='train argument'):
+        F.dropout(X, train=False)
+    with pytest.raises(ValueError, match="expected 'v1' or 'v2', got 'v3'"):
+        compat.install(legacy='v3')
+    assert not compat.installed()
+
+
 def test_another_style_is_refused() -> None:
     with pytest.raises(ValueError, match="expected 'v1' or 'v2', got 'v3'"):
         Dialect('v3')
@@ -241,7 +258,7 @@ def test_settings_of_a_call_end_with_it(v1: Dialect) -> None:
     F.dropout(X, train=False)
     assert chainer.config.train is True
     bn = L.BatchNormalization(3)
-    with pytest.raises(Exception, match='normalization'):
+    with pytest.raises(Exception, match='Normalization'):
         bn(X[:, :2], test=True)
     assert chainer.config.train is True
 

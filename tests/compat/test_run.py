@@ -284,13 +284,9 @@ def test_the_gpu_is_restored() -> None:
         assert chainer.cuda.get_device_from_id(3).id == 3
         assert chainer.cuda.get_device(None) is chainer.cuda.DummyDevice
         assert chainer.cuda.copy(cuda.to_gpu([1.0, None])[0]).tolist() == 1.0
-    assert before == (
-        dict(vars(cuda)),
-        dict(vars(chainer.cuda)),
-        dict(vars(chainer.backend)),
-        sys.modules.get('cupy'),
-    )
+    assert state() == before
     context.undo()
+    assert state() == before
 
 
 # --- files that cannot run -----------------------------------------------------------------------------------------
