@@ -122,16 +122,31 @@ class Alias:
         self._lock = threading.RLock()
         self._finder: AliasFinder | None = None
         self._changes = Changes()
+        self._dialect: Changes | None = None
+        self._legacy: str | None = None
 
-    def install(self) -> None:
+    def install(self, legacy: str | None = None) -> None:
         with self._lock:
             if self._finder is not None:
+                if legacy not in (None, self._legacy):
+                    raise RuntimeError(
+                        f'compat.install: installed with legacy={self._legacy!r}, got {legacy!r}; uninstall() first'
+                    )
                 return
             _check_absent(_HOMES)
+            self._accept(legacy)
             self._finder = AliasFinder()
             sys.meta_path.insert(0, self._finder)
             self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
-            self._children = InChildren('alias', f'import {__package__}\n{__package__}.install()')
+            self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
+
+    def _accept(self, legacy: str | None) -> None:
+        """Switches the style of an old version on."""
+        if legacy is not None:
+            from minichainer.compat.legacy.dialect import Dialect  # many modules, which others do not need
+
+            self._dialect = Dialect(legacy).__enter__()
+        self._legacy = legacy
 
     def uninstall(self) -> None:
         with self._lock:
@@ -143,7 +158,9 @@ class Alias:
             self._finder.legacy_names.undo()
             self._children.undo()
             self._changes.undo()
-            self._finder = None
+            if self._dialect is not None:
+                self._dialect.undo()
+            self._finder = self._dialect = self._legacy = None
 
     def installed(self) -> bool:
         return self._finder is not None
@@ -170,15 +187,19 @@ def _check_absent(names: Iterable[str]) -> None:
 _alias = Alias()
 
 
-def install() -> None:
+def install(legacy: str | None = None) -> None:
     """Lets programs ``import chainer``, and get this package; a second call does nothing.
 
     Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
     names. ``chainer.__version__`` is that of the last release of Chainer. Gradient checks accept what Chainer's own
     accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too.
 
+    Args:
+        legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.
+
     Raises:
         RuntimeError: another package of the name chainer or chainermn is imported.
+        ValueError: ``legacy`` is something else.
 
     >>> import minichainer.compat
     >>> minichainer.compat.install()
@@ -187,7 +208,7 @@ def install() -> None:
     (True, '7.8.1')
     >>> minichainer.compat.uninstall()
     """
-    _alias.install()
+    _alias.install(legacy)
 
 
 def uninstall() -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy
 
-from minichainer import backend, cuda
+from minichainer import backend
 from minichainer.backends import _device
-from minichainer.backends import cuda as backends_cuda
 from minichainer.compat.changes import Changes
+from minichainer.compat.legacy.packages import cuda_modules
 
 _KERNELS = ('ElementwiseKernel', 'ReductionKernel', 'RawKernel', 'RawModule', 'elementwise', 'reduce', 'raw')
 
@@ -83,7 +83,7 @@ class CupyOfNumpy(ModuleType):
 
     def __init__(self) -> None:
         super().__init__('cupy')
-        self.__path__: list[str] = []
+        vars(self)['__path__'] = []
         self.asnumpy, self.get_array_module = numpy.asarray, lambda *args: numpy
         self.memoize = lambda *args, **kwargs: lambda function: function
         self.fuse = lambda *args, **kwargs: args[0] if args and callable(args[0]) else lambda function: function
@@ -163,7 +163,7 @@ class GpuAsCpu(Changes):
             'available': False,
             **{name: _kernel(f'cuda.{name}') for name in _KERNELS if name[0].islower()},
         }
-        for module in (cuda, backends_cuda):
+        for module in cuda_modules:
             for name in replaced.keys() & vars(module).keys():
                 self.set(module, name, replaced[name])
         self.set(backend, 'GpuDevice', GpuDeviceAsCpu)
@@ -175,6 +175,7 @@ class GpuAsCpu(Changes):
         """Restores what was replaced."""
         super().undo()
         for name, module in self._modules.items():
-            del sys.modules[name]
+            sys.modules.pop(name, None)
             if module is not None:
                 sys.modules[name] = module
+        self._modules = {}

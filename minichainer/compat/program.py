@@ -162,12 +162,15 @@ def without_own_frames(error: BaseException, seen: frozenset[int] = frozenset())
 
 
 def _filtered(trace: TracebackType | None) -> TracebackType | None:
-    if trace is None:
-        return None
-    rest = _filtered(trace.tb_next)
-    if trace.tb_frame.f_code.co_filename.startswith(_HERE):
-        return rest
-    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    kept = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith((_HERE, '<frozen importlib')):
+            kept.append(trace)
+        trace = trace.tb_next
+    rest: TracebackType | None = None
+    for entry in reversed(kept):
+        rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return rest
 
 
 def advice_on(error: BaseException) -> str | None:

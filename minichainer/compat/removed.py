@@ -130,8 +130,8 @@ numpy.row_stack = numpy.vstack
 
 [name: NumPy 1.25]
 numpy.testing.utils = numpy.testing
-numpy.testing.dec = numpy.testing @ testing_decorators
-numpy.testing.decorators = numpy.testing @ testing_decorators
+numpy.testing.dec ~ marks of pytest @ testing_decorators
+numpy.testing.decorators ~ marks of pytest @ testing_decorators
 numpy.testing.rand = numpy.random.rand
 numpy.testing.run_module_suite ~ pytest.main or unittest.main @ run_module_suite
 numpy.testing.Tester ~ pytest.main

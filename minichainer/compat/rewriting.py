@@ -17,6 +17,7 @@ Each of these first does what the program says, and changes something only if th
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import importlib
 import math
@@ -42,23 +43,21 @@ def stand_in(row: Removed) -> Any:
     """The object that restores a name; AttributeError with the advice if there is none."""
     if not row.restore:
         raise AttributeError(f'{row.name}: {row.since} dropped it; write {row.instead}')
-    if '.' in row.restore:
-        return resolved(row.restore)
     for module in _STAND_INS:
-        found = vars(importlib.import_module(module)).get(row.restore)
-        if found is not None or row.restore == 'nothing':
-            return found
-    return resolved(f'builtins.{row.restore}')
+        defined = vars(importlib.import_module(module))
+        if row.restore in defined:
+            return defined[row.restore]
+    return resolved(row.restore)
 
 
 def resolved(dotted: str) -> Any:
-    """The object of a dotted name: a module, or an attribute of one.
+    """The object of a dotted name: a module, a built-in, or an attribute of one.
 
     >>> resolved('collections.abc.Iterable').__name__
     'Iterable'
     """
     parts = dotted.split('.')
-    found = importlib.import_module(parts[0])
+    found = getattr(builtins, parts[0], None) or importlib.import_module(parts[0])
     for i, part in enumerate(parts[1:], 2):
         try:
             found = getattr(found, part)

@@ -19,7 +19,6 @@ from minichainer.compat import alias
 from minichainer.compat.changes import Changes
 from minichainer.compat.children import InChildren
 from minichainer.compat.gpu_as_cpu import GpuAsCpu
-from minichainer.compat.legacy.dialect import Dialect
 from minichainer.compat.program import (
     Restored,
     execute,
@@ -75,12 +74,10 @@ def prepared(options: Options) -> Any:
     """
     code = f'from minichainer.compat import run\nrun.prepare_child({tuple(options)!r})'
     with contextlib.ExitStack() as stack:
-        alias.install()
+        alias.install(options.legacy)
         stack.callback(alias.uninstall)
         if options.gpu_as_cpu:
             stack.enter_context(GpuAsCpu())
-        if options.legacy:
-            stack.enter_context(Dialect(options.legacy))
         restored = stack.enter_context(Restored())
         stack.enter_context(InChildren('run', code))
         yield restored

@@ -1,7 +1,7 @@
 """Programs in the idioms of Chainer v1, and the recorder of what Chainer 1.24 computes with them.
 
-Each program leaves its figures in ``result``. ``python v1_idioms.py > v1_idioms.json`` where ``import chainer`` gives
-Chainer 1.24.0 (on Python 3.10 with NumPy 1.23.5, with the names of ``collections`` put back) has recorded the figures.
+Each program leaves its figures in ``result``. ``python v1_idioms.py > v1_idioms.json`` has recorded them where
+``import chainer`` gives Chainer 1.24.0 (Python 3.10, NumPy 1.23.5, the names of ``collections`` put back).
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ result = [F.ReLU()(v - 0.5).data, F.Tanh(use_cudnn=False)(v).data, F.Concat(axis
 v = Variable(image)
 result = [F.MaxPooling2D(2, 2)(v).data, F.MaxPooling2D(3, stride=2, cover_all=False, use_cudnn=False)(v).data,
           F.AveragePooling2D(2)(v).data, F.LocalResponseNormalization(3)(v).data,
-          F.SoftmaxCrossEntropy()(Variable(x), Variable(t)).data, F.MeanSquaredError()(Variable(x), Variable(x * 2)).data]
+          F.SoftmaxCrossEntropy()(Variable(x), Variable(t)).data,
+          F.MeanSquaredError()(Variable(x), Variable(x * 2)).data]
 """,
     'links in functions': """
 v = Variable(image)
@@ -392,7 +393,8 @@ data = chainer.datasets.TupleDataset(x, t)
 updater = training.StandardUpdater(chainer.iterators.SerialIterator(data, 2, shuffle=False), optimizer, device=-1)
 with tempfile.TemporaryDirectory() as out:
     trainer = training.Trainer(updater, (2, 'epoch'), out=out)
-    trainer.extend(extensions.Evaluator(chainer.iterators.SerialIterator(data, 2, repeat=False, shuffle=False), model))
+    test = chainer.iterators.SerialIterator(data, 2, repeat=False, shuffle=False)
+    trainer.extend(extensions.Evaluator(test, model))
     trainer.extend(extensions.snapshot(filename='all_{.updater.epoch}', trigger=(1, 'epoch')))
     trainer.extend(extensions.snapshot_object(model, 'model_{.updater.epoch}', trigger=(2, 'epoch')))
     trainer.extend(extensions.LogReport(trigger=(1, 'epoch')))
@@ -429,10 +431,10 @@ result = [seen]
 def figures(value: Any) -> Any:
     """A result as JSON has it."""
     if hasattr(value, 'tolist'):
-        return value.tolist()
+        return figures(value.tolist())
     if isinstance(value, (list, tuple)):
         return [figures(entry) for entry in value]
-    return value
+    return float(f'{value:.7g}') if isinstance(value, float) else value
 
 
 def run(program: str) -> Any:

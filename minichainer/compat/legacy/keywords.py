@@ -218,14 +218,14 @@ def translated(original: Callable[..., Any], text: str, own: str = '', is_method
     return call
 
 
-_LINK_CALL = f'{__package__.partition(".")[0]}.link.'
+_PACKAGE = f'{__name__.partition(".")[0]}.'
+_CALLERS_FOR_PROGRAMS = f'{_PACKAGE}link.', f'{_PACKAGE}compat.'
 
 
 def _from_the_package() -> bool:
-    """Whether a module of this package makes the call, other than the one that calls links for programs."""
+    """Whether a module of this package makes the call, other than those that pass on calls of programs."""
     caller = sys._getframe(2).f_globals.get('__name__', '')
-    package = f'{__name__.partition(".")[0]}.'
-    return caller.startswith(package) and not caller.startswith((_LINK_CALL, f'{package}compat.'))
+    return caller.startswith(_PACKAGE) and not caller.startswith(_CALLERS_FOR_PROGRAMS)
 
 
 def _rows(table: str) -> list[list[str]]:

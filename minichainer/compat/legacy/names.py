@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from minichainer import cuda
 from minichainer.backend import copyto
-from minichainer.backends import cuda as backends_cuda
+from minichainer.backends import cuda
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy import volatile
-from minichainer.compat.legacy.packages import caffe, functions, links, root
+from minichainer.compat.legacy.packages import caffe, cuda_modules, functions, links, root
 from minichainer.link.link import Chain, ChainList, Link
 from minichainer.links.rnn import gru
 from minichainer.optimizer.base import Optimizer
@@ -311,7 +310,7 @@ def install(changes: Changes) -> None:
         changes.set(Optimizer, method.__name__, method)
     changes.set(Link, 'add_uninitialized_param', add_uninitialized_param)
     changes.set(Link, 'has_uninitialized_params', property(has_uninitialized_params))
-    for module in (cuda, backends_cuda):
+    for module in cuda_modules:
         changes.set(module, 'init', cuda_init)
         changes.set(module, 'to_gpu_async', to_gpu_async)
         for name in _CUPY_FUNCTIONS:

@@ -17,4 +17,6 @@ def _package(name: str) -> ModuleType:
 
 root = _package('')
 functions, links, caffe = _package('.functions'), _package('.links'), _package('.links.caffe')
+# The package has both under the name `cuda`: which one depends on what was imported last.
+cuda_modules = _package('.backends.cuda'), _package('.cuda')
 training, extensions = _package('.training'), _package('.training.extensions')

@@ -27,7 +27,7 @@ class Flag:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Flag):
             return self is other
-        return other == self._name if isinstance(other, str) else other is self._value
+        return other in (self._name, self._value)
 
     def __hash__(self) -> int:
         return hash(self._name)
@@ -52,7 +52,7 @@ def flag(value: Any) -> Flag:
         ValueError: it is none of these.
     """
     for known in (ON, OFF, AUTO):
-        if known == value or (value in (0, 1) and value == known._value):
+        if known == value:
             return known
     raise ValueError(f"volatile: expected 'on', 'off', 'auto', True or False, got {value!r}")
 
