@@ -26,7 +26,11 @@ from minichainer.compat.changes import Changes
 def python(code: str, *arguments: str, folder: Path | None = None) -> str:
     """What a program prints; all warnings are errors in it."""
     found = subprocess.run(
-        [sys.executable, '-W', 'error', '-c', code, *arguments], capture_output=True, text=True, cwd=folder, timeout=120
+        [sys.executable, '-W', 'error', '-c', code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
     )
     assert found.returncode == 0, found.stderr
     return found.stdout.strip()
@@ -318,4 +322,3 @@ def test_concurrent_installs_make_one_finder() -> None:
     assert len(sys.meta_path) == before + 1
     compat.uninstall()
     assert len(sys.meta_path) == before
-
