@@ -193,7 +193,8 @@ import chainer.links as L
 
 def work(link):
     import sys
-    return type(link) is L.Linear, chainer.__version__, sys.modules['chainer.links'] is sys.modules['minichainer.links']
+    same = sys.modules['chainer.links'] is sys.modules['minichainer.links']
+    return type(link) is L.Linear, chainer.__version__, same
 
 if __name__ == '__main__':
     with multiprocessing.get_context('{method}').Pool(1) as pool:
