@@ -12,7 +12,7 @@ import importlib
 import inspect
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minichainer.compat.node_table import NAMES, ROWS
@@ -93,6 +93,14 @@ def _doc(row: Row) -> str:
     return f'{row.name}({row.constructor}): the function ``{row.call}`` as a class.'
 
 
+@functools.cache
+def _family(row: Row | None) -> frozenset[str]:
+    """The name of a class, and those of classes derived from it in the table."""
+    if row is None:
+        return frozenset()
+    return frozenset([row.name, *[other.name for other in rows().values() if other.base == row.name]])
+
+
 def name_of(node: Any) -> str:
     """The name of the class that Chainer has for a node of this package; empty for nodes of programs.
 
@@ -128,11 +136,9 @@ class NodeClass(type):
     def __subclasscheck__(cls, subclass: Any) -> bool:
         return super().__subclasscheck__(subclass) or name_of(subclass) in cls._names()
 
-    def _names(cls) -> Iterator[str]:
-        """The names of the nodes that are instances: its own, and those of classes derived from it in the table."""
-        if cls.__module__.startswith(_ROOT) and 'row' in vars(cls):
-            yield cls.__name__
-            yield from (row.name for row in rows().values() if row.base == cls.__name__)
+    def _names(cls) -> frozenset[str]:
+        """The names of the nodes that are instances; none for a class that a program has derived."""
+        return _family(vars(cls).get('row'))
 
 
 class LegacyNode(FunctionNode, metaclass=NodeClass):
@@ -151,8 +157,10 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         bound = signature_of(type(self)).bind(*args, **kwargs)
         bound.apply_defaults()
-        keywords = bound.arguments.pop('kwargs', {})
-        self.options = {**bound.arguments, **bound.arguments.pop('keywords', {}), **keywords}
+        options = bound.arguments
+        for name in ('kwargs', 'keywords'):
+            options.update(options.pop(name, {}))
+        self.options = options
 
     def __getattr__(self, name: str) -> Any:
         """What old code reads of a function: arguments of the constructor, and arrays computed on the way."""
@@ -165,7 +173,8 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
     @property
     def label(self) -> str:
         node = self._own_node()
-        return str(node.label) if name_of(node) == self.row.name else type(self).__name__
+        of_table = 'row' in vars(type(self))
+        return str(node.label) if of_table and name_of(node) == self.row.name else type(self).__name__
 
     def _own_node(self) -> Any:
         """The node of the first output in the graph inside of it; None if there is none."""

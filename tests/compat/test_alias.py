@@ -26,7 +26,11 @@ from minichainer.compat.changes import Changes
 def python(code: str, *arguments: str, folder: Path | None = None) -> str:
     """What a program prints; all warnings are errors in it."""
     found = subprocess.run(
-        [sys.executable, '-W', 'error', '-c', code, *arguments], capture_output=True, text=True, cwd=folder, timeout=120
+        [sys.executable, '-W', 'error', '-c', code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
     )
     assert found.returncode == 0, found.stderr
     return found.stdout.strip()
@@ -189,7 +193,8 @@ import chainer.links as L
 
 def work(link):
     import sys
-    return type(link) is L.Linear, chainer.__version__, sys.modules['chainer.links'] is sys.modules['minichainer.links']
+    same = sys.modules['chainer.links'] is sys.modules['minichainer.links']
+    return type(link) is L.Linear, chainer.__version__, same
 
 if __name__ == '__main__':
     with multiprocessing.get_context('{method}').Pool(1) as pool:
@@ -318,4 +323,3 @@ def test_concurrent_installs_make_one_finder() -> None:
     assert len(sys.meta_path) == before + 1
     compat.uninstall()
     assert len(sys.meta_path) == before
-

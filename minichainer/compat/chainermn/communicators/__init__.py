@@ -7,7 +7,6 @@ from typing import Any
 
 from minichainer.compat.chainermn.communicators.communicator_base import CommunicatorBase as CommunicatorBase
 from minichainer.compat.chainermn.communicators.single_process import SingleProcessCommunicator
-from minichainer.utils.argument import assert_kwargs_empty, parse_kwargs
 
 _NAMES = """
     dummy flat hierarchical naive non_cuda_aware pure_nccl single_node two_dimensional
@@ -17,15 +16,19 @@ _SIZES = ('OMPI_COMM_WORLD_SIZE', 'PMI_SIZE', 'MV2_COMM_WORLD_SIZE')
 
 
 def create_communicator(
-    communicator_name: str = 'pure_nccl', mpi_comm: Any = None, **kwargs: Any
+    communicator_name: str = 'pure_nccl',
+    mpi_comm: Any = None,
+    *,
+    allreduce_grad_dtype: Any = None,
+    batched_copy: bool = True,
 ) -> CommunicatorBase:
     """A communicator of this process alone, whatever the name is.
 
     Args:
         communicator_name: one of ChainerMN's names, such as ``'naive'`` or ``'pure_nccl'``.
         mpi_comm: a communicator of mpi4py, of size 1.
-        allreduce_grad_dtype: keyword only; for ``'pure_nccl'``; has no effect, because no gradients are sent.
-        batched_copy: keyword only; has no effect.
+        allreduce_grad_dtype: for ``'pure_nccl'``; has no effect, because no gradients are sent.
+        batched_copy: has no effect.
 
     Raises:
         ValueError: the name is unknown, or has no ``allreduce_grad_dtype``.
@@ -36,11 +39,9 @@ def create_communicator(
     >>> comm.rank, comm.size
     (0, 1)
     """
-    dtype, _ = parse_kwargs(kwargs, ('allreduce_grad_dtype', None), ('batched_copy', True))
-    assert_kwargs_empty(kwargs)
     if communicator_name not in _NAMES:
         raise ValueError(f'create_communicator: expected one of {", ".join(_NAMES)}, got {communicator_name!r}')
-    if communicator_name != 'pure_nccl' and dtype is not None:
+    if communicator_name != 'pure_nccl' and allreduce_grad_dtype is not None:
         raise ValueError("create_communicator: only 'pure_nccl' takes allreduce_grad_dtype")
     size = _size(mpi_comm)
     if size > 1:
