@@ -12,6 +12,31 @@ from minichainer.links.caffe._schema import OLD_TYPES, read_net
 from minichainer.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from minichainer.variable import Variable, as_variable
 
+#: Methods for further types of layers, which programs have registered.
+_methods: dict[str, Callable[..., Any]] = {}
+
+
+def _layer(kind: str, old_name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a method ``setup(self, layer)`` for a type of layers; it sets ``self.forwards[layer.name]``.
+
+    Args:
+        kind: the type.
+        old_name: its name in files of 2013, which has no effect: types are known by their names of today.
+
+    Programs decorate methods of a subclass with it, to read layers that CaffeFunction does not know.
+    """
+
+    def register(method: Callable[..., Any]) -> Callable[..., Any]:
+        _methods[kind] = method
+        return method
+
+    return register
+
+
+def _get_num(blob: Any) -> int:
+    """The first size of a blob of weights."""
+    return int(blob.num if blob.num > 0 else blob.shape.dim[0])
+
 
 class CaffeFunction(Chain):
     """A network from a file of Caffe, of weights and architecture (``.caffemodel``).
@@ -109,7 +134,11 @@ class CaffeFunction(Chain):
             reason = 'no layer has such an output'
         raise KeyError(f'CaffeFunction: {name!r} cannot be computed: {reason}')
 
-    def _add_layer(self, layer: Any, kind: str) -> None:
+    def _add_layer(self, layer: Any, kind: str | None = None) -> None:
+        """Adds a layer; without its type, one that a registered method has set up."""
+        if kind in _methods:
+            _methods[kind](self, layer)
+            return
         bottoms: list[str] = [self.split_map.get(str(bottom), str(bottom)) for bottom in layer.bottom]
         if kind == 'Split':
             self.split_map.update(dict.fromkeys(layer.top, bottoms[0]))
@@ -118,7 +147,8 @@ class CaffeFunction(Chain):
             warnings.warn(text, stacklevel=3)
             self._skipped.update(dict.fromkeys(layer.top, f'"{layer.name}" of type {kind}'))
         elif kind not in SOURCES:
-            self._register(layer.name, self._made(layer, kind))
+            if kind is not None:
+                self._register(layer.name, self._made(layer, kind))
             self.layers.append((layer.name, bottoms, list(layer.top)))
 
     def _made(self, layer: Any, kind: str) -> Any:
