@@ -200,7 +200,7 @@ def test_a_subclass_adds_layers_of_caffe(tmp_path: Any, monkeypatch: pytest.Monk
             self.forwards[layer.name] = lambda x: 2 * x
             self._add_layer(layer)
 
-    net = importlib.import_module('minichainer.links.caffe._schema').net_parameter()
+    net = importlib.import_module('minichainer.links.caffe._schema').net_parameter()()
     layer = net.layer.add()
     layer.name, layer.type = 'twice', 'Doubled'
     layer.bottom.append('data')
