@@ -56,6 +56,7 @@ class RemovedNames(MetaPathFinder):
     def __exit__(self, *error: object) -> None:
         sys.meta_path.remove(self)
         sys.meta_path.remove(self._modules)
+        self._modules.forget()
         self._changes.undo()
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
@@ -120,6 +121,12 @@ class _RemovedModules(MetaPathFinder, Loader):
             )
         self._usage.note(row, file, line)
         return ModuleSpec(fullname, self, is_package=any(name.startswith(f'{fullname}.') for name in self._rows))
+
+    def forget(self) -> None:
+        """Takes the modules that stand in out of ``sys.modules``."""
+        for name in self._rows:
+            if getattr(getattr(sys.modules.get(name), '__spec__', None), 'loader', None) is self:
+                del sys.modules[name]
 
     def exec_module(self, module: ModuleType) -> None:
         """Fills the module with the names of the one that stands in."""

@@ -81,11 +81,13 @@ asarray = array
 
 def fromstring(original: Callable[..., Any], note: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
     """``numpy.fromstring``, of binary data too."""
-    names = ('string', 'dtype', 'count', 'sep')
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    if given.get('sep', ''):
+    try:
         return original(*args, **kwargs)
+    except ValueError as error:
+        if 'binary mode' not in str(error):
+            raise
     note()
+    given = {**dict(zip(('string', 'dtype', 'count', 'sep'), args, strict=False)), **kwargs}
     data, count = given['string'], given.get('count', -1)
     data = data.encode('latin1') if isinstance(data, str) else data
     return numpy.frombuffer(data, given.get('dtype', float), count).copy()
@@ -93,12 +95,15 @@ def fromstring(original: Callable[..., Any], note: Callable[[], None], *args: An
 
 def yaml_load(original: Callable[..., Any], note: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
     """``yaml.load``: without a loader, the one of PyYAML 5."""
-    if len(args) < 2 and 'Loader' not in kwargs:
-        import yaml  # type: ignore[import-untyped, unused-ignore]
+    try:
+        return original(*args, **kwargs)
+    except TypeError:
+        if len(args) > 1 or 'Loader' in kwargs:
+            raise
+    import yaml  # type: ignore[import-untyped, unused-ignore]
 
-        note()
-        kwargs['Loader'] = yaml.FullLoader
-    return original(*args, **kwargs)
+    note()
+    return original(*args, **kwargs, Loader=yaml.FullLoader)
 
 
 yaml_load_all = yaml_load
@@ -106,11 +111,14 @@ yaml_load_all = yaml_load
 
 def shuffle(original: Callable[..., Any], note: Callable[[], None], x: Any, *generator: Any, **named: Any) -> None:
     """``random.shuffle(x, random)``: a function gives the random numbers."""
-    draw = generator[0] if generator else named.get('random')
-    if draw is None:
-        original(x)
+    try:
+        original(x, *generator, **named)
         return
+    except TypeError:
+        if not generator and not named:
+            raise
     note()
+    draw = generator[0] if generator else named['random']
     for i in reversed(range(1, len(x))):
         j = int(draw() * (i + 1))
         x[i], x[j] = x[j], x[i]
@@ -162,7 +170,12 @@ def random_integers(low: int, high: int | None = None, size: Any = None) -> Any:
 
 
 def find_common_type(array_types: Any, scalar_types: Any) -> Any:
-    return numpy.result_type(*array_types, *scalar_types)
+    kinds = 'biufc'
+    if not array_types or not scalar_types:
+        return numpy.result_type(*array_types, *scalar_types)
+    of_arrays, of_scalars = numpy.result_type(*array_types), numpy.result_type(*scalar_types)
+    scalars_count = kinds.find(of_scalars.kind) > kinds.find(of_arrays.kind)
+    return numpy.result_type(of_arrays, of_scalars) if scalars_count else of_arrays
 
 
 def obj2sctype(rep: Any, default: Any = None) -> Any:
@@ -177,7 +190,7 @@ def sctype2char(sctype: Any) -> str:
 
 
 def issctype(rep: Any) -> bool:
-    return isinstance(rep, type) and issubclass(rep, numpy.generic)
+    return isinstance(rep, (type, numpy.dtype)) and obj2sctype(rep) not in (None, numpy.object_)
 
 
 def maximum_sctype(t: Any) -> Any:
