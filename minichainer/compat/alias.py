@@ -19,6 +19,7 @@ from typing import Any
 from minichainer.compat import paths
 from minichainer.compat.changes import Changes
 from minichainer.compat.children import InChildren
+from minichainer.compat.legacy.advice import advising
 from minichainer.configuration import global_config
 
 #: What ``chainer.__version__`` is; programs branch on it.
@@ -138,6 +139,7 @@ class Alias:
             self._finder = AliasFinder()
             sys.meta_path.insert(0, self._finder)
             self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
+            self._changes.set(sys, 'excepthook', advising(sys.excepthook))
             self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
 
     def _accept(self, legacy: str | None) -> None:
@@ -192,7 +194,8 @@ def install(legacy: str | None = None) -> None:
 
     Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
     names. ``chainer.__version__`` is that of the last release of Chainer. Gradient checks accept what Chainer's own
-    accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too.
+    accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too. Errors
+    that come from the style of an old version end the program with a line that says how to accept it.
 
     Args:
         legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.

@@ -14,7 +14,6 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from minichainer.compat.changes import Changes
-from minichainer.compat.legacy.advice import advice_on as advice_on_style
 from minichainer.compat.names import RemovedNames
 from minichainer.compat.rewriting import HELPER, Runtime, compiled
 from minichainer.compat.usage import Usage, is_own
@@ -174,9 +173,9 @@ def _filtered(trace: TracebackType | None) -> TracebackType | None:
 
 
 def advice_on(error: BaseException) -> str | None:
-    """What to do about an error that comes from an old style, or from a file that is not Python 3."""
+    """What to do about a file that is not Python 3; the alias knows what to do about an old style."""
     if not isinstance(error, SyntaxError) or not is_own(error.filename or '<>'):
-        return advice_on_style(error)
+        return None
     if _is_python_2(error):
         convert = 'python -m minichainer.compat port --py2 --write'
         return f'This is a file of Python 2. Convert it: {convert} {error.filename}'

@@ -323,3 +323,17 @@ def test_concurrent_installs_make_one_finder() -> None:
     assert len(sys.meta_path) == before + 1
     compat.uninstall()
     assert len(sys.meta_path) == before
+
+
+def test_errors_of_an_old_style_end_with_how_to_accept_it() -> None:
+    code = 'from minichainer import compat; compat.install(); import chainer; chainer.Variable(1.0, volatile=True)'
+    found = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120)
+    assert found.returncode == 1 and "minichainer.compat.install(legacy='v1')" in found.stderr.splitlines()[-1]
+
+
+def test_the_hook_of_errors_is_restored() -> None:
+    before = sys.excepthook
+    compat.install()
+    assert sys.excepthook is not before
+    compat.uninstall()
+    assert sys.excepthook is before

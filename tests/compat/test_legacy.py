@@ -16,7 +16,9 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import compat, configuration, training
-from minichainer.compat.legacy import Dialect, advice_on, keywords, names
+from minichainer.compat.legacy import keywords, names
+from minichainer.compat.legacy.advice import advice_on
+from minichainer.compat.legacy.dialect import Dialect
 from minichainer.compat.legacy.volatile import AUTO, OFF, ON, flag
 from minichainer.training import extensions
 from tests.compat import v1_idioms

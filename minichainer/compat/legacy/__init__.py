@@ -7,5 +7,3 @@ spellings   of the Trainer and its extensions
 advice      which style an error comes from
 """
 
-from minichainer.compat.legacy.advice import advice_on as advice_on
-from minichainer.compat.legacy.dialect import Dialect as Dialect

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
+from types import TracebackType
 
 _ARGUMENTS = 'train|test|finetune|volatile|wscale|bias|use_cudnn|deterministic|p'
 _ATTRIBUTES = (
@@ -40,3 +43,21 @@ def advice_on(error: BaseException) -> str | None:
         f'This is the style of Chainer {style}, which later versions refuse. To accept it: python -m '
         f"minichainer.compat run --legacy {style} ..., or minichainer.compat.install(legacy='{style}')"
     )
+
+
+def advising(
+    excepthook: Callable[[type[BaseException], BaseException, TracebackType | None], object],
+) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
+    """An ``excepthook`` that also says how to accept the style of an old version, where an error comes from one.
+
+    Args:
+        excepthook: the hook that prints tracebacks.
+    """
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        excepthook(kind, error, trace)
+        advice = advice_on(error)
+        if advice:
+            print(advice, file=sys.stderr)
+
+    return hook
