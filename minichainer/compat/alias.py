@@ -194,8 +194,8 @@ def install(legacy: str | None = None) -> None:
 
     Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
     names. ``chainer.__version__`` is that of the last release of Chainer. Gradient checks accept what Chainer's own
-    accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too. Errors
-    that come from the style of an old version end the program with a line that says how to accept it.
+    accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too.
+    Errors that come from the style of an old version end the program with a line that says how to accept it.
 
     Args:
         legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.

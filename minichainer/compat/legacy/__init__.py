@@ -6,4 +6,3 @@ names       what was defined then: ``FunctionSet``, ``F.Linear``, ``F.ReLU()``, 
 spellings   of the Trainer and its extensions
 advice      which style an error comes from
 """
-
