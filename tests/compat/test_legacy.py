@@ -20,6 +20,7 @@ from minichainer.compat.legacy import keywords, names
 from minichainer.compat.legacy.advice import advice_on
 from minichainer.compat.legacy.dialect import Dialect
 from minichainer.compat.legacy.volatile import AUTO, OFF, ON, flag
+from minichainer.compat.nodes import node_class
 from minichainer.training import extensions
 from tests.compat import v1_idioms
 
@@ -325,3 +326,12 @@ def test_the_device_of_an_updater_can_be_set() -> None:
         updater = _trainer().updater
         updater.device = 0
         assert updater.device == 0
+
+
+def test_node_classes_of_deep_modules_return_one_output_alone() -> None:
+    """Also where the same class is served to programs of later versions, for which it returns a tuple."""
+    relu = node_class('activation.relu', 'ReLU')
+    x = np.array([-1, 2], 'f')
+    with Dialect('v1'):
+        np.testing.assert_array_equal(relu()(x).array, [0, 2])
+    assert isinstance(relu()(x), tuple)

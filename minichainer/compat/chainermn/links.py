@@ -40,7 +40,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
         initial_beta: Any = None,
         communication_backend: str = 'auto',
     ) -> None:
-        super().__init__(size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta)
+        super().__init__(size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta, initial_avg_var=0)
         self.comm = comm
 
 

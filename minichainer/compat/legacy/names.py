@@ -12,6 +12,7 @@ from minichainer.backends import cuda
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy import volatile
 from minichainer.compat.legacy.packages import caffe, cuda_modules, functions, links, root
+from minichainer.compat.nodes import LegacyNode
 from minichainer.link.link import Chain, ChainList, Link
 from minichainer.links.rnn import gru
 from minichainer.optimizer.base import Optimizer
@@ -283,6 +284,12 @@ def _flag_module() -> ModuleType:
     return module
 
 
+def call_node(node: LegacyNode, *inputs: Any) -> Any:
+    """Functions of v1 returned one output alone, several as a tuple."""
+    outputs = node.apply(inputs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
 _CUPY_FUNCTIONS = ('empty', 'empty_like', 'full', 'full_like', 'ones', 'ones_like', 'zeros', 'zeros_like')
 
 
@@ -304,6 +311,7 @@ def install(changes: Changes) -> None:
     for row in _CLASSES.strip().splitlines():
         cls = _function_class(row)
         changes.set(functions, cls.__name__, cls)
+    changes.set(LegacyNode, '__call__', call_node)
     changes.set(functions, 'caffe', caffe)
     changes.set(links, 'GRU', StatelessGRU)
     for method in (zero_grads, compute_grads_norm, clip_grads, weight_decay, accumulate_grads):
