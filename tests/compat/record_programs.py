@@ -35,6 +35,13 @@ FIGURE = re.compile(r'^([A-Za-z_][\w./:@-]*) ([-+]?[\d.]+(?:e[-+]?\d+)?)$')
 FIELD = re.compile(r'^(Arguments|Recorded with|Legacy|Tolerance): (.*)$', re.MULTILINE)
 LIMIT = 120  # seconds
 VERSION = 'import chainer; print(chainer.__version__)'
+FIXED = {
+    'MPLBACKEND': 'Agg',
+    'PYTHONHASHSEED': '0',
+    'PYTHONDONTWRITEBYTECODE': '1',
+    # The Caffe schema of the old Chainers does not load in the C++ implementation of later protobufs.
+    'PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION': 'python',
+}
 
 
 def description(path):
@@ -76,7 +83,7 @@ def environment():
     """Returns the environment of the programs: one thread per library and no display."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(('PYTHON', 'CHAINER'))}
     threads = dict.fromkeys(['OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'], '1')
-    return {**kept, **threads, 'MPLBACKEND': 'Agg', 'PYTHONHASHSEED': '0', 'PYTHONDONTWRITEBYTECODE': '1'}
+    return {**kept, **threads, **FIXED}
 
 
 def output_of(command):
