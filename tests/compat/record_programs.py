@@ -92,7 +92,14 @@ def output_of(command):
         start = time.perf_counter()
         env = {**environment(), 'CHAINER_DATASET_ROOT': folder}
         done = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT, check=False
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
         )
     if done.returncode:
         raise RuntimeError(f'exit status {done.returncode}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}')

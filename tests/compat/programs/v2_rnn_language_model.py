@@ -108,12 +108,15 @@ def compute_perplexity(result):
         result['val_perplexity'] = np.exp(result['validation/main/loss'])
 
 
-def write_sentences(directory, name, n):
+def write_words(directory, name, n):
     rng = np.random.RandomState(n)
     subjects, verbs, objects = ['the cat', 'a dog', 'the bird'], ['sees', 'hears'], ['it', 'the house', 'a tree']
-    with open(os.path.join(directory, name), 'w') as f:
-        for _ in range(n):
-            f.write(' {} {} {} \n'.format(subjects[rng.randint(3)], verbs[rng.randint(2)], objects[rng.randint(3)]))
+    vocab = sorted(set(' '.join(subjects + verbs + objects).split()))
+    words = []
+    for _ in range(n):
+        line = ' '.join([subjects[rng.randint(3)], verbs[rng.randint(2)], objects[rng.randint(3)]])
+        words += [vocab.index(w) for w in line.split()] + [len(vocab)]
+    np.savez_compressed(os.path.join(directory, name + '.npz'), x=np.array(words, dtype=np.int).astype(np.int32))
 
 
 def main():
@@ -128,28 +131,18 @@ def main():
     args = parser.parse_args()
 
     np.random.seed(0)
-    root = chainer.dataset.download.get_dataset_root()
-    chainer.dataset.download.get_dataset_directory('pfnet/chainer/ptb')
-    print('root_exists %d' % os.path.exists(root))
-
-    # a small corpus of the form of the Penn Tree Bank; without the files the real one would be downloaded
+    # a small corpus in the place of the Penn Tree Bank
     directory = chainer.dataset.get_dataset_directory('pfnet/chainer/ptb')
-    vocab, words = {}, []
-    write_sentences(directory, 'train.txt', 60)
-    with open(os.path.join(directory, 'train.txt')) as f:
-        for line in f:
-            for word in line.split() + ['<eos>']:
-                words.append(vocab.setdefault(word, len(vocab)))
-    words = np.array(words, dtype=np.int).astype('i')
-    if os.path.exists('ptb'):
-        train, val, _ = chainer.datasets.get_ptb_words()
-    else:
-        train, val = words[:-50], words[-50:]
-    print('n_vocab %d' % len(vocab))
+    print('root_exists %d' % os.path.exists(chainer.dataset.download.get_dataset_root()))
+    for name, n in [('train', 60), ('valid', 12), ('test', 12)]:
+        write_words(directory, name, n)
+    train, val, test = chainer.datasets.get_ptb_words()
+    n_vocab = int(max(train)) + 1
+    print('n_vocab %d' % n_vocab)
 
     train_iter = ParallelSequentialIterator(train, args.batchsize)
     val_iter = ParallelSequentialIterator(val, 1, repeat=False)
-    rnn = RNNForLM(len(vocab), args.unit)
+    rnn = RNNForLM(n_vocab, args.unit)
     model = L.Classifier(rnn)
     model.compute_accuracy = False  # we only want the perplexity
     if args.gpu >= 0:
@@ -179,7 +172,7 @@ def main():
 
     # Evaluate the final model
     eval_rnn.reset_state()
-    evaluator = extensions.Evaluator(ParallelSequentialIterator(val, 1, repeat=False), eval_model, device=args.gpu)
+    evaluator = extensions.Evaluator(ParallelSequentialIterator(test, 1, repeat=False), eval_model, device=args.gpu)
     result = evaluator()
     print('test_perplexity %.6g' % np.exp(float(result['main/loss'])))
     print('updates %d' % optimizer.t)

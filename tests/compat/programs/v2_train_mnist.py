@@ -113,15 +113,16 @@ def main():
     if args.resume:
         chainer.serializers.load_npz(args.resume, trainer)
     trainer.run()
+    last = trainer.get_extension('LogReport').log[-1]
     for key in ('main/loss', 'validation/main/loss', 'validation/main/accuracy'):
-        print('straight/%s %.6g' % (key, float(trainer.observation[key])))
+        print('straight/%s %.6g' % (key, last[key]))
 
     # The same again, stopped after the first epoch and resumed.
     again = build(args.epoch)
     name = 'snapshot_iter_{}'.format(200 // args.batchsize)
     chainer.serializers.load_npz(os.path.join(args.out, name), again)
     again.run()
-    print('resumed/loss %.6g' % float(again.observation['main/loss']))
+    print('resumed/loss %.6g' % again.get_extension('LogReport').log[-1]['main/loss'])
     print('iteration %d' % again.updater.iteration)
     print('graph_written %d' % os.path.exists(os.path.join(args.out, 'cg.dot')))
 
