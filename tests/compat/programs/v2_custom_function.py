@@ -148,7 +148,7 @@ def check_gradients():
     gy = rng.uniform(-1, 1, (4, 3)).astype(numpy.float32)
     gradient_check.check_backward(ScaledSoftplus(1.5), x, gy, rtol=1e-2, atol=1e-3)
     gradient_check.check_backward(
-        WeightedSquaredError(), (x, t, w), numpy.float32(1), eps=1e-2, rtol=1e-2, atol=1e-3, no_grads=[False, False, True])
+        WeightedSquaredError(), (x, t, w), numpy.ones((), numpy.float32), eps=1e-2, rtol=1e-2, atol=1e-3, no_grads=[False, False, True])
     f = lambda: (numpy.log1p(numpy.exp(x)),)  # NOQA
     gx, = gradient_check.numerical_grad(f, (x,), (gy,))
     v = variable.Variable(x)
