@@ -35,7 +35,7 @@ class MLP(chainer.Chain):
 def make_data(n, seed):
     rng = np.random.RandomState(seed)
     t = np.arange(n, dtype=np.int32) % 3
-    x = rng.normal(size=(n, 4)).astype(np.float32) + t[:, None]
+    x = (rng.normal(size=(n, 4)) + t[:, None]).astype(np.float32)
     return chainer.datasets.TupleDataset(x, t)
 
 

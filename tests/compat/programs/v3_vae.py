@@ -107,7 +107,7 @@ def main():
         for i in six.moves.range(0, len(x_train), args.batchsize):
             x = chainer.Variable(xp.asarray(x_train[perm[i:i + args.batchsize]]))
             observation = {}
-            with reporter.report_scope(observation), rep.scope(observation):
+            with rep, reporter.report_scope(observation):
                 optimizer.update(loss_function, x)
             summary.add({k: float(v.data) for k, v in observation.items()})
         mean = summary.compute_mean()
