@@ -122,7 +122,7 @@ def main():
     with open(os.path.join(args.out, 'graph.dot'), 'w') as o:
         v_style = {'shape': 'octagon', 'fillcolor': '#E0E0E0', 'style': 'filled'}
         g = computational_graph.build_computational_graph(
-            (model.get_loss_func()(chainer.Variable(x_test)),), variable_style=v_style, remove_split=False)
+            (model.get_loss_func()(chainer.Variable(x_test)),), variable_style=v_style)
         o.write(g.dump())
     print('nodes %d' % len(g.nodes))
     print('edges %d' % len(g.edges))
