@@ -160,7 +160,7 @@ print('reversed %.6g' % a.grad.mean())
 
 # wrong types are refused
 refused = 0
-for arguments in [(x_data[0],), (x_data.astype('i'),), (x_data, x_data)]:
+for arguments in [(x_data[None],), (x_data.astype('i'),), (x_data, x_data)]:
     try:
         GeneralizedMean()(*[chainer.Variable(a) for a in arguments])
     except type_check.InvalidType as e:

@@ -47,9 +47,10 @@ def make_trainer(args, epoch):
     if args.gpu >= 0:
         chainer.cuda.get_device(args.gpu).use()  # Make a specified GPU current
         model.to_gpu()  # Copy the model to the GPU
+    # the sizes have to be known before the optimizer makes its states
+    model(chainer.Variable(x[:2], volatile='on'), chainer.Variable(np.zeros(2, 'i'), volatile='on'))
     optimizer = chainer.optimizers.Adam()
     optimizer.setup(model)
-    model(chainer.Variable(x[:2], volatile='on'), chainer.Variable(np.zeros(2, 'i'), volatile='on'))
 
     train_iter = chainer.iterators.SerialIterator(train, args.batchsize, shuffle=False)
     test_iter = chainer.iterators.SerialIterator(test, args.batchsize, repeat=False, shuffle=False)
