@@ -73,9 +73,9 @@ for epoch in six.moves.range(1, args.epoch + 1):
         y_batch = y_train[perm[i:i + batchsize]]
 
         half = batchsize // 2
-        with cuda.get_device(args.gpu0):
+        with cuda.get_device(model_0.predictor.l1.W.data):
             loss_0 = model_0(chainer.Variable(x_batch[:half]), chainer.Variable(y_batch[:half]))
-        with cuda.get_device(args.gpu1):
+        with cuda.get_device(model_1.predictor.l1.W.data):
             loss_1 = model_1(chainer.Variable(x_batch[half:]), chainer.Variable(y_batch[half:]))
         model_0.zerograds()
         model_1.zerograds()

@@ -23,8 +23,8 @@ n_train = 48
 class Generator(chainer.Chain):
     def __init__(self):
         super(Generator, self).__init__(
-            l0z=L.Linear(nz, 4 * 4 * 16, wscale=0.02 * math.sqrt(nz)),
-            dc1=L.Deconvolution2D(16, 8, 4, stride=2, pad=1, wscale=0.02 * math.sqrt(4 * 4 * 16)),
+            l0z=L.Linear(nz, 4 * 4 * 16, wscale=0.02 * math.sqrt(nz), nobias=True),
+            dc1=L.Deconvolution2D(16, 8, 4, stride=2, pad=1, wscale=0.02 * math.sqrt(4 * 4 * 16), nobias=True),
             dc2=L.Deconvolution2D(8, 3, 4, stride=2, pad=1, wscale=0.02 * math.sqrt(4 * 4 * 8)),
             bn0l=L.BatchNormalization(4 * 4 * 16),
             bn1=L.BatchNormalization(8),
@@ -41,14 +41,14 @@ class Discriminator(chainer.Chain):
     def __init__(self):
         super(Discriminator, self).__init__(
             c0=L.Convolution2D(3, 8, 4, stride=2, pad=1, wscale=0.02 * math.sqrt(4 * 4 * 3)),
-            c1=L.Convolution2D(8, 16, 4, stride=2, pad=1, wscale=0.02 * math.sqrt(4 * 4 * 8)),
+            c1=L.Convolution2D(8, 16, 4, stride=2, pad=1, wscale=0.02 * math.sqrt(4 * 4 * 8), nobias=True),
             l4l=L.Linear(4 * 4 * 16, 2, wscale=0.02 * math.sqrt(4 * 4 * 16)),
             bn0=L.BatchNormalization(8),
             bn1=L.BatchNormalization(16),
         )
 
     def __call__(self, x, test=False):
-        h = F.elu(self.c0(x))  # no bn because images from generator will katayotteru?
+        h = F.elu(self.c0(x))  # no bn because images from generator have other statistics
         h = F.elu(self.bn1(self.c1(h), test=test))
         l = self.l4l(h)
         return l

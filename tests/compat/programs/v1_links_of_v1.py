@@ -25,7 +25,7 @@ def check(name, link, *arguments, **keywords):
     ys = y if isinstance(y, tuple) else (y,)
     link.zerograds()
     F.sum(ys[0] * ys[0]).backward()
-    print('%s/sum %.6g' % (name, sum(v.data.sum() for v in ys)))
+    print('%s/sum %.6g' % (name, sum(abs(v.data).sum() for v in ys)))
     print('%s/grad %.6g' % (name, sum(abs(p.grad).sum() for p in link.params())))
 
 
@@ -76,7 +76,7 @@ check('LayerNormalization', L.LayerNormalization(6), x)
 check('Parameter', F.Parameter(np.arange(6, dtype='f')), volatile='auto')
 
 # batch normalization in its three ways
-bn = L.BatchNormalization(6, decay=0.5, eps=1e-3, use_cudnn=False)
+bn = L.BatchNormalization(6, decay=0.5, use_cudnn=False)
 check('BatchNormalization/train', bn, x)
 check('BatchNormalization/finetune', bn, x, finetune=True)
 check('BatchNormalization/test', bn, x, test=True)

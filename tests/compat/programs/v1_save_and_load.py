@@ -21,7 +21,7 @@ from chainer import optimizers
 class RegressionModel(chainer.Chain):
     def __init__(self, n_units=6):
         super(RegressionModel, self).__init__(
-            l1=L.Linear(2, n_units),
+            l1=L.Linear(2, n_units, nobias=True),
             bn=L.BatchNormalization(n_units, use_cudnn=False),
             l2=L.Linear(n_units, 1, bias=0.3),
         )
