@@ -64,10 +64,9 @@ class CNN(chainer.Chain):
             self.conv = L.Convolution2D(1, 2, 3, pad=1)
             self.bn = L.BatchNormalization(2)
             self.fc = L.Linear(None, n_out)
+        self.classes = numpy.arange(n_out)
         self.register_persistent('classes')
         self.add_persistent('seen', 0)
-
-    classes = numpy.arange(3)
 
     def forward(self, x):
         self.seen += len(x)
@@ -123,7 +122,7 @@ def main():
     model.save(path)
     # only the layers that fit: the number of classes differs
     with numpy.load(path) as archive:
-        kept = {k: archive[k] for k in archive.files if not k.startswith('fc/')}
+        kept = {k: archive[k] for k in archive.files if not k.startswith(('fc/', 'classes'))}
     part = os.path.join(args.out, 'part.npz')
     numpy.savez(part, **kept)
     fine = CNN(5)
