@@ -2,9 +2,9 @@
 
     python tests/compat/program_names.py [--all]
 
-The names are in ``tests/reference/legacy_names_common.json``, those left out with the reason in ``left_out.json``. The
-programs are read and not run: imports are followed (``import chainer.functions as F``, ``from chainer import links``),
-so that ``F.relu`` counts as ``chainer.functions.relu``. What counts as a use depends on the kind of the name:
+The names are in ``tests/reference/legacy_names_common.json``, those left out with the reason in ``left_out.json``.
+The programs are read and not run: imports are followed (``import chainer.functions as F``), so that ``F.relu`` counts
+as ``chainer.functions.relu``. What counts as a use depends on the kind of the name:
 
     function, class, attribute, missing   the name, spelled in that way
     modref                                the module itself as a value (``getattr(links, name)``)
@@ -53,7 +53,7 @@ class Names(ast.NodeVisitor):
     Attributes:
         used (set): dotted names of the packages, and ``.name`` for attributes of other values.
         values (set): dotted names that are used as a value, not only to reach an attribute.
-        overridden (set): ``base.method`` for methods of classes; methods of a program's own base count for its base too.
+        overridden (set): ``base.method`` for methods of classes; a base of the program's own counts as its own bases.
     """
 
     def __init__(self, tree):
@@ -91,7 +91,7 @@ class Names(ast.NodeVisitor):
             return
         self._add(name)
         self.values.add(name)
-        # `model.lstm.c` and `chainer.config.train`: what is an attribute of a value cannot be told without the package.
+        # Whether `chainer.config.train` is an attribute of a value cannot be told without the package.
         self.used.add('.' + node.attr)
 
     def visit_ClassDef(self, node):

@@ -77,11 +77,14 @@ class Normalize(chainer.Link):
         return F.broadcast_to(self.scale[np.newaxis, :, np.newaxis, np.newaxis], x.shape) * x / norm
 
 
+seen = []
+
+
 class NormalizingCaffeFunction(caffe_function.CaffeFunction):
 
     def __init__(self, model_path):
-        self.seen = []
         super(NormalizingCaffeFunction, self).__init__(model_path)
+        self.n_layers = len(self.layers)
 
     @_layer('Normalize', None)
     def _setup_normalize(self, layer):
@@ -91,7 +94,7 @@ class NormalizingCaffeFunction(caffe_function.CaffeFunction):
         with self.init_scope():
             setattr(self, layer.name, func)
         self.forwards[layer.name] = func
-        self.seen.append(_get_num(layer.blobs[0]))
+        seen.append(_get_num(layer.blobs[0]))
         self._add_layer(layer)
 
 
@@ -125,7 +128,7 @@ def main():
     print('pool1 %.6g' % float(F.sum(y).data))
 
     caffe = NormalizingCaffeFunction(path)
-    print('seen %d' % sum(caffe.seen))
+    print('seen %d' % len(seen))
     with chainer.using_config('train', False):
         conv1, prob = caffe(inputs={'data': x}, outputs=['conv1', 'prob'])
     print('conv1 %.6g' % float(F.sum(conv1).data))
@@ -138,7 +141,7 @@ def main():
     chainer.serializers.save_npz(os.path.join(args.out, 'small.npz'), model)
     with chainer.using_config('train', False):
         print('difference %d' % int(np.abs(model(x).data - prob.data).max() > 1e-6))
-    print('layers %d' % len(caffe.layers))
+    print('layers %d' % caffe.n_layers)
 
 
 if __name__ == '__main__':

@@ -26,7 +26,7 @@ class Sine(function.Function):
     def check_type_forward(self, in_types):
         type_check.expect(in_types.size() == 1)
         kind = type_check.Variable('f', 'kind')
-        type_check.expect(in_types[0].dtype.kind == kind)
+        type_check.expect(in_types[0].dtype.kind == type_check.eval(kind))
 
     def forward_cpu(self, inputs):
         self._check_input_values(inputs[0])
