@@ -113,6 +113,7 @@ def main():
     if args.resume:
         chainer.serializers.load_npz(args.resume, trainer)
     trainer.run()
+    print('')  # the progress bar leaves its line
     last = trainer.get_extension('LogReport').log[-1]
     for key in ('main/loss', 'validation/main/loss', 'validation/main/accuracy'):
         print('straight/%s %.6g' % (key, last[key]))
@@ -122,6 +123,7 @@ def main():
     name = 'snapshot_iter_{}'.format(200 // args.batchsize)
     chainer.serializers.load_npz(os.path.join(args.out, name), again)
     again.run()
+    print('')
     print('resumed/loss %.6g' % again.get_extension('LogReport').log[-1]['main/loss'])
     print('iteration %d' % again.updater.iteration)
     print('graph_written %d' % os.path.exists(os.path.join(args.out, 'cg.dot')))

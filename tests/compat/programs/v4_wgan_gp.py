@@ -1,6 +1,7 @@
 """v4: WGAN with a gradient penalty through chainer.grad, layer normalization, a clipping variant; points on a ring.
 
 Arguments: --iteration 6
+Tolerance: 1e-3
 """
 import argparse
 

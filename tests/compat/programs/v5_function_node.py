@@ -139,6 +139,7 @@ def main():
     args = parser.parse_args()
     numpy.random.seed(0)
     check()
+    numpy.random.seed(1)  # the checks draw directions
     model = Net()
     optimizer = chainer.optimizers.Adam(alpha=.02)
     optimizer.setup(model)
