@@ -90,11 +90,10 @@ def output_of(command):
     """Runs a command in an empty folder and returns its standard output and the seconds it took."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        env = {**environment(), 'CHAINER_DATASET_ROOT': folder}
         done = subprocess.run(
             command,
             cwd=folder,
-            env=env,
+            env=environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -132,6 +132,7 @@ def main():
 
     np.random.seed(0)
     # a small corpus in the place of the Penn Tree Bank
+    chainer.dataset.download.set_dataset_root(os.path.join(args.out, 'data'))
     directory = chainer.dataset.get_dataset_directory('pfnet/chainer/ptb')
     print('root_exists %d' % os.path.exists(chainer.dataset.download.get_dataset_root()))
     for name, n in [('train', 60), ('valid', 12), ('test', 12)]:

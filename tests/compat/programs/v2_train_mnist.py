@@ -71,6 +71,7 @@ def main():
     print('GPU: {}'.format(args.gpu))
     print('# Minibatch-size: {}'.format(args.batchsize))
 
+    chainer.dataset.download.set_dataset_root(os.path.join(args.out, 'data'))
     directory = chainer.dataset.download.get_dataset_directory('pfnet/chainer/mnist')
     write_digits(directory, 'train.npz', 200, 1)
     write_digits(directory, 'test.npz', 50, 2)

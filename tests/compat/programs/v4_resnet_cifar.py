@@ -130,6 +130,7 @@ def main():
     args = parser.parse_args()
 
     np.random.seed(0)
+    chainer.dataset.download.set_dataset_root(os.path.join(args.out, 'data'))
     write_images('cifar-10', 10)
     write_images('cifar-100', 20)
     chainer.global_config.autotune = True

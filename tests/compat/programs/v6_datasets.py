@@ -73,6 +73,7 @@ def main():
     args = parser.parse_args()
     os.makedirs(args.out)
     np.random.seed(0)
+    chainer.dataset.download.set_dataset_root(os.path.join(args.out, 'data'))
     write_cifar()
     train, test = cifar.get_cifar10(scale=255.)
     print('pixels %.6g' % float(sum(x.sum() for x, _ in train)))
