@@ -16,6 +16,8 @@ _PATTERNS = [
     ('v1', rf"unexpected (?:keyword )?argument(?:s|\(s\))?[ :\[']*(?:{_ARGUMENTS})\b"),
     ('v1', rf'\b(?:{_ARGUMENTS})\b.* not supported (?:anymore|since)'),
     ('v1', rf"has no attribute '(?:{_ATTRIBUTES})'"),
+    ('v1', rf"cannot import name '(?:{_ATTRIBUTES}|Flag)'"),
+    ('v1', r"multiple values for argument '(?:nobias|initialW|initial_bias|use_gamma|use_beta)'"),
     ('v1', r"'minichainer.functions' has no attribute '[A-Z]"),
     ('v2', r'invoke_before_training'),
     ('v2', r"snapshot.*unexpected.*'trigger'"),
@@ -33,7 +35,7 @@ def advice_on(error: BaseException) -> str | None:
     This is the style of Chainer v1, which later versions refuse. To accept it: python -m minichainer.compat run
     --legacy v1 ..., or minichainer.compat.install(legacy='v1')
     """
-    if not isinstance(error, (TypeError, ValueError, AttributeError)):
+    if not isinstance(error, (TypeError, ValueError, AttributeError, ImportError)):
         return None
     text = str(error)
     style = next((style for style, pattern in _PATTERNS if re.search(pattern, text)), None)

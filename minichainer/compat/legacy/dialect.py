@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minichainer.compat.changes import Changes
-from minichainer.compat.legacy import defaults, keywords, names, spellings
+from minichainer.compat.legacy import defaults, keywords, names, optimizers, spellings
 from minichainer.compat.legacy.volatile import Volatile
 
 STYLES = ('v1', 'v2')
@@ -40,6 +40,7 @@ class Dialect(Changes):
             defaults.install(self)  # before keywords, whose translation comes first in a call
             keywords.install(self)
             names.install(self)
+            optimizers.install(self)
             spellings.install_v1(self)
         return self
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -13,10 +12,9 @@ from minichainer.compat.changes import Changes
 from minichainer.compat.legacy import volatile
 from minichainer.compat.legacy.packages import caffe, cuda_modules, functions, links, root
 from minichainer.compat.nodes import LegacyNode
+from minichainer.function import FunctionAdapter
 from minichainer.link.link import Chain, ChainList, Link
 from minichainer.links.rnn import gru
-from minichainer.optimizer.base import Optimizer
-from minichainer.optimizer_hooks import GradientClipping
 from minichainer.variable import Parameter
 
 #: Links that were in ``functions``.
@@ -137,7 +135,17 @@ class FunctionClass:
 
     def __call__(self, *inputs: Any) -> Any:
         function = getattr(functions, self.function)
-        return function(inputs, **self.arguments) if self.takes_list else function(*inputs, **self.arguments)
+        found = function(inputs, **self.arguments) if self.takes_list else function(*inputs, **self.arguments)
+        self.outputs = found if isinstance(found, tuple) else (found,)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        """What programs read of a function that they have applied, such as the mask of dropout."""
+        outputs = vars(self).get('outputs', ())
+        creator = getattr(outputs[0], 'creator', None) if outputs and name[:2] != '__' else None
+        if creator is None:
+            raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self)
+        return getattr(creator, name)
 
 
 def _function_class(row: str) -> type[FunctionClass]:
@@ -234,30 +242,6 @@ class StatelessGRU(gru.StatelessGRU):
 
 
 # --- methods -------------------------------------------------------------------------------------------------------
-def zero_grads(optimizer: Any) -> None:
-    for param in optimizer.target.params():
-        param.grad = None if param.data is None else param.xp.zeros_like(param.data)
-
-
-def compute_grads_norm(optimizer: Any) -> float:
-    grads = [param.grad for param in optimizer.target.params() if param.grad is not None]
-    return math.sqrt(sum(float((grad * grad).sum()) for grad in grads))
-
-
-def clip_grads(optimizer: Any, maxnorm: float) -> None:
-    GradientClipping(maxnorm)(optimizer)
-
-
-def weight_decay(optimizer: Any, decay: float) -> None:
-    for param in optimizer.target.params():
-        param.grad = param.grad + decay * param.data
-
-
-def accumulate_grads(optimizer: Any, grads: Iterable[Any]) -> None:
-    for param, grad in zip(optimizer.target.params(), grads, strict=True):
-        param.grad = param.grad + grad
-
-
 def add_uninitialized_param(link: Any, name: str) -> None:
     if name in vars(link):
         raise AttributeError(f'cannot register a new uninitialized parameter {name}: the attribute exists')
@@ -290,6 +274,12 @@ def call_node(node: LegacyNode, *inputs: Any) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
+def check_type_forward(node: FunctionAdapter, in_types: Any) -> None:
+    """Functions of v1 had their types checked unless they said no."""
+    if getattr(node.function, 'type_check_enable', True):
+        node.function.check_type_forward(in_types)
+
+
 _CUPY_FUNCTIONS = ('empty', 'empty_like', 'full', 'full_like', 'ones', 'ones_like', 'zeros', 'zeros_like')
 
 
@@ -312,10 +302,9 @@ def install(changes: Changes) -> None:
         cls = _function_class(row)
         changes.set(functions, cls.__name__, cls)
     changes.set(LegacyNode, '__call__', call_node)
+    changes.set(FunctionAdapter, 'check_type_forward', check_type_forward)
     changes.set(functions, 'caffe', caffe)
     changes.set(links, 'GRU', StatelessGRU)
-    for method in (zero_grads, compute_grads_norm, clip_grads, weight_decay, accumulate_grads):
-        changes.set(Optimizer, method.__name__, method)
     changes.set(Link, 'add_uninitialized_param', add_uninitialized_param)
     changes.set(Link, 'has_uninitialized_params', property(has_uninitialized_params))
     for module in cuda_modules:

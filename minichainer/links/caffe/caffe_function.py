@@ -8,7 +8,7 @@ from typing import Any
 
 from minichainer.link.link import Chain, Link
 from minichainer.links.caffe._layers import JUDGES, MAKERS, SOURCES, InTestMode
-from minichainer.links.caffe._schema import OLD_TYPES, read_net
+from minichainer.links.caffe._schema import OLD_TYPES, blob_values, read_net
 from minichainer.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from minichainer.variable import Variable, as_variable
 
@@ -36,6 +36,36 @@ def _layer(kind: str, old_name: str | None = None) -> Callable[[Callable[..., An
 def _get_num(blob: Any) -> int:
     """The first size of a blob of weights."""
     return int(blob.num if blob.num > 0 else blob.shape.dim[0])
+
+
+class LayerOfNumbers:
+    """A layer as programs read it: like the message, but its arrays are numbers, not bytes.
+
+    Args:
+        layer: the message.
+    """
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self.blobs = [BlobOfNumbers(blob) for blob in layer.blobs]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._layer, name)
+
+
+class BlobOfNumbers:
+    """Weights of a layer, with ``data`` as a vector.
+
+    Args:
+        blob: the message.
+    """
+
+    def __init__(self, blob: Any) -> None:
+        self._blob = blob
+        self.data = blob_values(blob)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._blob, name)
 
 
 class CaffeFunction(Chain):
@@ -137,7 +167,7 @@ class CaffeFunction(Chain):
     def _add_layer(self, layer: Any, kind: str | None = None) -> None:
         """Adds a layer; without its type, one that a registered method has set up."""
         if kind in _methods:
-            _methods[kind](self, layer)
+            _methods[kind](self, LayerOfNumbers(layer))
             return
         bottoms: list[str] = [self.split_map.get(str(bottom), str(bottom)) for bottom in layer.bottom]
         if kind == 'Split':
