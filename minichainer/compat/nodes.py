@@ -7,6 +7,7 @@ backward the gradient of that.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from minichainer.compat.node_table import NAMES, ROWS
 from minichainer.configuration import config, using_config
 from minichainer.differentiate import grad
+from minichainer.function_hook import get_function_hooks
 from minichainer.function_node import FunctionNode
 from minichainer.functions.array.conversion import identity
 from minichainer.functions.math.matmul import batch_matrix_product
@@ -190,7 +192,7 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
         if type(self).backward is not LegacyNode.backward:  # a subclass may ask for any of them
             self.retain_inputs(range(len(inputs)))
             self.retain_outputs((0,))
-        with using_config('enable_backprop', True):
+        with _unseen(), using_config('enable_backprop', True):
             self._applied_to = tuple(map(_place, given))
             found = call_of(self.row)(*self._applied_to, **self.options)
         self._results = tuple(map(as_variable, found if isinstance(found, (tuple, list)) else (found,)))
@@ -202,11 +204,24 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
         pairs = [(y, gy) for y, gy in zip(self._results, grad_outputs, strict=True) if gy is not None]
         wanted = [self._applied_to[i] for i in target_input_indexes]
         ys, gys = [y for y, _ in pairs], [gy for _, gy in pairs]
-        return tuple(grad(ys, wanted, gys, enable_double_backprop=config.enable_backprop))
+        with _unseen():
+            return tuple(grad(ys, wanted, gys, enable_double_backprop=config.enable_backprop))
 
     def unchain(self) -> None:
         super().unchain()
         self._applied_to = self._results = ()
+
+
+@contextlib.contextmanager
+def _unseen() -> Iterator[None]:
+    """No function hooks of this thread: they see the class, not the functions inside of it."""
+    hooks = get_function_hooks()
+    taken = dict(hooks)
+    hooks.clear()
+    try:
+        yield
+    finally:
+        hooks.update(taken)
 
 
 def _place(x: Variable) -> Any:

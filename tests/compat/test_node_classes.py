@@ -321,3 +321,13 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match='boundary'):
         node_class('activation.elu.ELU')(boundary=3)
     assert nodes.node_class('activation.relu', 'NoSuch') is None
+
+
+def test_hooks_see_the_class_and_not_the_functions_inside_of_it() -> None:
+    hook = chainer.function_hooks.TimerHook()
+    x = chainer.Variable(np.ones((1, 1, 4, 4), 'f'))
+    with hook:
+        (y,) = nodes.node_class('pooling.average_pooling_2d', 'AveragePooling2D')(2, 2, 0, False).apply((x,))
+        y.grad = np.ones_like(y.array)
+        y.backward()
+    assert [type(function).__name__ for function, _ in hook.call_history] == ['AveragePooling2D'] * 2
