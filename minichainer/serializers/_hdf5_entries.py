@@ -1,0 +1,200 @@
+"""Finds, checks and reads the entries of HDF5 files, which may be damaged or made to do harm."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy
+
+from minichainer.serializer import DamagedSnapshotError, SnapshotError
+from minichainer.serializers._entries import Allowance, Entry
+from minichainer.serializers._reading import reading_error
+
+#: Name of the attribute of a dataset with a checksum of its values. HDF5's own checksums (fletcher32) are only for
+#: data in chunks, which single values, texts and empty arrays are not, and not for the index of the chunks.
+CHECKSUM = 'crc32'
+#: Overhead of HDF5 besides the array itself: unused space in its last chunk, checksums.
+_PAGE = 1 << 20
+#: Approximate memory of a text as a Python object.
+_TEXT_OBJECT = 64
+
+_T = TypeVar('_T')
+
+
+def h5py_module() -> Any:
+    """The module h5py, imported when first needed."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise RuntimeError(
+            'HDF5 files need h5py, which is not installed: pip install minichainer[hdf5].\n\n  $ pip install h5py'
+        ) from error
+    return h5py
+
+
+def checksum(array: Any) -> int:
+    """A checksum of the values of an array of numbers or texts."""
+    if array.dtype.kind in 'UO':
+        return zlib.crc32('\0'.join(map(str, numpy.ravel(array))).encode())
+    return zlib.crc32(numpy.ascontiguousarray(array).tobytes())
+
+
+class HDF5Entries:
+    """The entries of an open HDF5 file.
+
+    Args:
+        file: a ``h5py.File``.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._h5py = h5py_module()
+        size = file.id.get_filesize()
+        self._name = str(file.filename)
+        self.allowance = Allowance(size)
+        #: How many bytes of arrays may be read to verify them before the object is known.
+        self._room = max(Allowance.ALWAYS, 2 * size)
+
+    def at(self, group: Any, key: str, name: str) -> Any:
+        """The group or dataset at a path; None if there is none.
+
+        Args:
+            group: where the path begins; None for a group that does not exist.
+            key: the path.
+            name: what to call it in errors.
+
+        Raises:
+            SnapshotError: it is damaged, or elsewhere.
+        """
+        for part in filter(None, key.split('/')):
+            if not isinstance(group, self._h5py.Group):
+                return None
+            group = self._tried(name, lambda group=group, part=part: self._child(group, part, name))
+        return group
+
+    def _child(self, group: Any, part: str, name: str) -> Any:
+        # Not group.get(): for h5py damaged objects do not exist.
+        if not group.id.links.exists(part.encode()):
+            return None
+        if isinstance(group.get(part, getlink=True), self._h5py.ExternalLink):
+            raise SnapshotError(f'{name}: in another file, which is not read')
+        return group[part]
+
+    def entry(self, dataset: Any, name: str) -> Entry:
+        """The entry of a dataset.
+
+        Raises:
+            SnapshotError: it is damaged, packed in an unusual way, or holds Python objects.
+        """
+        return self._tried(name, lambda: self._entry(dataset, name))
+
+    def _entry(self, dataset: Any, name: str) -> Entry:
+        if dataset.external or dataset.is_virtual:
+            raise SnapshotError(f'{name}: in another file, which is not read')
+        if dataset.shape is not None:
+            self._check_stored(name, dataset)
+        if self._h5py.check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == 'O':
+            read: Callable[[], Any] = lambda: self._texts(name, dataset)  # noqa: E731
+            return Entry(name, dataset.shape, numpy.dtype(str), lambda: self._verified(name, dataset, read))
+        if dataset.dtype.hasobject:
+            raise SnapshotError(f'{name}: contains Python objects or references, which are not loaded')
+        read = lambda: numpy.asarray(dataset[()], dtype=dataset.dtype)  # noqa: E731
+        return Entry(
+            name, dataset.shape, dataset.dtype, lambda: self._verified(name, dataset, read), self.allowance
+        )
+
+    def _check_stored(self, name: str, dataset: Any) -> None:
+        """Rejects datasets that HDF5 would unpack to far more than the size of the array."""
+        nbytes = dataset.size * dataset.dtype.itemsize
+        properties = dataset.id.get_create_plist()
+        filters = [properties.get_filter(i)[0] for i in range(properties.get_nfilters())]
+        if len(filters) != len(set(filters)) or dataset.id.get_storage_size() > 2 * nbytes + _PAGE:
+            raise SnapshotError(f'{name}: this entry is damaged (packed in an unusual way)')
+        chunk = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
+        if chunk > nbytes + _PAGE:
+            self.allowance.take(f'{name} (a chunk)', chunk)
+
+    def _texts(self, name: str, dataset: Any) -> Any:
+        """An array of texts, whose memory is counted."""
+        self.allowance.take(name, dataset.size * _TEXT_OBJECT)
+        texts = dataset.asstr()[()]
+        longest = max(map(len, numpy.ravel(numpy.asarray(texts, dtype=object))), default=0)
+        if dataset.size > 1:
+            self.allowance.take_array(f'{name} (padded)', dataset.shape, numpy.dtype(f'U{longest or 1}'))
+        return numpy.asarray(texts, dtype=str)
+
+    def _verified(self, name: str, dataset: Any, read: Callable[[], Any]) -> Any:
+        return self._tried(name, lambda: self._with_checksum(dataset, read()))
+
+    def _with_checksum(self, dataset: Any, array: Any) -> Any:
+        """The array, if its checksum is right; files of Chainer and of earlier versions have none."""
+        if CHECKSUM in dataset.attrs and int(dataset.attrs[CHECKSUM]) != checksum(array):
+            raise ValueError('wrong checksum')
+        return array
+
+    def names(self, group: Any, path: str) -> Iterator[tuple[str, Any]]:
+        """Names and datasets of a group and the groups in it; the error instead of a dataset that is damaged.
+
+        Args:
+            group: the group, or None.
+            path: what the names begin with.
+        """
+        return self._walk(group, path, set())
+
+    def _walk(self, group: Any, path: str, seen: set[Any]) -> Iterator[tuple[str, Any]]:
+        if group is None or group.id in seen:
+            return
+        seen.add(group.id)
+        try:
+            keys = self._tried(path or '/', lambda: list(group))
+        except SnapshotError as error:
+            yield path, error
+            return
+        for key in keys:
+            try:
+                child = self._tried(path + key, lambda key=key: self._child(group, key, path + key))
+            except SnapshotError as error:
+                yield path + key, error
+                continue
+            if isinstance(child, self._h5py.Group):
+                yield from self._walk(child, f'{path}{key}/', seen)
+            elif isinstance(child, self._h5py.Dataset):
+                yield path + key, child
+
+    def damages(self, group: Any, path: str) -> Iterator[DamagedSnapshotError]:
+        """Reads all datasets of a group, and compares checksums.
+
+        Args:
+            group: the group, or None.
+            path: what names begin with.
+        """
+        for name, dataset in self.names(group, path):
+            try:
+                if isinstance(dataset, SnapshotError):
+                    raise dataset
+                self._verify(name, dataset)
+            except DamagedSnapshotError as error:
+                yield error
+            except SnapshotError:
+                pass  # not to be loaded, which matters only if somebody asks for it
+
+    def _verify(self, name: str, dataset: Any) -> None:
+        entry = self.entry(dataset, name)
+        nbytes = math.prod(entry.shape or ()) * entry.dtype.itemsize
+        if entry.shape is None:
+            return
+        if nbytes <= self._room or dataset.chunks is None:
+            self._room -= nbytes
+            entry.read()
+            return
+        for chunk in self._tried(name, lambda: list(dataset.iter_chunks())):
+            self._tried(name, lambda chunk=chunk: dataset[chunk])
+
+    def _tried(self, name: str, function: Callable[[], _T]) -> _T:
+        """The result of a function; what h5py raises becomes an error that names the entry."""
+        try:
+            return function()
+        except Exception as error:
+            raise reading_error(self._name, error, f'{name}: this entry of {self._name} is damaged') from error
