@@ -45,11 +45,10 @@ class EntryDeserializer(Deserializer):
     allowance: Allowance | None = None
     _findings: _Findings | None = None
 
-    def _with_part(self, part: Any) -> Any:
+    def _share_with(self, part: EntryDeserializer) -> None:
         """Gives a new deserializer of a part what belongs to the whole file and load."""
         part.allowance = self.allowance
         part._findings = self._findings
-        return part
 
     def expect(self, nbytes: int) -> None:
         """Lets the file take more memory than its size allows, because the object requires it.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import zlib
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy
 
@@ -20,8 +21,6 @@ CHECKSUM = 'crc32'
 _PAGE = 1 << 20
 #: Approximate memory of a text as a Python object.
 _TEXT_OBJECT = 64
-
-_T = TypeVar('_T')
 
 
 def h5py_module() -> Any:
@@ -71,7 +70,8 @@ class HDF5Entries:
         for part in filter(None, key.split('/')):
             if not isinstance(group, self._h5py.Group):
                 return None
-            group = self._tried(name, lambda group=group, part=part: self._child(group, part, name))
+            with self._damage_of(name):
+                group = self._child(group, part, name)
         return group
 
     def _child(self, group: Any, part: str, name: str) -> Any:
@@ -88,7 +88,8 @@ class HDF5Entries:
         Raises:
             SnapshotError: it is damaged, packed in an unusual way, or holds Python objects.
         """
-        return self._tried(name, lambda: self._entry(dataset, name))
+        with self._damage_of(name):
+            return self._entry(dataset, name)
 
     def _entry(self, dataset: Any, name: str) -> Entry:
         if dataset.external or dataset.is_virtual:
@@ -96,14 +97,10 @@ class HDF5Entries:
         if dataset.shape is not None:
             self._check_stored(name, dataset)
         if self._h5py.check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == 'O':
-            read: Callable[[], Any] = lambda: self._texts(name, dataset)  # noqa: E731
-            return Entry(name, dataset.shape, numpy.dtype(str), lambda: self._verified(name, dataset, read))
+            return Entry(name, dataset.shape, numpy.dtype(str), lambda: self._texts(name, dataset))
         if dataset.dtype.hasobject:
             raise SnapshotError(f'{name}: contains Python objects or references, which are not loaded')
-        read = lambda: numpy.asarray(dataset[()], dtype=dataset.dtype)  # noqa: E731
-        return Entry(
-            name, dataset.shape, dataset.dtype, lambda: self._verified(name, dataset, read), self.allowance
-        )
+        return Entry(name, dataset.shape, dataset.dtype, lambda: self._numbers(name, dataset), self.allowance)
 
     def _check_stored(self, name: str, dataset: Any) -> None:
         """Rejects datasets that HDF5 would unpack to far more than the size of the array."""
@@ -116,19 +113,21 @@ class HDF5Entries:
         if chunk > nbytes + _PAGE:
             self.allowance.take(f'{name} (a chunk)', chunk)
 
+    def _numbers(self, name: str, dataset: Any) -> Any:
+        with self._damage_of(name):
+            return self._verified(dataset, numpy.asarray(dataset[()], dtype=dataset.dtype))
+
     def _texts(self, name: str, dataset: Any) -> Any:
         """An array of texts, whose memory is counted."""
         self.allowance.take(name, dataset.size * _TEXT_OBJECT)
-        texts = dataset.asstr()[()]
-        longest = max(map(len, numpy.ravel(numpy.asarray(texts, dtype=object))), default=0)
+        with self._damage_of(name):
+            texts = self._verified(dataset, numpy.asarray(dataset.asstr()[()], dtype=object))
+        longest = max(map(len, numpy.ravel(texts)), default=0)
         if dataset.size > 1:
             self.allowance.take_array(f'{name} (padded)', dataset.shape, numpy.dtype(f'U{longest or 1}'))
         return numpy.asarray(texts, dtype=str)
 
-    def _verified(self, name: str, dataset: Any, read: Callable[[], Any]) -> Any:
-        return self._tried(name, lambda: self._with_checksum(dataset, read()))
-
-    def _with_checksum(self, dataset: Any, array: Any) -> Any:
+    def _verified(self, dataset: Any, array: Any) -> Any:
         """The array, if its checksum is right; files of Chainer and of earlier versions have none."""
         if CHECKSUM in dataset.attrs and int(dataset.attrs[CHECKSUM]) != checksum(array):
             raise ValueError('wrong checksum')
@@ -148,13 +147,14 @@ class HDF5Entries:
             return
         seen.add(group.id)
         try:
-            keys = self._tried(path or '/', lambda: list(group))
+            with self._damage_of(path or '/'):
+                keys = list(group)
         except SnapshotError as error:
             yield path, error
             return
         for key in keys:
             try:
-                child = self._tried(path + key, lambda key=key: self._child(group, key, path + key))
+                child = self.at(group, key, path + key)
             except SnapshotError as error:
                 yield path + key, error
                 continue
@@ -189,12 +189,16 @@ class HDF5Entries:
             self._room -= nbytes
             entry.read()
             return
-        for chunk in self._tried(name, lambda: list(dataset.iter_chunks())):
-            self._tried(name, lambda chunk=chunk: dataset[chunk])
+        with self._damage_of(name):
+            for chunk in dataset.iter_chunks():
+                dataset[chunk]
 
-    def _tried(self, name: str, function: Callable[[], _T]) -> _T:
-        """The result of a function; what h5py raises becomes an error that names the entry."""
+    @contextlib.contextmanager
+    def _damage_of(self, name: str) -> Iterator[None]:
+        """Turns what h5py raises into an error that names the entry."""
         try:
-            return function()
+            yield
+        except SnapshotError:
+            raise
         except Exception as error:
             raise reading_error(self._name, error, f'{name}: this entry of {self._name} is damaged') from error

@@ -33,6 +33,7 @@ _HARMLESS_OPERATIONS = frozenset(
 _LONGEST_PICKLED_NONE = 1024
 _BLOCK = 1 << 17
 
+
 class NpzFile:
     """An open ``.npz`` file: names and :class:`Entry` objects.
 

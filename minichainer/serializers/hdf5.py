@@ -116,7 +116,7 @@ class HDF5Deserializer(EntryDeserializer):
         part = HDF5Deserializer(None, self.strict)
         part.group = found if isinstance(found, h5py_module().Group) else None
         part._path, part._entries = f'{self._path}{name}/', self._entries
-        self._with_part(part)
+        self._share_with(part)
         return part
 
     def _missing(self, key: str, value: Any) -> MissingEntryError:

@@ -130,7 +130,9 @@ class NpzDeserializer(EntryDeserializer):
 
     def __getitem__(self, key: str) -> NpzDeserializer:
         path = self.path + key.strip('/') + '/'
-        return self._with_part(NpzDeserializer(self.npz, path, self.strict, self.ignore_names))
+        part = NpzDeserializer(self.npz, path, self.strict, self.ignore_names)
+        self._share_with(part)
+        return part
 
     def full_name(self, key: str) -> str:
         return self.path + key.lstrip('/')
@@ -177,8 +179,9 @@ class _WholeFile(str):
 def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True, ignore_names: Any = None) -> None:
     """Loads an object from a ``.npz`` file written here or by Chainer.
 
-    The object is loaded as a whole or not at all: after an error it has the state that it had before. Pickles are never run: the only accepted object arrays are those with
-    None, which Chainer writes for parameters that were never initialized.
+    The object is loaded as a whole or not at all: after an error it has the state that it had before. Pickles are
+    never run: the only accepted object arrays are those with None, which Chainer writes for parameters never
+    initialized.
 
     Args:
         file: path, or a binary file open for reading.
