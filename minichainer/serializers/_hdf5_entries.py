@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,9 +13,6 @@ from minichainer.serializer import DamagedSnapshotError, SnapshotError
 from minichainer.serializers._entries import Allowance, Entry
 from minichainer.serializers._reading import reading_error
 
-#: Name of the attribute of a dataset with a checksum of its values. HDF5's own checksums (fletcher32) are only for
-#: data in chunks, which single values, texts and empty arrays are not, and not for the index of the chunks.
-CHECKSUM = 'crc32'
 #: Overhead of HDF5 besides the array itself: unused space in its last chunk, checksums.
 _PAGE = 1 << 20
 #: Approximate memory of a text as a Python object.
@@ -32,13 +28,6 @@ def h5py_module() -> Any:
             'HDF5 files need h5py, which is not installed: pip install minichainer[hdf5].\n\n  $ pip install h5py'
         ) from error
     return h5py
-
-
-def checksum(array: Any) -> int:
-    """A checksum of the values of an array of numbers or texts."""
-    if array.dtype.kind in 'UO':
-        return zlib.crc32('\0'.join(map(str, numpy.ravel(array))).encode())
-    return zlib.crc32(numpy.ascontiguousarray(array).tobytes())
 
 
 class HDF5Entries:
@@ -115,23 +104,17 @@ class HDF5Entries:
 
     def _numbers(self, name: str, dataset: Any) -> Any:
         with self._damage_of(name):
-            return self._verified(dataset, numpy.asarray(dataset[()], dtype=dataset.dtype))
+            return numpy.asarray(dataset[()])
 
     def _texts(self, name: str, dataset: Any) -> Any:
         """An array of texts, whose memory is counted."""
         self.allowance.take(name, dataset.size * _TEXT_OBJECT)
         with self._damage_of(name):
-            texts = self._verified(dataset, numpy.asarray(dataset.asstr()[()], dtype=object))
-        longest = max(map(len, numpy.ravel(texts)), default=0)
+            texts = dataset.asstr()[()]
+        longest = max(map(len, numpy.ravel(numpy.asarray(texts, dtype=object))), default=0)
         if dataset.size > 1:
             self.allowance.take_array(f'{name} (padded)', dataset.shape, numpy.dtype(f'U{longest or 1}'))
         return numpy.asarray(texts, dtype=str)
-
-    def _verified(self, dataset: Any, array: Any) -> Any:
-        """The array, if its checksum is right; files of Chainer and of earlier versions have none."""
-        if CHECKSUM in dataset.attrs and int(dataset.attrs[CHECKSUM]) != checksum(array):
-            raise ValueError('wrong checksum')
-        return array
 
     def names(self, group: Any, path: str) -> Iterator[tuple[str, Any]]:
         """Names and datasets of a group and the groups in it; the error instead of a dataset that is damaged.
@@ -143,15 +126,16 @@ class HDF5Entries:
         return self._walk(group, path, set())
 
     def _walk(self, group: Any, path: str, seen: set[Any]) -> Iterator[tuple[str, Any]]:
-        if group is None or group.id in seen:
+        if group is None:
             return
-        seen.add(group.id)
         try:
             with self._damage_of(path or '/'):
-                keys = list(group)
+                address = self._h5py.h5o.get_info(group.id).addr
+                keys = [] if address in seen else list(group)
         except SnapshotError as error:
             yield path, error
             return
+        seen.add(address)
         for key in keys:
             try:
                 child = self.at(group, key, path + key)
@@ -164,7 +148,7 @@ class HDF5Entries:
                 yield path + key, child
 
     def damages(self, group: Any, path: str) -> Iterator[DamagedSnapshotError]:
-        """Reads all datasets of a group, and compares checksums.
+        """Reads all datasets of a group, which compares the checksums of compressed ones and of those in chunks.
 
         Args:
             group: the group, or None.

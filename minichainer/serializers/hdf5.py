@@ -6,18 +6,14 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy
-
 from minichainer.serializer import DamagedSnapshotError, MissingEntryError, Serializer
 from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.serializers._entries import Entry
-from minichainer.serializers._hdf5_entries import CHECKSUM, HDF5Entries, checksum, h5py_module
+from minichainer.serializers._hdf5_entries import HDF5Entries, h5py_module
+from minichainer.serializers._hdf5_trailer import trailer, verify_file
 from minichainer.serializers._reading import reading_error
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import array_to_save
-
-#: What HDF5 1.8 can read; earlier formats have no checksums of their headers.
-_FORMAT = 'v108', 'latest'
 
 
 class HDF5Serializer(Serializer):
@@ -46,12 +42,11 @@ class HDF5Serializer(Serializer):
             return value
         array = array_to_save(key, value)
         if array.dtype.kind == 'U':
-            dataset = self.group.create_dataset(key, data=array.astype(object), dtype=h5py_module().string_dtype())
+            self.group.create_dataset(key, data=array.astype(object), dtype=h5py_module().string_dtype())
         else:
             compression = None if array.size <= 1 else self.compression
             in_chunks = True if array.ndim and array.size else None
-            dataset = self.group.create_dataset(key, data=array, compression=compression, fletcher32=in_chunks)
-        dataset.attrs[CHECKSUM] = numpy.uint32(checksum(array))
+            self.group.create_dataset(key, data=array, compression=compression, fletcher32=in_chunks)
         return value
 
 
@@ -72,23 +67,21 @@ def save_hdf5(filename: Any, obj: Any, compression: int = 4, *, durable: bool = 
         TypeError: a value cannot be saved.
     """
     h5py_module()
-    with replacing(filename, durable) as temporary:
-        image = _image(obj, compression)
-        with open(temporary, 'wb') as file:
-            file.write(image)
+    with replacing(filename, durable) as temporary, open(temporary, 'wb') as file:
+        file.writelines(_content(obj, compression))
 
 
-def _image(obj: Any, compression: int) -> bytes:
-    """The content of an HDF5 file with an object.
+def _content(obj: Any, compression: int) -> tuple[bytes, bytes]:
+    """The content of an HDF5 file with an object, and its checksums.
 
     It is made in memory, because an error of the disk in the midst of HDF5 can end the process.
     """
-    options = {'driver': 'core', 'backing_store': False, 'block_size': 1 << 20, 'libver': _FORMAT}
+    options = {'driver': 'core', 'backing_store': False, 'block_size': 1 << 20}
     with h5py_module().File('snapshot.h5', 'w', **options) as file:
         HDF5Serializer(file, compression).save(obj)
         file.flush()
         image: bytes = file.id.get_file_image()
-    return image
+        return image, trailer(file, image)
 
 
 class HDF5Deserializer(EntryDeserializer):
@@ -159,6 +152,7 @@ def load_hdf5(filename: Any, obj: Any) -> None:
         OSError: the file cannot be read.
     """
     h5py = h5py_module()
+    verify_file(filename)
     try:
         file = h5py.File(filename, 'r')
     except (TypeError, AttributeError):  # not a path

@@ -88,7 +88,7 @@ class LogReport(Extension):
             self._trigger.serialize(serializer['_trigger'])
         try:
             self._summary.serialize(serializer['_summary'])
-        except Exception as e:
+        except KeyError as e:  # Chainer saves none
             warnings.warn(f'LogReport: the sums of the current interval are lost ({e}).', stacklevel=2)
         if isinstance(serializer, Serializer):
             serializer('_log', json.dumps(self._log))
