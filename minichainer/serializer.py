@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,22 @@ class MissingEntryError(SnapshotError, KeyError):
 
 class EntryTypeError(SnapshotError, TypeError):
     """An entry cannot become a value of the type that the object expects. Chainer raises TypeError for that."""
+
+
+def decoded(text: Any, kind: type) -> Any:
+    """A value that was saved as a text in JSON.
+
+    Args:
+        text: the text.
+        kind: the class that the value must have.
+
+    Raises:
+        ValueError: the text is not JSON, or of another class.
+    """
+    value = json.loads(str(text))
+    if not isinstance(value, kind):
+        raise ValueError(f'expected a {kind.__name__} as JSON, got {str(text)[:50]!r}')
+    return value
 
 
 class AbstractSerializer:
@@ -95,6 +112,14 @@ class Deserializer(AbstractSerializer):
             obj: the object, changed in place.
         """
         obj.serialize(self)
+
+    def full_name(self, key: str) -> str:
+        """The name of an entry in the whole snapshot, for errors.
+
+        Args:
+            key: its name in this part.
+        """
+        return key
 
     def refuse(self, description: str, problems: Sequence[Exception]) -> None:
         """Raises an error that names all problems, or collects them, if the whole load does that at its end.

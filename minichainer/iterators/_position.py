@@ -202,9 +202,10 @@ class PositionedIterator:
                 f'{type(self).__name__}: the snapshot was made with {order.size} examples in an epoch, '
                 f'the dataset here has {own.size}'
             )
-        if order.dtype.kind not in 'iu' or (order.size and not 0 <= order.min() <= order.max() < len(self.dataset)):
+        low, high = (order.min(), order.max()) if order.size else (0, 0)
+        if order.dtype.kind not in 'iu' or not 0 <= low <= high <= max(0, len(self.dataset) - 1):
             raise ValueError(
-                f'{type(self).__name__}: the order of examples in the snapshot is {order.dtype} from {order.min()} to '
-                f'{order.max()}; expected integers from 0 to {len(self.dataset) - 1}'
+                f'{type(self).__name__}: the order of examples in the snapshot is {order.dtype} from {low} to {high}; '
+                f'expected integers from 0 to {len(self.dataset) - 1}'
             )
         return numpy.array(order)

@@ -187,7 +187,7 @@ class Optimizer(LossScaling):
             except (KeyError, ValueError) as error:
                 problems.append(error)
             else:
-                problems += [] if param is None else _misshapen(name, param)
+                problems += [] if param is None else _misshapen(serializer.full_name(name), param)
 
     def _load_counts(self, serializer: Deserializer) -> None:
         t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)

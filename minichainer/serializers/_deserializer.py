@@ -70,14 +70,6 @@ class EntryDeserializer(Deserializer):
         """
         raise NotImplementedError
 
-    def full_name(self, key: str) -> str:
-        """The name of an entry in the whole snapshot.
-
-        Args:
-            key: its name in this part.
-        """
-        raise NotImplementedError
-
     def names(self) -> Iterable[str]:
         """Full names of all entries of this part."""
         raise NotImplementedError

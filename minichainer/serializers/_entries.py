@@ -127,7 +127,7 @@ class Entry:
     def _converted(self, value: Any) -> Any:
         """The entry as an object of the class of ``value``, if the conversion is lossless."""
         kind = type(value)
-        if self.dtype.kind in 'iufc' and not _keeps_numbers(self.dtype, kind):
+        if (self.dtype.kind in 'iufc' or kind is bool) and not _keeps_numbers(self.dtype, kind):
             raise EntryTypeError(
                 f'{self.name}: cannot safely deserialize from numpy array with dtype={self.dtype} '
                 f'into a variable of type {kind}'

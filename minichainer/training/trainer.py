@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minichainer.allocator import tune_allocator as _tune_allocator
 from minichainer.reporter import Reporter, plain_value
-from minichainer.serializer import Serializer
+from minichainer.serializer import Serializer, decoded
 from minichainer.training._folder import in_own_folder
 from minichainer.training.extension import Extension
 from minichainer.training.util import get_trigger
@@ -259,7 +259,7 @@ def _observation_as_text(observation: dict[str, Any]) -> str:
 
 def _observation_of_text(text: str) -> dict[str, Any]:
     # JSON has no tuples, but pairs of value and weight are reported as tuples.
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(str(text)).items()}
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in decoded(text, dict).items()}
 
 
 def _make_reporter(optimizers: dict[str, Any]) -> Reporter:

@@ -13,6 +13,7 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import iterators, optimizers, training
+from minichainer.serializer import SnapshotError
 from minichainer.serializers import DictionarySerializer
 from minichainer.training import extensions, triggers
 
@@ -167,3 +168,50 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
         and (found[name].tobytes() == value.tobytes() if not value.dtype.hasobject else found[name][()] is value[()])
         for name, value in expected.items()
     )
+
+
+def save_uncompressed(file: Any, obj: Any) -> None:
+    chainer.serializers.save_npz(file, obj, compression=False)
+
+
+def load_lenient(file: Any, obj: Any) -> None:
+    chainer.serializers.load_npz(file, obj, strict=False)
+
+
+FORMATS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
+    'npz': (chainer.serializers.save_npz, chainer.serializers.load_npz),
+    'npz, uncompressed': (save_uncompressed, chainer.serializers.load_npz),
+    'npz, not strict': (chainer.serializers.save_npz, load_lenient),
+    'hdf5': (chainer.serializers.save_hdf5, chainer.serializers.load_hdf5),
+}
+
+
+def check_loading(kind: str, file_format: str, folder: Path, seeds: range) -> dict[str, int]:
+    """Loads damaged files; each must give the right values, or SnapshotError and an unchanged object.
+
+    Returns how many files had which of these outcomes.
+    """
+    save, load = FORMATS[file_format]
+    file = folder / 'file'
+    saved = MAKERS[kind](1, folder)
+    save(file, saved)
+    content, expected = file.read_bytes(), state_of(saved)
+    target = MAKERS[kind](2, folder)
+    before = state_of(target)
+    assert not same(before, expected)
+    outcomes = {'refused': 0, 'right': 0}
+    for seed in seeds:
+        damage = DAMAGES[seed % len(DAMAGES)]
+        file.write_bytes(damage(content, random.Random(seed)))
+        try:
+            load(file, target)
+        except SnapshotError as error:
+            outcomes['refused'] += 1
+            missing = isinstance(error, KeyError)
+            assert not missing and same(state_of(target), before), (seed, damage.__name__)
+        else:
+            outcomes['right'] += 1
+            assert same(state_of(target), expected), (seed, damage.__name__)
+            target = MAKERS[kind](2, folder)
+            before = state_of(target)
+    return outcomes

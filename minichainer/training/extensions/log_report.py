@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minichainer.reporter import DictSummary
-from minichainer.serializer import Serializer
+from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
 from minichainer.training.util import get_trigger
@@ -93,7 +93,7 @@ class LogReport(Extension):
         if isinstance(serializer, Serializer):
             serializer('_log', json.dumps(self._log))
         else:
-            self._log = json.loads(str(serializer('_log', json.dumps(self._log))))
+            self._log = decoded(serializer('_log', json.dumps(self._log)), list)
 
 
 def _filename(filename: str | None, **kwargs: Any) -> str | None:
