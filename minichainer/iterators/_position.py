@@ -205,7 +205,7 @@ class PositionedIterator:
         low, high = (order.min(), order.max()) if order.size else (0, 0)
         if order.dtype.kind not in 'iu' or not 0 <= low <= high <= max(0, len(self.dataset) - 1):
             raise ValueError(
-                f'{type(self).__name__}: the order of examples in the snapshot is {order.dtype} from {low} to {high}; '
+                f'{type(self).__name__}: the order in the snapshot is {order.dtype} from {low} to {high}; '
                 f'expected integers from 0 to {len(self.dataset) - 1}'
             )
         return numpy.array(order)

@@ -32,6 +32,7 @@ _HARMLESS_OPERATIONS = frozenset(
 )
 _LONGEST_PICKLED_NONE = 1024
 _BLOCK = 1 << 17
+_MOST_KEPT = 1 << 28
 
 
 class NpzFile:
@@ -57,9 +58,9 @@ class NpzFile:
             raise reading_error(self._name, error, damage) from error
         size = _size_of(self._zip.fp)
         self.allowance = Allowance(size)
-        # Contents that were verified are kept, so that they need not be unpacked twice, unless they are many times
-        # larger than the file.
-        self._room = max(Allowance.ALWAYS, 2 * size)
+        # Contents that were verified are kept, so that they need not be unpacked twice; not all of a large file, and
+        # not of one that is many times larger when it is unpacked.
+        self._room = max(Allowance.ALWAYS, min(2 * size, _MOST_KEPT))
         self._overlaps = sum(member.compress_size for member in self._zip.infolist()) > size
 
     def __enter__(self) -> NpzFile:

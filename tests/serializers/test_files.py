@@ -13,7 +13,9 @@ import pytest
 from minichainer.initializers.constant import Constant
 from minichainer.link import Chain, ChainList, Link
 from minichainer.links.connection.linear import Linear
-from minichainer.serializer import SnapshotError
+from minichainer.serializer import DamagedSnapshotError, EntryTypeError, MissingEntryError, SnapshotError
+from minichainer.serializers import load_npz, save_npz
+from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.variable import Parameter
 
 
@@ -204,6 +206,79 @@ def test_objects_that_are_no_links(file_format: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.history, [0, 1, 2])
     with pytest.raises(SnapshotError, match=r'history: shape \(3,\) in the snapshot, \(2,\) in the object'):
         file_format.load(tmp_path / 'counter', Counter(2))
+
+
+# --- all or nothing ---
+
+
+class Log:
+    """Takes over its values before it finds out that there is something wrong."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.count, self.table, self.items, self.error = 0, np.zeros(3), [1, 2], error
+
+    def serialize(self, serializer: Any) -> None:
+        self.count = serializer('count', self.count)
+        self.table = serializer('table', self.table)
+        self.items = serializer('items', self.items)
+        if self.error is not None and isinstance(serializer, EntryDeserializer):
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ('error', 'expected', 'match'),
+    [
+        (ValueError('no good'), SnapshotError, 'items: no good'),
+        (KeyError('lost'), SnapshotError, 'items: '),
+        (TypeError('strange'), EntryTypeError, 'items: strange'),
+        (RuntimeError('mine'), RuntimeError, 'mine'),
+        (KeyboardInterrupt(), KeyboardInterrupt, '^$'),
+    ],
+)
+def test_object_whose_serialize_fails_is_unchanged(
+    file_format: Any, tmp_path: Path, error: BaseException, expected: type[BaseException], match: str
+) -> None:
+    other = Log()
+    other.count, other.table, other.items = 5, np.ones(3), [3, 4]
+    file_format.save(tmp_path / 'log', other)
+    log = Log(error)
+    table, items = log.table, log.items
+    with pytest.raises(expected, match=match):
+        file_format.load(tmp_path / 'log', log)
+    assert log.count == 0 and log.table is table and not table.any() and log.items is items
+    log.error = None
+    file_format.load(tmp_path / 'log', log)
+    assert log.count == 5 and log.table is table and table.all() and log.items == [3, 4]
+
+
+def test_parameters_of_unknown_shape_stay_so_after_an_error(file_format: Any, tmp_path: Path) -> None:
+    file_format.save(tmp_path / 'model', Chain(a=Linear(3, 2), b=Linear(4, 5)))
+    model = Chain(a=Linear(None, 2), b=Linear(9, 9))
+    copied = model.a.copy()
+    with pytest.raises(SnapshotError, match='b/W: shape'):
+        file_format.load(tmp_path / 'model', model)
+    assert model.a.W.array is None and copied.W.array is None
+    model.a(np.zeros((1, 7), np.float32))
+    assert model.a.W.shape == (2, 7)
+
+
+@pytest.mark.parametrize('strict', [True, False])
+def test_absence_and_damage(tmp_path: Path, strict: bool) -> None:
+    file = tmp_path / 'model'
+    save_npz(file, Linear(40, 20, nobias=True), compression=False)
+    model = Linear(40, 20)
+    if strict:
+        with pytest.raises(MissingEntryError, match='b: missing in the snapshot'):
+            load_npz(file, model, strict=strict)
+    else:
+        load_npz(file, model, strict=strict)
+    content = bytearray(file.read_bytes())
+    content[1000] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DamagedSnapshotError, match='W: this entry') as caught:
+        load_npz(file, model, strict=strict)
+    assert not isinstance(caught.value, KeyError)
+    load_npz(file, model, strict=False, ignore_names='W')  # what is intact can be had
 
 
 # --- files ---

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
 import threading
+from typing import Any
 
-#: Held while a snapshot is written, so that the end of the parent does not interrupt that.
-busy = threading.RLock()
+#: In a process that ends with its parent: held while a snapshot is written, so that the end does not interrupt that.
+_writing: threading.Lock | None = None
+
+
+def not_interrupted() -> contextlib.AbstractContextManager[Any]:
+    """While a snapshot is written, the end of the parent is not the end of this process."""
+    return contextlib.nullcontext() if _writing is None else _writing
 
 
 def end_with_the_parent() -> None:
@@ -19,13 +26,15 @@ def end_with_the_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is None:
         return
+    global _writing
+    _writing = writing = threading.Lock()
     spawner = os.getppid()
 
     def watch() -> None:
         while not multiprocessing.connection.wait([parent.sentinel], timeout=1):
             if os.getppid() != spawner:
                 break
-        with busy:
+        with writing:
             os._exit(1)
 
     threading.Thread(target=watch, name='parent watch', daemon=True).start()

@@ -70,7 +70,7 @@ class Writer:
 def write(path: str, target: Any, savefun: Callable[..., Any], kwds: dict[str, Any]) -> None:
     """Writes a file that gets its name only when it is complete."""
     options = {name: value for name, value in kwds.items() if name != 'durable'}
-    with _parent_watch.busy, replacing(path, kwds.get('durable', True)) as part:
+    with _parent_watch.not_interrupted(), replacing(path, kwds.get('durable', True)) as part:
         savefun(part, target, **options)
 
 
