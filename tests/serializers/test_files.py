@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -281,6 +282,24 @@ def test_absence_and_damage(tmp_path: Path, strict: bool) -> None:
     load_npz(file, model, strict=False, ignore_names='W')  # what is intact can be had
 
 
+@pytest.mark.parametrize('damage', ['values', 'name in the table of contents'])
+def test_damage_is_no_absence_even_if_nobody_asks_for_the_entry(tmp_path: Path, damage: str) -> None:
+    file = tmp_path / 'model'
+    save_npz(file, Chain(a=Linear(40, 20), z=Linear(40, 20)), compression=False)
+    content = bytearray(file.read_bytes())
+    if damage == 'values':
+        content[content.index(b'z/W.npy') + 1000] ^= 1
+        model = Chain(a=Linear(40, 20))
+    else:
+        content[content.rindex(b'z/W.npy') + 2] ^= 1
+        model = Chain(a=Linear(40, 20), z=Linear(40, 20))
+    file.write_bytes(content)
+    before = state(model)
+    with pytest.raises(DamagedSnapshotError, match=r'z/[WV]: this entry of .* is damaged'):
+        load_npz(file, model, strict=False)
+    assert_same(state(model), before)
+
+
 # --- files ---
 
 
@@ -352,6 +371,13 @@ def test_failing_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
         npz.save_npz(tmp_path / 'model', Linear(2, 2))
     assert os.listdir(tmp_path) == ['model']
     assert (tmp_path / 'model').read_bytes() == before
+
+
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs the device that is always full')
+def test_full_device_is_named(file_format: Any) -> None:
+    with pytest.raises(OSError, match='cannot save full, nothing was written: No space left') as caught:
+        file_format.save('/dev/full', Linear(100, 100))
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, '/dev/full')
 
 
 def test_value_that_cannot_be_saved_leaves_no_file(file_format: Any, tmp_path: Path) -> None:

@@ -277,9 +277,12 @@ def test_worker_ends_when_its_parent_is_killed(tmp_path: Path, seconds: float) -
     workers = children(process.pid)
     assert workers
     process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.wait()
+    process.stdout.close()
     end = time.monotonic() + 15
-    while any(os.path.exists(f'/proc/{pid}') for pid in workers):
-        assert time.monotonic() < end, 'a worker outlives its parent'
+    while (alive := [pid for pid in workers if os.path.exists(f'/proc/{pid}')]) and time.monotonic() < end:
         time.sleep(0.05)
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    assert not alive, 'a worker outlives its parent'
     assert not [name for name in os.listdir(tmp_path / 'out') if name.startswith('.writing-')]
