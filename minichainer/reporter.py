@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from minichainer import backend, configuration
-from minichainer.serializer import AbstractSerializer, Serializer
+from minichainer.serializer import AbstractSerializer, Serializer, decoded
 from minichainer.variable import Variable
 
 
@@ -299,7 +299,7 @@ class DictSummary:
             serializer('_names', json.dumps(names))
         else:
             try:
-                names = json.loads(serializer('_names', ''))
+                names = decoded(serializer('_names', ''), list)
             except KeyError:
                 warnings.warn('The snapshot does not contain the names of statistics, which begin anew', stacklevel=2)
                 names = []

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 
-class SnapshotError(KeyError, ValueError):
-    """A snapshot cannot be read, or does not fit the object.
+class SnapshotError(ValueError):
+    """A snapshot is damaged, or does not fit the object; nothing was loaded.
 
-    It is a KeyError and a ValueError, which Chainer raises for a missing entry and for a wrong shape, because one
-    error names all entries that do not fit.
+    If single entries are the reason, the message names all of them.
     """
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument, where line breaks are unreadable.
+        # KeyError, a base of MissingEntryError, shows the repr of its argument, where line breaks are unreadable.
         return str(self.args[0]) if self.args else ''
+
+
+class DamagedSnapshotError(SnapshotError):
+    """A file or some of its entries are not as they were written."""
+
+
+class MissingEntryError(SnapshotError, KeyError):
+    """The snapshot lacks entries, and nothing else is wrong with it. Chainer raises KeyError for that."""
+
+
+class EntryTypeError(SnapshotError, TypeError):
+    """An entry cannot become a value of the type that the object expects. Chainer raises TypeError for that."""
+
+
+def decoded(text: Any, kind: type) -> Any:
+    """A value that was saved as a text in JSON.
+
+    Args:
+        text: the text.
+        kind: the class that the value must have.
+
+    Raises:
+        ValueError: the text is not JSON, or of another class.
+    """
+    value = json.loads(str(text))
+    if not isinstance(value, kind):
+        raise ValueError(f'expected a {kind.__name__} as JSON, got {str(text)[:50]!r}')
+    return value
 
 
 class AbstractSerializer:
@@ -73,6 +102,9 @@ class Serializer(AbstractSerializer):
 class Deserializer(AbstractSerializer):
     """Base class for loading."""
 
+    #: Whether it restores the state from before a load that has failed. Then what had no value gets none again.
+    restores = False
+
     def load(self, obj: Any) -> None:
         """Loads an object by its ``serialize`` method.
 
@@ -80,3 +112,48 @@ class Deserializer(AbstractSerializer):
             obj: the object, changed in place.
         """
         obj.serialize(self)
+
+    def full_name(self, key: str) -> str:
+        """The name of an entry in the whole snapshot, for errors.
+
+        Args:
+            key: its name in this part.
+        """
+        return key
+
+    def refuse(self, description: str, problems: Sequence[Exception]) -> None:
+        """Raises an error that names all problems, or collects them, if the whole load does that at its end.
+
+        Args:
+            description: what the snapshot does not fit.
+            problems: the errors of the entries; if there are none, nothing happens.
+
+        Raises:
+            SnapshotError: there are problems; of the class of all of them, if that is one.
+        """
+        if problems:
+            raise misfit(description, problems)
+
+
+def misfit(description: str, problems: Sequence[Exception], advice: str = '') -> SnapshotError:
+    """One error for all entries that do not fit an object.
+
+    Args:
+        description: what the snapshot does not fit.
+        problems: the errors of the entries.
+        advice: what to do.
+    """
+    lines = [f'the snapshot does not fit the {description}:', *('  ' + _text(problem) for problem in problems)]
+    return _common_class(problems)('\n'.join([*lines, advice] if advice else lines))
+
+
+def _text(error: Exception) -> str:
+    return str(error.args[0]) if error.args else type(error).__name__
+
+
+def _common_class(problems: Sequence[Exception]) -> type[SnapshotError]:
+    if any(isinstance(problem, DamagedSnapshotError) for problem in problems):
+        return DamagedSnapshotError
+    if all(isinstance(problem, KeyError) for problem in problems):
+        return MissingEntryError
+    return SnapshotError

@@ -548,6 +548,12 @@ class Parameter(Variable):
             node.grad_value = grad
         self._data = array  # last of all, because other threads test whether it exists
 
+    def _uninitialize(self) -> None:
+        """Drops its array and that of its copies, which :meth:`_begin_with` has set."""
+        for parameter in self._sharers():
+            parameter._set_array(None)
+            parameter.edge.grad_value = None
+
     @property
     def device(self) -> Any:
         """The device of the array, or the device on which it will be made."""

@@ -172,7 +172,13 @@ class PositionedIterator:
         position = int(serializer('current_position', self._state.current_position))
         epoch = int(serializer('epoch', self._state.epoch))
         is_new_epoch = bool(serializer('is_new_epoch', self._state.is_new_epoch))
-        self._state = Position(position, epoch, is_new_epoch, self._load_order(serializer))
+        order = self._load_order(serializer)
+        if not 0 <= position <= self._plan.epoch_size(Position(0, 0, False, order)) or epoch < 0:
+            raise ValueError(
+                f'{type(self).__name__}: the snapshot says that {position} examples of epoch {epoch} were read; '
+                f'expected numbers from 0, at most the {len(self.dataset)} examples of the dataset'
+            )
+        self._state = Position(position, epoch, is_new_epoch, order)
         try:
             self._previous_epoch_detail = float(serializer('previous_epoch_detail', self._previous_epoch_detail))
         except KeyError:
@@ -195,5 +201,11 @@ class PositionedIterator:
             raise ValueError(
                 f'{type(self).__name__}: the snapshot was made with {order.size} examples in an epoch, '
                 f'the dataset here has {own.size}'
+            )
+        low, high = (order.min(), order.max()) if order.size else (0, 0)
+        if order.dtype.kind not in 'iu' or not 0 <= low <= high <= max(0, len(self.dataset) - 1):
+            raise ValueError(
+                f'{type(self).__name__}: the order in the snapshot is {order.dtype} from {low} to {high}; '
+                f'expected integers from 0 to {len(self.dataset) - 1}'
             )
         return numpy.array(order)

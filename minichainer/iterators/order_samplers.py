@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.serializer import Serializer
+from minichainer.serializer import Serializer, decoded
 
 
 class OrderSampler:
@@ -79,7 +79,7 @@ class ShuffleOrderSampler(OrderSampler):
                 stacklevel=2,
             )
         else:
-            self._set_state(json.loads(str(text)))
+            self._set_state(decoded(text, dict))
 
     def _get_state(self) -> Any:
         if isinstance(self._random, numpy.random.Generator):

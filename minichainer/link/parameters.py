@@ -423,6 +423,8 @@ class ParameterTree(DeviceResident):
             if param._data is None and data is not None:
                 param._begin_with(param.device.send(data).astype(param.dtype))
             elif isinstance(serializer, Deserializer):
+                if data is None and serializer.restores:
+                    param._uninitialize()
                 wrote(param.edge)
         for name in sorted(self._persistent):
             self.__dict__[name] = serializer(name, getattr(self, name))

@@ -163,24 +163,19 @@ class Optimizer(LossScaling):
         rules = self._rules()
         counts = (self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever)
         before = [(rule, rule.t, rule.state, _copies(rule.state)) for _, _, rule in rules]
-        problems: list[str] = []
+        problems: list[Exception] = []
+        complete = False
         try:
             self._try_load(serializer, rules, problems)
-        except BaseException:
-            problems.append('')
-            raise
+            complete = not problems
         finally:
-            if problems:
+            if not complete:
                 self.t, self.epoch, self._loss_scale, self._loss_scaling_isnan_ever = counts
                 for rule, t, state, values in before:
                     rule.t, rule._state = t, _restored(state, values)
-        if problems:
-            raise SnapshotError(
-                f'the snapshot does not fit the {type(self).__name__} and its target, which are unchanged:\n  '
-                + '\n  '.join(problems)
-            )
+        serializer.refuse(f'{type(self).__name__} and its target, which are unchanged', problems)
 
-    def _try_load(self, serializer: Deserializer, rules: list[Any], problems: list[str]) -> None:
+    def _try_load(self, serializer: Deserializer, rules: list[Any], problems: list[Exception]) -> None:
         """Loads all entries that exist, and records those that are missing or do not fit."""
         for _, param, rule in rules:
             expect_like(serializer, param, len(rule._state_names()))
@@ -190,9 +185,9 @@ class Optimizer(LossScaling):
             try:
                 load(serializer[name] if name else serializer)
             except (KeyError, ValueError) as error:
-                problems.append(str(error.args[0]) if error.args else name)
+                problems.append(error)
             else:
-                problems += [] if param is None else _misshapen(name, param)
+                problems += [] if param is None else _misshapen(serializer.full_name(name), param)
 
     def _load_counts(self, serializer: Deserializer) -> None:
         t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)
@@ -215,13 +210,13 @@ def _restored(state: dict[str, Any] | None, values: dict[str, Any] | None) -> di
     return state
 
 
-def _misshapen(name: str, param: Any) -> list[str]:
+def _misshapen(name: str, param: Any) -> list[SnapshotError]:
     """Names the declared states whose shape does not fit the parameter; others, of programs, may have any."""
     rule = param.update_rule
     if param._data is None or not rule.is_elementwise:
         return []
     return [
-        f'{name}/{key}: shape {value.shape} in the snapshot, the parameter has {param.shape}'
+        SnapshotError(f'{name}/{key}: shape {value.shape} in the snapshot, the parameter has {param.shape}')
         for key, value in (rule.state or {}).items()
         if key in rule._declared_states and value.shape != param.shape
     ]

@@ -23,7 +23,7 @@ from minichainer.optimizer.declarations import (
 from minichainer.optimizer.hooks import HookSet
 from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.serializer import Deserializer
-from minichainer.serializers._entries import EntryDeserializer
+from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.variable import Parameter
 
 
@@ -238,7 +238,7 @@ class UpdateRule:
         t = serializer('t', self.t)
         loaded = {name: serializer(name, None) for name in self._state_names()}
         self.t = int(t)
-        current = self._state or {}
+        current = {} if serializer.restores else self._state or {}
         for name, value in loaded.items():
             held = current.get(name)
             if value is None:  # skipped by a lenient deserializer

@@ -7,14 +7,14 @@ import math
 import pickle
 import pickletools
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy
 
-from minichainer.serializer import SnapshotError
+from minichainer.serializer import DamagedSnapshotError, SnapshotError
 from minichainer.serializers._entries import Allowance, Entry
+from minichainer.serializers._reading import reading_error
 
 #: The pickle of a 0-d object array with None, which Chainer writes for a parameter that was never initialized. The
 #: bytes are fixed because NumPy 2 would write names that NumPy 1, on which Chainer runs, does not know.
@@ -31,17 +31,8 @@ _HARMLESS_OPERATIONS = frozenset(
     'SHORT_BINSTRING SHORT_BINUNICODE BINUNICODE'.split()
 )
 _LONGEST_PICKLED_NONE = 1024
-
-_DAMAGES = (
-    ValueError,
-    EOFError,
-    KeyError,
-    OSError,
-    RuntimeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_BLOCK = 1 << 17
+_MOST_KEPT = 1 << 28
 
 
 class NpzFile:
@@ -56,15 +47,21 @@ class NpzFile:
 
     def __init__(self, file: Any) -> None:
         self._name = str(getattr(file, 'name', None) or getattr(file, 'filename', None) or file)
-        self._arrays: dict[str, Any] = {}
+        self._contents: dict[str, bytearray] = {}
         self._owns_zip = not isinstance(file, zipfile.ZipFile)
         try:
             self._zip = zipfile.ZipFile(file) if self._owns_zip else file
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise SnapshotError(
-                f'{self._name} is not a .npz file, or is cut short ({error}): nothing was loaded'
-            ) from error
-        self.allowance = Allowance(_size_of(self._zip.fp))
+        except (TypeError, AttributeError):  # not a file
+            raise
+        except Exception as error:
+            damage = f'{self._name} is not a .npz file, or is cut short: nothing was loaded'
+            raise reading_error(self._name, error, damage) from error
+        size = _size_of(self._zip.fp)
+        self.allowance = Allowance(size)
+        # Contents that were verified are kept, so that they need not be unpacked twice; not all of a large file, and
+        # not of one that is many times larger when it is unpacked.
+        self._room = max(Allowance.ALWAYS, min(2 * size, _MOST_KEPT))
+        self._overlaps = sum(member.compress_size for member in self._zip.infolist()) > size
 
     def __enter__(self) -> NpzFile:
         return self
@@ -90,14 +87,14 @@ class NpzFile:
         if member is None:
             return None
         try:
-            with self._zip.open(member) as stream:
+            with self._open(member) as stream:
                 shape, _, dtype = _read_header(stream)
                 if not dtype.hasobject:
                     _check_size(shape, dtype, member.file_size - stream.tell())
                     return Entry(name, shape, dtype, lambda: self._read(name, member), self.allowance)
                 pickled = stream.read(_LONGEST_PICKLED_NONE + 1)
-        except _DAMAGES as error:
-            raise self._damaged(name, error) from error
+        except Exception as error:
+            raise self._error(name, error) from error
         if shape == () and is_pickled_none(pickled):
             return Entry(name, None, dtype, lambda: None)
         raise SnapshotError(
@@ -113,20 +110,61 @@ class NpzFile:
                 pass
         return None
 
+    def _open(self, member: zipfile.ZipInfo) -> Any:
+        """A stream of an entry's content, whose checksum is compared at its end unless that was done."""
+        content = self._contents.get(member.filename)
+        return self._zip.open(member) if content is None else io.BytesIO(content)
+
     def _read(self, name: str, member: zipfile.ZipInfo) -> Any:
         """Reads an array, and verifies its checksum."""
-        # A checked array is kept until it is loaded, so that loading cannot fail halfway.
-        if name not in self._arrays:
-            try:
-                with self._zip.open(member) as stream:
-                    self._arrays[name] = numpy.lib.format.read_array(stream, allow_pickle=False)
-                    stream.read()  # to the end, where the checksum is compared
-            except _DAMAGES as error:
-                raise self._damaged(name, error) from error
-        return self._arrays[name]
+        try:
+            with self._open(member) as stream:
+                array = numpy.lib.format.read_array(stream, allow_pickle=False)
+                stream.read(1)  # to the end, where the checksum is compared
+        except Exception as error:
+            raise self._error(name, error) from error
+        self._contents.pop(member.filename, None)
+        return array
 
-    def _damaged(self, name: str, error: Exception) -> SnapshotError:
-        return SnapshotError(f'{name}: this entry of {self._name} is damaged ({error})')
+    def damages(self, names: Iterable[str]) -> Iterator[DamagedSnapshotError]:
+        """Compares the checksums of entries.
+
+        Args:
+            names: their full names.
+        """
+        if self._overlaps:
+            # A few bytes could stand for any number of entries, which would take forever to unpack.
+            yield DamagedSnapshotError(f'{self._name}: its entries overlap')
+            return
+        for name in names:
+            member = self._member(name)
+            try:
+                if member is not None:
+                    self._verify(member)
+            except Exception as error:
+                found = self._error(name, error)
+                if not isinstance(found, DamagedSnapshotError):
+                    raise found from error
+                yield found
+
+    def _verify(self, member: zipfile.ZipInfo) -> None:
+        """Unpacks an entry to its end, where its checksum is compared; keeps the content if there is room."""
+        keeps = member.file_size <= self._room
+        content = bytearray(member.file_size if keeps else 0)
+        filled = 0
+        with self._zip.open(member) as stream:
+            while block := stream.read(_BLOCK):
+                if keeps:
+                    content[filled : filled + len(block)] = block
+                filled += len(block)
+        if filled != member.file_size:
+            raise ValueError(f'{filled} bytes instead of {member.file_size}')
+        if keeps:
+            self._room -= filled
+            self._contents[member.filename] = content
+
+    def _error(self, name: str, error: Exception) -> Exception:
+        return reading_error(self._name, error, f'{name}: this entry of {self._name} is damaged')
 
 
 def _size_of(stream: Any) -> int:

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy
-
-from minichainer.serializer import Serializer, SnapshotError
-from minichainer.serializers._entries import Allowance, Entry, EntryDeserializer
+from minichainer.serializer import DamagedSnapshotError, MissingEntryError, Serializer
+from minichainer.serializers._deserializer import EntryDeserializer
+from minichainer.serializers._entries import Entry
+from minichainer.serializers._hdf5_entries import HDF5Entries, h5py_module
+from minichainer.serializers._hdf5_trailer import trailer, verify_file
+from minichainer.serializers._reading import reading_error
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import array_to_save
-
-#: Overhead of HDF5 besides the array itself: unused space in its last chunk, checksums.
-_PAGE = 1 << 20
-#: Approximate memory of a text as a Python object.
-_TEXT_OBJECT = 64
-
-
-def _h5py() -> Any:
-    """The module h5py, imported when first needed."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise RuntimeError(
-            'HDF5 files need h5py, which is not installed: pip install minichainer[hdf5].\n\n  $ pip install h5py'
-        ) from error
-    return h5py
 
 
 class HDF5Serializer(Serializer):
@@ -42,7 +28,7 @@ class HDF5Serializer(Serializer):
     """
 
     def __init__(self, group: Any, compression: int = 4) -> None:
-        _h5py()
+        h5py_module()
         self.group = group
         self.compression = compression
 
@@ -52,18 +38,19 @@ class HDF5Serializer(Serializer):
     def __call__(self, key: str, value: Any) -> Any:
         key = key.lstrip('/')
         if value is None:
-            self.group.create_dataset(key, data=_h5py().Empty('f'))
+            self.group.create_dataset(key, data=h5py_module().Empty('f'))
             return value
         array = array_to_save(key, value)
         if array.dtype.kind == 'U':
-            self.group.create_dataset(key, data=array.astype(object), dtype=_h5py().string_dtype())
+            self.group.create_dataset(key, data=array.astype(object), dtype=h5py_module().string_dtype())
         else:
             compression = None if array.size <= 1 else self.compression
-            self.group.create_dataset(key, data=array, compression=compression)
+            in_chunks = True if array.ndim and array.size else None
+            self.group.create_dataset(key, data=array, compression=compression, fletcher32=in_chunks)
         return value
 
 
-def save_hdf5(filename: Any, obj: Any, compression: int = 4) -> None:
+def save_hdf5(filename: Any, obj: Any, compression: int = 4, *, durable: bool = True) -> None:
     """Saves an object as an HDF5 file, which Chainer can also load.
 
     The file is written under a temporary name and then moved, so that an old one is never partly overwritten.
@@ -72,15 +59,29 @@ def save_hdf5(filename: Any, obj: Any, compression: int = 4) -> None:
         filename: its path.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method.
         compression: level of gzip, 0 to 9.
+        durable: whether to wait until the file is on the disk, so that it survives a power failure.
 
     Raises:
         RuntimeError: h5py is not installed.
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; names it.
         TypeError: a value cannot be saved.
     """
-    h5py = _h5py()
-    with replacing(filename) as temporary, h5py.File(temporary, 'w') as file:
+    h5py_module()
+    with replacing(filename, durable) as temporary, open(temporary, 'wb') as file:
+        file.writelines(_content(obj, compression))
+
+
+def _content(obj: Any, compression: int) -> tuple[bytes, bytes]:
+    """The content of an HDF5 file with an object, and its checksums.
+
+    It is made in memory, because an error of the disk in the midst of HDF5 can end the process.
+    """
+    options = {'driver': 'core', 'backing_store': False, 'block_size': 1 << 20}
+    with h5py_module().File('snapshot.h5', 'w', **options) as file:
         HDF5Serializer(file, compression).save(obj)
+        file.flush()
+        image: bytes = file.id.get_file_image()
+        return image, trailer(file, image)
 
 
 class HDF5Deserializer(EntryDeserializer):
@@ -95,77 +96,49 @@ class HDF5Deserializer(EntryDeserializer):
     """
 
     def __init__(self, group: Any, strict: bool = True) -> None:
-        _h5py()
+        h5py_module()
         self.group = group
         self.strict = strict
         self._path = ''
-        self.allowance = None if group is None else Allowance(group.file.id.get_filesize())
+        self._entries = None if group is None else HDF5Entries(group.file)
+        self.allowance = None if self._entries is None else self._entries.allowance
 
     def __getitem__(self, key: str) -> HDF5Deserializer:
         name = key.strip('/')
-        group = None if self.group is None else self.group.get(name)
-        part = HDF5Deserializer(group if isinstance(group, _h5py().Group) else None, self.strict)
-        part._path = f'{self._path}{name}/'
-        part.allowance = self.allowance
+        found = None if self._entries is None else self._entries.at(self.group, name, self._path + name)
+        part = HDF5Deserializer(None, self.strict)
+        part.group = found if isinstance(found, h5py_module().Group) else None
+        part._path, part._entries = f'{self._path}{name}/', self._entries
+        self._share_with(part)
         return part
 
-    def __call__(self, key: str, value: Any) -> Any:
-        if self.group is None and self.strict:
-            raise SnapshotError(f'Inexistent group is specified: {self._path or "None"}')
-        return super().__call__(key, value)
+    def _missing(self, key: str, value: Any) -> MissingEntryError:
+        if self.group is None and self._findings is None:
+            return MissingEntryError(f'Inexistent group is specified: {self._path or "None"}')
+        return super()._missing(key, value)
 
     def full_name(self, key: str) -> str:
         return self._path + key.lstrip('/')
 
     def find(self, key: str) -> Entry | None:
-        dataset = None if self.group is None else self.group.get(key.lstrip('/'))
-        if dataset is None or not isinstance(dataset, _h5py().Dataset):
+        if self._entries is None:
             return None
         name = self.full_name(key)
-        if dataset.shape is not None:
-            self._check_stored(name, dataset)
-        if _h5py().check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == 'O':
-            return Entry(name, dataset.shape, numpy.dtype(str), lambda: self._read_texts(name, dataset))
-        if dataset.dtype.hasobject:
-            raise SnapshotError(f'{name}: contains Python objects or references, which are not loaded')
-        return Entry(name, dataset.shape, dataset.dtype, lambda: numpy.asarray(dataset[()]), self.allowance)
-
-    def _check_stored(self, name: str, dataset: Any) -> None:
-        """Rejects datasets that HDF5 would unpack to far more than the size of the array."""
-        nbytes = dataset.size * dataset.dtype.itemsize
-        properties = dataset.id.get_create_plist()
-        filters = [properties.get_filter(i)[0] for i in range(properties.get_nfilters())]
-        if len(filters) != len(set(filters)) or dataset.id.get_storage_size() > 2 * nbytes + _PAGE:
-            raise SnapshotError(f'{name}: this entry is damaged (packed in an unusual way)')
-        chunk = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
-        if chunk > nbytes + _PAGE and self.allowance is not None:
-            self.allowance.take(f'{name} (a chunk)', chunk)
-
-    def _read_texts(self, name: str, dataset: Any) -> Any:
-        """An array of texts, whose memory is counted."""
-        if self.allowance is not None:
-            self.allowance.take(name, dataset.size * _TEXT_OBJECT)
-        texts = dataset.asstr()[()]
-        longest = max(map(len, numpy.ravel(numpy.asarray(texts, dtype=object))), default=0)
-        if self.allowance is not None and dataset.size > 1:
-            self.allowance.take(f'{name} (padded)', dataset.size * longest * numpy.dtype('U1').itemsize)
-        return numpy.asarray(texts, dtype=str)
+        dataset = self._entries.at(self.group, key, name)
+        return self._entries.entry(dataset, name) if isinstance(dataset, h5py_module().Dataset) else None
 
     def names(self) -> Iterable[str]:
-        names: list[str] = []
-        dataset_class = _h5py().Dataset
+        return [] if self._entries is None else [name for name, _ in self._entries.names(self.group, self._path)]
 
-        def note(name: str, item: Any) -> None:
-            if isinstance(item, dataset_class):
-                names.append(self._path + name)
-
-        if self.group is not None:
-            self.group.visititems(note)
-        return names
+    def damages(self) -> Iterator[DamagedSnapshotError]:
+        if self._entries is not None:
+            yield from self._entries.damages(self.group, self._path)
 
 
 def load_hdf5(filename: Any, obj: Any) -> None:
-    """Loads an object from an HDF5 file written here or by Chainer. A link is loaded as a whole or not at all.
+    """Loads an object from an HDF5 file written here or by Chainer.
+
+    The object is loaded as a whole or not at all: after an error it has the state that it had before.
 
     Args:
         filename: its path.
@@ -173,17 +146,19 @@ def load_hdf5(filename: Any, obj: Any) -> None:
 
     Raises:
         RuntimeError: h5py is not installed.
-        SnapshotError: the file is damaged, or entries do not fit; all are named.
+        DamagedSnapshotError: the file or entries are damaged; all are named.
+        MissingEntryError: entries are missing; all are named.
+        SnapshotError: entries do not fit; all are named.
         OSError: the file cannot be read.
     """
-    h5py = _h5py()
+    h5py = h5py_module()
+    verify_file(filename)
     try:
         file = h5py.File(filename, 'r')
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        raise SnapshotError(
-            f'{filename} is not an HDF5 file, or is cut short ({error}): nothing was loaded'
-        ) from error
+    except (TypeError, AttributeError):  # not a path
+        raise
+    except Exception as error:
+        damage = f'{os.fspath(filename)} is not an HDF5 file, or is cut short: nothing was loaded'
+        raise reading_error(filename, error, damage) from error
     with file:
         HDF5Deserializer(file).load(obj)

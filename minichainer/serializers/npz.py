@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy
 
 from minichainer import backend
 from minichainer.backends import cuda
-from minichainer.serializer import Serializer
-from minichainer.serializers._entries import Entry, EntryDeserializer
+from minichainer.serializer import DamagedSnapshotError, Serializer
+from minichainer.serializers._deserializer import EntryDeserializer
+from minichainer.serializers._entries import Entry
 from minichainer.serializers._npz_file import NpzFile, write_npz
 from minichainer.serializers._replacing import replacing
 
@@ -71,7 +72,7 @@ def array_to_save(name: str, value: Any) -> Any:
     return array
 
 
-def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
+def save_npz(file: Any, obj: Any, compression: bool = True, *, durable: bool = True) -> None:
     """Saves an object as a ``.npz`` file, which Chainer can also load.
 
     The file is written under a temporary name and then moved, so that an old one is never partly overwritten.
@@ -80,9 +81,10 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
         file: path, or a binary file open for writing. The suffix ``.npz`` is not added.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method.
         compression: by deflate.
+        durable: whether to wait until the file is on the disk, so that it survives a power failure.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; names it.
         TypeError: a value cannot be saved.
 
     >>> import io
@@ -99,7 +101,7 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
     if not isinstance(file, (str, os.PathLike)):
         write_npz(file, serializer.target, compression)
         return
-    with replacing(file) as temporary:
+    with replacing(file, durable) as temporary:
         write_npz(temporary, serializer.target, compression)
 
 
@@ -127,7 +129,10 @@ class NpzDeserializer(EntryDeserializer):
         self._ignored = _name_tests(ignore_names)
 
     def __getitem__(self, key: str) -> NpzDeserializer:
-        return NpzDeserializer(self.npz, self.path + key.strip('/') + '/', self.strict, self.ignore_names)
+        path = self.path + key.strip('/') + '/'
+        part = NpzDeserializer(self.npz, path, self.strict, self.ignore_names)
+        self._share_with(part)
+        return part
 
     def full_name(self, key: str) -> str:
         return self.path + key.lstrip('/')
@@ -145,6 +150,10 @@ class NpzDeserializer(EntryDeserializer):
     def names(self) -> Iterable[str]:
         names = self.npz.names() if isinstance(self.npz, NpzFile) else self.npz
         return [name for name in names if name.startswith(self.path)]
+
+    def damages(self) -> Iterator[DamagedSnapshotError]:
+        if isinstance(self.npz, NpzFile):
+            yield from self.npz.damages(name for name in self.names() if not self.is_ignored(name))
 
     def is_ignored(self, name: str) -> bool:
         return any(test(name) for test in self._ignored)
@@ -170,8 +179,9 @@ class _WholeFile(str):
 def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True, ignore_names: Any = None) -> None:
     """Loads an object from a ``.npz`` file written here or by Chainer.
 
-    A link is loaded as a whole or not at all. Pickles are never run: the only accepted object arrays are those with
-    None, which Chainer writes for parameters that were never initialized.
+    The object is loaded as a whole or not at all: after an error it has the state that it had before. Pickles are
+    never run: the only accepted object arrays are those with None, which Chainer writes for parameters never
+    initialized.
 
     Args:
         file: path, or a binary file open for reading.
@@ -182,7 +192,9 @@ def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True,
         ignore_names: full names to pass over: a name, a function that says whether to, or a list of these.
 
     Raises:
-        SnapshotError: the file is damaged, or entries do not fit; all are named.
+        DamagedSnapshotError: the file or entries are damaged, even if not strict; all are named.
+        MissingEntryError: entries are missing; all are named.
+        SnapshotError: entries do not fit; all are named.
         OSError: the file cannot be read.
 
     >>> import io

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Iterable
@@ -12,7 +10,8 @@ from typing import Any, NamedTuple
 
 from minichainer.allocator import tune_allocator as _tune_allocator
 from minichainer.reporter import Reporter, plain_value
-from minichainer.serializer import Serializer
+from minichainer.serializer import Serializer, decoded
+from minichainer.training._folder import in_own_folder
 from minichainer.training.extension import Extension
 from minichainer.training.util import get_trigger
 
@@ -164,6 +163,7 @@ class Trainer:
             raise ValueError(f'Trainer: extension {name} not found; there are {sorted(self._extensions)}')
         return self._extensions[name].extension
 
+    @in_own_folder
     def run(self, show_loop_exception_msg: bool = True) -> None:
         """Trains until the stop trigger fires.
 
@@ -176,11 +176,11 @@ class Trainer:
 
         Raises:
             RuntimeError: The trainer has run before.
-            OSError: The output folder cannot be made or written; nothing has been computed then.
+            OSError: The output folder cannot be made or written, or another training that is alive writes to it;
+                nothing has been computed then.
         """
         if self._start_at is not None:
             raise RuntimeError('Trainer.run: cannot run training loop multiple times; make another trainer')
-        _check_writable(self.out)
         entries = sorted(self._extensions.values(), key=lambda e: -e.priority)
         self._start_at = time.monotonic()
         if self._tunes_allocator:
@@ -259,7 +259,7 @@ def _observation_as_text(observation: dict[str, Any]) -> str:
 
 def _observation_of_text(text: str) -> dict[str, Any]:
     # JSON has no tuples, but pairs of value and weight are reported as tuples.
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(str(text)).items()}
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in decoded(text, dict).items()}
 
 
 def _make_reporter(optimizers: dict[str, Any]) -> Reporter:
@@ -292,21 +292,6 @@ def _call(owner: Any, method: str, *args: Any) -> None:
     function = getattr(owner, method, None)
     if function is not None:
         function(*args)
-
-
-def _check_writable(folder: str) -> None:
-    """Makes the folder; raises an error with a remedy if no file can be made in it."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as e:
-        raise type(e)(
-            e.errno,
-            f'Trainer: cannot write into the output folder ({e.strerror}); '
-            'pass another folder as Trainer(out=...) or change its permissions; nothing was trained',
-            os.path.abspath(folder),
-        ) from e
 
 
 def _print_exception(e: Exception) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minichainer.serializer import AbstractSerializer, Deserializer, Serializer, SnapshotError
+from minichainer.serializer import (
+    AbstractSerializer,
+    DamagedSnapshotError,
+    Deserializer,
+    EntryTypeError,
+    MissingEntryError,
+    Serializer,
+    SnapshotError,
+)
 from minichainer.serializers import DictionarySerializer, NpzDeserializer
 
 
@@ -195,7 +203,17 @@ def test_save_and_load_call_serialize() -> None:
         assert thing.serializer is serializer
 
 
-def test_snapshot_error_is_both_and_readable() -> None:
-    error = SnapshotError('two\nlines')
-    assert isinstance(error, KeyError) and isinstance(error, ValueError)
-    assert str(error) == 'two\nlines'
+@pytest.mark.parametrize(
+    ('error', 'bases', 'others'),
+    [
+        (SnapshotError, [ValueError], (KeyError, TypeError, OSError)),
+        (DamagedSnapshotError, [SnapshotError], (KeyError, TypeError, OSError)),
+        (MissingEntryError, [SnapshotError, KeyError], (TypeError, OSError)),
+        (EntryTypeError, [SnapshotError, TypeError], (KeyError, OSError)),
+    ],
+)
+def test_errors_are_those_of_chainer_and_readable(
+    error: type[Exception], bases: list[type[Exception]], others: tuple[type[Exception], ...]
+) -> None:
+    assert all(issubclass(error, base) for base in bases) and not issubclass(error, others)
+    assert str(error('two\nlines')) == 'two\nlines'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from minichainer.initializers.constant import Constant
 from minichainer.link import Chain, ChainList, Link
 from minichainer.links.connection.linear import Linear
-from minichainer.serializer import SnapshotError
+from minichainer.serializer import DamagedSnapshotError, EntryTypeError, MissingEntryError, SnapshotError
+from minichainer.serializers import load_npz, save_npz
+from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.variable import Parameter
 
 
@@ -206,6 +209,97 @@ def test_objects_that_are_no_links(file_format: Any, tmp_path: Path) -> None:
         file_format.load(tmp_path / 'counter', Counter(2))
 
 
+# --- all or nothing ---
+
+
+class Log:
+    """Takes over its values before it finds out that there is something wrong."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.count, self.table, self.items, self.error = 0, np.zeros(3), [1, 2], error
+
+    def serialize(self, serializer: Any) -> None:
+        self.count = serializer('count', self.count)
+        self.table = serializer('table', self.table)
+        self.items = serializer('items', self.items)
+        if self.error is not None and isinstance(serializer, EntryDeserializer):
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ('error', 'expected', 'match'),
+    [
+        (ValueError('no good'), SnapshotError, 'items: no good'),
+        (KeyError('lost'), SnapshotError, 'items: '),
+        (TypeError('strange'), EntryTypeError, 'items: strange'),
+        (RuntimeError('mine'), RuntimeError, 'mine'),
+        (KeyboardInterrupt(), KeyboardInterrupt, '^$'),
+    ],
+)
+def test_object_whose_serialize_fails_is_unchanged(
+    file_format: Any, tmp_path: Path, error: BaseException, expected: type[BaseException], match: str
+) -> None:
+    other = Log()
+    other.count, other.table, other.items = 5, np.ones(3), [3, 4]
+    file_format.save(tmp_path / 'log', other)
+    log = Log(error)
+    table, items = log.table, log.items
+    with pytest.raises(expected, match=match):
+        file_format.load(tmp_path / 'log', log)
+    assert log.count == 0 and log.table is table and not table.any() and log.items is items
+    log.error = None
+    file_format.load(tmp_path / 'log', log)
+    assert log.count == 5 and log.table is table and table.all() and log.items == [3, 4]
+
+
+def test_parameters_of_unknown_shape_stay_so_after_an_error(file_format: Any, tmp_path: Path) -> None:
+    file_format.save(tmp_path / 'model', Chain(a=Linear(3, 2), b=Linear(4, 5)))
+    model = Chain(a=Linear(None, 2), b=Linear(9, 9))
+    copied = model.a.copy()
+    with pytest.raises(SnapshotError, match='b/W: shape'):
+        file_format.load(tmp_path / 'model', model)
+    assert model.a.W.array is None and copied.W.array is None
+    model.a(np.zeros((1, 7), np.float32))
+    assert model.a.W.shape == (2, 7)
+
+
+@pytest.mark.parametrize('strict', [True, False])
+def test_absence_and_damage(tmp_path: Path, strict: bool) -> None:
+    file = tmp_path / 'model'
+    save_npz(file, Linear(40, 20, nobias=True), compression=False)
+    model = Linear(40, 20)
+    if strict:
+        with pytest.raises(MissingEntryError, match='b: missing in the snapshot'):
+            load_npz(file, model, strict=strict)
+    else:
+        load_npz(file, model, strict=strict)
+    content = bytearray(file.read_bytes())
+    content[1000] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DamagedSnapshotError, match='W: this entry') as caught:
+        load_npz(file, model, strict=strict)
+    assert not isinstance(caught.value, KeyError)
+    load_npz(file, model, strict=False, ignore_names='W')  # what is intact can be had
+
+
+@pytest.mark.parametrize('damage', ['values', 'name in the table of contents'])
+def test_damage_is_no_absence_even_if_nobody_asks_for_the_entry(tmp_path: Path, damage: str) -> None:
+    file = tmp_path / 'model'
+    save_npz(file, Chain(a=Linear(40, 20), z=Linear(40, 20)), compression=False)
+    content = bytearray(file.read_bytes())
+    if damage == 'values':
+        content[content.index(b'z/W.npy') + 1000] ^= 1
+        model = Chain(a=Linear(40, 20))
+    else:
+        content[content.rindex(b'z/W.npy') + 2] ^= 1
+        model = Chain(a=Linear(40, 20), z=Linear(40, 20))
+    file.write_bytes(content)
+    before = state(model)
+    with pytest.raises(DamagedSnapshotError, match=r'z/[WV]: this entry of .* is damaged'):
+        load_npz(file, model, strict=False)
+    assert_same(state(model), before)
+
+
 # --- files ---
 
 
@@ -277,6 +371,13 @@ def test_failing_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
         npz.save_npz(tmp_path / 'model', Linear(2, 2))
     assert os.listdir(tmp_path) == ['model']
     assert (tmp_path / 'model').read_bytes() == before
+
+
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs the device that is always full')
+def test_full_device_is_named(file_format: Any) -> None:
+    with pytest.raises(OSError, match='cannot save full, nothing was written: No space left') as caught:
+        file_format.save('/dev/full', Linear(100, 100))
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, '/dev/full')
 
 
 def test_value_that_cannot_be_saved_leaves_no_file(file_format: Any, tmp_path: Path) -> None:

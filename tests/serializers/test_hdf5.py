@@ -11,7 +11,7 @@ import pytest
 
 from minichainer.link import Chain
 from minichainer.links.connection.linear import Linear
-from minichainer.serializer import SnapshotError
+from minichainer.serializer import DamagedSnapshotError, SnapshotError
 from minichainer.serializers import HDF5Deserializer, HDF5Serializer, load_hdf5, save_hdf5
 
 h5py = pytest.importorskip('h5py')
@@ -81,6 +81,71 @@ def test_references_are_not_loaded(file: Any) -> None:
     file['key'] = file['target'].ref
     with pytest.raises(SnapshotError, match='key: contains Python objects or references'):
         HDF5Deserializer(file)('key', None)
+
+
+def test_other_files_are_not_read(file: Any, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / 'secret.h5', 'w') as secret:
+        secret['W'] = np.ones(3)
+    (tmp_path / 'raw').write_bytes(b'\1' * 24)
+    file['external'] = h5py.ExternalLink(str(tmp_path / 'secret.h5'), 'W')
+    file.create_dataset('outside', (3,), 'f8', external=[(str(tmp_path / 'raw'), 0, 24)])
+    layout = h5py.VirtualLayout((3,), 'f8')
+    layout[:] = h5py.VirtualSource(str(tmp_path / 'secret.h5'), 'W', (3,))
+    file.create_virtual_dataset('virtual', layout)
+    for key in ('external', 'outside', 'virtual'):
+        with pytest.raises(SnapshotError, match=f'{key}: in another file, which is not read'):
+            HDF5Deserializer(file)(key, None)
+
+
+def test_groups_that_contain_each_other_end(file: Any) -> None:
+    group = file
+    for _ in range(40):
+        new = group.create_group('a')
+        group['b'] = new
+        group = new
+    group['root'] = file['/']
+    group['x'] = 1
+    assert list(HDF5Deserializer(file).names()) == ['a/' * 40 + 'x']
+
+
+def saved_file(tmp_path: Path) -> Path:
+    path = tmp_path / 'model.h5'
+    save_hdf5(path, Chain(a=Linear(300, 100, initialW=np.random.rand(100, 300)), z=Linear(40, 50)))
+    return path
+
+
+def test_files_carry_checksums(tmp_path: Path) -> None:
+    with h5py.File(saved_file(tmp_path)) as opened:
+        assert opened['a/W'].fletcher32 and opened['z/b'].fletcher32
+
+
+@pytest.mark.parametrize(('name', 'others'), [('a/W', ['z/W', 'z/b']), ('z/b', ['a/W'])])
+def test_damaged_entries_are_named(tmp_path: Path, name: str, others: list[str]) -> None:
+    path = saved_file(tmp_path)
+    with h5py.File(path) as opened:
+        at = opened[name].id.get_chunk_info(0).byte_offset
+    content = bytearray(path.read_bytes())
+    content[at + 5] ^= 16
+    path.write_bytes(content)
+    with pytest.raises(DamagedSnapshotError, match=f'{name}: this entry of .* is damaged .wrong checksum') as caught:
+        load_hdf5(path, Chain(a=Linear(300, 100), z=Linear(40, 50)))
+    assert not any(f'{other}:' in str(caught.value) for other in others)
+
+
+def test_a_file_changed_by_hdf5_is_loaded(tmp_path: Path) -> None:
+    path = saved_file(tmp_path)
+    with h5py.File(path, 'r+') as opened:
+        opened['z/b'][0] = 7
+    model = Chain(a=Linear(300, 100), z=Linear(40, 50))
+    load_hdf5(path, model)
+    assert model.z.b.array[0] == 7
+    with h5py.File(path, 'r+') as opened:
+        at = opened['z/b'].id.get_chunk_info(0).byte_offset
+    content = bytearray(path.read_bytes())
+    content[at + 2] ^= 16
+    path.write_bytes(content)
+    with pytest.raises(DamagedSnapshotError, match=r'z/b: this entry of .* is damaged'):  # by fletcher32
+        load_hdf5(path, model)
 
 
 def test_group_that_is_missing_as_a_whole(tmp_path: Path) -> None:

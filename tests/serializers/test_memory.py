@@ -95,6 +95,23 @@ def test_sizes_that_the_file_alone_tells(file_format: Any, tmp_path: Path, name:
     )
 
 
+@pytest.mark.parametrize('nbytes', [1 << 17, 1 << 22])
+def test_allowance_is_a_small_multiple_of_the_file(
+    file_format: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nbytes: int
+) -> None:
+    monkeypatch.undo()
+    model = links.Linear(nbytes // 40, 10)
+    file_format.save(tmp_path / 'file', model)
+    small = tmp_path / 'small'
+    file_format.save(small, links.Linear(nbytes * 8 // 40, 10, initialW=0))
+    file_format.load(tmp_path / 'file', links.Linear(None, 10))
+    limit = max(1 << 20, 16 * small.stat().st_size)
+    if nbytes * 8 > limit:
+        check_refused(file_format, small, links.Linear(None, 10))
+    else:
+        file_format.load(small, links.Linear(None, 10))
+
+
 @pytest.mark.parametrize('value', [3, 2.5, True, None, 'text'])
 def test_values_that_are_no_arrays(file_format: Any, tmp_path: Path, value: Any) -> None:
     # NumPy pads texts to the longest.

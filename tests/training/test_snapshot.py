@@ -104,14 +104,16 @@ def test_old_files_are_removed(make_trainer: Any, writer: str) -> None:
     assert names == ['other', 'snapshot_iter_6', 'snapshot_iter_7', 'snapshot_iter_8']
 
 
-def test_autoload_takes_the_newest(make_trainer: Any) -> None:
-    first = make_trainer((12, 'iteration'))
+def test_autoload_takes_the_latest_iteration_whatever_the_times_of_the_files(make_trainer: Any) -> None:
+    first = make_trainer((11, 'iteration'))
     first.extend(extensions.snapshot(), trigger=(1, 'iteration'))
     first.extend(extensions.ExponentialShift('alpha', 0.5), trigger=(5, 'iteration'))
     first.extend(lambda t: None, name='spy')
     first.run()
-    for name in ('snapshot_iter_2', 'snapshot_iter_11'):
+    for name in ('snapshot_iter_2', 'snapshot_iter_9'):
         os.utime(Path(first.out) / name, (2e9, 2e9))
+    for name in ('snapshot_iter_best', 'snapshot_iter_99.bak', 'snapshot_iter_'):
+        (Path(first.out) / name).write_bytes(b'not made by this format')
     second = make_trainer((12, 'iteration'))
     seen = []
     second.extend(extensions.snapshot(autoload=True), trigger=(99, 'iteration'))

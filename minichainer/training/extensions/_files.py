@@ -1,19 +1,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
-from collections.abc import Iterator
+
+from minichainer.serializers._replacing import replacing as _replacing
 
 
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[str]:
+def replacing(path: str) -> contextlib.AbstractContextManager[str]:
     """Yields a temporary path in the same folder; if no error occurs, the file is then moved to ``path``.
 
-    So ``path`` is always a complete file, the old one or the new one.
+    So ``path`` is always a complete file, the old one or the new one. Logs and plots, which are written often and can
+    be made again, do not wait for the disk.
     """
-    folder, name = os.path.split(path)
-    with tempfile.TemporaryDirectory(prefix='.writing-', dir=folder or '.') as temporary:
-        part = os.path.join(temporary, name)
-        yield part
-        os.replace(part, path)
+    return _replacing(path, durable=False)

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import string
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from minichainer.serializers.npz import DictionarySerializer, load_npz, save_npz
+from minichainer.serializer import DamagedSnapshotError
+from minichainer.serializers._formats import load_any
+from minichainer.serializers.npz import DictionarySerializer, save_npz
 from minichainer.training.extension import Extension
 from minichainer.training.extensions.snapshot_writers import SimpleWriter
 
@@ -21,6 +25,8 @@ def snapshot(
     snapshot_on_error: bool = False,
     n_retains: int = -1,
     autoload: bool = False,
+    loadfun: Callable[[str, Any], Any] | None = None,
+    durable: bool = True,
     **kwargs: Any,
 ) -> _Snapshot:
     """Returns an extension that saves the trainer, once an epoch unless a trigger is given.
@@ -39,8 +45,14 @@ def snapshot(
             ``savefun``.
         snapshot_on_error (bool): Whether to save also when the training ends by an error.
         n_retains (int): Number of newest files to keep; older ones that match ``filename`` are removed. All
-            are kept when it is not positive.
-        autoload (bool): Whether to load the newest file that matches ``filename`` before the training.
+            are kept when it is not positive. The newest is that of the latest iteration or epoch, if the name
+            contains one, else the one written last.
+        autoload (bool): Whether to load the newest file that matches ``filename`` before the training. If it is
+            damaged, the one before is loaded, with a warning.
+        loadfun: Function ``loadfun(path, target)`` that loads a file for ``autoload``, if ``savefun`` writes
+            neither ``.npz`` files nor HDF5 files, which are told by their contents.
+        durable (bool): Whether to wait until a file is on the disk, so that it survives a power failure. A writer
+            has this option itself.
 
     Raises:
         TypeError: Both ``savefun`` and ``writer`` are given.
@@ -62,8 +74,8 @@ def snapshot(
             'snapshot: savefun and writer arguments cannot be specified together; give savefun to the writer'
         )
     if writer is None:
-        writer = SimpleWriter(save_npz if savefun is None else savefun)
-    return _Snapshot(target, filename, condition, writer, snapshot_on_error, n_retains, autoload)
+        writer = SimpleWriter(save_npz if savefun is None else savefun, durable=durable)
+    return _Snapshot(target, filename, condition, writer, snapshot_on_error, n_retains, autoload, loadfun)
 
 
 def snapshot_object(
@@ -85,6 +97,10 @@ def snapshot_object(
 
     """
     return snapshot(savefun, filename, target=target, **kwargs)
+
+
+#: Fields of a file name that tell how far the training was.
+_UNITS = 'iteration', 'epoch_detail', 'epoch'
 
 
 class _Entries(dict[str, Any]):
@@ -111,6 +127,7 @@ class _Snapshot(Extension):
         snapshot_on_error: bool,
         n_retains: int,
         autoload: bool,
+        loadfun: Callable[[str, Any], Any] | None,
     ) -> None:
         self._target = target
         self.filename = filename
@@ -119,21 +136,44 @@ class _Snapshot(Extension):
         self._snapshot_on_error = snapshot_on_error
         self.n_retains = n_retains
         self.autoload = autoload
+        self._load = loadfun or load_any
 
     def initialize(self, trainer: Any) -> None:
         """Loads the newest file if ``autoload``; removes old ones according to ``n_retains``."""
         if not isinstance(self.filename, str):
             return
         if self.autoload:
-            files = _find(self.filename, trainer.out)
-            if files:
-                load_npz(files[-1], trainer if self._target is None else self._target)
+            self._load_newest(_find(self.filename, trainer.out), trainer if self._target is None else self._target)
         if self.n_retains > 0 and hasattr(self.writer, '_add_cleanup_hook'):
             self.writer._add_cleanup_hook(lambda: self._remove_old(trainer.out))
 
     def _remove_old(self, folder: str) -> None:
         for path in _find(self.filename, folder)[: -self.n_retains]:
-            os.remove(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
+
+    def _load_newest(self, paths: list[str], target: Any) -> None:
+        """Loads the last file that is not damaged.
+
+        Raises:
+            DamagedSnapshotError: there are files, and all are damaged.
+            SnapshotError: a file is intact, but does not fit the target.
+        """
+        damages = []
+        for path in reversed(paths):
+            try:
+                self._load(path, target)
+            except DamagedSnapshotError as error:
+                damages.append(f'{path}: {error}')
+            else:
+                if damages:
+                    warnings.warn(_fallback(path, damages), stacklevel=4)
+                return
+        if damages:
+            raise DamagedSnapshotError(
+                'snapshot: all files are damaged; remove them to begin anew, or, if savefun writes a format of its '
+                'own, pass loadfun:\n' + '\n'.join(damages)
+            )
 
     def __call__(self, trainer: Any) -> None:
         """Saves, if the condition holds."""
@@ -157,9 +197,34 @@ class _Snapshot(Extension):
             self.writer.finalize()
 
 
+def _fallback(path: str, damages: list[str]) -> str:
+    return f'snapshot: the training goes on from {path}, because newer files are damaged:\n' + '\n'.join(damages)
+
+
 def _find(fmt: str, folder: str) -> list[str]:
     """Files with names that the format may have produced, oldest first."""
-    parts = string.Formatter().parse(fmt)
-    pattern = re.compile(''.join(re.escape(text) + ('' if field is None else '.+') for text, field, _, _ in parts))
-    paths = [os.path.join(folder, name) for name in os.listdir(folder) if pattern.fullmatch(name)]
-    return sorted(filter(os.path.isfile, paths), key=lambda path: (os.stat(path).st_mtime_ns, len(path), path))
+    parts = [(text, field) for text, field, _, _ in string.Formatter().parse(fmt)]
+    pattern = re.compile(''.join(re.escape(text) + ('' if field is None else '(.+)') for text, field in parts))
+    fields = [field for _, field in parts if field is not None]
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            match = pattern.fullmatch(entry.name)
+            progress = None if match is None else _progress(fields, match.groups())
+            with contextlib.suppress(FileNotFoundError):
+                if progress is not None and entry.is_file():
+                    found.append((progress, entry.stat().st_mtime_ns, len(entry.name), entry.path))
+    return [path for _, _, _, path in sorted(found)]
+
+
+def _progress(fields: list[str], texts: tuple[str, ...]) -> tuple[float, ...] | None:
+    """Iteration and epoch that a name contains; None if it was not made by the format."""
+    numbers: dict[str, float] = {}
+    for field, text in zip(fields, texts, strict=True):
+        unit = field.rpartition('.')[2]
+        if unit in _UNITS:
+            try:
+                numbers[unit] = float(text)
+            except ValueError:
+                return None
+    return tuple(numbers.get(unit, 0.0) for unit in _UNITS)

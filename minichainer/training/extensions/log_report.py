@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from minichainer.reporter import DictSummary
-from minichainer.serializer import Serializer
+from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
 from minichainer.training.util import get_trigger
@@ -88,12 +88,12 @@ class LogReport(Extension):
             self._trigger.serialize(serializer['_trigger'])
         try:
             self._summary.serialize(serializer['_summary'])
-        except Exception as e:
+        except KeyError as e:  # Chainer saves none
             warnings.warn(f'LogReport: the sums of the current interval are lost ({e}).', stacklevel=2)
         if isinstance(serializer, Serializer):
             serializer('_log', json.dumps(self._log))
         else:
-            self._log = json.loads(str(serializer('_log', json.dumps(self._log))))
+            self._log = decoded(serializer('_log', json.dumps(self._log)), list)
 
 
 def _filename(filename: str | None, **kwargs: Any) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minichainer.reporter import DictSummary
-from minichainer.serializer import Serializer
+from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
 from minichainer.training.extensions._interval import serialize_interval
@@ -111,5 +111,5 @@ class PlotReport(Extension):
         if isinstance(serializer, Serializer):
             serializer(key, json.dumps(self._data))
         else:
-            self._data.update(json.loads(str(serializer(key, json.dumps(self._data)))))
+            self._data.update(decoded(serializer(key, json.dumps(self._data)), dict))
         serialize_interval(serializer, self._trigger, self._summary)

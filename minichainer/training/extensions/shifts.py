@@ -52,6 +52,8 @@ class _Shift(Extension):
         self._t = int(serializer('_t', self._t))
         value = serializer('_last_value', self._last_value)
         self._last_value = value.item() if isinstance(value, numpy.ndarray) else value
+        if not isinstance(self._last_value, (int, float, type(None))):
+            raise ValueError(f'{type(self).__name__}: expected a number, got {self._last_value!r}')
 
 
 def _bounded(value: float, target: float | None, falling: bool) -> float:

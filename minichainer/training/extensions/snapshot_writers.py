@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy
 
+from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import save_npz
-from minichainer.training.extensions._files import replacing
+from minichainer.training.extensions import _parent_watch
 
 
 class Writer:
@@ -45,7 +46,16 @@ class Writer:
         """Waits until everything is written."""
 
     def save(self, filename: str, outdir: str, target: Any, savefun: Callable[..., Any], **kwds: Any) -> None:
-        """Writes the file under a temporary name, renames it, and calls the hooks."""
+        """Writes the file under a temporary name, renames it, and calls the hooks.
+
+        Args:
+            filename (str): Name of the file.
+            outdir (str): Folder.
+            target (dict): Arrays by key.
+            savefun: Function ``savefun(path, target, **kwds)``.
+            kwds: Keyword arguments of ``savefun``; but ``durable`` says whether to wait until the file is on the
+                disk, which is the default.
+        """
         write(os.path.join(outdir, filename), target, savefun, kwds)
         self._post_save()
 
@@ -59,8 +69,9 @@ class Writer:
 
 def write(path: str, target: Any, savefun: Callable[..., Any], kwds: dict[str, Any]) -> None:
     """Writes a file that gets its name only when it is complete."""
-    with replacing(path) as part:
-        savefun(part, target, **kwds)
+    options = {name: value for name, value in kwds.items() if name != 'durable'}
+    with _parent_watch.not_interrupted(), replacing(path, kwds.get('durable', True)) as part:
+        savefun(part, target, **options)
 
 
 class SimpleWriter(Writer):
@@ -68,7 +79,7 @@ class SimpleWriter(Writer):
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
-        kwds: Keyword arguments of ``savefun``.
+        kwds: Keyword arguments of ``savefun``; but ``durable=False`` does not wait until the file is on the disk.
 
     .. admonition:: Example
 
@@ -163,6 +174,8 @@ class ThreadWriter(StandardWriter):
 class ProcessWriter(StandardWriter):
     """Writes in another process, one snapshot at a time; ``savefun`` must be picklable.
 
+    The process ends with the training, even if that is killed; a snapshot that it has got by then is still written.
+
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
         kwds: Keyword arguments of ``savefun``.
@@ -178,7 +191,7 @@ class ProcessWriter(StandardWriter):
         """Returns an executor with one process."""
         from concurrent.futures import ProcessPoolExecutor
 
-        return ProcessPoolExecutor(1)
+        return ProcessPoolExecutor(1, initializer=_parent_watch.end_with_the_parent)
 
 
 class QueueWriter(StandardWriter):

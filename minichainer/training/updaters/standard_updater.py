@@ -8,7 +8,7 @@ from minichainer import backend
 from minichainer.dataset.convert import call_converter, call_with, concat_examples
 from minichainer.dataset.iterator import Iterator
 from minichainer.optimizer.rule import serialize_single_precision
-from minichainer.serializers._entries import EntryDeserializer, check_link
+from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.training.updater import Updater
 
 
@@ -147,19 +147,17 @@ class StandardUpdater(Updater):
             optimizer.new_epoch(auto=True)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores iterators, optimizers, their models and the number of updates.
-
-        The models are compared with the snapshot before anything is restored.
-        """
+        """Saves or restores iterators, optimizers, their models and the number of updates."""
         for name, optimizer in self._optimizers.items():
             model = serializer['model:' + name]
             if isinstance(model, EntryDeserializer):
-                check_link(model, optimizer.target)
+                model.load(optimizer.target)  # names all entries that do not fit
+            else:
+                optimizer.target.serialize(model)
         for name, iterator in self._iterators.items():
             iterator.serialize(serializer['iterator:' + name])
         for name, optimizer in self._optimizers.items():
             optimizer.serialize(serializer['optimizer:' + name])
-            optimizer.target.serialize(serializer['model:' + name])
             serialize_single_precision(serializer['single precision:' + name], optimizer.target)
         self.iteration = serializer('iteration', self.iteration)
 

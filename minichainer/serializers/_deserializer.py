@@ -1,0 +1,199 @@
+"""Shared code of the deserializers: loading an object as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minichainer.link.link import Link
+from minichainer.serializer import (
+    DamagedSnapshotError,
+    Deserializer,
+    EntryTypeError,
+    MissingEntryError,
+    SnapshotError,
+    misfit,
+)
+from minichainer.serializers._entries import Allowance, Entry
+from minichainer.serializers._memento import Memento
+
+_ADVICE = (
+    'For missing and additional entries: path names the part of the snapshot to load, '
+    'ignore_names skips single entries, strict=False skips all of them.'
+)
+#: Errors of a ``serialize`` method that cannot make sense of what it has got.
+_MISUNDERSTANDINGS = (ValueError, TypeError, LookupError, ArithmeticError)
+
+
+class _Findings:
+    """What a load has found out so far."""
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+        self.last = ''
+        self.problems: list[Exception] = []
+        #: Whether a link is being loaded: then missing entries are collected too, else an object may do without.
+        self.in_link = False
+
+
+class EntryDeserializer(Deserializer):
+    """Base class of deserializers that find entries by name."""
+
+    strict: bool
+    #: Whether entries that a link does not ask for are no error although ``strict`` is set.
+    allows_others = False
+    allowance: Allowance | None = None
+    _findings: _Findings | None = None
+
+    def _share_with(self, part: EntryDeserializer) -> None:
+        """Gives a new deserializer of a part what belongs to the whole file and load."""
+        part.allowance = self.allowance
+        part._findings = self._findings
+
+    def expect(self, nbytes: int) -> None:
+        """Lets the file take more memory than its size allows, because the object requires it.
+
+        Args:
+            nbytes: how much more.
+        """
+        if self.allowance is not None:
+            self.allowance.add(nbytes)
+
+    def find(self, key: str) -> Entry | None:
+        """The entry, or None if there is none.
+
+        Args:
+            key: its name.
+
+        Raises:
+            SnapshotError: it is damaged, or not to be loaded.
+        """
+        raise NotImplementedError
+
+    def names(self) -> Iterable[str]:
+        """Full names of all entries of this part."""
+        raise NotImplementedError
+
+    def damages(self) -> Iterable[DamagedSnapshotError]:
+        """What is damaged in this part, whether an object asks for it or not; reads everything."""
+        return ()
+
+    def is_ignored(self, name: str) -> bool:
+        """Whether the user wants to skip an entry.
+
+        Args:
+            name: its full name.
+        """
+        return False
+
+    def __call__(self, key: str, value: Any) -> Any:
+        name, findings = self.full_name(key), self._findings
+        if findings is not None:
+            findings.asked.add(name)
+            findings.last = name
+        if self.is_ignored(name):
+            return value
+        try:
+            entry = self.find(key)
+            if entry is not None:
+                return entry.load(value)
+            if self.strict:
+                raise self._missing(key, value)
+        except SnapshotError as error:
+            if findings is None or (isinstance(error, MissingEntryError) and not findings.in_link):
+                raise
+            findings.problems.append(error)
+        return value
+
+    def _missing(self, key: str, value: Any) -> MissingEntryError:
+        name = self.full_name(key)
+        if self._findings is None or not self._findings.in_link:
+            return MissingEntryError(f'{name} is not in the snapshot')
+        expected = '' if value is None else f' (expected {_described(value)})'
+        return MissingEntryError(f'{name}: missing in the snapshot{expected}')
+
+    def refuse(self, description: str, problems: Sequence[Exception]) -> None:
+        if self._findings is None:
+            super().refuse(description, problems)
+        else:
+            self._findings.problems += problems
+
+    def load(self, obj: Any) -> None:
+        """Loads an object as a whole or not at all: after an error it has the state that it had before.
+
+        Within the ``serialize`` method of a larger object it loads a part of it.
+
+        Args:
+            obj: the object, changed in place.
+
+        Raises:
+            DamagedSnapshotError: entries are damaged, whether the object asks for them or not.
+            MissingEntryError: entries are missing.
+            SnapshotError: entries do not fit, or are too many for a link (only if ``strict``).
+        """
+        if self._findings is not None:
+            self._load_part(obj)
+            return
+        damages = list(self.damages())
+        if damages:
+            lines = ['the snapshot is damaged, nothing was loaded:', *('  ' + str(damage) for damage in damages)]
+            raise DamagedSnapshotError('\n'.join(lines))
+        self._findings = _Findings()
+        memento = Memento(obj)
+        try:
+            self._load_all(obj, self._findings)
+        except BaseException as error:
+            _restore(memento, obj, error)
+            raise
+        finally:
+            self._findings = None
+
+    def _load_all(self, obj: Any, findings: _Findings) -> None:
+        """Loads an object, and raises one error for everything that does not fit."""
+        failure: Exception | None = None
+        try:
+            self._load_part(obj)
+        except Exception as error:
+            failure = error
+        problems = findings.problems
+        if isinstance(failure, SnapshotError):
+            problems.append(failure)
+        elif isinstance(failure, _MISUNDERSTANDINGS) and not problems:
+            kind = EntryTypeError if isinstance(failure, TypeError) else SnapshotError
+            problems.append(kind(f'{findings.last}: {failure}'))
+        if len(problems) == 1 and not isinstance(obj, Link):
+            raise problems[0] from failure
+        if problems:
+            raise misfit(f'{type(obj).__name__}, which is unchanged', problems, _ADVICE) from failure
+        if failure is not None:
+            raise failure
+
+    def _load_part(self, obj: Any) -> None:
+        findings = self._findings
+        if findings is None or not isinstance(obj, Link):
+            obj.serialize(self)
+            return
+        was_in_link, findings.in_link = findings.in_link, True
+        try:
+            obj.serialize(self)
+        finally:
+            findings.in_link = was_in_link
+        if self.strict and not self.allows_others:
+            unknown = sorted(name for name in set(self.names()) - findings.asked if not self.is_ignored(name))
+            findings.problems += [SnapshotError(f'{name}: not in the {type(obj).__name__}') for name in unknown]
+
+
+def _restore(memento: Memento, obj: Any, error: BaseException) -> None:
+    try:
+        memento.restore()
+    except Exception as second:
+        if isinstance(error, SnapshotError):
+            raise type(error)(
+                f'{error}\nThe {type(obj).__name__} may be loaded in part, because its serialize method could not '
+                f'restore the earlier state: {type(second).__name__}: {second}'
+            ) from error
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, 'shape', None)
+    return type(value).__name__ if shape is None else f'{value.dtype} {tuple(shape)}'

@@ -1,0 +1,35 @@
+"""Tells the format of a snapshot by its first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minichainer.serializer import DamagedSnapshotError
+from minichainer.serializers.hdf5 import load_hdf5
+from minichainer.serializers.npz import load_npz
+
+_LOADERS: dict[bytes, Callable[[str, Any], None]] = {b'PK\x03\x04': load_npz, b'\x89HDF\r\n\x1a\n': load_hdf5}
+
+
+def load_any(path: str, obj: Any) -> None:
+    """Loads an object from a file of either format.
+
+    Args:
+        path: the file.
+        obj: any object with a ``serialize`` method.
+
+    Raises:
+        DamagedSnapshotError: the file is damaged, or of neither format.
+        SnapshotError: entries do not fit; all are named.
+        OSError: the file cannot be read.
+    """
+    with open(path, 'rb') as file:
+        start = file.read(8)
+    for magic, load in _LOADERS.items():
+        if start.startswith(magic):
+            load(path, obj)
+            return
+    raise DamagedSnapshotError(
+        f'{path} begins neither like a .npz file nor like an HDF5 file: it is damaged, or of another format'
+    )
