@@ -45,14 +45,15 @@ def namespace(
 def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
     text = f'module {package!r} has no attribute {name!r}'
     if not name.startswith('_'):
-        text += _advice(name, listed)
+        text += advice(name, listed)
     return AttributeError(text, name=name)  # with a name, Python adds no suggestion
 
 
-def _advice(name: str, listed: list[str]) -> str:
-    """What to write instead of a missing name."""
+def advice(name: str, listed: Iterable[str]) -> str:
+    """What to write instead of a missing name; empty if no known name resembles it."""
     import difflib
 
+    listed = list(listed)
     in_lower_case = {known.lower(): known for known in listed}
     close = difflib.get_close_matches(name, listed, n=1, cutoff=0.7)
     if not close or name.lower() in in_lower_case:

@@ -341,6 +341,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
         if not isinstance(link, Link):
             raise TypeError(
                 f'cannot register a non-link object as a child of {type(self).__name__}: got {type(link)}'
+                + _instead(type(self).__name__, link)
             )
         return link
 
@@ -641,9 +642,19 @@ def _listed(link: Link, entries: Iterable[tuple[Any, str]]) -> str:
     return f'{type(link).__name__}(' + ('\n' + ''.join(lines) if lines else '') + ')'
 
 
+def _instead(owner: str, link: Any) -> str:
+    if isinstance(link, type) and issubclass(link, Link):
+        return f'; write {link.__name__}(...)'
+    return f'; write {owner}(*links)' if isinstance(link, (list, tuple)) else ''
+
+
 def _checked(layer: Any) -> Any:
+    if isinstance(layer, type) and issubclass(layer, Link):
+        name = layer.__name__
+        raise TypeError(f'a layer of Sequential must be a link, got the class {name}: write {name}(...)')
     if not callable(layer):
-        raise ValueError(f'a layer of Sequential must be callable, got {layer!r}')
+        remedy = ': write Sequential(*layers)' if isinstance(layer, (list, tuple)) else ''
+        raise ValueError(f'a layer of Sequential must be callable, got {layer!r}{remedy}')
     return layer
 
 

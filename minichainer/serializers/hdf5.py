@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.serializer import Serializer, SnapshotError
+from minichainer.serializer import Serializer, SnapshotError, check_object
 from minichainer.serializers._entries import Allowance, Entry, EntryDeserializer
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import array_to_save
@@ -78,6 +78,7 @@ def save_hdf5(filename: Any, obj: Any, compression: int = 4) -> None:
         OSError: the file cannot be written.
         TypeError: a value cannot be saved.
     """
+    check_object('save_hdf5', filename, obj)
     h5py = _h5py()
     with replacing(filename) as temporary, h5py.File(temporary, 'w') as file:
         HDF5Serializer(file, compression).save(obj)
@@ -176,6 +177,7 @@ def load_hdf5(filename: Any, obj: Any) -> None:
         SnapshotError: the file is damaged, or entries do not fit; all are named.
         OSError: the file cannot be read.
     """
+    check_object('load_hdf5', filename, obj)
     h5py = _h5py()
     try:
         file = h5py.File(filename, 'r')

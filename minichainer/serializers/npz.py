@@ -10,7 +10,7 @@ import numpy
 
 from minichainer import backend
 from minichainer.backends import cuda
-from minichainer.serializer import Serializer
+from minichainer.serializer import Serializer, check_object
 from minichainer.serializers._entries import Entry, EntryDeserializer
 from minichainer.serializers._npz_file import NpzFile, write_npz
 from minichainer.serializers._replacing import replacing
@@ -94,6 +94,7 @@ def save_npz(file: Any, obj: Any, compression: bool = True) -> None:
     >>> bool((a.W.array == b.W.array).all())
     True
     """
+    check_object('save_npz', file, obj)
     serializer = DictionarySerializer()
     serializer.save(obj)
     if not isinstance(file, (str, os.PathLike)):
@@ -191,6 +192,7 @@ def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True,
     >>> chainer.serializers.save_npz(file, chainer.Chain(l1=chainer.links.Linear(3, 2)))
     >>> chainer.serializers.load_npz(file, chainer.links.Linear(3, 2), path='l1/')
     """
+    check_object('load_npz', file, obj)
     with NpzFile(file) as npz:
         deserializer = NpzDeserializer(npz, path, strict, ignore_names)
         deserializer.allows_others = path == '' and not isinstance(path, _WholeFile)

@@ -78,7 +78,7 @@ def _check_labels(labels: Sequence[Any], count: int) -> None:
         if y.dtype.kind not in 'iu':
             raise _crf1d.misfit('ys of kind int', f'{y.dtype} at time step {t}')
         if y.size and not (y.min() >= 0 and y.max() < count):
-            raise IndexError(f'crf1d: labels must be in [0, {count}), got {y.min()} to {y.max()} at time step {t}')
+            raise _crf1d.out_of_range(f'labels at time step {t}', y, 0, count)
 
 
 def _transitions(last: Variable, cost: Variable) -> Variable:

@@ -162,9 +162,7 @@ def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
 
 
 def _check_labels(xp: Any, labels: Any, lengths: Any, classes: int) -> None:
-    read = labels[xp.arange(labels.shape[1]) < lengths[:, None]]
+    is_read = xp.arange(labels.shape[1]) < lengths[:, None]
+    read = labels[is_read]
     if read.size and not (read.min() >= 0 and read.max() < classes):
-        raise IndexError(
-            f'connectionist_temporal_classification: labels must be in [0, {classes}), got labels from '
-            f'{read.min()} to {read.max()}'
-        )
+        raise _ctc.out_of_range('labels', xp.where(is_read, labels, 0), 0, classes)

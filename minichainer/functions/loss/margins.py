@@ -191,8 +191,9 @@ def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
     if norm not in ('L1', 'L2'):
         raise NotImplementedError(f"hinge: norm must be 'L1' or 'L2', got {norm!r}")
     x, labels = as_variable(x), as_array(t)
+    _hinge.arrays(t=labels)
     if x.ndim != 2 or labels.shape != x.shape[:1] or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
-        raise _hinge.misfit('float x of shape (N, K) and int t of shape (N,)', described(x, labels))
+        raise _hinge.wrong_labels('float x of shape (N, K) and int t of shape (N,)', x, labels)
     return hinge_loss(x, _signs(x, labels), norm, reduce)
 
 
@@ -200,7 +201,7 @@ def _signs(x: Variable, labels: Any) -> Any:
     """-1 at the label of each sample, else 1."""
     classes = x.shape[1]
     if labels.size and not (labels.min() >= -classes and labels.max() < classes):
-        raise IndexError(f'hinge: labels must be in [0, {classes}), got {labels.min()} to {labels.max()}')
+        raise _hinge.out_of_range('labels', labels, -classes, classes)
     xp = get_array_module(x._data)
     signs = xp.ones(x.shape, x.dtype)
     signs[xp.arange(len(labels)), labels] = -1

@@ -102,8 +102,7 @@ def negative_sampling(
         expected = 'float x of shape (B, D) and W of shape (V, D), and int t of shape (B,)'
         raise _negative_sampling.misfit(expected, described(x, W, labels))
     if labels.size and not (labels.min() >= -1 and labels.max() < len(W)):
-        got = f'{labels.min()} to {labels.max()}'
-        raise IndexError(f'negative_sampling: labels must be in [0, {len(W)}), or -1, got {got}')
+        raise _negative_sampling.out_of_range('labels', labels, 0, len(W), ' or -1', allowed=-1)
     samples = _drawn(sampler, (len(labels), sample_size + 1), len(W))
     samples[:, 0] = labels
     signs = _signs(get_array_module(samples), samples, x.dtype)

@@ -50,8 +50,9 @@ def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 
     """
     _sigmoid_cross_entropy.choice(reduce, 'reduce', ('mean', 'no'))
     x, t = as_variable(x), as_array(t)
+    _sigmoid_cross_entropy.arrays(t=t)
     if x.dtype.kind != 'f' or t.dtype.kind != 'i' or x.shape != t.shape:
-        raise _sigmoid_cross_entropy.misfit('float x and int t of one shape', described(x, t))
+        raise _sigmoid_cross_entropy.wrong_labels('float x and int t of one shape', x, t)
     weights = (t != -1).astype(in_float32(x._data).dtype)
     if reduce == 'mean':
         count = weights.sum() if normalize else len(t) if t.ndim else 1

@@ -195,11 +195,7 @@ def _check_indexes(x: Variable, indexes: Any, ksize: tuple[int, ...]) -> None:
         raise _upsampling.misfit(expected, f'{indexes.dtype} {indexes.shape}')
     count = ksize[0] * ksize[1]
     if indexes.size and not (indexes.min() >= 0 and indexes.max() < count):
-        expected, got = (
-            f'0 <= indexes < {count} expected for windows of {ksize}',
-            f'{indexes.min()} to {indexes.max()}',
-        )
-        raise IndexError(f'{_upsampling.name}: {expected}, got {got}')
+        raise _upsampling.out_of_range('indexes', indexes, 0, count, f' for windows of {ksize}')
 
 
 def _unpooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, outsize: Any, cover_all: bool) -> Variable:
