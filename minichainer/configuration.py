@@ -270,7 +270,9 @@ class _UsingConfig(contextlib.ContextDecorator):
 
     def __init__(self, name: str, value: Any, config: Any) -> None:
         if not isinstance(name, str):
-            raise TypeError(f'using_config: the name of a setting expected first, got {name!r}; write {_swapped(name, value)}')
+            raise TypeError(
+                f'using_config: the name of a setting expected first, got {name!r}; write {_swapped(name, value)}'
+            )
         self._name, self._value, self._config = name, value, config
         self._before: list[tuple[bool, Any]] = []
 

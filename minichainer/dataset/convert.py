@@ -10,7 +10,6 @@ import numpy
 from minichainer import backend
 from minichainer.backends import cuda
 
-
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
 

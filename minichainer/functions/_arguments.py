@@ -21,7 +21,7 @@ import numpy
 from minichainer._frames import stacklevel
 from minichainer.errors import DtypeWarning
 from minichainer.utils.type_check import InvalidType
-from minichainer.variable import Parameter
+from minichainer.variable import Parameter, as_array
 
 #: The largest size, stride or padding along an axis: numbers computed from these still fit an int of NumPy.
 MOST = 2**31 - 1
@@ -53,7 +53,9 @@ class Arguments:
         """The error for an argument of a wrong value."""
         return ValueError(f'{self.name}: {expected} expected as {name}, got {value!r}')
 
-    def wrong_labels(self, expected: str, scores: Any, labels: Any, error: type[InvalidType] = InvalidType) -> InvalidType:
+    def wrong_labels(
+        self, expected: str, scores: Any, labels: Any, error: type[InvalidType] = InvalidType
+    ) -> InvalidType:
         """The error for scores and labels that do not fit, with what to write instead."""
         advice = _advice_on_labels(self.name, scores, labels)
         return self.misfit(expected, f'{described(scores, labels)}{advice and "; "}{advice}', error)
@@ -178,10 +180,17 @@ class Arguments:
                 remedy = f'write numpy.asarray({name}, dtype=...) with the right dtype'
                 raise TypeError(f'{self.name}: an array expected as {name}, got {type(value).__name__}; {remedy}')
 
+    def array(self, value: Any, name: str) -> Any:
+        """The array of a Variable, or the array; TypeError for anything else."""
+        self.arrays(**{name: value})
+        return as_array(value)
+
     def warn_of_wider(self, x: Any, W: Any) -> None:
         """Warns if data are of a wider dtype than a link's parameters, which is legal but rarely meant."""
         if isinstance(W, Parameter) and x.dtype.itemsize > W.dtype.itemsize:
-            warnings.warn(f'{self.name}: {wider(x, W)}; the result is {x.dtype}', DtypeWarning, stacklevel=stacklevel())
+            warnings.warn(
+                f'{self.name}: {wider(x, W)}; the result is {x.dtype}', DtypeWarning, stacklevel=stacklevel()
+            )
 
     def floats(self, *arrays: Any, name: str = 'x') -> None:
         """Raises InvalidType if an array is not a float array."""
@@ -232,8 +241,9 @@ def _advice_on_labels(op: str, scores: Any, labels: Any) -> str:
     advice = []
     if labels.dtype.kind not in 'iu':
         advice.append(f'labels must be integers, not {labels.dtype}: write t.astype(np.int32)')
-    if len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
-        advice.append(f'labels have one axis too many: write t.reshape({list(t[:-1])})'.replace('[', '').replace(']', ''))
+    if x != t and len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
+        sizes = ', '.join(map(str, t[:-1]))
+        advice.append(f'labels have one axis too many: write t.reshape({sizes})')
     return '; '.join(advice)
 
 

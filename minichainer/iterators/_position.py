@@ -102,7 +102,9 @@ class Plan:
 def _check_dataset(dataset: Any, batch_size: Any) -> None:
     """Raises TypeError for arguments that are swapped, or something else than a dataset."""
     if hasattr(batch_size, '__len__') and isinstance(dataset, int):
-        raise TypeError('an iterator got a number as dataset: the arguments look swapped, write (dataset, batch_size)')
+        raise TypeError(
+            'an iterator got a number as dataset: the arguments look swapped, write (dataset, batch_size)'
+        )
     if not hasattr(dataset, '__len__') or not hasattr(dataset, '__getitem__'):
         raise TypeError(
             f'a dataset with a length and indices expected, got {type(dataset).__name__}; write list(...) for what '

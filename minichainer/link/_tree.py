@@ -7,7 +7,7 @@ from typing import Any
 
 
 def tree_as_html(link: Any) -> str:
-    """A link and its descendants with the shapes and numbers of their parameters, as nested lists that can be folded."""
+    """A link and its descendants with shapes and numbers of their parameters, as lists that can be folded."""
     return f'<div style="font-family: monospace">{_item(link, "")}</div>'
 
 

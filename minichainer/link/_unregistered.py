@@ -39,7 +39,9 @@ def _unregistered(link: Any, known: set[int]) -> Iterator[str]:
         owner, kind = type(link).__name__, type(value).__name__
         if isinstance(value, (ParameterTree, Parameter)) and id(value) not in known:
             yield f'{owner}.{name} ({kind}): assign it inside "with self.init_scope():"'
-        elif any(isinstance(entry, (ParameterTree, Parameter)) and id(entry) not in known for entry in _entries(value)):
+        elif any(
+            isinstance(entry, (ParameterTree, Parameter)) and id(entry) not in known for entry in _entries(value)
+        ):
             yield f'{owner}.{name}, a {kind} of links: make it a ChainList, and assign that inside init_scope()'
 
 

@@ -300,7 +300,8 @@ class ParameterTree(DeviceResident):
         params = list(self.params())
         if params and all(param.update_rule is None for param in params):
             warnings.warn(
-                f'{type(self).__name__}.disable_update has no effect before optimizer.setup(model): call it afterwards',
+                f'{type(self).__name__}.disable_update has no effect before optimizer.setup(model): '
+                'call it afterwards',
                 stacklevel=2,
             )
 

@@ -36,7 +36,6 @@ def _never(trainer: Any) -> bool:
     return False
 
 
-
 def names_of(names: Iterable[str], extension: str, argument: str) -> list[str]:
     """A list of names; TypeError for one name, whose letters would be taken for names."""
     if isinstance(names, str):

@@ -208,8 +208,7 @@ def select_item(x: Any, t: Any) -> Variable:
     >>> F.select_item(np.array([[1., 2.], [3., 4.]]), np.array([1, 0]))
     variable([2., 3.])
     """
-    x, t = as_variable(x), as_array(t)
-    _select_item.arrays(t=t)
+    x, t = as_variable(x), _select_item.array(t, 't')
     if t.dtype.kind not in 'iu':
         raise _select_item.misfit('t.dtype of kind int', f'{t.dtype}')
     if x.ndim != 2 or t.shape != x.shape[:1]:

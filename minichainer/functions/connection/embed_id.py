@@ -11,7 +11,7 @@ from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import linear_map
 from minichainer.kernels import rows as kernels
 from minichainer.kernels import scattering
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('EmbedIDFunction', 'embed_id')
 
@@ -59,8 +59,7 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
     variable([[3., 4.],
               [0., 0.]])
     """
-    ids, W = as_array(x), as_variable(W)
-    _arguments.arrays(x=ids)
+    ids, W = _arguments.array(x, 'x'), as_variable(W)
     if W.ndim != 2 or W.dtype.kind != 'f' or ids.ndim < 1 or ids.dtype.kind != 'i':
         raise _arguments.misfit('int x of shape (B, ...) and float W of shape (V, D)', described(ids, W))
     if ignore_label is not None:

@@ -14,7 +14,7 @@ from minichainer.functions.math.exponential import sqrt
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import average
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('discriminative_margin_based_clustering_loss')
 
@@ -71,7 +71,7 @@ def discriminative_margin_based_clustering_loss(
         raise ValueError(f'{_arguments.name}: norm must be 1 or 2, got {norm}')
     if max_embedding_dim <= 0:
         raise ValueError(f'{_arguments.name}: max_embedding_dim must be positive, got {max_embedding_dim}')
-    x, t = as_variable(embeddings), as_array(labels)
+    x, t = as_variable(embeddings), _arguments.array(labels, 'labels')
     if x.ndim != 4 or x.dtype.kind != 'f' or t.dtype.kind not in 'iuf' or t.shape != (x.shape[0], *x.shape[2:]):
         expected = 'float embeddings of shape (B, D, H, W) and int labels of shape (B, H, W)'
         raise _arguments.misfit(expected, described(x, t))

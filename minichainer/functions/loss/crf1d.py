@@ -15,7 +15,7 @@ from minichainer.functions.array.shape import expand_dims
 from minichainer.functions.loss._common import reduced
 from minichainer.functions.math.reductions import logsumexp
 from minichainer.functions.math.reductions import max as max_
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _crf1d, _argmax_crf1d = Arguments('crf1d'), Arguments('argmax_crf1d')
 
@@ -51,7 +51,7 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
     """
     _crf1d.choice(reduce, 'reduce', ('mean', 'no'))
     cost, steps = _checked(_crf1d, cost, xs)
-    labels = [as_array(y) for y in ys]
+    labels = [_crf1d.array(y, 'an element of ys') for y in ys]
     if [y.shape for y in labels] != [x.shape[:1] for x in steps]:
         got = f'{[y.shape for y in labels]} with xs of shapes {[x.shape for x in steps]}'
         raise _crf1d.misfit('ys[t].shape == xs[t].shape[:1] for each time step', got)

@@ -112,7 +112,7 @@ def connectionist_temporal_classification(
     _ctc.choice(reduce, 'reduce', ('mean', 'no'))
     steps = _checked_steps(x, blank_symbol)
     xp, (batch, classes) = get_array_module(steps[0]._data), steps[0].shape
-    labels = as_array(t)
+    labels = _ctc.array(t, 't')
     if labels.dtype.kind not in 'iu' or labels.ndim != 2 or len(labels) != batch:
         raise _ctc.misfit(f'int t of shape ({batch}, M)', f'{labels.dtype} {labels.shape}')
     input_lengths = _lengths(xp, 'input_length', input_length, batch, len(steps))

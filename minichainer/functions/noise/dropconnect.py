@@ -12,7 +12,7 @@ from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.kernels.precision import in_float32
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _simplified_dropconnect = Arguments('SimplifiedDropconnect', 'simplified_dropconnect')
 
@@ -144,7 +144,7 @@ def _rows(x: Variable, W: Variable) -> Variable:
 
 
 def _fitting(mask: Any, shape: tuple[int, ...]) -> Any:
-    mask = as_array(mask)
+    mask = _simplified_dropconnect.array(mask, 'mask')
     if mask.shape != shape:
         raise _simplified_dropconnect.misfit(f'mask of shape {shape}', f'{mask.shape}')
     return mask

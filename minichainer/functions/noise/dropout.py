@@ -56,7 +56,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         return (x, None) if return_mask else x
     if mask is None:
         mask = _draw(get_array_module(x._data), x._data, ratio)
-    elif mask.shape != x.shape or mask.dtype != x.dtype:
+    elif _dropout.array(mask, 'mask').shape != x.shape or mask.dtype != x.dtype:
         raise _misfit(x, mask)
     y = drop(x, mask)
     return (y, mask) if return_mask else y

@@ -12,7 +12,7 @@ from minichainer.backends import cuda
 from minichainer.functions._arguments import MOST, Arguments, as_integer, entries_of
 from minichainer.functions._define import linear_map
 from minichainer.kernels import roi as kernels
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 
 @linear_map(
@@ -68,8 +68,7 @@ class RegionArguments(Arguments):
             InvalidType: shapes or dtypes do not fit.
             IndexError: an image does not exist.
         """
-        x, rois, roi_indices = as_variable(x), as_array(rois), as_array(roi_indices)
-        self.arrays(rois=rois, roi_indices=roi_indices)
+        x, rois, roi_indices = as_variable(x), self.array(rois, 'rois'), self.array(roi_indices, 'roi_indices')
         self.images_and_regions(x, rois, 4)
         if roi_indices.dtype.kind not in 'iu' or roi_indices.shape != rois.shape[:1]:
             got = f'{roi_indices.dtype} of shape {roi_indices.shape}'

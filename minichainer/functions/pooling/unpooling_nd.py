@@ -8,7 +8,7 @@ from minichainer.functions._define import linear_map
 from minichainer.functions.pooling._geometry import PoolingArguments, unpooling_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _upsampling = PoolingArguments('Upsampling2D')
 
@@ -182,7 +182,7 @@ def upsampling_2d(
              [0., 0., 7., 0.]]]])
     """
     _upsampling.images(x)
-    x, places = as_variable(x), as_array(indexes)
+    x, places = as_variable(x), _upsampling.array(indexes, 'indexes')
     geometry = unpooling_geometry(_upsampling, x, ksize, stride, pad, outsize, cover_all)
     _check_indexes(x, places, geometry.ksize)
     y: Variable = upsampled(x, places, geometry)

@@ -66,7 +66,9 @@ class Linear(Link):
 
     def _prepare(self, x: Any, n_batch_axes: int) -> None:
         if isinstance(x, Variable) and x._data is None:
-            raise UninitializedParameterError('Linear: x is a Variable without data, so in_size is unknown; give it an array')
+            raise UninitializedParameterError(
+                'Linear: x is a Variable without data, so in_size is unknown; give it an array'
+            )
         if not hasattr(x, 'shape'):
             x = as_variable(x)
         in_size = in_size_of(x.shape, n_batch_axes)
