@@ -68,8 +68,8 @@ _ELSEWHERE = {
     'padding': ('pad',), 'strides': ('stride',), 'dilation': ('dilate',), 'num_layers': ('n_layers',),
     'num_embeddings': ('in_size',), 'embedding_dim': ('out_size',), 'padding_idx': ('ignore_label',),
     'num_features': ('size',), 'momentum': ('decay',), 'epsilon': ('eps',), 'weight': ('initialW',),
-    'p': ('ratio', 'dropout'), 'rate': ('ratio',), 'dim': ('axis',), 'keepdim': ('keepdims',), 'reduction': ('reduce',),
-    'ignore_index': ('ignore_label',),
+    'p': ('ratio', 'dropout'), 'rate': ('ratio',), 'dim': ('axis',), 'keepdim': ('keepdims',),
+    'reduction': ('reduce',), 'ignore_index': ('ignore_label',),
 }  # fmt: skip
 
 

@@ -160,9 +160,10 @@ def _arrays(values: Any) -> Iterator[Any]:
     if isinstance(values, Variable):
         values = values._data
     if isinstance(values, backend.get_array_types()):
-        while isinstance(values.base, backend.get_array_types()):
-            values = values.base
-        yield values
+        array: Any = values
+        while isinstance(array.base, backend.get_array_types()):
+            array = array.base
+        yield array
     elif isinstance(values, (tuple, list, dict)):
         for value in values.values() if isinstance(values, dict) else values:
             yield from _arrays(value)
