@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 import weakref
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy
 
@@ -18,6 +18,7 @@ from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
+from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
 from minichainer._roots import checked_upstream, edges_of, initial_gradient, warn_of_no_graph
@@ -593,3 +594,7 @@ class Parameter(Variable):
         """Updates its array with its gradient, by its update rule if it has one."""
         if self.update_rule is not None:
             self.update_rule.update(self)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

@@ -3,11 +3,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from minichainer import backend
+from minichainer._names import namespace as _namespace
 from minichainer.backends import cuda
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
@@ -361,3 +362,7 @@ class ConcatWithAsyncTransfer:
             compute = self._compute_stream or cuda.cupy.cuda.get_current_stream()
             compute.wait_event(self._stream.record())
         return conveyor.get()
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

@@ -8,8 +8,9 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minichainer._names import namespace as _namespace
 from minichainer.allocator import tune_allocator as _tune_allocator
 from minichainer.reporter import Reporter, plain_value
 from minichainer.serializer import Serializer
@@ -324,3 +325,7 @@ def _print_exception(e: Exception) -> None:
     print(f'Exception in the training loop: {type(e).__name__}: {e}', file=sys.stderr)
     traceback.print_tb(e.__traceback__)
     print('Finalizing extensions and updater, then re-raising the exception.', file=sys.stderr, flush=True)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]
