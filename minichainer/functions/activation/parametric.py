@@ -116,6 +116,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
         train='train argument is not supported anymore. Use chainer.using_config',
     )
     _check_bounds(l, u)
+    _rrelu.flag(return_r, 'return_r')
     x = as_variable(x)
     _rrelu.floats(x)
     xp = get_array_module(x._data)

@@ -323,6 +323,8 @@ def _convolution(
     stride, dilate = arguments.per_axis(stride, 'stride', n), arguments.per_axis(dilate, 'dilate', n)
     pad = arguments.per_axis(pad, 'pad', n, least=0)
     groups = arguments.groups(groups)
+    if cover_all is not False:
+        arguments.flag(cover_all, 'cover_all')
     arguments.channels(x, W, groups)
     arguments.bias(x, W, b, len(W))
     size, ksize = x.shape[2:], W.shape[2:]

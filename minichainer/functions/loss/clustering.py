@@ -67,6 +67,7 @@ def discriminative_margin_based_clustering_loss(
         ('delta_v', delta_v), ('delta_d', delta_d), ('alpha', alpha), ('beta', beta), ('gamma', gamma)
     ):  # fmt: skip
         _arguments.number(value, name)
+    _arguments.number(norm, 'norm')
     if norm not in (1, 2):
         raise ValueError(f'{_arguments.name}: norm must be 1 or 2, got {norm}')
     if max_embedding_dim <= 0:

@@ -10,7 +10,7 @@ import numpy
 from minichainer.backend import get_array_module
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
-from minichainer.functions._arguments import Arguments
+from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import as_dtype
@@ -128,7 +128,7 @@ def _checked_steps(x: Any, blank: Any) -> list[Variable]:
         raise TypeError(
             f'{_ctc.name}: x must be a list or tuple with one array per time step, got {type(x).__name__}'
         )
-    if isinstance(blank, bool) or not hasattr(blank, '__index__'):
+    if as_integer(blank) is None:
         raise _ctc.wrong_type('int', 'blank_symbol', blank)
     if not x:
         raise ValueError(f'{_ctc.name}: x must have at least one time step, got none')

@@ -188,7 +188,7 @@ def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
     variable([[0., 0., 1.]])
     """
     _hinge.choice(reduce, 'reduce', _REDUCES)
-    if norm not in ('L1', 'L2'):
+    if not isinstance(norm, str) or norm not in ('L1', 'L2'):
         raise NotImplementedError(f"hinge: norm must be 'L1' or 'L2', got {norm!r}")
     x, labels = as_variable(x), _hinge.array(t, 't')
     if x.ndim != 2 or labels.shape != x.shape[:1] or x.dtype.kind != 'f' or labels.dtype.kind != 'i':

@@ -95,6 +95,8 @@ def negative_sampling(
     if kwargs:
         unknown = sorted(kwargs)
         raise TypeError(f'negative_sampling() got unexpected keyword arguments {unknown}; return_samples is allowed')
+    _negative_sampling.flag(return_samples, 'return_samples')
+    sample_size = _negative_sampling.integer(sample_size, 'sample_size')
     _negative_sampling.choice(reduce, 'reduce', ('sum', 'no'))
     x, W, labels = as_variable(x), as_variable(W), _negative_sampling.array(t, 't')
     fits = x.ndim == 2 and W.ndim == 2 and x.shape[1] == W.shape[1] and labels.shape == x.shape[:1]

@@ -49,6 +49,7 @@ def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 
     0.6931
     """
     _sigmoid_cross_entropy.choice(reduce, 'reduce', ('mean', 'no'))
+    _sigmoid_cross_entropy.flag(normalize, 'normalize')
     x, t = as_variable(x), _sigmoid_cross_entropy.array(t, 't')
     if x.dtype.kind != 'f' or t.dtype.kind != 'i' or x.shape != t.shape:
         raise _sigmoid_cross_entropy.wrong_labels('float x and int t of one shape', x, t)

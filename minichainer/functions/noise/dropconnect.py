@@ -109,6 +109,8 @@ def simplified_dropconnect(
     variable([[2.]])
     """
     _simplified_dropconnect.number(ratio, 'ratio')
+    _simplified_dropconnect.flag(train, 'train')
+    _simplified_dropconnect.flag(use_batchwise_mask, 'use_batchwise_mask')
     if not 0.0 <= ratio < 1.0:
         raise ValueError(f'simplified_dropconnect: ratio must be in the range [0, 1), got {ratio}')
     x, W = as_variable(x), as_variable(W)

@@ -51,6 +51,8 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         _dropout.number(ratio, 'ratio')
     if not 0.0 <= ratio < 1.0:
         raise ValueError(f'dropout: ratio must be in the range [0, 1), got {ratio}')
+    if return_mask is not False:
+        _dropout.flag(return_mask, 'return_mask')
     x = as_variable(x)
     if not config.train:
         return (x, None) if return_mask else x

@@ -51,7 +51,8 @@ def window_geometry(
         AssertionError: a window is larger than the padded x.
     """
     ksize, stride, pad = arguments.windows(x, ksize, stride, pad)
-    arguments.flag(cover_all, 'cover_all')
+    if cover_all is not True and cover_all is not False:
+        arguments.flag(cover_all, 'cover_all')
     if x.size == 0 and not empty:
         raise arguments.misfit('x.size > 0', f'x.shape = {x.shape}')
     size = x.shape[2:]
@@ -77,6 +78,8 @@ def unpooling_geometry(
         AssertionError: more than the result would be cut off.
     """
     ksize, stride, pad = arguments.windows(x, ksize, stride, pad)
+    if cover_all is not True and cover_all is not False:
+        arguments.flag(cover_all, 'cover_all')
     size, covers = x.shape[2:], bool(cover_all)
     windows = list(zip(ksize, stride, pad, strict=True))
     if outsize is None:
