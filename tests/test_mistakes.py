@@ -128,7 +128,7 @@ ROWS += [
      r'got -2 at position \[0\]'),
     ('a label of hinge', lambda: F.hinge(X, LABELS + 5), IndexError, r'got 5 at position \[0\]'),
     ('an index of embed_id', lambda: L.EmbedID(4, 2)(np.array([[1, 7]])), IndexError,
-     r'x must be in \[-4, 4\), the rows of W, got 7 at position \[0, 1\] of \[1, 2\]'),
+     r'x must be in \[0, 4\), the rows of W, got 7 at position \[0, 1\] of \[1, 2\]'),
     ('an index of select_item', lambda: F.select_item(X, LABELS + 5), IndexError, r'got 5 at position \[0\]'),
     ('an index of permutate', lambda: F.permutate(X, np.array([0, 9, 1, 2])), IndexError, r'got 9 at position \[1\]'),
     ('an index of get_item', lambda: chainer.Variable(X)[[0, 7]], IndexError, 'index 7 is out of bounds'),
@@ -183,6 +183,11 @@ class Model(chainer.Chain):
         return self.l(x)
 
 
+class Forgetful(chainer.Chain):
+    def __init__(self) -> None:
+        pass
+
+
 class WithAttributes(chainer.Chain):
     """A chain with attributes that are set outside of init_scope."""
 
@@ -206,8 +211,8 @@ ROWS += [
      'WithAttributes.ls, a list of links: make it a ChainList'),
     ('links in a dict', lambda: set_up(WithAttributes(ls={'a': Model()})), errors.UnregisteredWarning,
      'a dict of links'),
-    ('a forgotten super().__init__()', lambda: type('B', (chainer.Chain,), {'__init__': lambda self: None})().params(),
-     RuntimeError, r'call super\(\).__init__\(\) first in B.__init__'),
+    ('a forgotten super().__init__()', lambda: Forgetful().params(), RuntimeError,
+     r'call super\(\).__init__\(\) first in Forgetful.__init__'),
     ('a class in a Sequential', lambda: chainer.Sequential(L.Linear), TypeError,
      r'got the class Linear: write Linear\(...\)'),
     ('a list in a Sequential', lambda: chainer.Sequential([Model()]), ValueError, r'write Sequential\(\*layers\)'),

@@ -78,7 +78,7 @@ class Arguments:
         Args:
             name: what the values are.
             values: array of indices, of which one is out of range.
-            low: the smallest index.
+            low: the smallest index; where that is ``-high``, as in NumPy, the message says 0.
             high: the number after the largest one.
             note: what else is allowed.
             error: class of the error.
@@ -89,7 +89,7 @@ class Arguments:
             wrong &= values != allowed
         position = tuple([int(places[0]) for places in wrong.nonzero()])
         got = f'got {int(values[position])} at position {list(position)} of {list(values.shape)}'
-        return error(f'{self.name}: {name} must be in [{low}, {high}){note}, {got}')
+        return error(f'{self.name}: {name} must be in [{0 if low == -high else low}, {high}){note}, {got}')
 
     # --- arguments that are not arrays --------------------------------------------------------------------------
     def integer(self, value: Any, name: str, least: int | None = None) -> int:

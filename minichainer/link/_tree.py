@@ -43,4 +43,4 @@ def _count(link: Any) -> str:
     known = sum(param.size for param in params if param.is_initialized)
     unknown = sum(not param.is_initialized for param in params)
     text = f'{known:,} parameter{"s" * (known != 1)}'
-    return f'{text}, and {unknown} arrays of unknown shape' if unknown else text
+    return f'{text}, and {unknown} array{"s" * (unknown != 1)} of unknown shape' if unknown else text

@@ -52,7 +52,7 @@ def test_errors() -> None:
     embed = L.EmbedID(3, 2)
     with pytest.raises(InvalidType, match=r'EmbedIDFunction.*\n\nExpect: int x'):
         embed(np.zeros(2, 'f'))
-    with pytest.raises(IndexError, match=r'embed_id: x must be in \[-3, 3\).*got 3 at position'):
+    with pytest.raises(IndexError, match=r'embed_id: x must be in \[0, 3\).*got 3 at position'):
         embed(np.array([0, 3]))
     with chainer.using_config('debug', True), pytest.raises(ValueError, match='got -1 at position'):
         embed(np.array([-1, 1]))
