@@ -384,7 +384,7 @@ ROWS += [
     ('an array and a list', lambda: concat([np.ones(2), [1.0, 2.0]]), TypeError, r'write numpy.asarray\(x'),
     ('a dict and a tuple', lambda: concat([{'a': 1}, (1,)]), TypeError, 'example 0 is of type dict'),
     ('a number and a text', lambda: concat([1, 'a']), TypeError, 'types number, str cannot form one array'),
-    ('a number and None', lambda: concat([1, None]), TypeError, 'types NoneType, number'),
+    ('a number and None', lambda: concat([1, None]), TypeError, 'types None, number'),
     ('other keys', lambda: concat([{'a': 1}, {'b': 1}]),
      KeyError, r"example 1 has the keys \['b'\], and lacks \['a'\]"),
     ('tuples of other lengths', lambda: concat([(1, 2), (1, 2, 3)]), IndexError, 'a tuple of 2, example 1 of 3'),

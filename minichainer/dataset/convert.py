@@ -217,8 +217,7 @@ def _missing_paddings(wanted: str, padding: Any) -> str:
 def _as_array(examples: Sequence[Any], key: Any) -> numpy.ndarray:
     """Numbers, or lists of them, as an array; ValueError or TypeError if they do not form one."""
     where = '' if key is None else f' (element {key!r} of the examples)'
-    mixed = {type(e).__name__ for e in examples if e is None or isinstance(e, (str, tuple, dict, *_ARRAYS))}
-    kinds = sorted({*mixed, *(['number'] if len(mixed) and any(_is_plain(e) for e in examples) else [])})
+    kinds = sorted({_kind(example) for example in examples})
     if len(kinds) > 1:
         raise TypeError(f'concat_examples{where}: examples of the types {", ".join(kinds)} cannot form one array')
     try:
@@ -232,8 +231,12 @@ def _as_array(examples: Sequence[Any], key: Any) -> numpy.ndarray:
         ) from None
 
 
-def _is_plain(example: Any) -> bool:
-    return not (example is None or isinstance(example, (str, tuple, dict, *_ARRAYS)))
+def _kind(example: Any) -> str:
+    """What NumPy would put into an array of objects or texts with others; all else is taken for numbers."""
+    for kind in (str, dict):
+        if isinstance(example, kind):
+            return kind.__name__
+    return 'None' if example is None else 'number'
 
 
 def _is_ragged(example: Any) -> bool:

@@ -151,7 +151,7 @@ class Trainer:
             trigger = getattr(extension, 'trigger', Extension.trigger)
         place: int = getattr(extension, 'priority', Extension.priority) if priority is None else priority
         with contextlib.suppress(AttributeError, TypeError):  # methods and builtins have no attributes
-            extension.name = name
+            setattr(extension, 'name', name)  # noqa: B010
         self._extensions[name] = _Entry(extension, place, get_trigger(trigger), call_before_training)
 
     def _free_name(self, name: str) -> str:
