@@ -33,9 +33,11 @@ class DeviceMethods:
         return backend.get_device_from_array(self._data)
 
     def to_device(self, device: Any) -> None:
-        """Moves array and gradient to a device; only a leaf can be moved in place."""
+        """Moves array and gradient to a device; only a leaf can be moved in place to another one."""
         device = backend.get_device(device)
         if self.creator_node is not None:
+            if device == self.device:
+                return
             raise RuntimeError(
                 'to_device: a Variable inside a graph cannot be moved in place; use functions.copy, which is '
                 'differentiable, or unchain it first'

@@ -45,7 +45,9 @@ def namespace(
 def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
     text = f'module {package!r} has no attribute {name!r}'
     if not name.startswith('_'):
-        text += advice(name, listed)
+        from minichainer._former_names import former
+
+        text += former(f'{package}.{name}'.partition('.')[2]) or advice(name, listed)
     return AttributeError(text, name=name)  # with a name, Python adds no suggestion
 
 

@@ -198,6 +198,10 @@ class FunctionNode(Node):
         return tuple(kept.get(i) for i in range(len(self.edges or ())))
 
     # --- inspecting the graph ----------------------------------------------------------------------------------
+    def _as_creator(self) -> FunctionNode:
+        """Itself, as users get it who ask a Variable for its creator."""
+        return self
+
     @property
     def inputs(self) -> Any:
         """The VariableNodes of its inputs, a tuple; None if it is not applied."""

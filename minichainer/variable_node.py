@@ -137,7 +137,8 @@ def creator_of(node: Node) -> Any:
     """The FunctionNode whose output ``node`` is; None for leaves."""
     if node.edges is None:
         return None
-    return node.edges[0] if isinstance(node, backprop.OutputNode) else node
+    function: Any = node.edges[0] if isinstance(node, backprop.OutputNode) else node
+    return function._as_creator()
 
 
 def cut(node: Node) -> None:

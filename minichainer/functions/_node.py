@@ -24,6 +24,14 @@ _ndarray = numpy.ndarray
 #: Possible results of a rule.
 _gradients: tuple[type[numpy.ndarray[Any, Any] | Variable], ...] = (*array_types(), Variable)
 
+#: What old code calls static parameters.
+_IN_OLD_CODE = {'flag_h': 'mask', 'r': 'factor', 'type': 'typ'}
+#: What old code reads of functions that slide windows over images: the field of their geometry, and the axis.
+_OF_WINDOWS = {
+    'kh': ('ksize', 0), 'kw': ('ksize', -1), 'sy': ('stride', 0), 'sx': ('stride', -1),
+    'ph': ('pad', 0), 'pw': ('pad', -1), 'dy': ('dilate', 0), 'dx': ('dilate', -1),
+}  # fmt: skip
+
 
 class PrimitiveNode(FunctionNode):
     """The node of an op made by one of the decorators.
@@ -53,6 +61,25 @@ class PrimitiveNode(FunctionNode):
     @property
     def label(self) -> str:
         return self.spec.label(self.static)
+
+    def _as_creator(self) -> FunctionNode:
+        """Where one op serves several of Chainer's functions, the class gets the name of this one."""
+        name = self.label
+        if callable(self.spec._label) and name.isidentifier() and name != type(self).__name__:
+            self.__class__ = _named(type(self), name)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """The values of static parameters, such as the axis of a concatenation, also under the names in old code."""
+        parameters = type(self).spec.static_parameters
+        static = {p.name: value for p, value in zip(parameters, self.static, strict=False)}
+        if name in _OF_WINDOWS and 'geometry' in static:
+            field, axis = _OF_WINDOWS[name]
+            return getattr(static['geometry'], field)[axis]
+        for known in (name, _IN_OLD_CODE.get(name)):
+            if known in static:
+                return static[known]
+        raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self)
 
     # --- forward -----------------------------------------------------------------------------------------------
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -245,6 +272,16 @@ def _conjugating(cls: Any) -> Any:
         found = type(cls.__name__, (cls,), {**methods, '__module__': cls.__module__})
         _conjugating_classes[cls] = _conjugating_classes[found] = found
     return _conjugating_classes[cls]
+
+
+_named_classes: dict[tuple[Any, str], Any] = {}
+
+
+def _named(cls: Any, name: str) -> Any:
+    """A class of nodes under another name."""
+    if (cls, name) not in _named_classes:
+        _named_classes[cls, name] = type(name, (cls,), {'__module__': cls.__module__})
+    return _named_classes[cls, name]
 
 
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:

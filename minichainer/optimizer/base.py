@@ -225,12 +225,12 @@ def _restored(state: dict[str, Any] | None, values: dict[str, Any] | None) -> di
 
 
 def _misshapen(name: str, param: Any) -> list[str]:
-    """Names the states whose shape does not fit the parameter."""
+    """Names the declared states whose shape does not fit the parameter; others, of programs, may have any."""
     rule = param.update_rule
     if param._data is None or not rule.is_elementwise:
         return []
     return [
         f'{name}/{key}: shape {value.shape} in the snapshot, the parameter has {param.shape}'
         for key, value in (rule.state or {}).items()
-        if value.shape != param.shape
+        if key in rule._declared_states and value.shape != param.shape
     ]

@@ -30,11 +30,11 @@ def assert_kwargs_empty(kwargs: Mapping[str, Any]) -> None:
     _refuse(kwargs, 2)
 
 
-def parse_kwargs(kwargs: Mapping[str, Any], *name_and_values: tuple[str, Any], **unexpected: str) -> tuple[Any, ...]:
+def parse_kwargs(kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **unexpected: str) -> tuple[Any, ...]:
     """The values of keyword arguments, with defaults.
 
     Args:
-        kwargs: the arguments that were given.
+        kwargs: the arguments that were given; those that are known are removed.
         name_and_values: pairs of an argument's name and its default.
         unexpected: what to say about arguments no longer taken; see :func:`check_unexpected_kwargs`.
 
@@ -48,7 +48,7 @@ def parse_kwargs(kwargs: Mapping[str, Any], *name_and_values: tuple[str, Any], *
     check_unexpected_kwargs(kwargs, **unexpected)
     known = dict(name_and_values)
     _refuse([name for name in kwargs if name not in known], 2, known)
-    return tuple([kwargs.get(name, default) for name, default in name_and_values])
+    return tuple([kwargs.pop(name, default) for name, default in name_and_values])
 
 
 def _refuse(names: Any, depth: int, known: Iterable[str] = ()) -> None:

@@ -126,13 +126,14 @@ class HighPrecision:
             behind = self._weighted(self._evaluated({i: -move for i, move in moves.items()}))
         left, right, nothing = -behind / step, ahead / step, np.zeros_like(ahead)
         size = np.maximum(abs(left), abs(right))
+        lost = _LOST * self._natural(directions)
         return Slopes(
             value=(ahead - behind) / (2 * step),
-            error=_ERROR * size + _LOST * self._natural(directions),
+            error=_ERROR * size + lost,
             left=left,
             right=right,
             finite=np.isfinite(size),
-            kink=np.isfinite(size) & (abs(left - right) > _SMOOTH * size),
+            kink=np.isfinite(size) & (abs(left - right) > _SMOOTH * size + lost),
             steps=np.array([step]),
             samples=np.stack([behind, nothing, ahead])[None],
             noise=nothing,

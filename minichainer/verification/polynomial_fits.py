@@ -41,15 +41,16 @@ _FREEDOM = len(_PLACES) - _ODD.shape[1]
 #: How many standard deviations the error of a slope may be.
 _DEVIATIONS = 8.0
 #: The largest relative error of slopes that settles a gradient; more is left to differences.
-_SHARP = 2e-2
+_SHARP = 8e-2
 #: Parts of a direction that are measured alone, once the whole direction agrees.
 _BLOCKS = 32
 #: Leaves of more elements are also measured in blocks, up to the size at which blocks are as blurred as the whole.
 _MANY, _MOST = 256, 2**16
-#: The half width from which on a function that agrees with its polynomial is smooth.
-_SMOOTH = 2.0**-4
 #: The part of a value's bound of rounding that even the smallest residuals are taken for.
 _LEAST = 1 / 24
+#: Residuals of rounding are at most so many times the least ones. Larger ones may be those of kinks, which have no
+#: random signs: they bend a slope by more than they deviate.
+_CLEAN, _BENT = 4.0, 4.0
 
 
 def left_by_fits(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> dict[int, list[Any]]:
@@ -132,11 +133,7 @@ class PolynomialFits:
     def slopes(self, directions: Mapping[int, Any]) -> Slopes:
         """The slopes along a direction of one leaf."""
         ((i, direction),) = directions.items()
-        return fitted(self.path(i, direction), self.derivatives.typical_precision)
-
-    def path(self, i: int, direction: Any) -> Path:
-        """The path of the leaf."""
-        return self.derivatives.path(i, direction)
+        return fitted(self.derivatives.path(i, direction), self.derivatives.precision)
 
     def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes:
         """The slopes of single elements."""
@@ -146,14 +143,15 @@ class PolynomialFits:
 class BlockFits(PolynomialFits):
     """The slopes while a few elements move: outputs that do not depend on them have no rounding errors.
 
-    An element that is wrong by little shows in its block. Only wide intervals count: kinks, which narrow ones may
-    avoid, are as large as such an error.
+    An element that is wrong by little shows in its block. So would kinks; slopes count only where nothing but
+    rounding separates the values from a polynomial.
     """
 
     def slopes(self, directions: Mapping[int, Any]) -> Slopes:
         """The slopes along a direction of one leaf; NaN where the function is not smooth."""
-        found = super().slopes(directions)
-        smooth = found.best >= _SMOOTH
+        ((i, direction),) = directions.items()
+        found = fitted(self.path(i, direction), self.derivatives.typical_precision)
+        smooth = found.error * found.best <= _CLEAN * _DEVIATIONS * np.linalg.norm(_SLOPE) * _LEAST * found.noise
         return dataclasses.replace(
             found, value=np.where(smooth, found.value, np.nan), error=np.where(smooth, found.error, np.inf)
         )
@@ -241,7 +239,9 @@ class _Fit:
         self.noise = 4 * precision * np.maximum(magnitude, sizes)
         self.slope = _SLOPE @ odd / width
         deviation = np.maximum(_deviation(_OFF_ODD @ odd), _deviation(_OFF_EVEN @ even))
-        bound = _DEVIATIONS * np.linalg.norm(_SLOPE) * np.maximum(deviation, _LEAST * self.noise) / width
+        least = _LEAST * self.noise
+        bound = _DEVIATIONS * np.linalg.norm(_SLOPE) * np.maximum(deviation, least) / width
+        bound *= np.where(deviation <= _CLEAN * least, 1.0, _BENT)
         self.error = np.where(deviation <= self.noise, bound, np.inf)
         self.samples = np.stack([below[-1], centre, above[-1]])
 

@@ -594,3 +594,10 @@ def test_types_of_exceptions(row: int) -> None:
     call, error = EXCEPTIONS[row]
     with pytest.raises(error):
         call()
+
+
+def test_a_variable_of_a_graph_may_be_moved_to_where_it_is() -> None:
+    y = chainer.functions.tanh(chainer.Variable(np.ones(2, 'f')))
+    y.to_cpu()
+    y.to_device('@numpy')
+    assert y.creator is not None

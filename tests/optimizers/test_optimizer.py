@@ -565,3 +565,36 @@ def test_hooks_under_their_old_names(name, arguments) -> None:
         hook = getattr(optimizer_module, name)(*arguments)
     assert isinstance(hook, getattr(optimizer_hooks, name))
     assert hook.name == name
+
+
+class CountingRule(optimizers.adam.AdamRule):
+    """A rule of a program, with a state of its own."""
+
+    def init_state(self, param: Any) -> None:
+        super().init_state(param)
+        self.state['steps'] = np.zeros((), param.dtype)
+
+    def update_core_cpu(self, param: Any) -> None:
+        self.state['steps'] += 1
+        super().update_core_cpu(param)
+
+
+class Counting(optimizers.Adam):
+    def create_update_rule(self) -> Any:
+        return CountingRule(self.hyperparam)
+
+
+def test_states_of_programs_may_have_any_shape() -> None:
+    first, second = (Counting().setup(Chain()) for _ in range(2))
+    for one in (first, second):
+        with one.target.init_scope():
+            one.target.w = Parameter(np.ones(3, np.float32))
+        one.setup(one.target)
+    first.target.w.grad = np.ones(3, np.float32)
+    first.update()
+    serializer = DictionarySerializer()
+    serializer.save(first)
+    NpzDeserializer({name: np.asarray(value) for name, value in serializer.target.items()}).load(second)
+    state = second.target.w.update_rule.state
+    assert state['steps'] == 1 and state['steps'].shape == ()
+    np.testing.assert_array_equal(state['m'], first.target.w.update_rule.state['m'])

@@ -94,6 +94,7 @@ def test_sum_to_refuses_a_variable() -> None:
 )
 def test_parse_kwargs(kwargs: dict[str, int], pairs: list[Any], expected: tuple[int, ...]) -> None:
     assert argument.parse_kwargs(kwargs, *pairs) == expected
+    assert not kwargs, 'those that were taken are removed'
 
 
 def resize(**kwargs: Any) -> Any:

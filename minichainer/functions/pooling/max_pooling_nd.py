@@ -21,6 +21,7 @@ ops.register_constant('places_of_maxima', kernels.places_of_maxima)
     rule=(lambda m, gy, x, y, geometry: m.spread(gy, m.places_of_maxima(x, y, geometry=geometry), geometry),),
     name=_arguments.label,
     kinds='f',
+    attributes={'indexes': lambda node: _places(*node.saved)},
 )
 def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
     """The largest element of each window."""
@@ -152,5 +153,10 @@ def _max_pooling(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, ret
     y = maxima(x, geometry)
     if not return_indices:
         return y
-    places = kernels.places_of_maxima(get_array_module(x._data), x._data, y._data, geometry)
-    return y, places.astype('int64', order='C')
+    return y, _places(x._data, y._data, geometry)
+
+
+def _places(x: Any, y: Any, geometry: Geometry) -> Any:
+    """Which element of its window each maximum is."""
+    places = kernels.places_of_maxima(get_array_module(x), x, y, geometry)
+    return places.astype('int64', order='C')

@@ -8,9 +8,64 @@ from typing import Any
 
 from minichainer.link.link import Chain, Link
 from minichainer.links.caffe._layers import JUDGES, MAKERS, SOURCES, InTestMode
-from minichainer.links.caffe._schema import OLD_TYPES, read_net
+from minichainer.links.caffe._schema import OLD_TYPES, blob_values, read_net
 from minichainer.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from minichainer.variable import Variable, as_variable
+
+#: Methods for further types of layers, which programs have registered.
+_methods: dict[str, Callable[..., Any]] = {}
+
+
+def _layer(kind: str, old_name: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a method ``setup(self, layer)`` for a type of layers; it sets ``self.forwards[layer.name]``.
+
+    Args:
+        kind: the type.
+        old_name: its name in files of 2013, which has no effect: types are known by their names of today.
+
+    Programs decorate methods of a subclass with it, to read layers that CaffeFunction does not know.
+    """
+
+    def register(method: Callable[..., Any]) -> Callable[..., Any]:
+        _methods[kind] = method
+        return method
+
+    return register
+
+
+def _get_num(blob: Any) -> int:
+    """The first size of a blob of weights."""
+    return int(blob.num if blob.num > 0 else blob.shape.dim[0])
+
+
+class LayerOfNumbers:
+    """A layer as programs read it: like the message, but its arrays are numbers, not bytes.
+
+    Args:
+        layer: the message.
+    """
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self.blobs = [BlobOfNumbers(blob) for blob in layer.blobs]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._layer, name)
+
+
+class BlobOfNumbers:
+    """Weights of a layer, with ``data`` as a vector.
+
+    Args:
+        blob: the message.
+    """
+
+    def __init__(self, blob: Any) -> None:
+        self._blob = blob
+        self.data = blob_values(blob)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._blob, name)
 
 
 class CaffeFunction(Chain):
@@ -109,7 +164,11 @@ class CaffeFunction(Chain):
             reason = 'no layer has such an output'
         raise KeyError(f'CaffeFunction: {name!r} cannot be computed: {reason}')
 
-    def _add_layer(self, layer: Any, kind: str) -> None:
+    def _add_layer(self, layer: Any, kind: str | None = None) -> None:
+        """Adds a layer; without its type, one that a registered method has set up."""
+        if kind in _methods:
+            _methods[kind](self, LayerOfNumbers(layer))
+            return
         bottoms: list[str] = [self.split_map.get(str(bottom), str(bottom)) for bottom in layer.bottom]
         if kind == 'Split':
             self.split_map.update(dict.fromkeys(layer.top, bottoms[0]))
@@ -118,7 +177,8 @@ class CaffeFunction(Chain):
             warnings.warn(text, stacklevel=3)
             self._skipped.update(dict.fromkeys(layer.top, f'"{layer.name}" of type {kind}'))
         elif kind not in SOURCES:
-            self._register(layer.name, self._made(layer, kind))
+            if kind is not None:
+                self._register(layer.name, self._made(layer, kind))
             self.layers.append((layer.name, bottoms, list(layer.top)))
 
     def _made(self, layer: Any, kind: str) -> Any:

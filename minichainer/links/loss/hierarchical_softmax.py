@@ -75,9 +75,11 @@ class BinaryHierarchicalSoftmax(Link):
             raise ValueError('create_huffman_tree: Empty vocabulary: word_counts must have at least one label')
         heap: list[tuple[float, int, Any]] = [(n, i, label) for i, (label, n) in enumerate(word_counts.items())]
         heapq.heapify(heap)
-        for number in range(len(heap), 2 * len(heap) - 1):
-            (n, _, first), (m, _, second) = heapq.heappop(heap), heapq.heappop(heap)
-            heapq.heappush(heap, (n + m, number, (first, second)))
+        while (
+            len(heap) > 1
+        ):  # equal counts: the earliest label first, as in Chainer; a pair has the place of its earlier one
+            (n, i, first), (m, j, second) = heapq.heappop(heap), heapq.heappop(heap)
+            heapq.heappush(heap, (n + m, min(i, j), (first, second)))
         return heap[0][2]
 
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:

@@ -114,11 +114,11 @@ class MultiprocessParallelUpdater(StandardUpdater):
         is_lazy = not is_initialized(model)
         if is_lazy:  # the others need the initial values that the first call draws
             self._differentiate(model, iterator.next())
-        self._tell((_UPDATE, _initial_values(model) if is_lazy else None))
+        self._send_message((_UPDATE, _initial_values(model) if is_lazy else None))
         if not is_lazy:
             self._differentiate(model, iterator.next())
         self._wait()
-        self._tell((_FINISH, None))
+        self._send_message((_FINISH, None))
         with backend.using_device(self.device):
             reduce_grads(model, self._communicator)
             optimizer.update()
@@ -130,7 +130,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         model.cleargrads()
         differentiate(model, self.loss_func, self.converter, batch, self.device)
 
-    def _tell(self, message: Any) -> None:
+    def _send_message(self, message: Any) -> None:
         for worker in self._workers:
             worker.connection.send(message)
 

@@ -1,0 +1,233 @@
+"""The alias: programs that ``import chainer`` get this package.
+
+``chainer.X`` is the same module object as ``X`` of this package, so that classes and state are the same under both
+names. Only the root is a module of its own, because it has another version. One finder, before all others, does that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from minichainer.compat import paths
+from minichainer.compat.changes import Changes
+from minichainer.compat.children import InChildren
+from minichainer.compat.legacy.advice import advising
+from minichainer.configuration import global_config
+
+#: What ``chainer.__version__`` is; programs branch on it.
+VERSION = '7.8.1'
+_ROOT = __name__.partition('.')[0]
+#: The names of the alias, and the modules of this package that they stand for.
+_HOMES = {'chainer': _ROOT, 'chainermn': f'{__package__}.chainermn'}
+
+
+_plain_dict: Any = vars(ModuleType)['__dict__']
+
+
+class AliasedPackage(ModuleType):
+    """The module ``chainer``: its attributes are those of this package, except for the version and the like.
+
+    Args:
+        name: its name.
+        home: the package.
+    """
+
+    #: What it does not share with the package.
+    OWN = frozenset('__doc__ __home__ __loader__ __name__ __package__ __path__ __spec__ __version__'.split())
+
+    def __init__(self, name: str, home: ModuleType) -> None:
+        super().__init__(name, home.__doc__)
+        self.__home__, self.__version__, self.__path__ = home, VERSION, home.__path__
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All attributes, for ``vars`` and ``from chainer import *``."""
+        return {**vars(self.__home__), **_plain_dict.__get__(self)}
+
+    def __getattr__(self, name: str) -> Any:
+        found = paths.find('.', name)
+        return getattr(self.__home__, name) if found is None else found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.OWN:
+            super().__setattr__(name, value)
+        else:
+            setattr(self.__home__, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self.OWN:
+            super().__delattr__(name)
+        else:
+            delattr(self.__home__, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__home__)
+
+
+class AliasFinder(MetaPathFinder, Loader):
+    """Finds ``chainer``, ``chainermn`` and all modules below them, and loads this package's modules for them."""
+
+    def __init__(self) -> None:
+        self.legacy_names = Changes()
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The specification of a module of the alias; None for others, and for modules that do not exist."""
+        home = home_of(fullname)
+        found = None if home is None else importlib.util.find_spec(home)
+        if found is None:
+            return None
+        spec = ModuleSpec(fullname, self, origin=found.origin, is_package=fullname == 'chainer')
+        spec.loader_state = found
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module of this package; a module of its own for the root."""
+        home = importlib.import_module(spec.loader_state.name)
+        self.add_legacy_names(home)
+        self._share(spec.name, home.__name__)
+        return AliasedPackage(spec.name, home) if spec.name == 'chainer' else home
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Python has set the specification of the module to that of the alias: restores its own."""
+        if not isinstance(module, AliasedPackage):
+            module.__spec__ = getattr(module.__spec__, 'loader_state')  # noqa: B009, its type is not declared
+
+    def _share(self, name: str, home: str) -> None:
+        """Names what has been loaded below a module.
+
+        Otherwise Python would load these modules once more, and then replace functions of their names in the package.
+        """
+        for key in [key for key in list(sys.modules) if key.startswith(f'{home}.')]:
+            sys.modules.setdefault(name + key.removeprefix(home), sys.modules[key])
+            self.add_legacy_names(sys.modules[key])
+
+    def add_legacy_names(self, module: ModuleType) -> None:
+        """Lets a module find the names that Chainer's module of this path has, and this one has not."""
+        known = vars(module)
+        if not isinstance(known.get('__getattr__'), paths.LegacyNames) and paths.has_legacy_names(module.__name__):
+            self.legacy_names.set(module, '__getattr__', paths.LegacyNames(module))
+
+
+class Alias:
+    """The state of the alias: installed or not."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._finder: AliasFinder | None = None
+        self._changes = Changes()
+        self._dialect: Changes | None = None
+        self._legacy: str | None = None
+
+    def install(self, legacy: str | None = None) -> None:
+        with self._lock:
+            if self._finder is not None:
+                if legacy not in (None, self._legacy):
+                    raise RuntimeError(
+                        f'compat.install: installed with legacy={self._legacy!r}, got {legacy!r}; uninstall() first'
+                    )
+                return
+            _check_absent(_HOMES)
+            self._accept(legacy)
+            self._finder = AliasFinder()
+            sys.meta_path.insert(0, self._finder)
+            self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
+            self._changes.set(sys, 'excepthook', advising(sys.excepthook))
+            self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
+
+    def _accept(self, legacy: str | None) -> None:
+        """Switches the style of an old version on."""
+        if legacy is not None:
+            from minichainer.compat.legacy.dialect import Dialect  # many modules, which others do not need
+
+            self._dialect = Dialect(legacy).__enter__()
+        self._legacy = legacy
+
+    def uninstall(self) -> None:
+        with self._lock:
+            if self._finder is None:
+                return
+            sys.meta_path.remove(self._finder)
+            for name in [name for name in list(sys.modules) if home_of(name)]:
+                del sys.modules[name]
+            self._finder.legacy_names.undo()
+            self._children.undo()
+            self._changes.undo()
+            if self._dialect is not None:
+                self._dialect.undo()
+            self._finder = self._dialect = self._legacy = None
+
+    def installed(self) -> bool:
+        return self._finder is not None
+
+
+def home_of(name: str) -> str | None:
+    """The module of this package that a module of the alias stands for; None for other modules."""
+    root, dot, rest = name.partition('.')
+    return f'{_HOMES[root]}{dot}{rest}' if root in _HOMES else None
+
+
+def _check_absent(names: Iterable[str]) -> None:
+    """Raises if another package of this name is in use."""
+    for name in names:
+        module = sys.modules.get(name)
+        if module is not None:
+            where = getattr(module, '__file__', None) or 'an unknown place'
+            raise RuntimeError(
+                f'compat.install: another package {name!r} is already imported, from {where}\n'
+                f'Call {__package__}.install() before the first import of {name}, or do not use both in one process'
+            )
+
+
+_alias = Alias()
+
+
+def install(legacy: str | None = None) -> None:
+    """Lets programs ``import chainer``, and get this package; a second call does nothing.
+
+    Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
+    names. ``chainer.__version__`` is that of the last release of Chainer. Gradient checks accept what Chainer's own
+    accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too.
+    Errors that come from the style of an old version end the program with a line that says how to accept it.
+
+    Args:
+        legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.
+
+    Raises:
+        RuntimeError: another package of the name chainer or chainermn is imported.
+        ValueError: ``legacy`` is something else.
+
+    >>> import minichainer.compat
+    >>> minichainer.compat.install()
+    >>> import chainer.links.connection.linear
+    >>> chainer.links is minichainer.links, chainer.__version__
+    (True, '7.8.1')
+    >>> minichainer.compat.uninstall()
+    """
+    _alias.install(legacy)
+
+
+def uninstall() -> None:
+    """Restores what :func:`install` has changed; does nothing if the alias is not installed.
+
+    >>> import minichainer.compat
+    >>> minichainer.compat.uninstall()
+    """
+    _alias.uninstall()
+
+
+def installed() -> bool:
+    """Whether the alias is installed.
+
+    >>> import minichainer.compat
+    >>> minichainer.compat.installed()
+    False
+    """
+    return _alias.installed()

@@ -1,0 +1,3 @@
+"""NCCL, which is not used by one process: programs ask whether it is available."""
+
+_available = False

@@ -1,0 +1,70 @@
+"""Initial values and statistics that were others in Chainer v1, found by comparing all links with those of v1.24.
+
+- The running variance of batch normalization begins at 0, not 1, and includes ``eps``.
+- The bias of an LSTM's forget gate begins at 0, not 1.
+- ConvolutionND has no bias unless ``initial_bias`` is given.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from minichainer.compat.changes import Changes
+from minichainer.compat.legacy.packages import links
+from minichainer.configuration import config
+from minichainer.links.connection.convolution import ConvolutionND
+from minichainer.links.normalization.batch_normalization import BatchNormalization
+
+#: By class: the argument, its place among the positional ones, and v1's default.
+_DEFAULTS = {
+    'BatchNormalization': ('initial_avg_var', 10, 0),
+    'LSTM': ('forget_bias_init', 5, 0),
+    'StatelessLSTM': ('forget_bias_init', 5, 0),
+}
+
+
+def _with_default(original: Any, name: str, place: int, value: Any) -> Any:
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if len(args) <= place and kwargs.get(name) is None:
+            kwargs[name] = value
+        original(self, *args, **kwargs)
+
+    return __init__
+
+
+def _without_bias(original: Any) -> Any:
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if len(args) <= 6:
+            kwargs.setdefault('nobias', kwargs.get('initial_bias') is None)
+        original(self, *args, **kwargs)
+
+    return __init__
+
+
+def _with_eps(original: Any) -> Any:
+    @functools.wraps(original)
+    def forward(self: Any, x: Any, **kwargs: Any) -> Any:
+        y = original(self, x, **kwargs)
+        if config.train and not config.in_recomputing:
+            count = x.size // self.avg_var.size
+            share = 1 / self.N if kwargs.get('finetune') else 1 - self.decay
+            self.avg_var += share * self.eps * count / max(count - 1, 1)
+        return y
+
+    return forward
+
+
+def install(changes: Changes) -> None:
+    """Gives links the values of v1.
+
+    Args:
+        changes: that undo it.
+    """
+    for name, default in _DEFAULTS.items():
+        cls = getattr(links, name)
+        changes.set(cls, '__init__', _with_default(cls.__init__, *default))
+    changes.set(ConvolutionND, '__init__', _without_bias(ConvolutionND.__init__))
+    changes.set(BatchNormalization, 'forward', _with_eps(BatchNormalization.forward))

@@ -1,0 +1,319 @@
+"""What Chainer v1 defined and later versions do not: classes, links and classes in ``functions``, methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from minichainer.backend import copyto
+from minichainer.backends import cuda
+from minichainer.compat.changes import Changes
+from minichainer.compat.legacy import volatile
+from minichainer.compat.legacy.packages import caffe, cuda_modules, functions, links, root
+from minichainer.compat.nodes import LegacyNode
+from minichainer.function import FunctionAdapter
+from minichainer.link.link import Chain, ChainList, Link
+from minichainer.links.rnn import gru
+from minichainer.variable import Parameter
+
+#: Links that were in ``functions``.
+_LINKS = """
+    BatchNormalization Bilinear BinaryHierarchicalSoftmax BlackOut Convolution2D CRF1d Deconvolution2D
+    DilatedConvolution2D EmbedID Inception InceptionBN Linear Maxout MLPConvolution2D NegativeSampling Parameter PReLU
+    SimplifiedDropconnect
+""".split()
+#: Functions that were classes, by the class: the function, and the parameters of the class in order. A star: the
+#: function takes its inputs as one list.
+_CLASSES = """
+    AbsoluteError: absolute_error
+    Accuracy: accuracy ignore_label
+    Arccos: arccos
+    Arcsin: arcsin
+    Arctan: arctan
+    ArgMax: argmax axis
+    ArgMin: argmin axis
+    AveragePooling2D: average_pooling_2d ksize stride pad cover_all use_cudnn
+    BatchL2NormSquared: batch_l2_norm_squared
+    BinaryAccuracy: binary_accuracy
+    Broadcast: broadcast
+    BroadcastTo: broadcast_to shape
+    CReLU: crelu axis
+    Cast: cast typ
+    Ceil: ceil
+    Clip: clip x_min x_max
+    ClippedReLU: clipped_relu z
+    Concat: concat* axis
+    Contrastive: contrastive margin reduce
+    Copy: copy dst
+    Cos: cos
+    Cosh: cosh
+    CrossCovariance: cross_covariance reduce
+    DeCov: decov reduce
+    Depth2Space: depth2space r
+    Dropout: dropout ratio
+    ELU: elu alpha
+    Exp: exp
+    ExpandDims: expand_dims axis
+    Expm1: expm1
+    Flatten: flatten
+    FlipLR: fliplr
+    FlipUD: flipud
+    Floor: floor
+    Fmod: fmod
+    GetItem: get_item slices
+    HardSigmoid: hard_sigmoid
+    Hinge: hinge norm reduce
+    HuberLoss: huber_loss delta reduce
+    Identity: identity
+    Inv: inv
+    LSTM: lstm
+    LeakyReLU: leaky_relu slope
+    LinearInterpolate: linear_interpolate
+    LocalResponseNormalization: local_response_normalization n k alpha beta
+    Log: log
+    Log10: log10
+    Log1p: log1p
+    Log2: log2
+    LogSoftmax: log_softmax use_cudnn
+    LogSumExp: logsumexp axis
+    MatMul: matmul transa transb
+    Max: max axis keepdims
+    MaxPooling2D: max_pooling_2d ksize stride pad cover_all use_cudnn
+    Maximum: maximum
+    MeanAbsoluteError: mean_absolute_error
+    MeanSquaredError: mean_squared_error
+    Min: min axis keepdims
+    Minimum: minimum
+    NormalizeL2: normalize eps axis
+    Permutate: permutate indices axis inv
+    ROIPooling2D: roi_pooling_2d outh outw spatial_scale
+    ReLU: relu use_cudnn
+    Reshape: reshape shape
+    ResizeImages: resize_images output_shape
+    Rollaxis: rollaxis axis start
+    SLSTM: slstm
+    SelectItem: select_item
+    Sigmoid: sigmoid use_cudnn
+    SigmoidCrossEntropy: sigmoid_cross_entropy use_cudnn normalize reduce
+    Sin: sin
+    Sinh: sinh
+    Softmax: softmax use_cudnn axis
+    SoftmaxCrossEntropy: softmax_cross_entropy use_cudnn normalize cache_score class_weight ignore_label reduce
+    Softplus: softplus beta
+    Space2Depth: space2depth r
+    SplitAxis: split_axis indices_or_sections axis
+    Sqrt: sqrt
+    Square: square
+    SquaredDifference: squared_difference
+    SquaredError: squared_error
+    Squeeze: squeeze axis
+    Sum: sum axis keepdims
+    Swapaxes: swapaxes axis1 axis2
+    Tan: tan
+    Tanh: tanh use_cudnn
+    Tile: tile reps
+    Transpose: transpose axes
+    Triplet: triplet margin reduce
+    Unpooling2D: unpooling_2d ksize stride pad outsize cover_all
+    Where: where
+    Zoneout: zoneout ratio
+"""
+
+
+class FunctionClass:
+    """A function as v1 had it: a class that takes the parameters, whose objects take the inputs."""
+
+    function: str
+    parameters: tuple[str, ...]
+    takes_list: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if len(args) > len(self.parameters):
+            raise TypeError(f'{type(self).__name__}: expected at most {self.parameters}, got {len(args)} arguments')
+        self.arguments = {**dict(zip(self.parameters, args, strict=False)), **kwargs}
+
+    def __call__(self, *inputs: Any) -> Any:
+        function = getattr(functions, self.function)
+        found = function(inputs, **self.arguments) if self.takes_list else function(*inputs, **self.arguments)
+        self.outputs = found if isinstance(found, tuple) else (found,)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        """What programs read of a function that they have applied, such as the mask of dropout."""
+        outputs = vars(self).get('outputs', ())
+        creator = getattr(outputs[0], 'creator', None) if outputs and name[:2] != '__' else None
+        if creator is None:
+            raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self)
+        return getattr(creator, name)
+
+
+def _function_class(row: str) -> type[FunctionClass]:
+    name, _, rest = row.strip().partition(': ')
+    function, *parameters = rest.split()
+    members = {'function': function.rstrip('*'), 'parameters': tuple(parameters), 'takes_list': function[-1] == '*'}
+    return type(name, (FunctionClass,), {**members, '__doc__': f'``functions.{function.rstrip("*")}`` as a class.'})
+
+
+class FunctionSet(Chain):
+    """A model of v1: links by name, and more of them as attributes.
+
+    Args:
+        functions: links by name.
+
+    >>> import minichainer.links as L
+    >>> model = FunctionSet(l1=L.Linear(3, 2))
+    >>> model.l2 = L.Linear(2, 2)
+    >>> len(model.parameters)
+    4
+    """
+
+    def __init__(self, **functions: Any) -> None:
+        super().__init__()
+        for name, function in functions.items():
+            setattr(self, name, function)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Link) and not self.within_init_scope:
+            if name in self._children:
+                delattr(self, name)
+            self.add_link(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def collect_parameters(self) -> FunctionSet:
+        """The model itself, for ``optimizer.setup``."""
+        return self
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """The arrays of the parameters, in the order in which links and parameters were added."""
+        return tuple([param.data for param in _in_order(self)])
+
+    @parameters.setter
+    def parameters(self, values: Iterable[Any]) -> None:
+        for param, value in zip(_in_order(self), values, strict=True):
+            param.data = value
+
+    @property
+    def gradients(self) -> tuple[Any, ...]:
+        """Their gradients, in the same order."""
+        return tuple([param.grad for param in _in_order(self)])
+
+    @gradients.setter
+    def gradients(self, values: Iterable[Any]) -> None:
+        for param, value in zip(_in_order(self), values, strict=True):
+            param.grad = value
+
+    def copy_parameters_from(self, params: Iterable[Any]) -> None:
+        """Copies arrays into the parameters, in the same order.
+
+        Args:
+            params: NumPy or CuPy arrays, as :attr:`parameters` gives them.
+        """
+        for mine, theirs in zip(self.parameters, params, strict=True):
+            copyto(mine, theirs)
+
+
+def _in_order(link: Any) -> list[Any]:
+    """The parameters of a link and its descendants, in the order in which they were added."""
+    found: list[Any] = []
+    for value in vars(link).values():
+        if isinstance(value, Parameter):
+            found.append(value)
+        elif isinstance(value, Link):
+            found += _in_order(value)
+    return found + [param for child in (link if isinstance(link, ChainList) else ()) for param in _in_order(child)]
+
+
+class StatelessGRU(gru.StatelessGRU):
+    """``links.GRU`` of v1: without state, and called with the sizes in the other order.
+
+    Args:
+        n_units: size of the state.
+        n_inputs: size of the input; that of the state by default.
+        init, inner_init, bias_init: initializers.
+    """
+
+    def __init__(
+        self, n_units: int, n_inputs: int | None = None, init: Any = None, inner_init: Any = None, bias_init: Any = 0
+    ) -> None:
+        super().__init__(n_units if n_inputs is None else n_inputs, n_units, init, inner_init, bias_init)
+
+
+# --- methods -------------------------------------------------------------------------------------------------------
+def add_uninitialized_param(link: Any, name: str) -> None:
+    if name in vars(link):
+        raise AttributeError(f'cannot register a new uninitialized parameter {name}: the attribute exists')
+    vars(link).setdefault('_uninitialized_params', set()).add(name)
+
+
+def has_uninitialized_params(link: Any) -> bool:
+    """Whether a parameter of it has no array, or has been announced and not been added."""
+    announced = any(vars(one).get('_uninitialized_params', set()) - set(vars(one)) for one in link.links())
+    return announced or any(param.data is None for param in link.params())
+
+
+def cuda_init(device: Any = None) -> None:
+    cuda.get_device(0 if device is None else device).use()
+
+
+def to_gpu_async(array: Any, stream: Any = None) -> Any:
+    return cuda.to_gpu(array) if stream is None else cuda.to_gpu(array, stream=stream)
+
+
+def _flag_module() -> ModuleType:
+    module = ModuleType('minichainer.flag', 'The flags of volatile Variables.')
+    vars(module).update(Flag=volatile.Flag, ON=volatile.ON, OFF=volatile.OFF, AUTO=volatile.AUTO)
+    return module
+
+
+def call_node(node: LegacyNode, *inputs: Any) -> Any:
+    """Functions of v1 returned one output alone, several as a tuple."""
+    outputs = node.apply(inputs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def check_type_forward(node: FunctionAdapter, in_types: Any) -> None:
+    """Functions of v1 had their types checked unless they said no."""
+    if getattr(node.function, 'type_check_enable', True):
+        node.function.check_type_forward(in_types)
+
+
+_CUPY_FUNCTIONS = ('empty', 'empty_like', 'full', 'full_like', 'ones', 'ones_like', 'zeros', 'zeros_like')
+
+
+def _of_cupy(name: str) -> Any:
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return getattr(cuda.cupy, name)(*args, **kwargs)
+
+    return make
+
+
+def install(changes: Changes) -> None:
+    """Defines the names.
+
+    Args:
+        changes: that undo it.
+    """
+    for name in _LINKS:
+        changes.set(functions, name, getattr(links, name))
+    for row in _CLASSES.strip().splitlines():
+        cls = _function_class(row)
+        changes.set(functions, cls.__name__, cls)
+    changes.set(LegacyNode, '__call__', call_node)
+    changes.set(FunctionAdapter, 'check_type_forward', check_type_forward)
+    changes.set(functions, 'caffe', caffe)
+    changes.set(links, 'GRU', StatelessGRU)
+    changes.set(Link, 'add_uninitialized_param', add_uninitialized_param)
+    changes.set(Link, 'has_uninitialized_params', property(has_uninitialized_params))
+    for module in cuda_modules:
+        changes.set(module, 'init', cuda_init)
+        changes.set(module, 'to_gpu_async', to_gpu_async)
+        for name in _CUPY_FUNCTIONS:
+            changes.set(module, name, _of_cupy(name))
+    for name, value in (
+        ('FunctionSet', FunctionSet), ('flag', _flag_module()), ('Flag', volatile.Flag),
+        ('ON', volatile.ON), ('OFF', volatile.OFF), ('AUTO', volatile.AUTO),
+    ):  # fmt: skip
+        changes.set(root, name, value)

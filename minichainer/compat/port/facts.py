@@ -1,0 +1,205 @@
+"""What a module says about its names: where they are from, and which links its attributes are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import BuiltinAssignment, MetadataWrapper, PositionProvider, QualifiedNameSource, ScopeProvider
+
+from minichainer.compat.port import names
+from minichainer.compat.port.rules import of_kind
+
+#: Calls whose keyword arguments become attributes.
+_HOLDERS = ('chainer.Chain', 'chainer.FunctionSet')
+
+
+def dotted(node: cst.BaseExpression) -> str:
+    """``a.b.c`` as text; empty if the expression is anything else."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        value = dotted(node.value)
+        return f'{value}.{node.attr.value}' if value else ''
+    return ''
+
+
+class Facts:
+    """Names of a module.
+
+    Args:
+        wrapper: of the module.
+    """
+
+    def __init__(self, wrapper: MetadataWrapper) -> None:
+        self.module = wrapper.module
+        self._scopes: Mapping[cst.CSTNode, Any] = wrapper.resolve(ScopeProvider)
+        self.positions: Mapping[cst.CSTNode, Any] = wrapper.resolve(PositionProvider)
+        #: Names that the module's global scope imports, and what they are.
+        self.imported = dict(self._imports())
+        scopes = {scope for scope in self._scopes.values() if scope is not None}
+        self._loads = {access.node for scope in scopes for access in scope.accesses}
+        #: Every name that is assigned, imported or an argument anywhere.
+        self.assigned = {
+            assignment.name
+            for scope in scopes
+            for assignment in scope.assignments
+            if not isinstance(assignment, BuiltinAssignment)
+        }
+        #: Modules of Chainer that are imported by their full names.
+        self.modules: set[str] = set()
+        #: Functions and methods that the module defines, and the names of their arguments.
+        self.functions: set[str] = set()
+        self.arguments: set[str] = set()
+        #: The class of what ``self.x`` is, by class of the module and ``x``; of ``name.x`` with class ''.
+        self.types: dict[tuple[str, str], str] = {}
+        self.bases: dict[str, list[str]] = {}
+        self.optimizers: set[str] = set()
+        #: What is, or derives from, FunctionSet: class and text, as in ``types``.
+        self.function_sets: set[tuple[str, str]] = set()
+        self.module.visit(_Collector(self))
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The source of a node."""
+        return self.module.code_for_node(node)
+
+    def line(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Where a node starts."""
+        start = self.positions[node].start
+        return start.line, start.column
+
+    def _imports(self) -> Iterator[tuple[str, str]]:
+        scope = self._scopes.get(self.module)
+        for assignment in scope.assignments if scope else ():
+            found = {q.name for q in assignment.get_qualified_names_for(assignment.name)}
+            if len(found) == 1 and hasattr(assignment, 'as_name'):
+                yield assignment.name, found.pop()
+
+    def name_of(self, node: cst.BaseExpression) -> str:
+        """The full dotted name of an imported name, as Chainer spells it; empty if it is not certain."""
+        text = dotted(node)
+        first: cst.BaseExpression = node
+        while isinstance(first, cst.Attribute):
+            first = first.value
+        scope = self._scopes.get(first) if text else None
+        found = scope.get_qualified_names_for(text) if scope else set()
+        if not found or any(q.source is not QualifiedNameSource.IMPORT for q in found):
+            return ''
+        known = {names.canonical(q.name) for q in found}
+        return known.pop() if len(known) == 1 else ''
+
+    def is_load(self, node: cst.Name) -> bool:
+        """Whether a name is read there, and not part of a longer one."""
+        return node in self._loads
+
+    def is_builtin(self, node: cst.Name) -> bool:
+        """Whether a name is defined nowhere in the module."""
+        return node.value not in self.assigned
+
+    def instance(self, node: cst.BaseExpression, inside: str) -> str:
+        """``chainer.links.X()`` if an expression is known to be an instance of this link, else empty.
+
+        Args:
+            node: such as ``self.bn``.
+            inside: the class around it.
+        """
+        text = dotted(node)
+        if not text.startswith('self.'):
+            found = self.types.get(('', text), '')
+        else:
+            found = self._attribute(inside, text[len('self.') :], set())
+        return f'{found}()' if found else ''
+
+    def _attribute(self, owner: str, name: str, seen: set[str]) -> str:
+        """The type of an attribute of a class of this module or of one of its bases."""
+        if owner in seen:
+            return ''
+        own = self.types.get((owner, name), '')
+        return own or next(
+            filter(None, (self._attribute(base, name, seen | {owner}) for base in self.bases.get(owner, []))), ''
+        )
+
+
+class _Collector(cst.CSTVisitor):
+    """Fills the tables of :class:`Facts`."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self._facts = facts
+        self._classes: list[str] = []
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self._classes.append(node.name.value)
+        if any(self._facts.name_of(base.value) == 'chainer.FunctionSet' for base in node.bases):
+            self._facts.function_sets.add((node.name.value, 'self'))
+        self._facts.bases[node.name.value] = [dotted(base.value).rpartition('.')[2] for base in node.bases]
+
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        self._classes.pop()
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._facts.functions.add(node.name.value)
+
+    def visit_Import(self, node: cst.Import) -> None:
+        self._facts.modules.update(names.canonical(dotted(alias.name)) for alias in node.names)
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self._facts.arguments.add(node.name.value)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            self._note(dotted(target.target), node.value)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if not isinstance(node.func, cst.Attribute):
+            return
+        receiver, method = node.func.value, node.func.attr.value
+        if method == 'setup':
+            self._facts.optimizers.add(dotted(receiver))
+        if method == '__init__' and isinstance(receiver, cst.Call) and self._facts.code(receiver.func) == 'super':
+            self._note_keywords('self', node)
+        if method == 'add_link' and len(node.args) == 2:
+            name = _string(node.args[0].value)
+            self._note(f'{dotted(receiver)}.{name}' if name else '', node.args[1].value)
+
+    def _note(self, target: str, value: cst.BaseExpression) -> None:
+        if not target or not isinstance(value, cst.Call):
+            return
+        name = self._facts.name_of(value.func)
+        if name.startswith('chainer.optimizers.'):
+            self._facts.optimizers.add(target)
+        if names.is_chainer(name):
+            self._set(target, moved(name))
+        if name == 'chainer.FunctionSet':
+            self._facts.function_sets.add(('', target))
+        if name in _HOLDERS:
+            self._note_keywords(target, value)
+
+    def _note_keywords(self, target: str, call: cst.Call) -> None:
+        for argument in call.args:
+            if argument.keyword is not None:
+                self._note(f'{target}.{argument.keyword.value}', argument.value)
+
+    def _set(self, target: str, kind: str) -> None:
+        """Notes a type, or that there are several."""
+        is_own = target.startswith('self.') and bool(self._classes)
+        key = (self._classes[-1], target[len('self.') :]) if is_own else ('', target)
+        self._facts.types[key] = kind if self._facts.types.get(key, kind) == kind else ''
+
+
+def _string(node: cst.BaseExpression) -> str:
+    """The value of a literal string, else empty."""
+    if not isinstance(node, cst.SimpleString):
+        return ''
+    value = ast.literal_eval(node.value)
+    return value if isinstance(value, str) else ''
+
+
+def moved(name: str) -> str:
+    """A name of Chainer after the certain rules about names."""
+    for rule in of_kind('name'):
+        if rule.certain and rule.is_about(name):
+            return rule.applied(name)
+    return name

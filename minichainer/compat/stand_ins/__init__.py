@@ -1,0 +1,1 @@
+"""Modules that stand in for those that Python dropped, as far as programs use them."""

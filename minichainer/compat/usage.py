@@ -1,0 +1,87 @@
+"""Which dropped names a program uses, and where: reported once, at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from typing import TextIO
+
+from minichainer.compat.removed import Removed
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_HERE = os.path.join(_PACKAGE, 'compat', '')
+_INSTALLED = ('site-packages', 'dist-packages')
+_LIBRARIES = tuple(
+    os.path.join(path, '') for name in ('stdlib', 'platstdlib') if (path := sysconfig.get_paths().get(name))
+)
+
+
+def is_own(file: str) -> bool:
+    """Whether a file belongs to the program: neither installed, nor of Python, nor of this package.
+
+    >>> import json
+    >>> is_own('train.py'), is_own(json.__file__)
+    (True, False)
+    """
+    path = os.path.abspath(file)
+    if file.startswith('<') or path.startswith((*_LIBRARIES, os.path.join(_PACKAGE, ''))):
+        return False
+    return not set(_INSTALLED) & set(path.split(os.sep))
+
+
+def caller() -> tuple[str, int]:
+    """File and line of the code that runs this room, without the frames of the room and of the import system."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_machinery(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _is_machinery(file: str) -> bool:
+    return file.startswith(('<frozen importlib', _HERE))
+
+
+class Usage:
+    """The names that were used.
+
+    >>> from minichainer.compat.removed import by_name
+    >>> usage = Usage()
+    >>> usage.note(by_name()['numpy.int'], 'train.py', 3)
+    >>> usage.note(by_name()['numpy.int'], 'train.py', 9)
+    >>> usage.lines()
+    ['train.py:3: numpy.int, which NumPy 1.24 dropped: write int (1 more place)']
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[Removed, dict[tuple[str, int], None]] = {}
+
+    def note(self, row: Removed, file: str, line: int) -> None:
+        """Notes one use, if a file of the program made it."""
+        if is_own(file):
+            self._places.setdefault(row, {})[file, line] = None
+
+    def lines(self) -> list[str]:
+        """One line for each name, with its first place, in the order of first use."""
+        return [self._line(row, list(places)) for row, places in self._places.items()]
+
+    @staticmethod
+    def _line(row: Removed, places: list[tuple[str, int]]) -> str:
+        (file, line), others = places[0], len(places) - 1
+        more = f' ({others} more place{"s" * (others > 1)})' if others else ''
+        is_call, is_method = row.kind == 'call', row.instead.startswith('x.')
+        what = f'{row.name}(...) as before {row.since}' if is_call else f'{row.name}, which {row.since} dropped'
+        return f'{_shown(file)}:{line}: {what}: write {row.instead}{"()" * is_method}{more}'
+
+    def report(self, stream: TextIO) -> None:
+        """Prints the lines, if there are any."""
+        lines = self.lines()
+        if lines:
+            count = f'{len(lines)} name{"s" * (len(lines) > 1)}'
+            print(f'minichainer.compat: {count} restored for this run only', *lines, sep='\n  ', file=stream)
+
+
+def _shown(file: str) -> str:
+    """A path as a user types it."""
+    relative = os.path.relpath(file) if os.path.splitdrive(file)[0] == os.path.splitdrive(os.getcwd())[0] else file
+    return file if relative.startswith(os.pardir) else relative

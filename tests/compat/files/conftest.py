@@ -1,0 +1,3 @@
+"""`make.py` runs with Chainer only."""
+
+collect_ignore = ['make.py']

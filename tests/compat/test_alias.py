@@ -1,0 +1,339 @@
+"""The alias: what programs that ``import chainer`` get, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import pickle
+import subprocess
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minichainer
+from minichainer import compat
+from minichainer.compat.changes import Changes
+
+
+def python(code: str, *arguments: str, folder: Path | None = None) -> str:
+    """What a program prints; all warnings are errors in it."""
+    found = subprocess.run(
+        [sys.executable, '-W', 'error', '-c', code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=120,
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
+@pytest.fixture
+def chainer(alias: None) -> Any:
+    return importlib.import_module('chainer')
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['functions', 'links', 'links.connection.linear', 'training.extensions', 'functions.activation.relu', 'cuda'],
+)
+def test_modules_are_the_same_objects(name: str, chainer: Any) -> None:
+    module = importlib.import_module(f'chainer.{name}')
+    assert module is importlib.import_module(f'minichainer.{name}') or module is minichainer.cuda
+    assert module.__spec__.name.startswith('minichainer.'), 'its own specification, so that it can be reloaded'
+
+
+def test_classes_and_settings_are_shared(chainer: Any) -> None:
+    assert isinstance(minichainer.links.Linear(1, 1), chainer.Link)
+    assert chainer.config is minichainer.config
+    with chainer.using_config('train', False):
+        assert not minichainer.config.train
+
+
+def test_versions(chainer: Any) -> None:
+    assert chainer.__version__ == '7.8.1'
+    assert minichainer.__version__ != '7.8.1'
+    assert chainer.__name__ == 'chainer'
+
+
+def test_attributes_are_read_and_written_through(chainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chainer, 'disable_experimental_feature_warning', True)
+    assert minichainer.disable_experimental_feature_warning is True
+    chainer.new_name = 3
+    assert minichainer.new_name == 3  # type: ignore[attr-defined]
+    del chainer.new_name
+    assert not hasattr(minichainer, 'new_name')
+    assert chainer.Optimizer is minichainer.Optimizer, 'loaded at the first access'
+    with pytest.raises(AttributeError, match='did you mean'):
+        _ = chainer.confing
+
+
+def test_vars_dir_and_star(chainer: Any) -> None:
+    assert vars(chainer)['Variable'] is minichainer.Variable
+    assert vars(chainer)['__version__'] == '7.8.1'
+    assert {'Variable', 'links', 'functions'} <= set(dir(chainer))
+    namespace: dict[str, Any] = {}
+    exec('from chainer import *', namespace)
+    assert namespace['Variable'] is minichainer.Variable
+    assert namespace['functions'] is minichainer.functions
+    assert isinstance(chainer, types.ModuleType)
+
+
+@pytest.mark.parametrize('name', ['chainer', 'chainer.links', 'chainer.functions.activation.relu'])
+def test_reload(name: str, chainer: Any) -> None:
+    module = importlib.import_module(name)
+    assert importlib.reload(module) is module
+    assert chainer.__version__ == '7.8.1'
+    assert chainer.functions.relu is minichainer.functions.relu
+
+
+def test_find_spec_without_import(alias: None) -> None:
+    assert importlib.util.find_spec('chainer.links') is not None
+    assert importlib.util.find_spec('chainer.no_such') is None
+    with pytest.raises(ModuleNotFoundError, match=r'chainer\.no_such'):
+        importlib.import_module('chainer.no_such')
+
+
+@pytest.mark.parametrize('name', ['chainerx', 'onnx_chainer', 'chainerui'])
+def test_other_packages_are_absent(name: str, chainer: Any) -> None:
+    with pytest.raises(ModuleNotFoundError, match=name):
+        importlib.import_module(name)
+    assert not chainer.chainerx.is_available()
+
+
+def test_a_second_install_changes_nothing(alias: None) -> None:
+    before = list(sys.meta_path)
+    compat.install()
+    assert sys.meta_path == before
+    assert compat.installed()
+
+
+def test_uninstall_restores_everything() -> None:
+    compat.uninstall()
+    importlib.import_module('minichainer.training')  # is loaded either way
+    state = _state()
+    compat.install()
+    for name in ('chainer', 'chainer.training.extensions', 'chainer.functions.math.matmul', 'chainermn'):
+        importlib.import_module(name)
+    assert _state() != state
+    compat.uninstall()
+    changed = {name: value for name, value in _state().items() if value != state.get(name)}
+    assert set(changed) <= {'modules'}, changed
+    new = set(_state()['modules']) - set(state['modules'])
+    assert not any(name.startswith('chainer') for name in new), new
+    assert not compat.installed()
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module('chainer')
+
+
+def _state() -> dict[str, Any]:
+    from multiprocessing import spawn
+
+    modules = [sys.modules['minichainer.functions.math.matmul'], sys.modules['minichainer.functions']]
+    return {
+        'meta_path': list(sys.meta_path),
+        'modules': sorted(sys.modules),
+        'strictness': minichainer.global_config.gradcheck_strictness,
+        'get_preparation_data': spawn.get_preparation_data,
+        'getattr': [vars(module).get('__getattr__') for module in modules],
+    }
+
+
+@pytest.mark.parametrize('name', ['chainer', 'chainermn'])
+def test_it_refuses_where_another_package_is_imported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compat.uninstall()
+    other = types.ModuleType(name)
+    other.__file__ = '/packages/chainer/__init__.py'
+    monkeypatch.setitem(sys.modules, name, other)
+    with pytest.raises(RuntimeError, match=rf'{name}.*/packages/chainer(.|\n)*before the first import'):
+        compat.install()
+    assert not compat.installed()
+    assert sys.modules[name] is other
+
+
+def test_threads_get_the_same_modules() -> None:
+    code = """
+import sys, threading
+import minichainer.compat
+sys.setswitchinterval(1e-6)
+names = ['chainer', 'chainer.links', 'chainer.training.extensions', 'chainer.functions.activation.relu', 'chainermn']
+found, errors = [], []
+start = threading.Barrier(8)
+def work(i):
+    start.wait()
+    try:
+        minichainer.compat.install()
+        for name in names[i % 5:] + names[:i % 5]:
+            __import__(name)
+        import chainer.links, chainer.functions.activation.relu, chainer.training.extensions as extensions
+        found.append((chainer.links.Linear, chainer.functions.activation.relu.ReLU, extensions.LogReport))
+    except BaseException as error:
+        errors.append(error)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(found), len(set(found)), errors)
+"""
+    assert python(code) == '8 1 []'
+
+
+PROGRAM = """
+import multiprocessing
+{install}
+import chainer
+import chainer.links as L
+
+def work(link):
+    import sys
+    same = sys.modules['chainer.links'] is sys.modules['minichainer.links']
+    return type(link) is L.Linear, chainer.__version__, same
+
+if __name__ == '__main__':
+    with multiprocessing.get_context('{method}').Pool(1) as pool:
+        print(pool.map(work, [L.Linear(2, 2)]))
+"""
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn', 'forkserver'])
+@pytest.mark.parametrize('how', ['program', 'command'])
+def test_new_processes_have_the_alias(method: str, how: str, tmp_path: Path) -> None:
+    if method not in __import__('multiprocessing').get_all_start_methods():
+        pytest.skip(f'this system cannot start processes by {method}')
+    script = tmp_path / 'program.py'
+    by_program = how == 'program'
+    install = 'import minichainer.compat; minichainer.compat.install()' if by_program else ''
+    script.write_text(PROGRAM.format(install=install, method=method))
+    if by_program:
+        code = 'import runpy, sys; runpy.run_path(sys.argv[1], run_name="__main__")'
+        command = [sys.executable, str(script)]
+    else:  # the alias is installed by what runs the program
+        code = (
+            'import runpy, sys, types, minichainer.compat; minichainer.compat.install()\n'
+            'sys.argv = sys.argv[1:]; main = sys.modules["__main__"]; main.__file__ = sys.argv[0]\n'
+            'exec(compile(open(sys.argv[0]).read(), sys.argv[0], "exec"), vars(main))'
+        )
+        command = [sys.executable, '-c', code, str(script)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "[(True, '7.8.1', True)]"
+
+
+def test_pickles_that_name_modules_of_chainer(chainer: Any) -> None:
+    data = b'cchainer.links.connection.linear\nLinear\n(I3\nI2\ntR.'
+    link = pickle.loads(data)
+    assert type(link) is minichainer.links.Linear
+    assert link.W.shape == (2, 3)
+    data = b'cchainer.functions.activation.relu\nReLU\n)R.'
+    y = pickle.loads(data)(np.array([-1.0, 2.0]))[0]
+    np.testing.assert_array_equal(y.array, [0, 2])
+    saved = io.BytesIO()
+    pickle.dump(chainer.links.Linear(3, 2), saved)
+    assert b'cminichainer' in saved.getvalue() or b'minichainer.links' in saved.getvalue()
+
+
+def test_a_gradient_check_accepts_what_chainers_does_and_says_so(chainer: Any) -> None:
+    last = {}
+
+    class Square(chainer.FunctionNode):  # type: ignore[misc]
+        def forward(self, inputs: Any) -> Any:
+            last['x'] = inputs[0]
+            return (inputs[0] ** 2,)
+
+        def backward(self, indexes: Any, grad_outputs: Any) -> Any:
+            return (2 * chainer.as_variable(last['x']) * grad_outputs[0],)
+
+    def square(x: Any) -> Any:
+        return Square().apply((x,))[0]
+
+    x = np.array([0.5, 1.5])
+    with pytest.warns(UserWarning, match='stale cache'):
+        report = chainer.gradient_check.check_gradients(square, x, seed=0)
+    assert report.strictness == 'chainer'
+    assert "strictness='chainer'" in str(report)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        chainer.gradient_check.check_backward(square, x, np.ones(2))
+    compat.uninstall()
+    assert minichainer.gradient_check.check_gradients(square, x, seed=0).strictness == 'strict'
+
+
+def test_start_up_takes_little_time_and_warns_of_nothing() -> None:
+    code = """
+import time, minichainer
+def started():
+    begin = time.perf_counter()
+    import minichainer.compat
+    minichainer.compat.install()
+    import chainer, chainer.functions, chainer.links, chainer.optimizers
+    return time.perf_counter() - begin
+import minichainer.optimizers
+print(started())
+"""
+    assert min(float(python(code)) for _ in range(3)) < 0.1, 'it took 0.015 s on the machine where it was measured'
+
+
+def test_importing_the_package_does_not_load_the_alias() -> None:
+    code = 'import sys, minichainer; print([name for name in sys.modules if "minichainer.compat" in name])'
+    assert python(code) == '[]'
+
+
+def test_changes_are_undone_in_the_reverse_order() -> None:
+    target = types.SimpleNamespace(a=1)
+    with Changes() as changes:
+        changes.set(target, 'a', 2)
+        changes.set(target, 'a', 3)
+        assert target.a == 3
+    assert target == types.SimpleNamespace(a=1)
+
+
+MISSING = {
+    'functions.Linear': 'v1; use links.Linear',
+    'FunctionSet': 'v1; use Chain',
+    'functions.MaxPooling2D': "did you mean 'max_pooling_2d'",
+    'links.Liner': "did you mean 'Linear'",
+    'backends.cuda.init': 'v1; use nothing',
+}
+
+
+@pytest.mark.parametrize('path', MISSING)
+def test_a_missing_name_says_whether_chainer_had_it(path: str, chainer: Any) -> None:
+    where, _, name = path.rpartition('.')
+    module = importlib.import_module(f'chainer.{where}' if where else 'chainer')
+    with pytest.raises(AttributeError, match=MISSING[path]):
+        getattr(module, name)
+
+
+def test_concurrent_installs_make_one_finder() -> None:
+    compat.uninstall()
+    before = len(sys.meta_path)
+    run: Callable[[], None] = compat.install
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(sys.meta_path) == before + 1
+    compat.uninstall()
+    assert len(sys.meta_path) == before
+
+
+def test_errors_of_an_old_style_end_with_how_to_accept_it() -> None:
+    code = 'from minichainer import compat; compat.install(); import chainer; chainer.Variable(1.0, volatile=True)'
+    found = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120)
+    assert found.returncode == 1 and "minichainer.compat.install(legacy='v1')" in found.stderr.splitlines()[-1]
+
+
+def test_the_hook_of_errors_is_restored() -> None:
+    before = sys.excepthook
+    compat.install()
+    assert sys.excepthook is not before
+    compat.uninstall()
+    assert sys.excepthook is before

@@ -1,0 +1,348 @@
+"""``python -m minichainer.compat run``: a program runs as Python would run it, in processes of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from minichainer.compat import __main__ as command
+from minichainer.compat.gpu_as_cpu import GpuAsCpu
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def files(folder: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        path = folder / (name.replace('__in__', '/') + '.py')
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(textwrap.dedent(text), encoding='utf-8')
+    return folder
+
+
+def run(folder: Path, *args: str, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    call = [sys.executable, *python, '-m', 'minichainer.compat', 'run', *args]
+    return subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def ran(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    done = run(folder, *args)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+HELPER = """
+    import numpy as np
+    from collections import Iterable
+
+    def number(x):
+        return np.asscalar(np.array([x], dtype=np.float))
+
+    def fail():
+        raise ValueError('on purpose')
+"""
+
+
+# --- as Python does ------------------------------------------------------------------------------------------------
+def test_a_program_finds_what_python_gives_it(tmp_path: Path) -> None:
+    text = """
+        import sys
+        print([sys.argv, __name__, __file__, sys.path[0], __package__, __spec__, sys.modules['__main__'].__file__])
+        import __main__
+        print(__main__.sys is sys, 'minichainer.compat.run' in sys.argv)
+    """
+    files(tmp_path, sub__in__train=text)
+    args = ('sub/train.py', '-g', '0', '--legacy', 'v9')
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    plain = subprocess.run(
+        [sys.executable, *args], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran(tmp_path, *args).stdout == plain.stdout
+
+
+def test_a_module_of_a_package(tmp_path: Path) -> None:
+    text = """
+        import sys
+        from . import other
+        print([len(sys.argv), sys.argv[1:], __name__, __package__, __spec__.name, other.number(2), sys.path[0]])
+    """
+    files(tmp_path, package__in____init__='', package__in__train=text, package__in__other=HELPER)
+    done = ran(tmp_path, '-m', 'package.train', 'a', '--b')
+    assert done.stdout == f"[3, ['a', '--b'], '__main__', 'package', 'package.train', 2.0, {str(tmp_path)!r}]\n"
+    assert 'numpy.asscalar' in done.stderr
+
+
+def test_a_package_with_main(tmp_path: Path) -> None:
+    files(tmp_path, package__in____init__='', package__in____main__='print(__name__, __package__)')
+    assert ran(tmp_path, '-m', 'package').stdout == '__main__ package\n'
+
+
+@pytest.mark.parametrize(
+    ('text', 'status', 'message'),
+    [
+        ('', 0, ''),
+        ('import sys; sys.exit(3)', 3, ''),
+        ('raise SystemExit', 0, ''),
+        ('import sys; sys.exit("wrong")', 1, 'wrong\n'),
+        ('raise KeyboardInterrupt', 130, 'KeyboardInterrupt\n'),
+        ('1 / 0', 1, 'ZeroDivisionError: division by zero\n'),
+    ],
+    ids=str,
+)
+def test_exit_status(tmp_path: Path, text: str, status: int, message: str) -> None:
+    done = run(files(tmp_path, train=text), 'train.py')
+    assert done.returncode == status
+    assert done.stderr.endswith(message) and (message or not done.stderr)
+
+
+def test_a_traceback_has_the_text_and_no_frames_of_ours(tmp_path: Path) -> None:
+    text = 'import helper\n\ndef main():\n    helper.fail(*xrange(0))\n\nmain()\n'
+    done = run(files(tmp_path, helper=HELPER, train=text), 'train.py')
+    assert done.returncode == 1
+    lines = [line.strip() for line in done.stderr.splitlines() if not line.strip().startswith(('^', '~'))]
+    shown = [
+        'Traceback (most recent call last):',
+        f'File "{tmp_path}/train.py", line 6, in <module>', 'main()',
+        f'File "{tmp_path}/train.py", line 4, in main', 'helper.fail(*xrange(0))',
+        f'File "{tmp_path}/helper.py", line 9, in fail', "raise ValueError('on purpose')",
+        'ValueError: on purpose',
+    ]  # fmt: skip
+    assert lines[: len(shown)] == shown
+    assert 'train.py:4: xrange' in done.stderr
+
+
+def test_a_traceback_of_an_error_in_a_rewritten_call(tmp_path: Path) -> None:
+    done = run(files(tmp_path, train='int("x")\n'), 'train.py')
+    assert 'minichainer' not in done.stderr and 'int("x")' in done.stderr
+
+
+def test_the_program_s_own_excepthook_is_called(tmp_path: Path) -> None:
+    text = 'import sys\nsys.excepthook = lambda *error: print("mine", error[0].__name__)\n1 / 0\n'
+    done = run(files(tmp_path, train=text), 'train.py')
+    assert (done.returncode, done.stdout) == (1, 'mine ZeroDivisionError\n')
+
+
+# --- what was dropped ----------------------------------------------------------------------------------------------
+def test_each_name_is_reported_once_at_the_end(tmp_path: Path) -> None:
+    text = """
+        import sys, helper
+        print(sum(helper.number(i) for i in range(3)))
+        sys.stderr.write('last of the program\\n')
+    """
+    done = ran(files(tmp_path, helper=HELPER, train=text), 'train.py')
+    assert done.stdout == '3.0\n'
+    assert done.stderr == (
+        'last of the program\n'
+        'minichainer.compat: 3 names restored for this run only\n'
+        '  helper.py:3: collections.Iterable, which Python 3.10 dropped: write collections.abc.Iterable\n'
+        '  helper.py:6: numpy.asscalar, which NumPy 1.23 dropped: write a.item()\n'
+        '  helper.py:6: numpy.float, which NumPy 1.24 dropped: write float\n'
+    )
+
+
+def test_nothing_is_said_about_a_program_of_today(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import chainer, chainer.links as L
+        print(chainer.__name__, L.Linear(3, 2)(np.zeros((1, 3), np.float32)).array.tolist())
+    """
+    done = run(files(tmp_path, train=text), 'train.py', python=('-W', 'error'))
+    assert (done.returncode, done.stdout, done.stderr) == (0, 'chainer [[0.0, 0.0]]\n', '')
+
+
+def test_rewritten_code_is_not_kept(tmp_path: Path) -> None:
+    files(tmp_path, helper=HELPER, train='import helper\nhelper.number(1)\n')
+    ran(tmp_path, 'train.py')
+    assert not (tmp_path / '__pycache__').exists()
+
+
+def test_installed_packages_are_not_rewritten(tmp_path: Path) -> None:
+    module = 'def f():\n    return int([3].__class__((3,))[0]), "iteritems" in dir({})\nCODE = f.__code__.co_names\n'
+    files(tmp_path, **{'lib__in__site-packages__in__installed': module, 'own': module})
+    text = """
+        import sys; sys.path.insert(1, 'lib/site-packages')
+        import installed, own
+        print(any('minichainer' in n for n in installed.CODE), any('minichainer' in n for n in own.CODE))
+    """
+    assert ran(files(tmp_path, train=text), 'train.py').stdout == 'False True\n'
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn', 'forkserver'])
+def test_processes_that_the_program_starts(tmp_path: Path, method: str) -> None:
+    text = f"""
+        import multiprocessing
+        import numpy as np
+        import chainer
+        import helper
+
+        def work(i):
+            return helper.number(i) + float(np.array([1.])) + chainer.config.train
+
+        if __name__ == '__main__':
+            with multiprocessing.get_context({method!r}).Pool(2) as pool:
+                print(pool.map(work, range(3)))
+    """
+    if method != 'spawn' and sys.platform == 'win32':
+        pytest.skip('Windows only spawns')
+    done = ran(files(tmp_path, helper=HELPER, train=text), 'train.py')
+    assert done.stdout == '[2.0, 3.0, 4.0]\n'
+
+
+def test_a_spawned_process_of_a_program_in_the_style_of_v1(tmp_path: Path) -> None:
+    text = """
+        import multiprocessing
+        import numpy as np, chainer.functions as F
+
+        def work(i):
+            return float(F.dropout(np.full(1, i, 'f'), train=False).data)
+
+        if __name__ == '__main__':
+            with multiprocessing.get_context('spawn').Pool(1) as pool:
+                print(pool.map(work, range(2)))
+    """
+    assert ran(files(tmp_path, train=text), '--legacy', 'v1', 'train.py').stdout == '[0.0, 1.0]\n'
+
+
+# --- styles and devices --------------------------------------------------------------------------------------------
+V1 = """
+    import numpy as np
+    import chainer, chainer.functions as F
+    model = chainer.FunctionSet(l=F.Linear(3, 2))
+    y = model.l(chainer.Variable(np.zeros((1, 3), np.float32), volatile='on'))
+    print(y.volatile, F.dropout(y, train=False).data.tolist())
+"""
+
+
+def test_a_program_of_v1_runs_if_that_is_asked_for(tmp_path: Path) -> None:
+    files(tmp_path, train=V1)
+    assert ran(tmp_path, '--legacy', 'v1', 'train.py').stdout == 'ON [[0.0, 0.0]]\n'
+    done = run(tmp_path, 'train.py')
+    assert done.returncode == 1
+    assert 'python -m minichainer.compat run --legacy v1' in done.stderr
+
+
+GPU = """
+    import argparse
+    import numpy as np
+    import cupy as cp
+    import chainer, chainer.links as L
+    from chainer import cuda
+
+    cuda.get_device_from_id(0).use()
+    cuda.check_cuda_available()
+    model = L.Linear(3, 2)
+    model.to_gpu()
+    xp = cuda.cupy
+    x = xp.asarray(np.ones((2, 3), np.float32))
+    with cuda.get_device(x), chainer.using_device('@cupy:0'), cp.cuda.Device(0) as device:
+        y = model(cuda.to_gpu(x))
+    v = chainer.Variable(x)
+    v.to_gpu(0)
+    model.to_device('@cupy:0')
+    chainer.get_device(0).use()
+    data = chainer.dataset.concat_examples([np.zeros(2), np.ones(2)], device=0)
+    iterator = chainer.iterators.SerialIterator([np.zeros(3, np.float32)], 1)
+    updater = chainer.training.updaters.StandardUpdater(
+        iterator, chainer.optimizers.SGD().setup(model), loss_func=lambda x: model(x).array.sum() * 0 + 1, device=0)
+    print(type(y.array).__name__, type(model.W.array).__name__, data.shape, xp.zeros(2).sum(), cp.asnumpy(x).shape)
+    print(cuda.available, isinstance(x, cuda.ndarray), xp.random.rand(2).shape, device.id, cuda.to_cpu(x).shape)
+"""
+
+
+def test_a_program_for_a_gpu_runs_on_the_cpu(tmp_path: Path) -> None:
+    done = run(files(tmp_path, train=GPU), '--gpu-as-cpu', 'train.py')
+    assert done.stdout == 'ndarray ndarray (2, 2) 0.0 (2, 3)\nFalse False (2,) 0 (2, 3)\n', done.stderr
+
+
+def test_kernels_in_cuda_cannot_run_on_the_cpu(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        from chainer import cuda
+        cuda.elementwise('T x', 'T y', 'y = x', 'copy')(np.zeros(1))
+    """
+    done = run(files(tmp_path, train=text), '--gpu-as-cpu', 'train.py')
+    assert done.returncode == 1
+    assert 'RuntimeError: cuda.elementwise: kernels in CUDA cannot run on the CPU (--gpu-as-cpu)' in done.stderr
+    done = run(files(tmp_path, train='import cupy\ncupy.RawKernel("", "f")\n'), '--gpu-as-cpu', 'train.py')
+    assert 'cupy.RawKernel: kernels in CUDA cannot run' in done.stderr
+
+
+def test_the_gpu_is_restored() -> None:
+    import minichainer as chainer
+    from minichainer.backends import cuda
+
+    def state() -> list[object]:
+        return [*[dict(vars(module)) for module in (cuda, chainer.cuda, chainer.backend)], sys.modules.get('cupy')]
+
+    before = state()
+    with GpuAsCpu() as context:
+        assert chainer.cuda.get_device_from_id(3).id == 3
+        assert chainer.cuda.get_device(None) is chainer.cuda.DummyDevice
+        assert chainer.cuda.copy(cuda.to_gpu([1.0, None])[0]).tolist() == 1.0
+    assert state() == before
+    context.undo()
+    assert state() == before
+
+
+# --- files that cannot run -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ('text', 'line'),
+    [
+        ('x = 1\nprint "loss", x\n', 2),
+        ('try:\n    pass\nexcept ValueError, e:\n    pass\n', 3),
+        ('raise ValueError, "x"\n', 1),
+        ('x = 0777\n', 1),
+        ('exec "x = 1"\n', 1),
+        ('if 1 <> 2: pass\n', 1),
+    ],
+    ids=str,
+)
+def test_a_file_of_python_2_is_named_with_its_line(tmp_path: Path, text: str, line: int) -> None:
+    done = run(files(tmp_path, old=text), 'old.py')
+    assert done.returncode == 1
+    assert f'File "{tmp_path}/old.py", line {line}\n' in done.stderr
+    assert f'port --py2 --write {tmp_path}/old.py' in done.stderr
+    assert 'minichainer/' not in done.stderr
+
+
+def test_an_imported_file_of_python_2(tmp_path: Path) -> None:
+    done = run(files(tmp_path, old='print "x"\n', train='import old\n'), 'train.py')
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert f'  File "{tmp_path}/train.py", line 1, in <module>' in lines
+    assert f'  File "{tmp_path}/old.py", line 1' in lines
+    assert not any('importlib' in line or '/ast.py' in line for line in lines)
+    assert lines[-1].endswith(f'port --py2 --write {tmp_path}/old.py')
+
+
+def test_a_syntax_error_of_python_3(tmp_path: Path) -> None:
+    done = run(files(tmp_path, train='x = (1,\ny = 2\n'), 'train.py')
+    assert done.returncode == 1
+    assert f'of {tmp_path}/train.py is not Python 3: correct it.' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ('args', 'status', 'message'),
+    [
+        (('missing.py',), 2, 'missing.py: no such file'),
+        (('.',), 2, '.: a folder, expected a script'),
+        (('-m', 'no_such_module'), 1, 'No module named no_such_module'),
+        (('--legacy', 'v3', 'a.py'), 2, 'invalid choice'),
+        ((), 2, 'program'),
+    ],
+    ids=str,
+)
+def test_wrong_arguments(tmp_path: Path, args: tuple[str, ...], status: int, message: str) -> None:
+    done = run(tmp_path, *args)
+    assert done.returncode == status and message in done.stderr
+
+
+def test_a_command_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([]) == 2
+    text = capsys.readouterr().out
+    assert all(name in text for name in command.COMMANDS)
