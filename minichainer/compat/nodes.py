@@ -13,7 +13,7 @@ import importlib
 import inspect
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from minichainer.compat.node_table import NAMES, ROWS

@@ -83,6 +83,6 @@ def install(changes: Changes) -> None:
     """
     for method in (zero_grads, compute_grads_norm, clip_grads, weight_decay, accumulate_grads):
         changes.set(Optimizer, method.__name__, method)
-    for method in (init_state, update_one):
-        changes.set(GradientMethod, method.__name__, method)
+    for step in (init_state, update_one):
+        changes.set(GradientMethod, step.__name__, step)
     changes.set(GradientMethod, 'create_update_rule', _create_update_rule(GradientMethod.create_update_rule))
