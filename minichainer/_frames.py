@@ -21,3 +21,11 @@ def user_frame(skipped: int = 1) -> Any:
     while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def stacklevel() -> int:
+    """The ``stacklevel`` with which a warning of the caller points to the user's line."""
+    level, frame = 1, _getframe(1)
+    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    return level

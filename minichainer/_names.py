@@ -47,16 +47,38 @@ def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
     if not name.startswith('_'):
         from minichainer._former_names import former
 
-        text += former(f'{package}.{name}'.partition('.')[2]) or _advice(name, listed)
+        text += former(f'{package}.{name}'.partition('.')[2]) or advice(name, listed)
     return AttributeError(text, name=name)  # with a name, Python adds no suggestion
 
 
-def _advice(name: str, listed: list[str]) -> str:
-    """What to write instead of a missing name."""
+def advice(name: str, listed: Iterable[str]) -> str:
+    """What to write instead of a missing name; empty if no known name resembles it."""
     import difflib
 
+    listed = list(listed)
     in_lower_case = {known.lower(): known for known in listed}
     close = difflib.get_close_matches(name, listed, n=1, cutoff=0.7)
     if not close or name.lower() in in_lower_case:
         close = difflib.get_close_matches(name.lower(), in_lower_case, n=1, cutoff=0.7)
     return f': did you mean {in_lower_case.get(close[0], close[0])!r}?' if close else ''
+
+
+#: What other frameworks call arguments.
+_ELSEWHERE = {
+    'in_features': ('in_size',), 'out_features': ('out_size',), 'input_size': ('in_size',),
+    'hidden_size': ('out_size',), 'units': ('out_size',), 'filters': ('out_channels',), 'kernel_size': ('ksize',),
+    'padding': ('pad',), 'strides': ('stride',), 'dilation': ('dilate',), 'num_layers': ('n_layers',),
+    'num_embeddings': ('in_size',), 'embedding_dim': ('out_size',), 'padding_idx': ('ignore_label',),
+    'num_features': ('size',), 'momentum': ('decay',), 'epsilon': ('eps',), 'weight': ('initialW',),
+    'p': ('ratio', 'dropout'), 'rate': ('ratio',), 'dim': ('axis',), 'keepdim': ('keepdims',),
+    'reduction': ('reduce',), 'ignore_index': ('ignore_label',),
+}  # fmt: skip
+
+
+def argument_advice(name: str, names: Iterable[str]) -> str:
+    """What to write instead of an unknown argument; empty if that is not known."""
+    names = list(names)
+    if name in ('bias', 'use_bias') and 'nobias' in names:
+        return ": did you mean 'nobias', which is the opposite?"
+    meant = [other for other in _ELSEWHERE.get(name, ()) if other in names]
+    return f': did you mean {meant[0]!r}?' if meant else advice(name, names)

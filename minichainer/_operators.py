@@ -27,6 +27,21 @@ def _refusal(symbol: str) -> Any:
     return compare
 
 
+def _known(variable: Any, function: str) -> Any:
+    return variable._known(f'{function}()')
+
+
+def _only_element(variable: Any, function: str) -> Any:
+    """The element of a Variable that has only one, as a Python number."""
+    array = _known(variable, function)
+    if array.size != 1:
+        raise TypeError(
+            f'{function}: a Variable with one element expected, got shape {array.shape}; take one, x[0], or '
+            'reduce it first, for example by functions.mean(x)'
+        )
+    return array.item()
+
+
 class Operators(Generic[R]):
     """Arithmetic, indexing and comparison of Variables."""
 
@@ -99,6 +114,25 @@ class Operators(Generic[R]):
     __gt__ = _refusal('>')
     __ge__ = _refusal('>=')
     __hash__ = None  # type: ignore[assignment]
+
+    def __float__(self) -> float:
+        return float(_only_element(self, 'float'))
+
+    def __int__(self) -> int:
+        return int(_only_element(self, 'int'))
+
+    def __complex__(self) -> complex:
+        return complex(_only_element(self, 'complex'))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(float(_only_element(self, 'round')), digits)
+
+    def __format__(self, spec: str) -> str:
+        """``f'{loss:.3f}'``: a format for numbers is that of the only element; one for text is that of ``str``."""
+        number = spec and spec[-1] != 's'
+        if not number or (spec[-1] in '<>^0123456789' and _known(self, 'format').size != 1):
+            return format(str(self), spec)
+        return format(_only_element(self, 'format'), spec)
 
     def __bool__(self) -> bool:
         raise TypeError('a Variable has no truth value: use its array, bool(x.array)')

@@ -6,9 +6,11 @@ import warnings
 from typing import Any
 
 from minichainer._checks import as_raw, check_gradient
+from minichainer._frames import stacklevel
 from minichainer.backends import cuda
 from minichainer.backprop import Node
-from minichainer.errors import describe
+from minichainer.configuration import config
+from minichainer.errors import NoGraphWarning, describe
 
 
 def initial_gradient(y: Any, loss_scale: Any) -> Any:
@@ -28,6 +30,17 @@ def initial_gradient(y: Any, loss_scale: Any) -> Any:
         )
     with cuda.get_device_from_array(data):
         return y.xp.full(data.shape, 1 if loss_scale is None else loss_scale, data.dtype)
+
+
+def warn_of_no_graph(y: Any) -> None:
+    """Warns if backward of a Variable without a creator does nothing because no graph was recorded."""
+    if not config.enable_backprop and not config.constant_results:
+        warnings.warn(
+            'backward inside no_backprop_mode (or with config.enable_backprop = False): no graph was recorded, so no '
+            'gradient reaches the parameters; compute the loss and call backward outside of it',
+            NoGraphWarning,
+            stacklevel=stacklevel(),
+        )
 
 
 def checked_upstream(y: Any, gradient: Any) -> Any:

@@ -6,10 +6,11 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from minichainer._names import namespace as _namespace
 from minichainer.backends import cuda
 from minichainer.backends._chainerx import ChainerxDevice, from_chx, to_chx
 from minichainer.backends._device import CpuDevice, Device
@@ -210,3 +211,7 @@ def is_arrays_compatible(arrays: Iterable[Any]) -> bool:
     """
     given = [array for array in arrays if array is not None]
     return any(all(isinstance(array, kind) for array in given) for kind in get_array_types())
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

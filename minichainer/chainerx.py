@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 
 class ndarray:
     """Stands for ChainerX's arrays: no array is an instance of it."""
@@ -15,3 +17,12 @@ def is_available() -> bool:
     False
     """
     return False
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        text = f'module {__name__!r} has no attribute {name!r}'
+        if not name.startswith('_'):
+            text += ': ChainerX is not supported, not even in part; use arrays of NumPy or CuPy'
+        raise AttributeError(text, name=name)

@@ -10,10 +10,16 @@ import contextlib
 import os
 import sys
 import threading
+import warnings
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
+
+from minichainer._frames import stacklevel
+from minichainer._names import advice
+from minichainer.errors import UnknownNameWarning
 
 #: The number of settings that change the tape's behaviour (``enable_backprop``, ``debug``, ...) and of function
 #: hooks, in all threads. The hot path of every op reads only this number, and looks at thread-local state only if it
@@ -164,6 +170,14 @@ class GlobalConfig(_Settings):
         _show(sorted(self.__dict__.items()), file)
 
 
+def _warn_of_name(name: str, known: Iterable[str]) -> None:
+    """Warns of a new setting whose name resembles a known one; users may add others."""
+    meant = advice(name, known)
+    if meant:
+        message = f'config: there is no setting {name!r}, so setting it has no effect{meant}'
+        warnings.warn(message, UnknownNameWarning, stacklevel=stacklevel())
+
+
 def _dtype_from_environment() -> Any:
     """The default dtype from the environment variable ``CHAINER_DTYPE``."""
     name = os.environ.get('CHAINER_DTYPE', 'float32')
@@ -219,10 +233,16 @@ class LocalConfig(_Settings):
         entries = self._local.values.entries
         if name in entries:
             return entries[name]
-        return getattr(self._global, name)
+        try:
+            return getattr(self._global, name)
+        except AttributeError:
+            known = {**self._global.__dict__, **entries}
+            raise AttributeError(f'config has no setting {name!r}{advice(name, known)}', name=name) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         entries = self._local.values.entries
+        if name not in entries and name not in self._global.__dict__:
+            _warn_of_name(name, self._global.__dict__)
         change = _weight(name, value) - (_weight(name, entries[name]) if name in entries else 0)
         entries[name] = value
         if change:
@@ -249,6 +269,10 @@ class _UsingConfig(contextlib.ContextDecorator):
     """A temporary change of one setting, undone at the end of the block; may be entered repeatedly and nested."""
 
     def __init__(self, name: str, value: Any, config: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(
+                f'using_config: the name of a setting expected first, got {name!r}; write {_swapped(name, value)}'
+            )
         self._name, self._value, self._config = name, value, config
         self._before: list[tuple[bool, Any]] = []
 
@@ -266,6 +290,10 @@ class _UsingConfig(contextlib.ContextDecorator):
             setattr(self._config, self._name, before)
         elif self._name in _own_values(self._config):  # it may have been reset in the block
             delattr(self._config, self._name)
+
+
+def _swapped(name: Any, value: Any) -> str:
+    return f'using_config({value!r}, {name!r})' if isinstance(value, str) else "using_config('train', False)"
 
 
 def _own_values(config: Any) -> dict[str, Any]:

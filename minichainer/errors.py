@@ -16,6 +16,7 @@ Chainer's exception types stay where users catch them::
     ├── TypeError                               a wrong type of object, or CPU and GPU arrays in one call
     │   └── ReturnedGradientError               a backward returns a gradient of a wrong type (also ValueError)
     └── ValueError                              a value out of range
+        └── LabelError                          a label that is not one of the classes (also IndexError)
 
 A message says which op, what was expected, what was got, and what to do.
 """
@@ -63,6 +64,26 @@ class GradientShapeError(RuntimeError, ValueError):
 
 class GradientTypeError(RuntimeError, TypeError):
     """A gradient is not an array, or has another dtype or device: TypeError in Chainer, RuntimeError in torch."""
+
+
+class LabelError(IndexError, ValueError):
+    """A label is not one of the classes: IndexError in NumPy, ValueError in Chainer's debug mode."""
+
+
+class DtypeWarning(UserWarning):
+    """Data are of a wider dtype than the parameters, so that the whole computation takes the wider one."""
+
+
+class UnregisteredWarning(UserWarning):
+    """A link or parameter in an attribute of a model does not belong to it, so optimizers do not update it."""
+
+
+class UnknownNameWarning(UserWarning):
+    """A name is not known, and resembles one that is."""
+
+
+class NoGraphWarning(UserWarning):
+    """A backward pass has nothing to do, because no graph was recorded."""
 
 
 class ReturnedGradientError(TypeError, ValueError):

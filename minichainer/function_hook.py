@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minichainer._names import namespace as _namespace
 from minichainer.configuration import count_nondefault
 
 
@@ -79,3 +80,7 @@ class FunctionHook:
 
     def backward_postprocess(self, function: Any, in_data: tuple[Any, ...], out_grad: tuple[Any, ...]) -> None:
         """Called after the backward of a function."""
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

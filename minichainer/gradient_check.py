@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minichainer._names import namespace as _namespace
 from minichainer.backend import get_array_types
 from minichainer.verification.arguments import (
     Options,
@@ -521,6 +522,10 @@ def _for_all(xs: Any, ggxs: Any) -> Any:
         return ggxs
     given = iter(ggxs)
     return [next(given) if has_gradient(x) else None for x in xs]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]
 
 
 if __name__ == '__main__':

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from minichainer._names import namespace as _namespace
 
 #: The number of hooks in ``with hook:`` blocks of all threads. A link reads it at each call, because looking at
 #: thread-local state costs more than the rest of the call.
@@ -150,3 +152,7 @@ def call_with_hooks(
     for hook in hooks:
         hook.forward_postprocess(after)
     return out
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

@@ -8,11 +8,12 @@ import math
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from minichainer import backend, configuration
+from minichainer._names import namespace as _namespace
 from minichainer.serializer import AbstractSerializer, Serializer, decoded
 from minichainer.variable import Variable
 
@@ -326,3 +327,7 @@ def plain_value(value: Any) -> Any:
 
 def _is_scalar(value: Any) -> bool:
     return (numpy.isscalar(value) and not isinstance(value, (str, bytes))) or getattr(value, 'ndim', -1) == 0
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

@@ -99,6 +99,23 @@ class Serializer(AbstractSerializer):
         obj.serialize(self)
 
 
+def check_object(call: str, file: Any, obj: Any) -> None:
+    """Raises TypeError unless ``obj`` can be saved or loaded, for swapped arguments above all.
+
+    Args:
+        call: name of the function.
+        file: its first argument.
+        obj: its second argument.
+    """
+    if isinstance(obj, type):
+        raise TypeError(f'{call}: an object expected, got the class {obj.__name__}; write {obj.__name__}(...)')
+    if hasattr(obj, 'serialize'):
+        return
+    if hasattr(file, 'serialize'):
+        raise TypeError(f'{call}: the arguments look swapped: write {call}(file, obj), the file first')
+    raise TypeError(f'{call}: an object with a method serialize expected, such as a link, got {type(obj).__name__}')
+
+
 class Deserializer(AbstractSerializer):
     """Base class for loading."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 import weakref
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy
 
@@ -18,9 +18,10 @@ from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
+from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
-from minichainer._roots import checked_upstream, edges_of, initial_gradient
+from minichainer._roots import checked_upstream, edges_of, initial_gradient, warn_of_no_graph
 from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
 from minichainer.backprop import LeafNode, Node
@@ -132,10 +133,11 @@ class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
     def _known(self, what: str) -> Any:
         """The array; raises UninitializedParameterError if there is none."""
         if self._data is None:
-            raise UninitializedParameterError(
-                f'{what} of an uninitialized {type(self).__name__} {self.name or ""}: call its initialize(shape), or '
-                'call its link once with data, so that its shape is known'
-            )
+            remedy = 'call its initialize(shape), or call its link once with data, so that its shape is known'
+            if not isinstance(self, Parameter):
+                remedy = 'it was made without data, as Variable(None); give it an array'
+            kind = f'{type(self).__name__} {self.name or ""}'.rstrip()
+            raise UninitializedParameterError(f'{what} of an uninitialized {kind}: {remedy}')
         return self._data
 
     @property
@@ -324,6 +326,8 @@ class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
                 'gradient by name: y.backward(gradient=gy)'
             )
         node = self.edge
+        if not node.level:
+            warn_of_no_graph(self)
         double = bool(enable_double_backprop if create_graph is None else create_graph)
         upstream = gradient
         if gradient is not None:
@@ -527,7 +531,19 @@ class Parameter(Variable):
             if found is None and self._data is not None:
                 return
             device = self.device
-            self._begin_with(generate_array(self.initializer, shape, device.xp, device=device))
+            try:
+                array = generate_array(self.initializer, shape, device.xp, device=device)
+            except ValueError as error:
+                self._check_initial_values(shape, error)
+                raise
+            self._begin_with(array)
+
+    def _check_initial_values(self, shape: Any, error: ValueError) -> None:
+        """Raises ValueError if an array of initial values does not fit the shape."""
+        given = getattr(getattr(self.initializer, 'fill_value', None), 'shape', shape)
+        if given != shape:
+            name = f'Parameter {self.name or ""}'.rstrip()
+            raise ValueError(f'{name}: initial values of shape {given} do not broadcast to {tuple(shape)}') from error
 
     def _forget_gradient(self) -> None:
         """Its gradient is that of a new Parameter."""
@@ -584,3 +600,7 @@ class Parameter(Variable):
         """Updates its array with its gradient, by its update rule if it has one."""
         if self.update_rule is not None:
             self.update_rule.update(self)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

@@ -22,12 +22,13 @@ MAX_FUNCTION_LINES = 60
 # Each room imports from itself and from those above it; a name stands for the module and all below it that have no
 # name of their own here.
 ROOMS = [
-    '_version _names _former_names errors warnings configuration _dtype types utils _text _once allocator chainerx',
+    '_version _frames _names _former_names errors warnings configuration _dtype types utils _text _once allocator '
+    'chainerx',
     'backend _backend backends cuda _runtime_info device_resident utils.walker_alias _walker_alias',
     'kernels',
     'initializer initializers',
     'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
-    '_checks _device_methods _frames _observers _operators _hooks _grad_fn _graph_methods _inplace _push _roots '
+    '_checks _device_methods _observers _operators _hooks _grad_fn _graph_methods _inplace _push _roots '
     '_saved _tangents _trace utils.sparse _sparse memory_layouts graph_optimizations',
     'functions',
     'verification',

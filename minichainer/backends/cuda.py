@@ -13,10 +13,11 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from minichainer._names import namespace as _namespace
 from minichainer.backends import _cudnn, _missing_cupy, number_arrays
 from minichainer.backends._cudnn import (
     get_max_workspace_size,
@@ -444,3 +445,7 @@ def get_cudnn_dropout_states_core(thread_id: int) -> Any:
         raise RuntimeError('cuDNN is not enabled: CuPy does not include it, or CHAINER_CUDNN is 0')
     seed = int(os.environ.get('CHAINER_SEED', next(_dropout_seeds)))
     return _cudnn.library.DropoutStates(_cudnn.library.get_handle(), seed)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

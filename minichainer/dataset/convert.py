@@ -3,12 +3,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from minichainer import backend
+from minichainer._names import namespace as _namespace
 from minichainer.backends import cuda
+
+_ARRAYS = (numpy.ndarray, cuda.ndarray)
 
 
 class Converter:
@@ -156,9 +159,14 @@ def concat_examples_func(batch: Sequence[Any], device: Any = None, padding: Any 
     if isinstance(first, tuple):
         _check_lengths(batch)
         paddings = padding if isinstance(padding, tuple) else (padding,) * len(first)
+        if len(paddings) < len(first):
+            raise IndexError(_missing_paddings(f'{len(first)} elements', padding))
         return tuple(_concat([e[i] for e in batch], paddings[i], device, i) for i in range(len(first)))
     if isinstance(first, dict):
+        _check_keys(batch)
         fillings = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
+        if first.keys() - fillings.keys():
+            raise KeyError(_missing_paddings(f'keys {list(first)}', padding))
         return {k: _concat([e[k] for e in batch], fillings[k], device, k) for k in first}
     return _concat(batch, padding, device)
 
@@ -167,9 +175,11 @@ concat_examples = converter()(concat_examples_func)
 
 
 def _check_lengths(batch: Sequence[tuple[Any, ...]]) -> None:
-    """Raises IndexError unless all tuples have the same length."""
+    """Raises IndexError unless all tuples have the same length, TypeError unless all are tuples."""
     want = len(batch[0])
     for i, example in enumerate(batch):
+        if not isinstance(example, (tuple, list)):
+            raise TypeError(_mixed(batch[0], example, i))
         if len(example) != want:
             raise IndexError(
                 f'concat_examples: example 0 is a tuple of {want}, example {i} of {len(example)}; '
@@ -177,11 +187,71 @@ def _check_lengths(batch: Sequence[tuple[Any, ...]]) -> None:
             )
 
 
+def _check_keys(batch: Sequence[dict[Any, Any]]) -> None:
+    """Raises KeyError if an example lacks a key of the first, TypeError unless all are dicts."""
+    for i, example in enumerate(batch):
+        if not isinstance(example, dict):
+            raise TypeError(_mixed(batch[0], example, i))
+        missing = batch[0].keys() - example.keys()
+        if missing:
+            raise KeyError(
+                f'concat_examples: example {i} has the keys {list(example)}, and lacks {sorted(missing, key=str)} '
+                'of example 0; all examples need the same keys'
+            )
+
+
+def _mixed(first: Any, other: Any, i: int) -> str:
+    return (
+        f'concat_examples: example 0 is of type {type(first).__name__}, example {i} of {type(other).__name__}; '
+        'all examples of a batch need the same structure'
+    )
+
+
+def _missing_paddings(wanted: str, padding: Any) -> str:
+    return (
+        f'concat_examples: the examples have {wanted}, padding = {padding!r} lacks some of them; '
+        'give one value for each, None where nothing is padded, or one number for all'
+    )
+
+
+def _as_array(examples: Sequence[Any], key: Any) -> numpy.ndarray:
+    """Numbers, or lists of them, as an array; ValueError or TypeError if they do not form one."""
+    where = '' if key is None else f' (element {key!r} of the examples)'
+    kinds = sorted({_kind(example) for example in examples})
+    if len(kinds) > 1:
+        raise TypeError(f'concat_examples{where}: examples of the types {", ".join(kinds)} cannot form one array')
+    try:
+        return numpy.asarray(examples)
+    except ValueError:
+        shapes = [numpy.shape(e) if not _is_ragged(e) else 'ragged' for e in examples]
+        other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), 0)
+        raise ValueError(
+            f'concat_examples{where}: example 0 has shape {shapes[0]}, example {other} has {shapes[other]}; '
+            'pass padding=<number> to pad the smaller ones, or make arrays of one shape'
+        ) from None
+
+
+def _kind(example: Any) -> str:
+    """What NumPy would put into an array of objects or texts with others; all else is taken for numbers."""
+    for kind in (str, dict):
+        if isinstance(example, kind):
+            return kind.__name__
+    return 'None' if example is None else 'number'
+
+
+def _is_ragged(example: Any) -> bool:
+    try:
+        numpy.asarray(example)
+    except ValueError:
+        return True
+    return False
+
+
 def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -> Any:
     """Stacks arrays or numbers, and sends the result to a device."""
     if not isinstance(arrays[0], (numpy.ndarray, cuda.ndarray)):
         if padding is None:
-            return to_device(device, numpy.asarray(arrays))
+            return to_device(device, _as_array(arrays, key))
         arrays = [numpy.asarray(a) for a in arrays]
     with backend.using_device(backend.get_device_from_array(arrays[0])):
         if padding is not None:
@@ -194,6 +264,8 @@ def _check_shapes(arrays: Sequence[Any], key: Any) -> None:
     """Raises ValueError unless all arrays have the same shape."""
     shape = arrays[0].shape
     for i, a in enumerate(arrays):
+        if not isinstance(a, _ARRAYS):
+            raise TypeError(_mixed(arrays[0], a, i) + f'; write numpy.asarray(x, numpy.{arrays[0].dtype})')
         if a.shape != shape:
             where = '' if key is None else f' (element {key!r} of the examples)'
             raise ValueError(
@@ -293,3 +365,7 @@ class ConcatWithAsyncTransfer:
             compute = self._compute_stream or cuda.cupy.cuda.get_current_stream()
             compute.wait_event(self._stream.record())
         return conveyor.get()
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

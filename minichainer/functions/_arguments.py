@@ -13,11 +13,15 @@ import math
 import numbers
 import operator
 import sys
+import warnings
 from typing import Any
 
 import numpy
 
+from minichainer._frames import stacklevel
+from minichainer.errors import DtypeWarning
 from minichainer.utils.type_check import InvalidType
+from minichainer.variable import Parameter, as_array
 
 #: The largest size, stride or padding along an axis: numbers computed from these still fit an int of NumPy.
 MOST = 2**31 - 1
@@ -48,6 +52,44 @@ class Arguments:
     def wrong_value(self, expected: str, name: str, value: Any) -> ValueError:
         """The error for an argument of a wrong value."""
         return ValueError(f'{self.name}: {expected} expected as {name}, got {value!r}')
+
+    def wrong_labels(
+        self, expected: str, scores: Any, labels: Any, error: type[InvalidType] = InvalidType
+    ) -> InvalidType:
+        """The error for scores and labels that do not fit, with what to write instead."""
+        advice = _advice_on_labels(self.name, scores, labels)
+        return self.misfit(expected, f'{described(scores, labels)}{advice and "; "}{advice}', error)
+
+    def unequal(self, expected: str, x: Any, t: Any, names: tuple[str, str] = ('x0', 'x1')) -> InvalidType:
+        """The error for two arrays that must be alike, with what to write instead."""
+        dtype = x.dtype if x.dtype.kind == 'f' else numpy.dtype('f')
+        wrong = [name for name, array in zip(names, (x, t), strict=True) if array.dtype != dtype]
+        advice = [f'write {name}.astype(np.{dtype})' for name in wrong]
+        if x.shape != t.shape and x.size == t.size:
+            advice.append(f'write {names[1]}.reshape({names[0]}.shape)')
+        return self.misfit(expected, '; '.join([described(x, t), *advice]))
+
+    def out_of_range(
+        self, name: str, values: Any, low: int, high: int, note: str = '', error: type[Exception] = IndexError,
+        allowed: Any = None,
+    ) -> Exception:  # fmt: skip
+        """The error for indices that are not in ``[low, high)``; names the first wrong one and its position.
+
+        Args:
+            name: what the values are.
+            values: array of indices, of which one is out of range.
+            low: the smallest index; where that is ``-high``, as in NumPy, the message says 0.
+            high: the number after the largest one.
+            note: what else is allowed.
+            error: class of the error.
+            allowed: one value that is allowed besides.
+        """
+        wrong = (values < low) | (values >= high)
+        if allowed is not None:
+            wrong &= values != allowed
+        position = tuple([int(places[0]) for places in wrong.nonzero()])
+        got = f'got {int(values[position])} at position {list(position)} of {list(values.shape)}'
+        return error(f'{self.name}: {name} must be in [{0 if low == -high else low}, {high}){note}, {got}')
 
     # --- arguments that are not arrays --------------------------------------------------------------------------
     def integer(self, value: Any, name: str, least: int | None = None) -> int:
@@ -131,6 +173,25 @@ class Arguments:
             )
 
     # --- arrays and Variables ----------------------------------------------------------------------------------
+    def arrays(self, **values: Any) -> None:
+        """Raises TypeError unless they are arrays or Variables."""
+        for name, value in values.items():
+            if not hasattr(value, 'dtype') or not hasattr(value, 'shape'):
+                remedy = f'write numpy.asarray({name}, dtype=...) with the right dtype'
+                raise TypeError(f'{self.name}: an array expected as {name}, got {type(value).__name__}; {remedy}')
+
+    def array(self, value: Any, name: str) -> Any:
+        """The array of a Variable, or the array; TypeError for anything else."""
+        self.arrays(**{name: value})
+        return as_array(value)
+
+    def warn_of_wider(self, x: Any, W: Any) -> None:
+        """Warns if data are of a wider dtype than a link's parameters, which is legal but rarely meant."""
+        if isinstance(W, Parameter) and x.dtype.itemsize > W.dtype.itemsize:
+            warnings.warn(
+                f'{self.name}: {wider(x, W)}; the result is {x.dtype}', DtypeWarning, stacklevel=stacklevel()
+            )
+
     def floats(self, *arrays: Any, name: str = 'x') -> None:
         """Raises InvalidType if an array is not a float array."""
         for x in arrays:
@@ -160,6 +221,30 @@ def as_integer(value: Any) -> int | None:
 def entries_of(value: Any, n: int) -> tuple[Any, ...]:
     """The elements of a sequence; any other value repeated n times."""
     return tuple(value) if hasattr(value, '__len__') and getattr(value, 'ndim', 1) > 0 else (value,) * n
+
+
+def wider(x: Any, parameters: Any) -> str:
+    """What to write if data and parameters differ in dtype."""
+    remedy = f'x.astype(np.{parameters.dtype})'
+    return f'x is {x.dtype}, the parameters are {parameters.dtype}: write {remedy}'
+
+
+def _advice_on_labels(op: str, scores: Any, labels: Any) -> str:
+    """What to write if scores and labels do not fit; empty if that is not known."""
+    x, t = scores.shape, labels.shape
+    if scores.dtype.kind in 'iub' and labels.dtype.kind == 'f':
+        return f'the arguments look swapped: write {op}(x, t), the labels last'
+    if scores.dtype.kind in 'iub':
+        return f'x is {scores.dtype}: write x.astype(np.float32)'
+    if x == t and len(x) > 1 and labels.dtype.kind in 'iub':
+        return 't looks one-hot: write t.argmax(axis=1)'
+    advice = []
+    if labels.dtype.kind not in 'iu':
+        advice.append(f'labels must be integers, not {labels.dtype}: write t.astype(np.int32)')
+    if x != t and len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
+        sizes = ', '.join(map(str, t[:-1]))
+        advice.append(f'labels have one axis too many: write t.reshape({sizes})')
+    return '; '.join(advice)
 
 
 def described(*arrays: Any) -> str:

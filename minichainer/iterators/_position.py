@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,7 @@ class Plan:
     """Determines the next indices from an iterator's arguments."""
 
     def __init__(self, dataset: Any, batch_size: int, repeat: bool, shuffle: bool | None, order_sampler: Any) -> None:
+        _check_dataset(dataset, batch_size)
         if batch_size < 1:
             raise ValueError(f'batch_size must be at least 1, got {batch_size}')
         if order_sampler is not None and shuffle is not None:
@@ -53,7 +55,10 @@ class Plan:
             return position, None
         size = self.epoch_size(position)
         if size == 0:
-            raise ValueError(f'the epoch is empty: {type(self.dataset).__name__} of length {len(self.dataset)}')
+            raise ValueError(
+                f'the epoch is empty: {type(self.dataset).__name__} of length {len(self.dataset)}; an iterator needs '
+                'at least one example'
+            )
         start = position.current_position
         stop = start + self.batch_size
         indices = _between(position.order, start, min(stop, size))
@@ -92,6 +97,40 @@ class Plan:
                 f'The size of order does not match the size of the previous order: {len(new)} after {len(order)}'
             )
         return new
+
+
+def _check_dataset(dataset: Any, batch_size: Any) -> None:
+    """Raises TypeError for arguments that are swapped, or something else than a dataset."""
+    if hasattr(batch_size, '__len__') and isinstance(dataset, int):
+        raise TypeError(
+            'an iterator got a number as dataset: the arguments look swapped, write (dataset, batch_size)'
+        )
+    if not hasattr(dataset, '__len__') or not hasattr(dataset, '__getitem__'):
+        raise TypeError(
+            f'a dataset with a length and indices expected, got {type(dataset).__name__}; write list(...) for what '
+            'can only be iterated'
+        )
+
+
+def examples(dataset: Any, indices: Iterable[int]) -> list[Any]:
+    """The examples at some indices; StopIteration of a dataset, which would end the epoch, becomes RuntimeError."""
+    try:
+        return [dataset[index] for index in indices]
+    except StopIteration as error:
+        raise RuntimeError(_stopped(dataset)) from error
+
+
+def example(dataset: Any, index: int) -> Any:
+    """One example, like :func:`examples`."""
+    return examples(dataset, (index,))[0]
+
+
+def _stopped(dataset: Any) -> str:
+    """The message for a dataset that raises StopIteration."""
+    return (
+        f'{type(dataset).__name__} has raised StopIteration while an example was read, which would end the epoch in '
+        'silence; use next(iterator, default) or a for loop in it'
+    )
 
 
 def _between(order: numpy.ndarray | None, start: int, stop: int) -> list[int]:
@@ -139,7 +178,8 @@ class PositionedIterator:
     @property
     def epoch_detail(self) -> float:
         """Number of sweeps over the dataset, including the fraction of the current one."""
-        return self.epoch + self.current_position / self._epoch_size
+        size = self._epoch_size
+        return self.epoch + self.current_position / size if size else float(self.epoch)
 
     @property
     def previous_epoch_detail(self) -> float | None:
@@ -175,8 +215,8 @@ class PositionedIterator:
         order = self._load_order(serializer)
         if not 0 <= position <= self._plan.epoch_size(Position(0, 0, False, order)) or epoch < 0:
             raise ValueError(
-                f'{type(self).__name__}: the snapshot says that {position} examples of epoch {epoch} were read; '
-                f'expected numbers from 0, at most the {len(self.dataset)} examples of the dataset'
+                f'{type(self).__name__}: the snapshot was made after {position} examples of epoch {epoch}; '
+                f'the dataset here has {len(self.dataset)}'
             )
         self._state = Position(position, epoch, is_new_epoch, order)
         try:

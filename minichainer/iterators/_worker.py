@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from minichainer.iterators import _shared_memory
+from minichainer.iterators._position import examples
 
 #: Results of at most this many bytes are sent as they are.
 _SMALL = 4096
@@ -135,7 +136,7 @@ class _Sender:
     def send(self, dataset: Any, indices: Sequence[Any]) -> None:
         try:
             buffers: list[pickle.PickleBuffer] = []
-            body = pickle.dumps([dataset[i] for i in indices], 5, buffer_callback=buffers.append)
+            body = pickle.dumps(examples(dataset, indices), 5, buffer_callback=buffers.append)
         except Exception as error:
             self._post(_failure(error))
             return

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minichainer.dataset.iterator import Iterator
-from minichainer.iterators._position import Plan, Position, PositionedIterator
+from minichainer.iterators._position import Plan, Position, PositionedIterator, example
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -72,7 +72,7 @@ class MultithreadIterator(PositionedIterator, Iterator):
             self._pool = ThreadPoolExecutor(self.n_threads)
         after, indices = self._plan.advance(position)
         pool = self._pool
-        return after, None if indices is None else [pool.submit(self.dataset.__getitem__, i) for i in indices]
+        return after, None if indices is None else [pool.submit(example, self.dataset, i) for i in indices]
 
     def reset(self) -> None:
         """Returns to the start; draws a new order if shuffling."""

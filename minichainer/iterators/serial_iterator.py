@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.dataset.iterator import Iterator
-from minichainer.iterators._position import Plan, PositionedIterator
+from minichainer.iterators._position import Plan, PositionedIterator, examples
 
 
 class SerialIterator(PositionedIterator, Iterator):
@@ -47,7 +47,7 @@ class SerialIterator(PositionedIterator, Iterator):
         self._state = after
         if indices is None:
             raise StopIteration
-        return [self.dataset[i] for i in indices]
+        return examples(self.dataset, indices)
 
     next = __next__
 

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
+from minichainer.link._calls import check_call
+from minichainer.link._summary import summarize
+from minichainer.link._tree import tree_as_html
 from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, shape_and_dtype
 from minichainer.link_hook import LinkHook
 
@@ -53,6 +56,11 @@ class Link(ParameterTree):
     _local_link_hooks: Any = SetByInit()
     forward: Callable[..., Any]
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if args or kwargs:
+            check_call(cls, args, kwargs)
+        return super().__new__(cls)
+
     def __init__(self, **params: Any) -> None:
         super().__init__()
         self.__dict__['_local_link_hooks'] = None
@@ -74,7 +82,41 @@ class Link(ParameterTree):
             cls.__call__ = _call_of_mixin  # type: ignore[method-assign]
 
     def __str__(self) -> str:
+        return self._as_text()
+
+    def __repr__(self) -> str:
+        try:
+            return self._as_text()
+        except (AttributeError, RuntimeError):  # __init__ has not finished
+            return object.__repr__(self)
+
+    def _repr_html_(self) -> str:
+        """The tree with shapes and numbers of parameters, for notebooks."""
+        return tree_as_html(self)
+
+    def _as_text(self) -> str:
         return f'{type(self).__name__}({", ".join(f"{k}={v}" for k, v in self.printable_specs)})'
+
+    def summary(self, *args: Any, **kwargs: Any) -> None:
+        """Prints the layers with their outputs, parameters, memory, and the time of forward and backward.
+
+        Memory is that of the arrays that functions keep for backward. Times and memory of a link include those of
+        its children. Copies of the link are called, twice; the link itself is not changed, and gets no shapes either.
+
+        Args:
+            args: arguments of a call, such as a mini-batch.
+            kwargs: keyword arguments of a call.
+
+        >>> import numpy as np, minichainer as chainer, minichainer.links as L
+        >>> chainer.Sequential(L.Linear(None, 5), L.Linear(5, 2)).summary(np.ones((4, 3), np.float32))
+        layer       output  parameters  memory  forward  backward
+        Sequential  (4, 2)          32 ...
+          0 Linear  (4, 5)          20 ...
+          1 Linear  (4, 2)          12 ...
+        <BLANKLINE>
+        32 parameters (128 B), as much again for gradients; ... kept from forward to backward
+        """
+        print(summarize(self, args, kwargs))
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
@@ -223,7 +265,7 @@ class Chain(Link):
         with self.init_scope():
             setattr(self, name, link)
 
-    def __str__(self) -> str:
+    def _as_text(self) -> str:
         return _listed(self, [(name, str(child)) for name, child in self._named_children()])
 
     def _copied_sharing(self) -> Self:
@@ -322,7 +364,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
         """
         self.append(link)
 
-    def __str__(self) -> str:
+    def _as_text(self) -> str:
         return _listed(self, [(name, str(child)) for name, child in self._named_children()])
 
     def copy(self, mode: str = 'share') -> Self:
@@ -341,6 +383,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
         if not isinstance(link, Link):
             raise TypeError(
                 f'cannot register a non-link object as a child of {type(self).__name__}: got {type(link)}'
+                + _instead(type(self).__name__, link)
             )
         return link
 
@@ -441,7 +484,7 @@ class Sequential(ChainList):
         self.extend(_checked_sequential(other))
         return self
 
-    def __str__(self) -> str:
+    def _as_text(self) -> str:
         return _listed(self, [(i, _described(layer)) for i, layer in enumerate(self._layers)])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -641,9 +684,19 @@ def _listed(link: Link, entries: Iterable[tuple[Any, str]]) -> str:
     return f'{type(link).__name__}(' + ('\n' + ''.join(lines) if lines else '') + ')'
 
 
+def _instead(owner: str, link: Any) -> str:
+    if isinstance(link, type) and issubclass(link, Link):
+        return f'; write {link.__name__}(...)'
+    return f'; write {owner}(*links)' if isinstance(link, (list, tuple)) else ''
+
+
 def _checked(layer: Any) -> Any:
+    if isinstance(layer, type) and issubclass(layer, Link):
+        name = layer.__name__
+        raise TypeError(f'a layer of Sequential must be a link, got the class {name}: write {name}(...)')
     if not callable(layer):
-        raise ValueError(f'a layer of Sequential must be callable, got {layer!r}')
+        remedy = ': write Sequential(*layers)' if isinstance(layer, (list, tuple)) else ''
+        raise ValueError(f'a layer of Sequential must be callable, got {layer!r}{remedy}')
     return layer
 
 

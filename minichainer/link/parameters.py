@@ -295,8 +295,15 @@ class ParameterTree(DeviceResident):
         self._set_update_enabled(True)
 
     def disable_update(self) -> None:
-        """Keeps optimizers from updating the parameters; call it after ``optimizer.setup``."""
+        """Keeps optimizers from updating the parameters; call it after ``optimizer.setup``, or else it warns."""
         self._set_update_enabled(False)
+        params = list(self.params())
+        if params and all(param.update_rule is None for param in params):
+            warnings.warn(
+                f'{type(self).__name__}.disable_update has no effect before optimizer.setup(model): '
+                'call it afterwards',
+                stacklevel=2,
+            )
 
     def _set_update_enabled(self, enabled: bool) -> None:
         for param in self.params():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer.errors import NotSetUpError
+from minichainer.link._unregistered import warn_of_unregistered
 from minichainer.link.link import Link
 from minichainer.optimizer.hooks import HookSet
 from minichainer.optimizer.loss_scaling import LossScaling
@@ -49,7 +50,8 @@ class Optimizer(LossScaling):
             TypeError: the target is not a link.
         """
         if not isinstance(link, Link):
-            raise TypeError(f'optimization target must be a link, got {type(link).__name__}')
+            raise TypeError(f'optimization target must be a link, got {_kind(link)}')
+        warn_of_unregistered(link)
         self.target = link
         self.t = 0
         self.epoch = 0
@@ -193,6 +195,13 @@ class Optimizer(LossScaling):
         t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)
         self.t, self.epoch = int(t), int(epoch)
         self._serialize_loss_scale(serializer)
+
+
+def _kind(value: Any) -> str:
+    """The type of a target that is not a link, and what to write instead."""
+    if isinstance(value, type):
+        return f'the class {value.__name__}; write setup({value.__name__}(...))'
+    return type(value).__name__
 
 
 def _copies(state: dict[str, Any] | None) -> dict[str, Any] | None:

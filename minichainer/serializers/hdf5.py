@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from minichainer.serializer import DamagedSnapshotError, MissingEntryError, Serializer
+from minichainer.serializer import DamagedSnapshotError, MissingEntryError, Serializer, check_object
 from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.serializers._entries import Entry
 from minichainer.serializers._hdf5_entries import HDF5Entries, h5py_module
@@ -66,19 +66,34 @@ def save_hdf5(filename: Any, obj: Any, compression: int = 4, *, durable: bool = 
         OSError: the file cannot be written; names it.
         TypeError: a value cannot be saved.
     """
+    check_object('save_hdf5', filename, obj)
+    write_hdf5(filename, lambda serializer: serializer.save(obj), compression, durable)
+
+
+def write_hdf5(
+    filename: Any, save: Callable[[HDF5Serializer], object], compression: int = 4, durable: bool = True
+) -> None:
+    """Writes an HDF5 file with its checksums; see :func:`save_hdf5`.
+
+    Args:
+        filename: path of the file.
+        save: gives everything to a serializer.
+        compression: level of gzip, 0 to 9.
+        durable: whether to wait until the file is on the disk.
+    """
     h5py_module()
     with replacing(filename, durable) as temporary, open(temporary, 'wb') as file:
-        file.writelines(_content(obj, compression))
+        file.writelines(_content(save, compression))
 
 
-def _content(obj: Any, compression: int) -> tuple[bytes, bytes]:
-    """The content of an HDF5 file with an object, and its checksums.
+def _content(save: Callable[[HDF5Serializer], object], compression: int) -> tuple[bytes, bytes]:
+    """The content of an HDF5 file, and its checksums.
 
     It is made in memory, because an error of the disk in the midst of HDF5 can end the process.
     """
     options = {'driver': 'core', 'backing_store': False, 'block_size': 1 << 20}
     with h5py_module().File('snapshot.h5', 'w', **options) as file:
-        HDF5Serializer(file, compression).save(obj)
+        save(HDF5Serializer(file, compression))
         file.flush()
         image: bytes = file.id.get_file_image()
         return image, trailer(file, image)
@@ -151,6 +166,7 @@ def load_hdf5(filename: Any, obj: Any) -> None:
         SnapshotError: entries do not fit; all are named.
         OSError: the file cannot be read.
     """
+    check_object('load_hdf5', filename, obj)
     h5py = h5py_module()
     verify_file(filename)
     try:

@@ -10,7 +10,7 @@ import numpy
 
 from minichainer import backend
 from minichainer.backends import cuda
-from minichainer.serializer import DamagedSnapshotError, Serializer
+from minichainer.serializer import DamagedSnapshotError, Serializer, check_object
 from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.serializers._entries import Entry
 from minichainer.serializers._npz_file import NpzFile, write_npz
@@ -96,6 +96,7 @@ def save_npz(file: Any, obj: Any, compression: bool = True, *, durable: bool = T
     >>> bool((a.W.array == b.W.array).all())
     True
     """
+    check_object('save_npz', file, obj)
     serializer = DictionarySerializer()
     serializer.save(obj)
     if not isinstance(file, (str, os.PathLike)):
@@ -203,6 +204,7 @@ def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True,
     >>> chainer.serializers.save_npz(file, chainer.Chain(l1=chainer.links.Linear(3, 2)))
     >>> chainer.serializers.load_npz(file, chainer.links.Linear(3, 2), path='l1/')
     """
+    check_object('load_npz', file, obj)
     with NpzFile(file) as npz:
         deserializer = NpzDeserializer(npz, path, strict, ignore_names)
         deserializer.allows_others = path == '' and not isinstance(path, _WholeFile)

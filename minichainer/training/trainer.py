@@ -6,14 +6,15 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minichainer._names import namespace as _namespace
 from minichainer.allocator import tune_allocator as _tune_allocator
 from minichainer.reporter import Reporter, plain_value
 from minichainer.serializer import Serializer, decoded
 from minichainer.training._folder import in_own_folder
 from minichainer.training.extension import Extension
-from minichainer.training.util import get_trigger
+from minichainer.training.util import get_trigger, kind_of
 
 
 class _Entry(NamedTuple):
@@ -77,6 +78,8 @@ class Trainer:
         *,
         tune_allocator: bool = True,
     ) -> None:
+        if not hasattr(updater, 'get_all_optimizers'):
+            raise TypeError(f'Trainer: an updater expected first, got {kind_of(updater)}; {_UPDATER}')
         self.updater = updater
         self._tunes_allocator = tune_allocator
         self.stop_trigger = get_trigger(stop_trigger)
@@ -137,11 +140,17 @@ class Trainer:
             raise ValueError('Trainer.extend: invoke_before_training is not supported; use call_before_training=True')
         if kwargs:
             raise TypeError(f'Trainer.extend: unexpected arguments {sorted(kwargs)}')
+        if isinstance(extension, type):
+            cls = extension.__name__
+            raise TypeError(f'Trainer.extend: an extension expected, got the class {cls}; write extend({cls}(...))')
+        if not callable(extension):
+            raise TypeError(f'Trainer.extend: an extension is called with the trainer, got {kind_of(extension)}')
         name = self._free_name(name or _name_of(extension))
         if trigger is None:
             trigger = getattr(extension, 'trigger', Extension.trigger)
         place: int = getattr(extension, 'priority', Extension.priority) if priority is None else priority
-        extension.name = name
+        with contextlib.suppress(AttributeError, TypeError):  # methods and builtins have no attributes
+            setattr(extension, 'name', name)  # noqa: B010
         self._extensions[name] = _Entry(extension, place, get_trigger(trigger), call_before_training)
 
     def _free_name(self, name: str) -> str:
@@ -276,6 +285,9 @@ def _make_reporter(optimizers: dict[str, Any]) -> Reporter:
     return reporter
 
 
+_UPDATER = 'write Trainer(training.updaters.StandardUpdater(iterator, optimizer), ...)'
+
+
 def _name_of(extension: Any) -> str:
     """The default name of an extension."""
     for attribute in ('name', 'default_name', '__name__'):
@@ -298,3 +310,7 @@ def _print_exception(e: Exception) -> None:
     print(f'Exception in the training loop: {type(e).__name__}: {e}', file=sys.stderr)
     traceback.print_tb(e.__traceback__)
     print('Finalizing extensions and updater, then re-raising the exception.', file=sys.stderr, flush=True)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _namespace(__name__)[0]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from minichainer.training._interval_trigger import IntervalTrigger
@@ -33,3 +34,21 @@ def get_trigger(trigger: Any) -> Any:
 
 def _never(trainer: Any) -> bool:
     return False
+
+
+def names_of(names: Iterable[str], extension: str, argument: str) -> list[str]:
+    """A list of names; TypeError for one name, whose letters would be taken for names."""
+    if isinstance(names, str):
+        raise TypeError(f'{extension}: a list of names expected as {argument}, got {names!r}; write [{names!r}]')
+    return list(names)
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether it is a dataset, or something else with indices, and not an iterator."""
+    is_iterator = hasattr(value, 'next') or hasattr(value, '__next__')
+    return hasattr(value, '__getitem__') and hasattr(value, '__len__') and not is_iterator
+
+
+def kind_of(value: Any) -> str:
+    """What a wrong argument is, for errors."""
+    return f'the class {value.__name__}' if isinstance(value, type) else f'an object of type {type(value).__name__}'

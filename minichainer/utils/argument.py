@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from minichainer._names import argument_advice
 
 
 def check_unexpected_kwargs(kwargs: Mapping[str, Any], **unexpected: str) -> None:
@@ -45,16 +47,32 @@ def parse_kwargs(kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **un
     """
     check_unexpected_kwargs(kwargs, **unexpected)
     known = dict(name_and_values)
-    _refuse([name for name in kwargs if name not in known], 2)
+    _refuse([name for name in kwargs if name not in known], 2, known)
     return tuple([kwargs.pop(name, default) for name, default in name_and_values])
 
 
-def _refuse(names: Any, depth: int) -> None:
+def _refuse(names: Any, depth: int, known: Iterable[str] = ()) -> None:
     if not names:
         return
     frame = inspect.currentframe()
     for _ in range(depth):
         frame = frame.f_back if frame is not None else None
-    caller = frame.f_code.co_name if frame is not None else 'the function'
+    while frame is not None and frame.f_code.co_name in _HELPERS:
+        frame = frame.f_back
     quoted = ', '.join(repr(name) for name in names)
-    raise TypeError(f'{caller}() got unexpected keyword argument(s) {quoted}')
+    text = f'{_caller(frame)}() got unexpected keyword argument(s) {quoted}'
+    code = frame.f_code if frame is not None else None
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code is not None else ()
+    raise TypeError(text + argument_advice(next(iter(names)), [*own, *known]))
+
+
+#: Functions that pass the arguments of their callers on.
+_HELPERS = ('check_kwargs',)
+
+
+def _caller(frame: Any) -> str:
+    """The function of a frame; for a constructor the class of the object."""
+    if frame is None:
+        return 'the function'
+    name = frame.f_code.co_name
+    return type(frame.f_locals['self']).__name__ if name == '__init__' and 'self' in frame.f_locals else name

@@ -10,6 +10,7 @@ import scipy.special
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer.errors import LabelError
 from minichainer.utils.type_check import InvalidType
 from tests.functions.row import ANY, Bad, Domain, Row, Special, case, grid
 from tests.functions.rows_elementwise import INF, INTEGERS, NAN, SHAPES, refuses_two_dtypes
@@ -129,8 +130,8 @@ SCE_ERRORS = (
         'shape of t', lambda: F.softmax_cross_entropy(X, T[:1]), InvalidType, 'SoftmaxCrossEntropy', '(2, 3)', '(1,)'
     ),
     bad('vector', lambda: F.softmax_cross_entropy(X[0], T), InvalidType, 'SoftmaxCrossEntropy', '(3,)', '(2,)'),
-    bad('label', lambda: F.softmax_cross_entropy(X, T + 1), ValueError, 'softmax_cross_entropy', '[0, 3)', '3'),
-    bad('negative', lambda: F.softmax_cross_entropy(X, T - 2), ValueError, 'softmax_cross_entropy', '[0, 3)', '-2'),
+    bad('label', lambda: F.softmax_cross_entropy(X, T + 1), LabelError, 'softmax_cross_entropy', '[0, 3)', '3'),
+    bad('negative', lambda: F.softmax_cross_entropy(X, T - 2), LabelError, 'softmax_cross_entropy', '[0, 3)', '-2'),
     bad('reduce', lambda: F.softmax_cross_entropy(X, T, reduce='sum'), ValueError, 'reduce', 'mean', 'sum'),
     bad('kind', lambda: F.softmax_cross_entropy(X, T, soft_target_loss='x'), ValueError, 'soft_target_loss', "'x'"),
     bad('weights', lambda: sce(V(X), T, class_weight=W3[:2]), InvalidType, 'class_weight', '(3,)', '(2,)'),

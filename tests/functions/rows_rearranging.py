@@ -8,6 +8,7 @@ import numpy as np
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer.errors import LabelError
 from minichainer.utils.type_check import InvalidType
 from tests.functions.row import ANY, Domain, Row, case, grid
 from tests.functions.rows_array import ANY_KIND, MOVES, X, bad, moving
@@ -372,7 +373,7 @@ GATHERS = [
             bad('axis', lambda: F.permutate(X, np.array([0, 1]), 2), InvalidType, 'Permutate', 'axis = 2'),
             bad('float', lambda: F.permutate(X, np.array([0.0, 1.0])), ValueError, 'permutate', 'int', 'float64'),
             bad('list', lambda: F.permutate(X, [0, 1]), ValueError, 'permutate', 'int', 'list'),
-            bad('beyond', lambda: F.permutate(X, np.array([0, 2])), IndexError, '2', 'out of bounds'),
+            bad('beyond', lambda: F.permutate(X, np.array([0, 2])), IndexError, 'got 2 at position', '[0, 2)'),
             bad('inverse', lambda: F.permutate(X, np.array([0, 0]), inv=True), ValueError, 'permutate', '[0, 0]'),
             bad('debug', in_debug(lambda: F.permutate(X, np.array([0, 2]))), ValueError, 'permutate', '[0, 2]'),
         ),
@@ -384,9 +385,9 @@ GATHERS = [
         errors=(
             bad('sizes', lambda: F.select_item(X, np.zeros(3, 'i')), InvalidType, 'SelectItem', '(2, 3)', '(3,)'),
             bad('float t', lambda: F.select_item(X, np.zeros(2)), InvalidType, 'SelectItem', 'int', 'float64'),
-            bad('beyond', lambda: F.select_item(X, np.array([0, 3])), IndexError, 'select_item', '< 3',
-                'from 0 to 3'),
-            bad('debug', in_debug(lambda: F.select_item(X, np.array([0, -1]))), ValueError, 'select_item', '-1'),
+            bad('beyond', lambda: F.select_item(X, np.array([0, 3])), IndexError, 'select_item', '[0, 3)',
+                'got 3 at position [1]'),
+            bad('debug', in_debug(lambda: F.select_item(X, np.array([0, -1]))), LabelError, 'select_item', '-1'),
         ),
     ),
     Row(

@@ -58,6 +58,9 @@ EXEMPT = {
 }
 #: Methods of Variable that Python calls for operators, without a row, and why.
 EXEMPT_OPERATORS = {
+    **{
+        f'__{name}__': 'a number of Python, not a Variable; see test_numbers.py' for name in ('int', 'float', 'round')
+    },
     '__pos__': 'returns the Variable itself; see test_operators.py',
     **{f'__{name}__': 'raises; see test_operators.py' for name in ('eq', 'ne', 'lt', 'le', 'gt', 'ge', 'bool')},
 }

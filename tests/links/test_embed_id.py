@@ -52,9 +52,9 @@ def test_errors() -> None:
     embed = L.EmbedID(3, 2)
     with pytest.raises(InvalidType, match=r'EmbedIDFunction.*\n\nExpect: int x'):
         embed(np.zeros(2, 'f'))
-    with pytest.raises(IndexError, match=r'embed_id: x must be in \[0, 3\).*got 0 to 3'):
+    with pytest.raises(IndexError, match=r'embed_id: x must be in \[0, 3\).*got 3 at position'):
         embed(np.array([0, 3]))
-    with chainer.using_config('debug', True), pytest.raises(ValueError, match='-1 to 1'):
+    with chainer.using_config('debug', True), pytest.raises(ValueError, match='got -1 at position'):
         embed(np.array([-1, 1]))
 
 

@@ -55,8 +55,8 @@ def test_an_empty_batch_has_no_loss() -> None:
 @pytest.mark.parametrize(
     ('x', 't', 'error', 'words'),
     [
-        (X, np.array([0, 4]), IndexError, r'labels must be in \[0, 4\), got 0 to 4'),
-        (X, np.array([0, -1]), IndexError, 'got -1 to 0'),
+        (X, np.array([0, 4]), IndexError, r'labels must be in \[0, 4\), got 4 at position'),
+        (X, np.array([0, -1]), IndexError, 'got -1 at position'),
         (X, np.array([0.0, 1]), InvalidType, 'int t'),
         (X[:, :2], np.array([0, 1]), InvalidType, r'W of shape \(nodes, D\)'),
     ],

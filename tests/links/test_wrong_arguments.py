@@ -244,3 +244,57 @@ def test_a_link_that_is_refused_has_no_parameters_yet() -> None:
     with pytest.raises(TypeError, match='Watched: '):
         Watched(3, 2, initial_bias='x')
     assert vars(made[0]) == {}
+
+
+# --- calls that do not fit the signature ---------------------------------------------------------------------------
+def _misspelt(argument: str) -> str:
+    return f'{argument[:-1]}{"y" if argument[-1] == "x" else "x"}'
+
+
+@pytest.mark.parametrize('row', [row for _, row in sorted(FIRST.items())], ids=sorted(FIRST))
+def test_calls_that_do_not_fit_the_signature_are_explained(row: Row) -> None:
+    """Unknown names (with the nearest one), names of other frameworks, too many arguments, repeated ones."""
+    link = row.link.__name__
+    arguments = _arguments(row)
+    for argument in arguments:
+        wrong = _misspelt(argument)
+        refusal = _refusal(row, wrong, 1) or ''
+        assert link in refusal and wrong in refusal, refusal
+        if len(argument) > 3:
+            assert 'did you mean' in refusal, refusal
+    for wrong, meant in (('kernel_size', 'ksize'), ('padding', 'pad'), ('bias', 'nobias'), ('qqq', '')):
+        refusal = _refusal(row, wrong, 1) or ''
+        assert link in refusal and wrong in refusal, refusal
+        assert not meant or meant not in arguments or f'did you mean {meant!r}' in refusal, refusal
+    with pytest.raises(TypeError, match=r'positional arguments|wscale'):
+        row.link(*range(30))
+
+
+@pytest.mark.parametrize(
+    ('call', 'words'),
+    [
+        (lambda: L.Linear(3, in_size=3), r"Linear: got multiple values for argument 'in_size'; expected Linear\(in"),
+        (lambda: L.EmbedID(3), r"EmbedID: missing 'out_size'; expected EmbedID\(in_size, out_size"),
+        (lambda: L.NStepLSTM(1, dropout=0.5), r"NStepLSTM: missing 'in_size', 'out_size'; expected NStepLSTM\("),
+        (lambda: L.Linear(3, 2, hidden_size=3), "'hidden_size': did you mean 'out_size'"),
+        (lambda: L.Linear(3, 2, use_bias=True), "did you mean 'nobias', which is the opposite"),
+    ],
+)
+def test_what_calls_say(call: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def test_users_classes_are_called_as_before() -> None:
+    class Model(L.Linear):  # type: ignore[misc]
+        def __init__(self, *sizes: int, **options: Any) -> None:
+            super().__init__(*sizes, **options)
+
+    class Plain(L.Linear):  # type: ignore[misc]
+        pass
+
+    assert Model(3, 2, nobias=True).b is None and Plain(3, 2).out_size == 2
+    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
+        Model(3, 2, size=3)
+    with pytest.raises(TypeError, match=r'Plain: .*expected Plain\(in_size'):
+        Plain(3, 2, size=3)

@@ -453,6 +453,7 @@ def test_unchain_variables() -> None:
     assert y.creator is None
 
 
+@pytest.mark.filterwarnings('ignore:PlotReport. no value was observed')
 def test_plot(make_trainer: Any) -> None:
     pytest.importorskip('matplotlib')
     trainer = make_trainer()

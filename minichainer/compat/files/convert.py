@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from minichainer.compat.files.safetensors import write_safetensors
 from minichainer.serializer import SnapshotError
 from minichainer.serializers._npz_file import write_npz
 from minichainer.serializers._replacing import replacing
-from minichainer.serializers.hdf5 import HDF5Serializer, _h5py
+from minichainer.serializers.hdf5 import HDF5Serializer, write_hdf5
 
 SUFFIXES = {'npz': '.npz', 'h5': '.h5', 'safetensors': '.safetensors'}
 
@@ -92,9 +93,7 @@ def _write(output: str, to: str, arrays: Mapping[str, Any]) -> list[str]:
             write_npz(temporary, {n: numpy.asarray(a) for n, a in arrays.items()}, compression=True)
         return []
     if to == 'h5':
-        with replacing(output) as temporary, _h5py().File(temporary, 'w') as file:
-            for name, array in arrays.items():
-                _in_group(HDF5Serializer(file), name, array)
+        write_hdf5(output, functools.partial(_save_in_groups, arrays))
         return []
     numbers = {n: a for n, a in arrays.items() if a is not None and numpy.asarray(a).dtype.kind in 'biuf'}
     texts = {n: str(a) for n, a in arrays.items() if a is not None and numpy.asarray(a).dtype.kind == 'U'}
@@ -103,8 +102,7 @@ def _write(output: str, to: str, arrays: Mapping[str, Any]) -> list[str]:
     return [f'  skipped: {name}: safetensors cannot hold it' for name in left]
 
 
-def _in_group(serializer: HDF5Serializer, name: str, value: Any) -> None:
-    *groups, last = name.split('/')
-    for group in groups:
-        serializer = serializer[group]
-    serializer(last, value)
+def _save_in_groups(arrays: Mapping[str, Any], serializer: HDF5Serializer) -> None:
+    for name, value in arrays.items():
+        *groups, last = name.split('/')
+        functools.reduce(lambda part, group: part[group], groups, serializer)(last, value)

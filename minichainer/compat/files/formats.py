@@ -10,9 +10,11 @@ from typing import Any
 from minichainer.compat.files.pickles import pickled_entries
 from minichainer.compat.files.safetensors import read_safetensors
 from minichainer.serializer import SnapshotError
-from minichainer.serializers._entries import EntryDeserializer
+from minichainer.serializers._deserializer import EntryDeserializer
+from minichainer.serializers._hdf5_entries import h5py_module
+from minichainer.serializers._hdf5_trailer import verify_file
 from minichainer.serializers._npz_file import NpzFile
-from minichainer.serializers.hdf5 import HDF5Deserializer, _h5py
+from minichainer.serializers.hdf5 import HDF5Deserializer
 from minichainer.serializers.npz import NpzDeserializer
 
 _HDF5 = b'\x89HDF\r\n\x1a\n'
@@ -79,7 +81,9 @@ def opened(path: str | os.PathLike[str], unsafe: bool = False) -> Iterator[tuple
 
 
 def _hdf5(path: str | os.PathLike[str]) -> Any:
+    h5py = h5py_module()
+    verify_file(path)
     try:
-        return _h5py().File(path, 'r')
+        return h5py.File(path, 'r')
     except OSError as error:
         raise SnapshotError(f'{os.fspath(path)}: this HDF5 file is damaged, or cut short ({error})') from error

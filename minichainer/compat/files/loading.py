@@ -14,8 +14,10 @@ import numpy
 from minichainer.compat.files import formats
 from minichainer.link.link import Link
 from minichainer.optimizer.base import Optimizer
-from minichainer.serializer import Serializer, SnapshotError
-from minichainer.serializers._entries import Entry, EntryDeserializer, _attributes_kept
+from minichainer.serializer import MissingEntryError, Serializer, SnapshotError
+from minichainer.serializers._deserializer import EntryDeserializer
+from minichainer.serializers._entries import Entry
+from minichainer.serializers._memento import Memento
 
 #: A count of updates of one parameter. Chainer 1 has only one count, of the optimizer.
 _COUNT = re.compile(r'(?P<optimizer>(updater/optimizer:[^/]+/)?).+/t')
@@ -103,14 +105,13 @@ def load(
         report = LoadReport(os.fspath(file), kind)
         names = frozenset(source.names())
         report.part, report.into = _place(obj, source, names, part)
-        reader = _Tolerant(source, names, report)
-        if strict and isinstance(obj, Link):
-            with _attributes_kept(obj):
-                obj.serialize(_Tolerant(source, names, report, rehearsing=True))
+        memento = Memento(obj)
+        try:
+            obj.serialize(_Tolerant(source, names, report))
             _finish(obj, names, report, strict)
-            report = reader.report = LoadReport(report.file, kind, report.part, report.into)
-        obj.serialize(reader)
-        _finish(obj, names, report, strict)
+        except BaseException:
+            memento.restore()
+            raise
     return report
 
 
@@ -137,17 +138,13 @@ class _Tolerant(EntryDeserializer):
 
     strict = False
 
-    def __init__(
-        self, source: EntryDeserializer, names: frozenset[str], report: LoadReport, path: str = '',
-        rehearsing: bool = False,
-    ) -> None:  # fmt: skip
-        self._source, self._names, self.report = source, names, report
-        self._path, self._rehearsing = path, rehearsing
+    def __init__(self, source: EntryDeserializer, names: frozenset[str], report: LoadReport, path: str = '') -> None:
+        self._source, self._names, self.report, self._path = source, names, report, path
         self.allowance = source.allowance
 
     def __getitem__(self, key: str) -> _Tolerant:
         path = f'{self._path}{key.strip("/")}/'
-        return _Tolerant(self._source, self._names, self.report, path, self._rehearsing)
+        return _Tolerant(self._source, self._names, self.report, path)
 
     def full_name(self, key: str) -> str:
         """The name in the file."""
@@ -165,22 +162,22 @@ class _Tolerant(EntryDeserializer):
         name = self.full_name(key)
         try:
             entry = self.find(key)
-            misfit = None if entry is None else entry.misfit(value)
+            if entry is None:
+                return self._absent(name, key, value)
+            value = entry.load(value)
+        except MissingEntryError:
+            raise
         except SnapshotError as error:
-            entry, misfit = None, error
-        if misfit is not None:
-            self.report.skipped[name] = str(misfit)
+            self.report.skipped[name] = str(error)
             return value
-        if entry is None:
-            return self._absent(name, key, value)
         self.report.loaded.append(name)
-        return value if self._rehearsing else entry.load(value)
+        return value
 
     def _absent(self, name: str, key: str, value: Any) -> Any:
         """The value of an entry that the file lacks."""
         if _COMPUTED.fullmatch(name):
             self.report.filled[name] = 'computed from the epoch'
-            raise SnapshotError(f'{name} is not in the snapshot')
+            raise MissingEntryError(f'{name} is not in the snapshot')
         count = _COUNT.fullmatch(name) if key == 't' else None
         total = f'{count["optimizer"]}t' if count is not None else ''
         if total in self._names:

@@ -11,7 +11,7 @@ from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.kernels.selection import chosen
 from minichainer.utils.argument import parse_kwargs
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _rrelu = Arguments('RReLU', 'rrelu')
 
@@ -116,6 +116,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
         train='train argument is not supported anymore. Use chainer.using_config',
     )
     _check_bounds(l, u)
+    _rrelu.flag(return_r, 'return_r')
     x = as_variable(x)
     _rrelu.floats(x)
     xp = get_array_module(x._data)
@@ -139,7 +140,7 @@ def _slopes(xp: Any, x: Variable, lower: float, upper: float, given: Any) -> Any
         return xp.full(x.shape, (lower + upper) / 2, x.dtype)
     if given is None:
         return xp.asarray(xp.random.uniform(lower, upper, x.shape), x.dtype)
-    given = as_array(given)
+    given = _rrelu.array(given, 'r')
     if given.shape != x.shape or given.dtype != x.dtype:
         raise _rrelu.misfit(f'r of shape {x.shape} and dtype {x.dtype}', f'{given.shape} and {given.dtype}')
     return given

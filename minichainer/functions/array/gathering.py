@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.configuration import config
+from minichainer.errors import LabelError
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array._indexing import index_of
@@ -171,10 +172,7 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
         raise ValueError(f'permutate: a permutation of 0 to {x.shape[axis] - 1} expected, got {order.tolist()}')
     size = x.shape[axis]
     if order.size and not (order.min() >= -size and order.max() < size):
-        got = f'{order.min()} to {order.max()}'
-        raise IndexError(
-            f'permutate: indices out of bounds: {-size} to {size - 1} expected, got {got}; x has shape {x.shape}'
-        )
+        raise _permutate.out_of_range('indices', order, -size, size, f' for x of shape {x.shape}')
     return permutated(x, (*(slice(None),) * axis, x.xp.asarray(order.argsort() if inv else order)))
 
 
@@ -210,7 +208,7 @@ def select_item(x: Any, t: Any) -> Variable:
     >>> F.select_item(np.array([[1., 2.], [3., 4.]]), np.array([1, 0]))
     variable([2., 3.])
     """
-    x, t = as_variable(x), as_array(t)
+    x, t = as_variable(x), _select_item.array(t, 't')
     if t.dtype.kind not in 'iu':
         raise _select_item.misfit('t.dtype of kind int', f'{t.dtype}')
     if x.ndim != 2 or t.shape != x.shape[:1]:
@@ -218,8 +216,8 @@ def select_item(x: Any, t: Any) -> Variable:
     rows, columns = x.shape
     low = 0 if config.debug else -columns
     if t.size and not (t.min() >= low and t.max() < columns):
-        kind = ValueError if config.debug else IndexError
-        raise kind(f'select_item: {low} <= t < {columns} expected, got t from {t.min()} to {t.max()}')
+        kind = LabelError if config.debug else IndexError
+        raise _select_item.out_of_range('t', t, low, columns, error=kind)
     return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
 
 

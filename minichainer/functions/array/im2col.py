@@ -55,6 +55,7 @@ def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = 
     """
     x = as_variable(x)
     _arguments.floats(x)
+    _arguments.flag(cover_all, 'cover_all')
     if x.ndim != 4:
         raise _arguments.misfit('x.ndim == 4', f'x.shape = {x.shape}')
     y: Variable = columns_of_images(x, _geometry(x.shape[2:], ksize, stride, pad, bool(cover_all), dilate))

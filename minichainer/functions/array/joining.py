@@ -120,6 +120,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     x = as_variable(x)
     sections = _sections(indices_or_sections)
     place = _split.axis(axis, x.shape)
+    _split.flag(force_tuple, 'force_tuple')
     size = x.shape[place]
     if isinstance(sections, int):
         if size % sections:

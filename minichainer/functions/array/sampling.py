@@ -57,7 +57,8 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
     >>> F.resize_images(np.array([[[[0., 2.]]]]), (1, 3))
     variable([[[[0., 1., 2.]]]])
     """
-    if mode not in ('bilinear', 'nearest'):
+    _resize.flag(align_corners, 'align_corners')
+    if not isinstance(mode, str) or mode not in ('bilinear', 'nearest'):
         raise AssertionError(f"resize_images: mode 'bilinear' or 'nearest' expected, got {mode!r}")
     x = as_variable(x)
     _resize.floats(x)

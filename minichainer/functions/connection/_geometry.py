@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._arguments import Arguments
+from minichainer.functions._arguments import Arguments, wider
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.variable import Variable
 
@@ -25,6 +25,7 @@ class ConvolutionArguments(Arguments):
 
     def axes_of(self, x: Any, n: int) -> None:
         """Raises ValueError unless x has n spatial axes."""
+        self.arrays(x=x)
         if x.ndim != n + 2:
             expected = f'x with {n + 2} axes (batch, channels, {n} spatial) expected'
             raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
@@ -59,20 +60,22 @@ class ConvolutionArguments(Arguments):
         if filters % groups:
             raise ValueError(f'{self.name}: expected groups to divide the number of filters, {got}')
 
-    def bias(self, x: Variable, b: Any, channels: int) -> None:
+    def bias(self, x: Variable, W: Variable, b: Any, channels: int) -> None:
         """Raises InvalidType unless the bias has one number for each output channel."""
         if b is None:
             return
         if b.shape != (channels,):
             raise self.misfit(f'b.shape == ({channels},)', f'{b.shape}')
         if (self.planar and b.dtype != x.dtype) or b.dtype.kind != 'f':
-            raise self.misfit(f'b.dtype == x.dtype = {x.dtype}', f'{b.dtype}')
+            got = f'{b.dtype}; {wider(x, W)}' if b.dtype == W.dtype else f'{b.dtype}'
+            raise self.misfit(f'b.dtype == x.dtype = {x.dtype}', got)
 
 
-def same_dtype(x: Variable, W: Variable, b: Any) -> tuple[Any, Any, Any]:
+def same_dtype(arguments: Arguments, x: Variable, W: Variable, b: Any) -> tuple[Any, Any, Any]:
     """The arguments in the wider dtype of x and W, used for mixed dtypes."""
     if x.dtype == W.dtype and (b is None or b.dtype == x.dtype):
         return x, W, b
+    arguments.warn_of_wider(x, W)
     dtype = numpy.promote_types(x.dtype, W.dtype)
     converted = [v if v is None or v.dtype == dtype else as_dtype(v, dtype) for v in (x, W, b)]
     return converted[0], converted[1], converted[2]

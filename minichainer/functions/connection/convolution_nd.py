@@ -323,8 +323,10 @@ def _convolution(
     stride, dilate = arguments.per_axis(stride, 'stride', n), arguments.per_axis(dilate, 'dilate', n)
     pad = arguments.per_axis(pad, 'pad', n, least=0)
     groups = arguments.groups(groups)
+    if cover_all is not False:
+        arguments.flag(cover_all, 'cover_all')
     arguments.channels(x, W, groups)
-    arguments.bias(x, b, len(W))
+    arguments.bias(x, W, b, len(W))
     size, ksize = x.shape[2:], W.shape[2:]
     axes = zip(size, ksize, stride, pad, dilate, strict=True)
     out = tuple([get_conv_outsize(i, k, s, p, bool(cover_all), d) for i, k, s, p, d in axes])
@@ -336,6 +338,6 @@ def _convolution(
         )
     geometry = Geometry(size, ksize, stride, pad, dilate, out, groups)
     dtype = x.dtype
-    x, W, b = same_dtype(x, W, b)
+    x, W, b = same_dtype(arguments, x, W, b)
     y = convolve(x, W, geometry, names) if b is None else convolve_with_bias(x, W, b, geometry, names)
     return y if y.dtype == dtype else as_dtype(y, dtype)

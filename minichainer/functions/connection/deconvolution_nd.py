@@ -169,7 +169,7 @@ def _deconvolution(
     pad = arguments.per_axis(pad, 'pad', n, least=0)
     groups = arguments.groups(groups)
     _check_channels(arguments, x, W, groups)
-    arguments.bias(x, b, W.shape[1] * groups)
+    arguments.bias(x, W, b, W.shape[1] * groups)
     size, ksize = x.shape[2:], W.shape[2:]
     if outsize is None:
         axes = zip(size, ksize, stride, pad, dilate, strict=True)
@@ -184,7 +184,7 @@ def _deconvolution(
         )
     geometry = Geometry(out, ksize, stride, pad, dilate, size, groups)
     dtype = x.dtype
-    x, W, b = same_dtype(x, W, b)
+    x, W, b = same_dtype(arguments, x, W, b)
     y = deconvolve(x, W, geometry, names) if b is None else deconvolve_with_bias(x, W, b, geometry, names)
     return y if y.dtype == dtype else as_dtype(y, dtype)
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from minichainer.backend import get_array_module
 from minichainer.configuration import config
+from minichainer.errors import LabelError
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import linear_map
 from minichainer.kernels import rows as kernels
 from minichainer.kernels import scattering
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('EmbedIDFunction', 'embed_id')
 
@@ -58,19 +59,21 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
     variable([[3., 4.],
               [0., 0.]])
     """
-    ids, W = as_array(x), as_variable(W)
+    ids, W = _arguments.array(x, 'x'), as_variable(W)
     if W.ndim != 2 or W.dtype.kind != 'f' or ids.ndim < 1 or ids.dtype.kind != 'i':
         raise _arguments.misfit('int x of shape (B, ...) and float W of shape (V, D)', described(ids, W))
     if ignore_label is not None:
         _arguments.number(ignore_label, 'ignore_label')
     ignored = None if ignore_label is None else ids == ignore_label
-    _check_range(ids if ignored is None else ids[~ignored], len(W))
+    _check_range(ids if ignored is None else get_array_module(ids).where(ignored, 0, ids), len(W))
     return embedded(W, ids, ignored)
 
 
 def _check_range(ids: Any, size: int) -> None:
+    if config.debug and ids.size:
+        if not (ids.min() >= 0 and ids.max() < size):
+            raise _arguments.out_of_range('each x that is not ignored', ids, 0, size, ', the rows of W', LabelError)
+        return
     low, high = kernels.range_of(get_array_module(ids), ids)
-    if config.debug and not 0 <= low <= high < size:
-        raise ValueError(f'embed_id: each x that is not ignored must be in [0, {size}), got {low} to {high}')
     if low < -size or high >= size:
-        raise IndexError(f'embed_id: x must be in [0, {size}), the rows of W, got {low} to {high}')
+        raise _arguments.out_of_range('x', ids, -size, size, ', the rows of W')

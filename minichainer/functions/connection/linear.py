@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
-from minichainer.functions._arguments import Arguments
+from minichainer.functions._arguments import Arguments, wider
 from minichainer.functions._call import own_copy
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
@@ -94,6 +94,7 @@ def _apply(*variables: Variable) -> Variable:
 def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
     """Computed in the wider dtype of x and W, and cast to x's dtype."""
     dtype = variables[0].dtype
+    _arguments.warn_of_wider(variables[0], variables[1])
     wide = numpy.promote_types(dtype, variables[1].dtype)
     return as_dtype(_apply(*[as_dtype(v, wide) for v in variables]), dtype)
 
@@ -150,4 +151,6 @@ def _check(arrays: list[Any]) -> None:
         b = arrays[2]
         if b is None or b.ndim != 1 or len(b) != len(W) or (b.dtype is not dtype and b.dtype != dtype):
             got = 'an uninitialized bias' if b is None else f'{b.shape} and {b.dtype}'
+            if b is not None and b.dtype == W.dtype != dtype:
+                got += f'; {wider(x, W)}'
             raise _arguments.misfit(f'b of shape {W.shape[:1]} and dtype {dtype}', got)

@@ -96,7 +96,7 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Vari
         expected = f'images of size {geometry.span} at least for filters W.shape = {W.shape}'
         raise _arguments.misfit(expected, f'x.shape = {x.shape} (stride {stride})')
     dtype = x.dtype
-    x, W, b = same_dtype(x, W, b)
+    x, W, b = same_dtype(_arguments, x, W, b)
     y = local_convolve(x, W, geometry) if b is None else local_convolve_with_bias(x, W, b, geometry)
     return y if y.dtype == dtype else as_dtype(y, dtype)
 

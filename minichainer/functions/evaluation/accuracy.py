@@ -49,7 +49,9 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
     >>> F.accuracy(np.array([[0., 1.], [3., 2.]]), np.array([1, 1]))
     variable(0.5)
     """
-    y, t = as_variable(y), as_variable(t)
+    y = as_variable(y)
+    _accuracy.arrays(t=t)
+    t = as_variable(t)
     _check(y, t)
     if ignore_label is not None:
         _accuracy.number(ignore_label, 'ignore_label')
@@ -59,7 +61,4 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
 def _check(y: Variable, t: Variable) -> None:
     fits = y.ndim > t.ndim > 0 and t.dtype.kind in 'iu' and y.dtype.kind == 'f' and (y.shape[1] or not t.size)
     if not fits or t.shape[0] != y.shape[0] or t.size * y.shape[1] != y.size:
-        raise _accuracy.misfit(
-            'float y of shape (B, C, ...) and integer t of shape (B, ...)',
-            f'{y.dtype} {y.shape} and {t.dtype} {t.shape}',
-        )
+        raise _accuracy.wrong_labels('float y of shape (B, C, ...) and integer t of shape (B, ...)', y, t)

@@ -55,7 +55,7 @@ def r2_score(pred: Any, true: Any, sample_weight: Any = None, multioutput: str =
     """
     if sample_weight is not None:
         raise NotImplementedError('r2_score: sample_weight is not supported, None expected')
-    if multioutput not in ('uniform_average', 'raw_values'):
+    if not isinstance(multioutput, str) or multioutput not in ('uniform_average', 'raw_values'):
         raise ValueError(f"r2_score: multioutput must be 'uniform_average' or 'raw_values', got {multioutput!r}")
     pred, true = as_variable(pred), as_variable(true)
     if pred.shape != true.shape or not pred.ndim or pred.dtype.kind != 'f' or true.dtype.kind != 'f':

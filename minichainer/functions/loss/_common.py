@@ -12,7 +12,10 @@ from minichainer.variable import Variable, as_variable
 
 def like(x: Any, model: Variable) -> Variable:
     """``x`` as a Variable; an array takes the dtype of ``model``."""
-    return x if isinstance(x, Variable) else as_variable(x.astype(model.dtype, copy=False))
+    if isinstance(x, Variable):
+        return x
+    x = as_variable(x)._data
+    return as_variable(x.astype(model.dtype, copy=False))
 
 
 def logistic_losses(xp: Any, scores: Any, t: Any) -> Any:

@@ -14,7 +14,7 @@ from minichainer.functions.math.exponential import sqrt
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import average
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('discriminative_margin_based_clustering_loss')
 
@@ -67,11 +67,12 @@ def discriminative_margin_based_clustering_loss(
         ('delta_v', delta_v), ('delta_d', delta_d), ('alpha', alpha), ('beta', beta), ('gamma', gamma)
     ):  # fmt: skip
         _arguments.number(value, name)
+    _arguments.number(norm, 'norm')
     if norm not in (1, 2):
         raise ValueError(f'{_arguments.name}: norm must be 1 or 2, got {norm}')
     if max_embedding_dim <= 0:
         raise ValueError(f'{_arguments.name}: max_embedding_dim must be positive, got {max_embedding_dim}')
-    x, t = as_variable(embeddings), as_array(labels)
+    x, t = as_variable(embeddings), _arguments.array(labels, 'labels')
     if x.ndim != 4 or x.dtype.kind != 'f' or t.dtype.kind not in 'iuf' or t.shape != (x.shape[0], *x.shape[2:]):
         expected = 'float embeddings of shape (B, D, H, W) and int labels of shape (B, H, W)'
         raise _arguments.misfit(expected, described(x, t))

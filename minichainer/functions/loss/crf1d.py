@@ -15,7 +15,7 @@ from minichainer.functions.array.shape import expand_dims
 from minichainer.functions.loss._common import reduced
 from minichainer.functions.math.reductions import logsumexp
 from minichainer.functions.math.reductions import max as max_
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _crf1d, _argmax_crf1d = Arguments('crf1d'), Arguments('argmax_crf1d')
 
@@ -51,7 +51,7 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
     """
     _crf1d.choice(reduce, 'reduce', ('mean', 'no'))
     cost, steps = _checked(_crf1d, cost, xs)
-    labels = [as_array(y) for y in ys]
+    labels = [_crf1d.array(y, 'an element of ys') for y in ys]
     if [y.shape for y in labels] != [x.shape[:1] for x in steps]:
         got = f'{[y.shape for y in labels]} with xs of shapes {[x.shape for x in steps]}'
         raise _crf1d.misfit('ys[t].shape == xs[t].shape[:1] for each time step', got)
@@ -78,7 +78,7 @@ def _check_labels(labels: Sequence[Any], count: int) -> None:
         if y.dtype.kind not in 'iu':
             raise _crf1d.misfit('ys of kind int', f'{y.dtype} at time step {t}')
         if y.size and not (y.min() >= 0 and y.max() < count):
-            raise IndexError(f'crf1d: labels must be in [0, {count}), got {y.min()} to {y.max()} at time step {t}')
+            raise _crf1d.out_of_range(f'labels at time step {t}', y, 0, count)
 
 
 def _transitions(last: Variable, cost: Variable) -> Variable:

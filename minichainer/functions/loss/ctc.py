@@ -10,7 +10,7 @@ import numpy
 from minichainer.backend import get_array_module
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
-from minichainer.functions._arguments import Arguments
+from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import as_dtype
@@ -112,7 +112,7 @@ def connectionist_temporal_classification(
     _ctc.choice(reduce, 'reduce', ('mean', 'no'))
     steps = _checked_steps(x, blank_symbol)
     xp, (batch, classes) = get_array_module(steps[0]._data), steps[0].shape
-    labels = as_array(t)
+    labels = _ctc.array(t, 't')
     if labels.dtype.kind not in 'iu' or labels.ndim != 2 or len(labels) != batch:
         raise _ctc.misfit(f'int t of shape ({batch}, M)', f'{labels.dtype} {labels.shape}')
     input_lengths = _lengths(xp, 'input_length', input_length, batch, len(steps))
@@ -128,7 +128,7 @@ def _checked_steps(x: Any, blank: Any) -> list[Variable]:
         raise TypeError(
             f'{_ctc.name}: x must be a list or tuple with one array per time step, got {type(x).__name__}'
         )
-    if isinstance(blank, bool) or not hasattr(blank, '__index__'):
+    if as_integer(blank) is None:
         raise _ctc.wrong_type('int', 'blank_symbol', blank)
     if not x:
         raise ValueError(f'{_ctc.name}: x must have at least one time step, got none')
@@ -162,9 +162,7 @@ def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
 
 
 def _check_labels(xp: Any, labels: Any, lengths: Any, classes: int) -> None:
-    read = labels[xp.arange(labels.shape[1]) < lengths[:, None]]
+    is_read = xp.arange(labels.shape[1]) < lengths[:, None]
+    read = labels[is_read]
     if read.size and not (read.min() >= 0 and read.max() < classes):
-        raise IndexError(
-            f'connectionist_temporal_classification: labels must be in [0, {classes}), got labels from '
-            f'{read.min()} to {read.max()}'
-        )
+        raise _ctc.out_of_range('labels', xp.where(is_read, labels, 0), 0, classes)

@@ -9,7 +9,7 @@ from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import reduced_array, spread, without_axis_1
 from minichainer.kernels.precision import in_float32
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _contrastive = Arguments('Contrastive', 'contrastive')
 _triplet = Arguments('Triplet', 'triplet')
@@ -70,7 +70,7 @@ def contrastive(x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = 'mean
     """
     _contrastive.choice(reduce, 'reduce', _REDUCES)
     _check_margin(_contrastive, margin)
-    x0, x1, labels = as_variable(x0), as_variable(x1), as_array(y)
+    x0, x1, labels = as_variable(x0), as_variable(x1), _contrastive.array(y, 'y')
     fits = x0.ndim == 2 and x0.shape == x1.shape and len(x0) > 0 and labels.shape == x0.shape[:1]
     if not fits or x0.dtype != x1.dtype or x0.dtype.kind != 'f' or labels.dtype.kind != 'i':
         expected = 'float x0 and x1 of one dtype and shape (B, N) with B > 0, and int y of shape (B,)'
@@ -188,11 +188,11 @@ def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
     variable([[0., 0., 1.]])
     """
     _hinge.choice(reduce, 'reduce', _REDUCES)
-    if norm not in ('L1', 'L2'):
+    if not isinstance(norm, str) or norm not in ('L1', 'L2'):
         raise NotImplementedError(f"hinge: norm must be 'L1' or 'L2', got {norm!r}")
-    x, labels = as_variable(x), as_array(t)
+    x, labels = as_variable(x), _hinge.array(t, 't')
     if x.ndim != 2 or labels.shape != x.shape[:1] or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
-        raise _hinge.misfit('float x of shape (N, K) and int t of shape (N,)', described(x, labels))
+        raise _hinge.wrong_labels('float x of shape (N, K) and int t of shape (N,)', x, labels)
     return hinge_loss(x, _signs(x, labels), norm, reduce)
 
 
@@ -200,7 +200,7 @@ def _signs(x: Variable, labels: Any) -> Any:
     """-1 at the label of each sample, else 1."""
     classes = x.shape[1]
     if labels.size and not (labels.min() >= -classes and labels.max() < classes):
-        raise IndexError(f'hinge: labels must be in [0, {classes}), got {labels.min()} to {labels.max()}')
+        raise _hinge.out_of_range('labels', labels, -classes, classes)
     xp = get_array_module(x._data)
     signs = xp.ones(x.shape, x.dtype)
     signs[xp.arange(len(labels)), labels] = -1

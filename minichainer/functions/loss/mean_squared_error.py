@@ -45,7 +45,5 @@ def mean_squared_error(x0: Any, x1: Any) -> Variable:
     """
     x0, x1 = as_variable(x0), as_variable(x1)
     if x0.shape != x1.shape or x0.dtype != x1.dtype or x0.dtype.kind != 'f':
-        raise _mean_squared_error.misfit(
-            'two float arrays of one shape and dtype', f'{x0.dtype} {x0.shape} and {x1.dtype} {x1.shape}'
-        )
+        raise _mean_squared_error.unequal('two float arrays of one shape and dtype', x0, x1)
     return mean_square_of_difference(x0, x1)

@@ -16,7 +16,7 @@ from minichainer.functions.math.exponential import exp, log
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels.precision import in_float32
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _negative_sampling = Arguments('NegativeSamplingFunction', 'negative_sampling')
 _black_out = Arguments('BlackOut', 'black_out')
@@ -95,15 +95,16 @@ def negative_sampling(
     if kwargs:
         unknown = sorted(kwargs)
         raise TypeError(f'negative_sampling() got unexpected keyword arguments {unknown}; return_samples is allowed')
+    _negative_sampling.flag(return_samples, 'return_samples')
+    sample_size = _negative_sampling.integer(sample_size, 'sample_size')
     _negative_sampling.choice(reduce, 'reduce', ('sum', 'no'))
-    x, W, labels = as_variable(x), as_variable(W), as_array(t)
+    x, W, labels = as_variable(x), as_variable(W), _negative_sampling.array(t, 't')
     fits = x.ndim == 2 and W.ndim == 2 and x.shape[1] == W.shape[1] and labels.shape == x.shape[:1]
     if not fits or x.dtype != W.dtype or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
         expected = 'float x of shape (B, D) and W of shape (V, D), and int t of shape (B,)'
         raise _negative_sampling.misfit(expected, described(x, W, labels))
     if labels.size and not (labels.min() >= -1 and labels.max() < len(W)):
-        got = f'{labels.min()} to {labels.max()}'
-        raise IndexError(f'negative_sampling: labels must be in [0, {len(W)}), or -1, got {got}')
+        raise _negative_sampling.out_of_range('labels', labels, 0, len(W), ' or -1', allowed=-1)
     samples = _drawn(sampler, (len(labels), sample_size + 1), len(W))
     samples[:, 0] = labels
     signs = _signs(get_array_module(samples), samples, x.dtype)
@@ -113,7 +114,7 @@ def negative_sampling(
 
 def _drawn(sampler: Any, shape: tuple[int, int], classes: int) -> Any:
     """The classes that a sampler draws, after checking them."""
-    samples = sampler(shape)
+    samples = _negative_sampling.array(sampler(shape), 'the result of sampler')
     if samples.shape != shape or samples.dtype.kind not in 'iu':
         raise ValueError(
             f'negative_sampling: sampler({shape}) must give an int array of that shape, got {samples.dtype} '
@@ -152,7 +153,8 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
     True
     """
     _black_out.choice(reduce, 'reduce', ('mean', 'no'))
-    x, W, labels, samples = as_variable(x), as_variable(W), as_array(t), as_array(samples)
+    x, W = as_variable(x), as_variable(W)
+    labels, samples = _black_out.array(t, 't'), _black_out.array(samples, 'samples')
     fits = x.ndim == 2 and labels.shape == x.shape[:1] and samples.ndim == 2 and len(samples) == len(x)
     if not fits or x.dtype.kind != 'f' or labels.dtype.kind != 'i' or samples.dtype.kind != 'i':
         expected = 'float x of shape (B, D), int t of shape (B,) and int samples of shape (B, S)'

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.functions._arguments import Arguments, described
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import logistic_losses, logistic_slope
 from minichainer.kernels.precision import in_float32
 from minichainer.kernels.selection import masked
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _sigmoid_cross_entropy = Arguments('SigmoidCrossEntropy', 'sigmoid_cross_entropy')
 
@@ -49,9 +49,10 @@ def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 
     0.6931
     """
     _sigmoid_cross_entropy.choice(reduce, 'reduce', ('mean', 'no'))
-    x, t = as_variable(x), as_array(t)
+    _sigmoid_cross_entropy.flag(normalize, 'normalize')
+    x, t = as_variable(x), _sigmoid_cross_entropy.array(t, 't')
     if x.dtype.kind != 'f' or t.dtype.kind != 'i' or x.shape != t.shape:
-        raise _sigmoid_cross_entropy.misfit('float x and int t of one shape', described(x, t))
+        raise _sigmoid_cross_entropy.wrong_labels('float x and int t of one shape', x, t)
     weights = (t != -1).astype(in_float32(x._data).dtype)
     if reduce == 'mean':
         count = weights.sum() if normalize else len(t) if t.ndim else 1

@@ -8,6 +8,7 @@ import numpy
 
 from minichainer import ops
 from minichainer.backend import get_array_module
+from minichainer.errors import LabelError
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax, softmax
@@ -94,8 +95,12 @@ def softmax_cross_entropy(
     True
     """
     _arguments.choice(reduce, 'reduce', ('mean', 'no'))
+    if normalize is not True and normalize is not False:
+        _arguments.flag(normalize, 'normalize')
     _arguments.choice(soft_target_loss, 'soft_target_loss', ('cross-entropy', 'kl-divergence'))
     x, labels = as_variable(x), as_array(t)
+    if type(labels) is not numpy.ndarray:
+        _arguments.arrays(t=labels)
     scores = x._data
     _check_class_weight(class_weight, scores)
     if labels.dtype.kind == 'f':
@@ -141,10 +146,10 @@ def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
     if ignore_label is not None:
         _arguments.number(ignore_label, 'ignore_label')
     if x.dtype.kind != 'f' or t.dtype.kind not in 'iu':
-        raise _arguments.misfit('float x and integer t', f'{x.dtype} and {t.dtype}')
+        raise _arguments.wrong_labels('float x and integer t', x, t)
     shape = x.shape
     if len(shape) < 2 or t.shape != shape[:1] + shape[2:] or (t.size and not shape[1]):
-        raise _arguments.misfit('x of shape (B, C, ...) and t of shape (B, ...)', f'{shape} and {t.shape}')
+        raise _arguments.wrong_labels('x of shape (B, C, ...) and t of shape (B, ...)', x, t)
     if not t.size:
         return ignore_label is not None
     # As unsigned numbers, negative labels are the largest: one pass checks that all are in range.
@@ -152,17 +157,15 @@ def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
         return ignore_label is not None and bool(0 <= ignore_label < shape[1])
     valid = t if ignore_label is None else t[t != ignore_label]
     if valid.size and not (valid.min() >= 0 and valid.max() < shape[1]):
-        raise ValueError(
-            f'softmax_cross_entropy: labels must be in [0, {shape[1]}) or ignore_label = {ignore_label}, '
-            f'got labels from {valid.min()} to {valid.max()}'
-        )
+        note = f' or ignore_label = {ignore_label}'
+        raise _arguments.out_of_range('labels', t, 0, shape[1], note, LabelError, ignore_label)
     return True
 
 
 def _soft_target_loss(x: Variable, t: Variable, class_weight: Any, reduce: str, kind: str) -> Variable:
     r"""Loss :math:`-\sum_c w_c t_c \log p_c`, minus the entropy of t for ``'kl-divergence'``."""
     if x.shape != t.shape or x.dtype.kind != 'f' or x.ndim < 2:
-        raise _arguments.misfit('float x and t of one shape (B, C, ...)', described(x, t))
+        raise _arguments.wrong_labels('x (B, C, ...) and integer t (B, ...), or float x and t of one shape', x, t)
     if t.dtype != x.dtype:
         t = as_dtype(t, x.dtype)
     log_p = log_softmax(x)

@@ -83,6 +83,9 @@ def _operands(a: Any, b: Any) -> tuple[Variable, Variable]:
 
 
 def _check(arguments: Arguments, a: Variable, b: Variable, transa: bool, transb: bool) -> None:
+    if transa is not False or transb is not False:
+        arguments.flag(transa, 'transa')
+        arguments.flag(transb, 'transb')
     inner_a, inner_b = a.shape[-2 if transa else -1], b.shape[-1 if transb else -2]
     if inner_a != inner_b:
         raise arguments.misfit(

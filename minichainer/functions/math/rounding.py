@@ -9,12 +9,12 @@ from minichainer.backend import get_array_module
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.kernels import bounds
-from minichainer.variable import Variable, as_array
+from minichainer.variable import Variable
 
 
 def _step(name: str, x: Any) -> Variable:
     """Applies a function whose derivative is 0 or undefined, without a graph; integers stay unchanged."""
-    array = as_array(x)
+    array = Arguments(name).array(x, 'x')
     if array.dtype.kind not in 'fiu':
         raise Arguments(name).misfit('x.dtype of kind float or int', f'{array.dtype}')
     xp = get_array_module(array)

@@ -12,7 +12,7 @@ from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.kernels.precision import in_float32
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _simplified_dropconnect = Arguments('SimplifiedDropconnect', 'simplified_dropconnect')
 
@@ -109,6 +109,8 @@ def simplified_dropconnect(
     variable([[2.]])
     """
     _simplified_dropconnect.number(ratio, 'ratio')
+    _simplified_dropconnect.flag(train, 'train')
+    _simplified_dropconnect.flag(use_batchwise_mask, 'use_batchwise_mask')
     if not 0.0 <= ratio < 1.0:
         raise ValueError(f'simplified_dropconnect: ratio must be in the range [0, 1), got {ratio}')
     x, W = as_variable(x), as_variable(W)
@@ -144,7 +146,7 @@ def _rows(x: Variable, W: Variable) -> Variable:
 
 
 def _fitting(mask: Any, shape: tuple[int, ...]) -> Any:
-    mask = as_array(mask)
+    mask = _simplified_dropconnect.array(mask, 'mask')
     if mask.shape != shape:
         raise _simplified_dropconnect.misfit(f'mask of shape {shape}', f'{mask.shape}')
     return mask

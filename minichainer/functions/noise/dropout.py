@@ -51,12 +51,14 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         _dropout.number(ratio, 'ratio')
     if not 0.0 <= ratio < 1.0:
         raise ValueError(f'dropout: ratio must be in the range [0, 1), got {ratio}')
+    if return_mask is not False:
+        _dropout.flag(return_mask, 'return_mask')
     x = as_variable(x)
     if not config.train:
         return (x, None) if return_mask else x
     if mask is None:
         mask = _draw(get_array_module(x._data), x._data, ratio)
-    elif mask.shape != x.shape or mask.dtype != x.dtype:
+    elif _dropout.array(mask, 'mask').shape != x.shape or mask.dtype != x.dtype:
         raise _misfit(x, mask)
     y = drop(x, mask)
     return (y, mask) if return_mask else y

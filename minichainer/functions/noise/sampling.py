@@ -51,6 +51,7 @@ def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     variable([1.5, 1. ])
     """
     eps, return_eps = parse_kwargs(kwargs, ('eps', None), ('return_eps', False))
+    _gaussian.flag(return_eps, 'return_eps')
     mean, ln_var = as_variable(mean), as_variable(ln_var)
     if mean.shape != ln_var.shape:
         raise _gaussian.misfit('mean.shape == ln_var.shape', f'{mean.shape} != {ln_var.shape}')

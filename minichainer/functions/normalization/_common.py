@@ -77,7 +77,7 @@ class NormalizationArguments(Arguments):
     def running(self, shape: tuple[int, ...], **running: Any) -> None:
         """Raises ValueError unless the running statistics have this shape."""
         for name, value in running.items():
-            if as_array(value).shape != shape:
+            if self.array(value, name).shape != shape:
                 raise ValueError(f'{self.name}: {name} must have shape {shape}, got {as_array(value).shape}')
 
 

@@ -134,6 +134,7 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
     if (running_mean is None) != (running_var is None):
         raise TypeError('batch_normalization: running_mean and running_var must be given together')
     if running_mean is not None:
+        _arguments.number(decay, 'decay')
         _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
     if x.size == gamma.size != 0:
         warnings.warn(_ONE_SAMPLE, UserWarning, stacklevel=3)

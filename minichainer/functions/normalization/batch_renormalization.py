@@ -77,6 +77,9 @@ def batch_renormalization(
             raise TypeError(f'batch_renormalization: {name} is required')
     x, gamma, beta = as_variable(x), as_variable(gamma), as_variable(beta)
     axes = checked_axes(_arguments, x, gamma, beta, eps, None)
+    for name, value in (('rmax', rmax), ('dmax', dmax), ('decay', decay)):
+        _arguments.number(value, name)
+    _arguments.flag(update_statistics, 'update_statistics')
     _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
     xp = get_array_module(x._data)
     statistics = kernels.statistics(xp, x._data, axes)

@@ -104,6 +104,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     x = as_variable(x)
     _check(_arguments, x, groups)
     _arguments.eps(eps)
+    _arguments.number(decay, 'decay')
     if (running_mean is None) != (running_projection is None):
         raise TypeError(
             'decorrelated_batch_normalization: running_mean and running_projection must be given together'

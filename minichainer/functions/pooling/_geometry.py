@@ -15,12 +15,14 @@ class PoolingArguments(Arguments):
 
     def axes_of(self, x: Any, n: int) -> None:
         """Raises ValueError unless x has n spatial axes."""
+        self.arrays(x=x)
         if x.ndim != n + 2:
             expected = f'x with {n + 2} axes (batch, channels, {n} spatial) expected'
             raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
 
     def images(self, x: Any) -> None:
         """Raises InvalidType unless x has four axes."""
+        self.arrays(x=x)
         if x.ndim != 4:
             raise self.misfit('x with 4 axes', f'x.shape = {x.shape}')
 
@@ -49,6 +51,8 @@ def window_geometry(
         AssertionError: a window is larger than the padded x.
     """
     ksize, stride, pad = arguments.windows(x, ksize, stride, pad)
+    if cover_all is not True and cover_all is not False:
+        arguments.flag(cover_all, 'cover_all')
     if x.size == 0 and not empty:
         raise arguments.misfit('x.size > 0', f'x.shape = {x.shape}')
     size = x.shape[2:]
@@ -74,6 +78,8 @@ def unpooling_geometry(
         AssertionError: more than the result would be cut off.
     """
     ksize, stride, pad = arguments.windows(x, ksize, stride, pad)
+    if cover_all is not True and cover_all is not False:
+        arguments.flag(cover_all, 'cover_all')
     size, covers = x.shape[2:], bool(cover_all)
     windows = list(zip(ksize, stride, pad, strict=True))
     if outsize is None:

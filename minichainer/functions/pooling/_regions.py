@@ -12,7 +12,7 @@ from minichainer.backends import cuda
 from minichainer.functions._arguments import MOST, Arguments, as_integer, entries_of
 from minichainer.functions._define import linear_map
 from minichainer.kernels import roi as kernels
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 
 @linear_map(
@@ -68,7 +68,7 @@ class RegionArguments(Arguments):
             InvalidType: shapes or dtypes do not fit.
             IndexError: an image does not exist.
         """
-        x, rois, roi_indices = as_variable(x), as_array(rois), as_array(roi_indices)
+        x, rois, roi_indices = as_variable(x), self.array(rois, 'rois'), self.array(roi_indices, 'roi_indices')
         self.images_and_regions(x, rois, 4)
         if roi_indices.dtype.kind not in 'iu' or roi_indices.shape != rois.shape[:1]:
             got = f'{roi_indices.dtype} of shape {roi_indices.shape}'
@@ -82,6 +82,7 @@ class RegionArguments(Arguments):
 
         Raises ValueError if the regions are not finite.
         """
+        self.arrays(rois=rois)
         if x.dtype.kind != 'f' or rois.dtype.kind != 'f':
             raise self.misfit('x and rois of a float dtype', f'{x.dtype} and {rois.dtype}')
         if x.ndim != 4 or 0 in x.shape[2:]:
@@ -94,8 +95,7 @@ class RegionArguments(Arguments):
     def image_numbers(self, images: Any, count: int) -> None:
         """Raises IndexError if the image of a region does not exist."""
         if images.size and not (images.min() >= -count and images.max() < count):
-            got = f'from {images.min()} to {images.max()}'
-            raise IndexError(f'{self.name}: expected indices of the {count} images in x, got {got}')
+            raise self.out_of_range(f'indices of the {count} images in x', images, -count, count)
 
     def outsize(self, outsize: Any) -> tuple[int, int]:
         """Height and width of the result; TypeError unless it is a positive int or a pair of them."""

@@ -126,6 +126,8 @@ def average_pooling_3d(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad
 
 def _average_pooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, pad_value: Any) -> Variable:
     arguments = PoolingArguments(name)
+    if pad_value is not None:
+        arguments.number(pad_value, 'pad_value')
     if pad_value not in (0, None):
         raise arguments.wrong_value('0 or None', 'pad_value', pad_value)
     x = as_variable(x)

@@ -147,6 +147,8 @@ def max_pooling_3d(
 
 def _max_pooling(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, return_indices: bool) -> Any:
     x = as_variable(x)
+    if return_indices is not False:
+        _arguments.flag(return_indices, 'return_indices')
     geometry = window_geometry(_arguments, x, ksize, stride, pad, cover_all)
     y = maxima(x, geometry)
     if not return_indices:

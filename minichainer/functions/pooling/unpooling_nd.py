@@ -8,7 +8,7 @@ from minichainer.functions._define import linear_map
 from minichainer.functions.pooling._geometry import PoolingArguments, unpooling_geometry
 from minichainer.kernels import pooling as kernels
 from minichainer.kernels._windows import Geometry
-from minichainer.variable import Variable, as_array, as_variable
+from minichainer.variable import Variable, as_variable
 
 _upsampling = PoolingArguments('Upsampling2D')
 
@@ -182,7 +182,7 @@ def upsampling_2d(
              [0., 0., 7., 0.]]]])
     """
     _upsampling.images(x)
-    x, places = as_variable(x), as_array(indexes)
+    x, places = as_variable(x), _upsampling.array(indexes, 'indexes')
     geometry = unpooling_geometry(_upsampling, x, ksize, stride, pad, outsize, cover_all)
     _check_indexes(x, places, geometry.ksize)
     y: Variable = upsampled(x, places, geometry)
@@ -195,11 +195,7 @@ def _check_indexes(x: Variable, indexes: Any, ksize: tuple[int, ...]) -> None:
         raise _upsampling.misfit(expected, f'{indexes.dtype} {indexes.shape}')
     count = ksize[0] * ksize[1]
     if indexes.size and not (indexes.min() >= 0 and indexes.max() < count):
-        expected, got = (
-            f'0 <= indexes < {count} expected for windows of {ksize}',
-            f'{indexes.min()} to {indexes.max()}',
-        )
-        raise IndexError(f'{_upsampling.name}: {expected}, got {got}')
+        raise _upsampling.out_of_range('indexes', indexes, 0, count, f' for windows of {ksize}')
 
 
 def _unpooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, outsize: Any, cover_all: bool) -> Variable:

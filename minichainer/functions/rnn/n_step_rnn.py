@@ -88,6 +88,6 @@ def n_step_birnn(
 
 
 def _kind(activation: str) -> Kind:
-    if activation not in ELMAN:
+    if not isinstance(activation, str) or activation not in ELMAN:
         raise ValueError(f"n_step_rnn: activation must be 'tanh' or 'relu', got {activation!r}")
     return ELMAN[activation]

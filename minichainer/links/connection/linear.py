@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from minichainer._once import one_at_a_time
+from minichainer.errors import UninitializedParameterError
 from minichainer.functions.connection.linear import linear
 from minichainer.initializers._generate import _get_initializer
 from minichainer.link.link import Link
 from minichainer.links._arguments import LinkArguments
-from minichainer.variable import Parameter, Variable, as_array
+from minichainer.variable import Parameter, Variable, as_array, as_variable
 
 
 class Linear(Link):
@@ -64,6 +65,12 @@ class Linear(Link):
         self.W.initialize((self.out_size, in_size))
 
     def _prepare(self, x: Any, n_batch_axes: int) -> None:
+        if isinstance(x, Variable) and x._data is None:
+            raise UninitializedParameterError(
+                'Linear: x is a Variable without data, so in_size is unknown; give it an array'
+            )
+        if not hasattr(x, 'shape'):
+            x = as_variable(x)
         in_size = in_size_of(x.shape, n_batch_axes)
         with one_at_a_time(self):
             if self.W._data is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer import reporter
+from minichainer.errors import describe
 from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from minichainer.link.link import Chain, Link
@@ -73,7 +74,15 @@ class Classifier(Chain):
         """
         args, kwargs, label = self._without_label(args, kwargs)
         self.y = self.loss = self.accuracy = None
-        self.y = self.predictor(*args, **kwargs)
+        try:
+            self.y = self.predictor(*args, **kwargs)
+        except TypeError as error:
+            if args or kwargs:
+                raise
+            raise TypeError(
+                f'{type(self).__name__}: got the label alone ({describe(label)}), or data without labels: '
+                'call it with both, model(x, t); for predictions call model.predictor(x)'
+            ) from error
         self.loss = self.lossfun(self.y, label)
         reporter.report({'loss': self.loss}, self)
         if self.compute_accuracy:

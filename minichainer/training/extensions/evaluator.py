@@ -13,6 +13,7 @@ from minichainer.dataset.iterator import Iterator
 from minichainer.reporter import DictSummary, Reporter, report, report_scope
 from minichainer.training.extension import PRIORITY_WRITER, Extension
 from minichainer.training.extensions._terminal import Bar, Display, bar_line
+from minichainer.training.util import is_dataset, kind_of
 
 
 class Evaluator(Extension):
@@ -59,6 +60,7 @@ class Evaluator(Extension):
         *,
         progress_bar: bool = False,
     ) -> None:
+        _check_arguments(iterator, target)
         self._iterators = {'main': iterator} if isinstance(iterator, Iterator) else iterator
         self._targets = target if isinstance(target, dict) else {'main': target}
         self.converter = converter
@@ -106,6 +108,10 @@ class Evaluator(Extension):
         """Evaluates all batches of the main iterator and returns the means; subclasses may override it."""
         if self.eval_hook:
             self.eval_hook(self)
+        if getattr(self._iterators['main'], 'repeat', False) is True:
+            raise ValueError(
+                "Evaluator: the iterator 'main' repeats, so the evaluation would never end; make it with repeat=False"
+            )
         iterator = _restarted(self._iterators['main'])
         summary = DictSummary()
         display = Display(sys.stdout) if self._progress_bar else None
@@ -132,6 +138,18 @@ class Evaluator(Extension):
         """Finalizes the iterators."""
         for iterator in self._iterators.values():
             iterator.finalize()
+
+
+def _check_arguments(iterator: Any, target: Any) -> None:
+    """Raises TypeError for arguments that are swapped, or a dataset in place of an iterator."""
+    if hasattr(iterator, 'namedlinks') and not hasattr(target, 'namedlinks'):
+        raise TypeError('Evaluator: the arguments look swapped: write Evaluator(iterator, model)')
+    for value in iterator.values() if isinstance(iterator, dict) else (iterator,):
+        if is_dataset(value):
+            raise TypeError(
+                f'Evaluator: an iterator expected, got {kind_of(value)}; write '
+                'iterators.SerialIterator(dataset, batch_size, repeat=False, shuffle=False)'
+            )
 
 
 def _restarted(iterator: Any) -> Any:

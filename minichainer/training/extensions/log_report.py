@@ -10,7 +10,7 @@ from minichainer.reporter import DictSummary
 from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
-from minichainer.training.util import get_trigger
+from minichainer.training.util import get_trigger, names_of
 
 
 class LogReport(Extension):
@@ -45,7 +45,7 @@ class LogReport(Extension):
         **kwargs: Any,
     ) -> None:
         self._filename = _filename(filename, **kwargs)
-        self._keys = keys
+        self._keys = None if keys is None else names_of(keys, 'LogReport', 'keys')
         self._trigger = get_trigger(trigger)
         self._postprocess = postprocess
         self._log: list[dict[str, Any]] = []

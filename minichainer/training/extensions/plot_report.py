@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minichainer._names import advice
 from minichainer.reporter import DictSummary
 from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
@@ -58,6 +59,7 @@ class PlotReport(Extension):
         self._marker = marker
         self._grid = grid
         self._summary = DictSummary()
+        self._observed: set[str] = set()
         self._data: dict[str, list[tuple[float, float]]] = {key: [] for key in self._y_keys}
 
     @staticmethod
@@ -71,6 +73,7 @@ class PlotReport(Extension):
     def __call__(self, trainer: Any) -> None:
         """Adds the values of this iteration; at the end of an interval plots them."""
         observation = trainer.observation
+        self._observed.update(observation)
         self._summary.add({k: observation[k] for k in self._y_keys if k in observation})
         if not (trainer.is_before_training or self._trigger(trainer)):
             return
@@ -81,6 +84,14 @@ class PlotReport(Extension):
         if importlib.util.find_spec('matplotlib') is not None:
             self._draw(os.path.join(trainer.out, self._filename))
         self._summary = DictSummary()
+
+    def finalize(self) -> None:
+        """Warns of keys without any value."""
+        missing = sorted({key for key, points in self._data.items() if not points} - self._observed)
+        if missing and self._observed:
+            known = sorted(self._observed)
+            meant = '; '.join(f'{key!r}{advice(key, known)}' for key in missing)
+            warnings.warn(f'PlotReport: no value was observed for {meant}; observed were {known}', stacklevel=2)
 
     def _draw(self, path: str) -> None:
         """Writes the plot to a file."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from minichainer.training.extension import Extension
 from minichainer.training.extensions.log_report import LogReport
+from minichainer.training.util import names_of
 
 
 class PrintReport(Extension):
@@ -24,7 +25,7 @@ class PrintReport(Extension):
     """
 
     def __init__(self, entries: Sequence[str], log_report: Any = 'LogReport', out: Any = None) -> None:
-        self._entries = list(entries)
+        self._entries = names_of(entries, 'PrintReport', 'entries')
         self._log_report = log_report
         self._out = out
         self._n_printed = 0

@@ -10,6 +10,7 @@ from minichainer.dataset.iterator import Iterator
 from minichainer.optimizer.rule import serialize_single_precision
 from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.training.updater import Updater
+from minichainer.training.util import is_dataset, kind_of
 
 
 class StandardUpdater(Updater):
@@ -64,6 +65,7 @@ class StandardUpdater(Updater):
         *,
         input_device: Any = None,
     ) -> None:
+        check_arguments(type(self).__name__, iterator, optimizer)
         self._device = _get_device(device)
         self._input_device = self._device if input_device is None else _get_device(input_device)
         self._iterators: dict[str, Any] = {'main': iterator} if isinstance(iterator, Iterator) else iterator
@@ -160,6 +162,23 @@ class StandardUpdater(Updater):
             optimizer.serialize(serializer['optimizer:' + name])
             serialize_single_precision(serializer['single precision:' + name], optimizer.target)
         self.iteration = serializer('iteration', self.iteration)
+
+
+def check_arguments(name: str, iterators: Any, optimizers: Any) -> None:
+    """Raises TypeError for arguments that are swapped, classes, datasets or models.
+
+    Anything else is accepted, because programs define iterators and optimizers of their own.
+    """
+    if hasattr(iterators, 'setup') and not hasattr(optimizers, 'setup'):
+        raise TypeError(f'{name}: the arguments look swapped: write {name}(iterator, optimizer)')
+    for value in iterators.values() if isinstance(iterators, dict) else (iterators,):
+        if isinstance(value, type) or hasattr(value, 'namedlinks') or is_dataset(value):
+            remedy = 'write iterators.SerialIterator(dataset, batch_size)'
+            raise TypeError(f'{name}: an iterator expected, got {kind_of(value)}; {remedy}')
+    for value in optimizers.values() if isinstance(optimizers, dict) else (optimizers,):
+        if isinstance(value, type) or hasattr(value, 'namedlinks'):
+            remedy = 'write optimizers.Adam().setup(model)'
+            raise TypeError(f'{name}: an optimizer expected, got {kind_of(value)}; {remedy}')
 
 
 def _get_device(spec: Any) -> Any:

@@ -1,0 +1,44 @@
+"""Calls of constructors of links that do not fit their signatures."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from minichainer._names import argument_advice
+
+
+def check_call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises TypeError for too many or too few arguments, or unknown or repeated names; says what the signature is.
+
+    Python's own errors do not, and a wrong name is often that of another framework.
+    """
+    code = getattr(cls.__init__, '__code__', None)
+    if code is None:
+        return
+    count, flags = code.co_argcount - 1, code.co_flags
+    names = code.co_varnames[1 : 1 + count + code.co_kwonlyargcount]
+    problem = ''
+    if len(args) > count and not flags & inspect.CO_VARARGS:
+        problem = f'takes at most {count} positional arguments, got {len(args)}'
+    elif not flags & inspect.CO_VARKEYWORDS and not kwargs.keys() <= set(names):
+        name = next(name for name in kwargs if name not in names)
+        problem = f'got an unexpected keyword argument {name!r}{argument_advice(name, names)}'
+    elif not kwargs.keys().isdisjoint(names[code.co_posonlyargcount : min(len(args), count)]):
+        name = next(name for name in names[: len(args)] if name in kwargs)
+        problem = f'got multiple values for argument {name!r}'
+    else:
+        problem = _missing(names[len(args) : count - len(cls.__init__.__defaults__ or ())], kwargs)
+    if problem:
+        raise TypeError(f'{cls.__name__}: {problem}; expected {cls.__name__}{_signature(cls)}')
+
+
+def _missing(required: tuple[str, ...], kwargs: dict[str, Any]) -> str:
+    missing = [repr(name) for name in required if name not in kwargs]
+    return f'missing {", ".join(missing)}' if missing else ''
+
+
+def _signature(cls: Any) -> str:
+    parameters = list(inspect.signature(cls.__init__, follow_wrapped=False).parameters.values())[1:]
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+    return str(inspect.Signature(plain))
