@@ -5,8 +5,11 @@ Each function first does what the program said, and something else only if that 
 the rows of ``removed.py`` of the kinds ``call`` and ``method``.
 
 >>> import numpy as np
->>> float_(np.array([2.0])), ptp(np.array([1, 4])).item(), array([[1], [2, 3]]).dtype
-(2.0, 3, dtype('O'))
+>>> from minichainer.compat import restored_calls
+>>> restored_calls.float_(np.array([2.0])), restored_calls.array([[1], [2, 3]]).dtype
+(2.0, dtype('O'))
+>>> restored_calls.ptp(np.array([1, 4])).item()
+3
 """
 
 from __future__ import annotations

@@ -321,6 +321,10 @@ def test_table(before: str, after: str) -> None:
     assert not [found for found in notes.found if found[2] == 'done']
 
 
+def test_a_number_in_a_module_without_chainer_is_left_alone() -> None:
+    assert rewrite('float(node.data)\n')[0] == b'float(node.data)\n'
+
+
 def test_every_certain_rule_is_in_the_table() -> None:
     done = {found[3] for row in TABLE for found in rewrite(row[1] + '\n')[1].found if found[2] == 'done'}
     untested = {rule.name for rule in RULES if rule.certain} - done

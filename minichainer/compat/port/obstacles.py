@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from minichainer.compat import removed, restored_calls
+from minichainer.compat.port import names
 from minichainer.compat.port.facts import Facts, dotted
 from minichainer.compat.port.spelling import Spelling
 
@@ -90,6 +91,8 @@ class Obstacles:
         value = call.args[0].value if len(call.args) == 1 else None
         if not isinstance(value, cst.Attribute) or value.attr.value not in _ARRAYS or self._facts.name_of(value):
             return False
+        if not any(map(names.is_chainer, self._facts.imported.values())):
+            return False  # what is no Variable has such attributes, too
         receiver = self._facts.code(value.value).rpartition('.')[2]
         return _NUMBERS.fullmatch(receiver) is None
 
