@@ -16,7 +16,7 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import compat, configuration, training
-from minichainer.compat.legacy import keywords, names
+from minichainer.compat.legacy import function_classes, keywords
 from minichainer.compat.legacy.advice import advice_on
 from minichainer.compat.legacy.dialect import Dialect
 from minichainer.compat.legacy.volatile import AUTO, OFF, ON, flag
@@ -291,7 +291,9 @@ def test_an_initializer_is_scaled_by_the_square_root_of_wscale(v1: Dialect) -> N
     np.testing.assert_array_equal(W.data, np.full((2, 3), 6))
 
 
-@pytest.mark.parametrize('row', names._CLASSES.strip().splitlines(), ids=lambda row: row.strip().partition(':')[0])
+@pytest.mark.parametrize(
+    'row', function_classes._CLASSES.strip().splitlines(), ids=lambda row: row.strip().partition(':')[0]
+)
 def test_every_class_has_its_function(row: str, v1: Dialect) -> None:
     name, _, rest = row.strip().partition(': ')
     assert callable(getattr(F, rest.split()[0].rstrip('*')))

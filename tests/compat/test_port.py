@@ -18,6 +18,7 @@ from minichainer.compat.__main__ import main
 from minichainer.compat.port.rewriter import rewrite
 from minichainer.compat.port.rules import RULES
 
+COPIES = 'from minichainer.compat import restored_calls\n'
 CHAINER = 'import minichainer as chainer\n'
 HEAD = 'import minichainer as chainer\nimport minichainer.functions as F\nimport minichainer.links as L\n'
 HEAD_OLD = 'import chainer\nimport chainer.functions as F\nimport chainer.links as L\n'
@@ -181,6 +182,52 @@ CALLS = {
     ),
     'wscale=1': ('L.Convolution2D(3, 4, 3, wscale=1)', 'L.Convolution2D(3, 4, 3)'),
     'wscale=1 and initialW': ('L.Linear(3, 4, wscale=1, initialW=w)', 'L.Linear(3, 4, initialW=w)'),
+    'itemset': ('a.itemset(3)', COPIES + 'restored_calls.itemset(a, 3)'),
+    'method without arguments': ('y = f(x).ptp()', COPIES + 'y = restored_calls.ptp(f(x))'),
+    'number of an array': ('float(v.data)', COPIES + 'restored_calls.float_(v.data)'),
+    'number of a loss': ('float(loss.data)', 'float(loss.data)'),
+    'ragged rows': (
+        'import numpy as np\nrows = [[0] * len(s) for s in t]\nx = [f(s).tolist() for s in t]\ny = np.array(x)',
+        'import numpy as np\nfrom minichainer.compat import restored_calls\n'
+        'rows = [[0] * len(s) for s in t]\nx = [f(s).tolist() for s in t]\ny = restored_calls.array(x)',
+    ),
+    'even rows': (
+        'import numpy as np\ny = np.array([[1, 2], [3, 4]])',
+        'import numpy as np\ny = np.array([[1, 2], [3, 4]])',
+    ),
+    'random.shuffle': (
+        'import random\nrandom.shuffle(x, random.random)\nrandom.shuffle(x)',
+        'import random\nfrom minichainer.compat import restored_calls\n'
+        'restored_calls.shuffle(x, random.random)\nrandom.shuffle(x)',
+    ),
+    'function class': (
+        'F.ReLU(use_cudnn=False)',
+        'from minichainer.compat.legacy import function_classes\nfunction_classes.ReLU()',
+    ),
+    'flag': ('y = chainer.ON', 'from minichainer.compat.legacy import volatile\ny = volatile.ON'),
+    'GRU of v1': (
+        'chainer.Variable(x, volatile=True)\nL.GRU(3, 4)',
+        'from minichainer.compat.legacy import names as v1_names\nchainer.Variable(x)\nv1_names.StatelessGRU(3, 4)',
+    ),
+    'announced parameter': (
+        "link.add_uninitialized_param('W')",
+        "from minichainer.compat.legacy import former\nformer.add_uninitialized_param(link, 'W')",
+    ),
+    'copy_parameters_from': (
+        'm = chainer.FunctionSet()\nm.copy_parameters_from(other.parameters)',
+        'from minichainer.compat.legacy import former\nm = chainer.Chain()\n'
+        'former.copy_parameters_from(m, former.parameters(other))',
+    ),
+    'parameters of others': ('m.parameters', 'm.parameters'),
+    'gradient check': (
+        'chainer.gradient_check.check_backward(f, x, gy)',
+        "chainer.gradient_check.check_backward(f, x, gy, strictness='chainer')",
+    ),
+    'volatile that is read': (
+        "x = chainer.Variable(y, volatile='on')\nx.volatile",
+        "from minichainer.compat.legacy import former\nformer.switch_on('volatile')\n"
+        "x = chainer.Variable(y, volatile='on')\nx.volatile",
+    ),
     'volatile': ("chainer.Variable(x, volatile='on')", 'chainer.Variable(x)'),
     'own volatile': ('f(x, volatile=True)', 'f(x, volatile=True)'),
     'dropout': (
@@ -274,6 +321,10 @@ def test_table(before: str, after: str) -> None:
     assert not [found for found in notes.found if found[2] == 'done']
 
 
+def test_a_number_in_a_module_without_chainer_is_left_alone() -> None:
+    assert rewrite('float(node.data)\n')[0] == b'float(node.data)\n'
+
+
 def test_every_certain_rule_is_in_the_table() -> None:
     done = {found[3] for row in TABLE for found in rewrite(row[1] + '\n')[1].found if found[2] == 'done'}
     untested = {rule.name for rule in RULES if rule.certain} - done
@@ -300,7 +351,6 @@ ATTENTION = {
     ),
     'built on chainer': ('import chainercv', 'package', 'minichainer.compat.install()'),
     'text': ("importlib.import_module('chainer.links')", 'text', 'minichainer.links'),
-    'itemset': ('a.itemset(3)', 'numpy.ndarray.itemset', 'a[index] = value'),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from minichainer.backend import copyto
 from minichainer.backends import cuda
 from minichainer.compat.changes import Changes
-from minichainer.compat.legacy import volatile
+from minichainer.compat.legacy import function_classes, volatile
 from minichainer.compat.legacy.packages import caffe, cuda_modules, functions, links, root
 from minichainer.compat.nodes import LegacyNode
 from minichainer.function import FunctionAdapter
@@ -23,136 +23,6 @@ _LINKS = """
     DilatedConvolution2D EmbedID Inception InceptionBN Linear Maxout MLPConvolution2D NegativeSampling Parameter PReLU
     SimplifiedDropconnect
 """.split()
-#: Functions that were classes, by the class: the function, and the parameters of the class in order. A star: the
-#: function takes its inputs as one list.
-_CLASSES = """
-    AbsoluteError: absolute_error
-    Accuracy: accuracy ignore_label
-    Arccos: arccos
-    Arcsin: arcsin
-    Arctan: arctan
-    ArgMax: argmax axis
-    ArgMin: argmin axis
-    AveragePooling2D: average_pooling_2d ksize stride pad cover_all use_cudnn
-    BatchL2NormSquared: batch_l2_norm_squared
-    BinaryAccuracy: binary_accuracy
-    Broadcast: broadcast
-    BroadcastTo: broadcast_to shape
-    CReLU: crelu axis
-    Cast: cast typ
-    Ceil: ceil
-    Clip: clip x_min x_max
-    ClippedReLU: clipped_relu z
-    Concat: concat* axis
-    Contrastive: contrastive margin reduce
-    Copy: copy dst
-    Cos: cos
-    Cosh: cosh
-    CrossCovariance: cross_covariance reduce
-    DeCov: decov reduce
-    Depth2Space: depth2space r
-    Dropout: dropout ratio
-    ELU: elu alpha
-    Exp: exp
-    ExpandDims: expand_dims axis
-    Expm1: expm1
-    Flatten: flatten
-    FlipLR: fliplr
-    FlipUD: flipud
-    Floor: floor
-    Fmod: fmod
-    GetItem: get_item slices
-    HardSigmoid: hard_sigmoid
-    Hinge: hinge norm reduce
-    HuberLoss: huber_loss delta reduce
-    Identity: identity
-    Inv: inv
-    LSTM: lstm
-    LeakyReLU: leaky_relu slope
-    LinearInterpolate: linear_interpolate
-    LocalResponseNormalization: local_response_normalization n k alpha beta
-    Log: log
-    Log10: log10
-    Log1p: log1p
-    Log2: log2
-    LogSoftmax: log_softmax use_cudnn
-    LogSumExp: logsumexp axis
-    MatMul: matmul transa transb
-    Max: max axis keepdims
-    MaxPooling2D: max_pooling_2d ksize stride pad cover_all use_cudnn
-    Maximum: maximum
-    MeanAbsoluteError: mean_absolute_error
-    MeanSquaredError: mean_squared_error
-    Min: min axis keepdims
-    Minimum: minimum
-    NormalizeL2: normalize eps axis
-    Permutate: permutate indices axis inv
-    ROIPooling2D: roi_pooling_2d outh outw spatial_scale
-    ReLU: relu use_cudnn
-    Reshape: reshape shape
-    ResizeImages: resize_images output_shape
-    Rollaxis: rollaxis axis start
-    SLSTM: slstm
-    SelectItem: select_item
-    Sigmoid: sigmoid use_cudnn
-    SigmoidCrossEntropy: sigmoid_cross_entropy use_cudnn normalize reduce
-    Sin: sin
-    Sinh: sinh
-    Softmax: softmax use_cudnn axis
-    SoftmaxCrossEntropy: softmax_cross_entropy use_cudnn normalize cache_score class_weight ignore_label reduce
-    Softplus: softplus beta
-    Space2Depth: space2depth r
-    SplitAxis: split_axis indices_or_sections axis
-    Sqrt: sqrt
-    Square: square
-    SquaredDifference: squared_difference
-    SquaredError: squared_error
-    Squeeze: squeeze axis
-    Sum: sum axis keepdims
-    Swapaxes: swapaxes axis1 axis2
-    Tan: tan
-    Tanh: tanh use_cudnn
-    Tile: tile reps
-    Transpose: transpose axes
-    Triplet: triplet margin reduce
-    Unpooling2D: unpooling_2d ksize stride pad outsize cover_all
-    Where: where
-    Zoneout: zoneout ratio
-"""
-
-
-class FunctionClass:
-    """A function as v1 had it: a class that takes the parameters, whose objects take the inputs."""
-
-    function: str
-    parameters: tuple[str, ...]
-    takes_list: bool
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if len(args) > len(self.parameters):
-            raise TypeError(f'{type(self).__name__}: expected at most {self.parameters}, got {len(args)} arguments')
-        self.arguments = {**dict(zip(self.parameters, args, strict=False)), **kwargs}
-
-    def __call__(self, *inputs: Any) -> Any:
-        function = getattr(functions, self.function)
-        found = function(inputs, **self.arguments) if self.takes_list else function(*inputs, **self.arguments)
-        self.outputs = found if isinstance(found, tuple) else (found,)
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        """What programs read of a function that they have applied, such as the mask of dropout."""
-        outputs = vars(self).get('outputs', ())
-        creator = getattr(outputs[0], 'creator', None) if outputs and name[:2] != '__' else None
-        if creator is None:
-            raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self)
-        return getattr(creator, name)
-
-
-def _function_class(row: str) -> type[FunctionClass]:
-    name, _, rest = row.strip().partition(': ')
-    function, *parameters = rest.split()
-    members = {'function': function.rstrip('*'), 'parameters': tuple(parameters), 'takes_list': function[-1] == '*'}
-    return type(name, (FunctionClass,), {**members, '__doc__': f'``functions.{function.rstrip("*")}`` as a class.'})
 
 
 class FunctionSet(Chain):
@@ -188,21 +58,21 @@ class FunctionSet(Chain):
     @property
     def parameters(self) -> tuple[Any, ...]:
         """The arrays of the parameters, in the order in which links and parameters were added."""
-        return tuple([param.data for param in _in_order(self)])
+        return tuple([param.data for param in in_order(self)])
 
     @parameters.setter
     def parameters(self, values: Iterable[Any]) -> None:
-        for param, value in zip(_in_order(self), values, strict=True):
+        for param, value in zip(in_order(self), values, strict=True):
             param.data = value
 
     @property
     def gradients(self) -> tuple[Any, ...]:
         """Their gradients, in the same order."""
-        return tuple([param.grad for param in _in_order(self)])
+        return tuple([param.grad for param in in_order(self)])
 
     @gradients.setter
     def gradients(self, values: Iterable[Any]) -> None:
-        for param, value in zip(_in_order(self), values, strict=True):
+        for param, value in zip(in_order(self), values, strict=True):
             param.grad = value
 
     def copy_parameters_from(self, params: Iterable[Any]) -> None:
@@ -215,15 +85,15 @@ class FunctionSet(Chain):
             copyto(mine, theirs)
 
 
-def _in_order(link: Any) -> list[Any]:
+def in_order(link: Any) -> list[Any]:
     """The parameters of a link and its descendants, in the order in which they were added."""
     found: list[Any] = []
     for value in vars(link).values():
         if isinstance(value, Parameter):
             found.append(value)
         elif isinstance(value, Link):
-            found += _in_order(value)
-    return found + [param for child in (link if isinstance(link, ChainList) else ()) for param in _in_order(child)]
+            found += in_order(value)
+    return found + [param for child in (link if isinstance(link, ChainList) else ()) for param in in_order(child)]
 
 
 class StatelessGRU(gru.StatelessGRU):
@@ -298,9 +168,8 @@ def install(changes: Changes) -> None:
     """
     for name in _LINKS:
         changes.set(functions, name, getattr(links, name))
-    for row in _CLASSES.strip().splitlines():
-        cls = _function_class(row)
-        changes.set(functions, cls.__name__, cls)
+    for name, cls in function_classes.CLASSES.items():
+        changes.set(functions, name, cls)
     changes.set(LegacyNode, '__call__', call_node)
     changes.set(FunctionAdapter, 'check_type_forward', check_type_forward)
     changes.set(functions, 'caffe', caffe)

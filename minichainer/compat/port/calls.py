@@ -11,6 +11,7 @@ import libcst as cst
 from minichainer.compat import removed
 from minichainer.compat.port import names, signatures
 from minichainer.compat.port.facts import Facts, dotted, moved
+from minichainer.compat.port.obstacles import Obstacles
 from minichainer.compat.port.rules import OPTIMIZER_METHODS, V1_ORDER, Rule, of_kind
 from minichainer.compat.port.spelling import Spelling
 
@@ -47,6 +48,7 @@ class Calls:
         self._notes = notes
         self._spelling = spelling
         self._is_v1 = is_v1
+        self._obstacles = Obstacles(facts, notes, spelling)
         #: The classes around the current node.
         self.classes: list[str] = []
         #: Calls of which an argument goes to the call around them.
@@ -115,19 +117,28 @@ class Calls:
         for rule in of_kind('keyword') if name else ():
             if rule.is_about(name):
                 call = self._keyword(rule, original, call)
-        for rule in of_kind('default') if name and self._is_v1 else ():
+        for rule in self._defaults() if name else ():
             if rule.is_about(name):
                 call = self._default(rule, original, call)
         for rule, _ in list(self.settings(original)):
             call = self._setting(rule, original, call, setting)
         if name and len(self._notes.found) == notes_before:
             self._note_arguments(original, name)
-        result = self._method(original, call) if not name else self._dropped_call(original, call, name)
-        return result
+        name = name or self._obstacles.builtin(original)
+        return self._method(original, call) if not name else self._dropped_call(original, call, name)
+
+    def _defaults(self) -> tuple[Rule, ...]:
+        """The rules about arguments, and functions, that were not given because Chainer had others by default."""
+        of_v1 = of_kind('default') + of_kind('function') if self._is_v1 else ()
+        return of_v1 + (of_kind('argument') if self._facts.is_old else ())
 
     def _keyword(self, rule: Rule, original: cst.Call, call: cst.Call) -> cst.Call:
         argument = _argument(call, rule)
         if argument is None:
+            return call
+        if rule.name in self._facts.parts or (rule.name == 'make_extension' and 'trainer' in self._facts.parts):
+            if self._facts.is_old:
+                self._notes.add(original, 'done', rule.name, _shown(self._facts, call), 'stays: see switch_on')
             return call
         if not rule.certain:
             if original not in self._moved:
@@ -146,11 +157,16 @@ class Calls:
 
     def _default(self, rule: Rule, original: cst.Call, call: cst.Call) -> cst.Call:
         """A call with an argument for what was the default in v1."""
-        if any(argument.star for argument in call.args) or _argument(call, rule) is not None:
+        given = rule.keyword and (any(argument.star for argument in call.args) or _argument(call, rule) is not None)
+        if given:
             return call
         if not rule.certain:
             self._notes.add(original, 'attention', rule.name, rule.write, rule.why)
             return call
+        if rule.kind == 'function':
+            text = self._spelling.of(rule.write)
+            self._notes.add(original, 'done', rule.name, text, rule.why)
+            return call.with_changes(func=cst.parse_expression(text))
         new = cst.ensure_type(cst.parse_expression(f'f({rule.write})'), cst.Call).args[0]
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(' '))
         args = list(call.args)
@@ -273,7 +289,7 @@ class Calls:
                 new = row.instead.partition('.')[2]
                 self._notes.add(original, 'done', row.name, f'.{new}()', why)
                 return call.with_changes(func=call.func.with_changes(attr=cst.Name(new)))
-            self._notes.add(original, 'attention', row.name, row.instead, why)
+            return self._obstacles.method(row, original, call)
         return call
 
     def _old_method(
@@ -304,6 +320,9 @@ class Calls:
         for rule in of_kind('call'):
             if rule.is_about(name) and (not rule.keyword or _argument(call, rule) is None):
                 return self._whole_call(rule, original, call)
+        tolerant = self._obstacles.call(original, call, name)
+        if tolerant is not None:
+            return tolerant
         row = _CALLS().get(name)
         if row is None or len(call.args) != 1:
             return call
@@ -415,12 +434,7 @@ def _lazily(kind: str, left_out: frozenset[str]) -> Callable[[], dict[str, remov
 
 
 #: Names that other classes have too.
-_METHODS = _lazily(
-    'method',
-    frozenset(
-        'PIL.Image.Image.fromstring array.array.fromstring numpy.ndarray.ptp numpy.ndarray.newbyteorder'.split()
-    ),
-)
+_METHODS = _lazily('method', frozenset('PIL.Image.Image.fromstring array.array.fromstring'.split()))
 #: Calls of these fail for some arguments only, which the source does not show.
 _CALLS = _lazily(
     'call',

@@ -36,7 +36,8 @@ def of_chainer(name: str) -> Change:
         if rule.is_about(name):
             write = rule.applied(name) if rule.certain else rule.write
             return Change(write if write != name else '', rule.name, rule.why, rule.certain)
-    return Change()
+    home = names.home_of(name)
+    return Change(home, 'import', f'{name.rpartition(".")[2]} has its home there') if home else Change()
 
 
 def of_others(name: str) -> Change:
@@ -48,6 +49,10 @@ def of_others(name: str) -> Change:
     if any(rule.is_about(name) for rule in of_kind('call')):
         return Change()  # the whole call is replaced
     row = removed.by_name().get(name)
+    owner, _, last = name.rpartition('.')
+    module = removed.by_name().get(owner)
+    if row is None and module is not None and module.kind == 'name' and module.certain:
+        return Change(f'{module.instead}.{last}', module.name, f'{module.name} was dropped by {module.since}')
     return Change() if row is None or row.kind != 'name' else of_row(row)
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 from libcst.metadata import BuiltinAssignment, MetadataWrapper, PositionProvider, QualifiedNameSource, ScopeProvider
 
 from minichainer.compat.port import names
-from minichainer.compat.port.rules import of_kind
+from minichainer.compat.port.rules import PARTS, UNKNOWN_LINK, of_kind
 
 #: Calls whose keyword arguments become attributes.
 _HOLDERS = ('chainer.Chain', 'chainer.FunctionSet')
@@ -59,7 +59,19 @@ class Facts:
         self.optimizers: set[str] = set()
         #: What is, or derives from, FunctionSet: class and text, as in ``types``.
         self.function_sets: set[tuple[str, str]] = set()
+        #: What the module has, as the table of parts spells it: ``.attribute``, ``argument=`` and names defined.
+        self.has: set[str] = set()
+        #: What gets ``wscale``, and is no link that the rules know.
+        self.unknown_links: set[str] = set()
+        #: Names of lists whose elements are lists.
+        self.rows: set[str] = set()
         self.module.visit(_Collector(self))
+        if self.unknown_links - self.functions:
+            self.has.add(UNKNOWN_LINK)
+        #: Whether it imports Chainer itself, so that it has not been ported.
+        self.is_old = any(name.partition('.')[0] == 'chainer' for name in self.imported.values())
+        self.uses_function_sets = bool(self.function_sets)
+        self.parts = [part for part, signs in PARTS.items() if any(sign <= self.has for sign in signs)]
 
     def code(self, node: cst.CSTNode) -> str:
         """The source of a node."""
@@ -139,7 +151,11 @@ class _Collector(cst.CSTVisitor):
     def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
         self._classes.pop()
 
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self._facts.has |= {f'.{node.attr.value}', node.attr.value if node.attr.value == 'make_extension' else ''}
+
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._facts.has.add(node.name.value)
         self._facts.functions.add(node.name.value)
 
     def visit_Import(self, node: cst.Import) -> None:
@@ -150,12 +166,19 @@ class _Collector(cst.CSTVisitor):
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in node.targets:
-            self._note(dotted(target.target), node.value)
+            self._facts.has |= {dotted(target.target)} if self._classes else set()
+            self._facts.rows |= {dotted(target.target)} if _has_rows(node.value) else set()
+            for one, value in _pairs(target.target, node.value):
+                self._note(dotted(one), value)
 
     def visit_Call(self, node: cst.Call) -> None:
+        self._facts.has |= {f'{argument.keyword.value}=' for argument in node.args if argument.keyword is not None}
+        self._note_wscale(node)
         if not isinstance(node.func, cst.Attribute):
             return
         receiver, method = node.func.value, node.func.attr.value
+        if method == 'append' and node.args and _is_row(node.args[0].value):
+            self._facts.rows.add(dotted(receiver))
         if method == 'setup':
             self._facts.optimizers.add(dotted(receiver))
         if method == '__init__' and isinstance(receiver, cst.Call) and self._facts.code(receiver.func) == 'super':
@@ -163,6 +186,12 @@ class _Collector(cst.CSTVisitor):
         if method == 'add_link' and len(node.args) == 2:
             name = _string(node.args[0].value)
             self._note(f'{dotted(receiver)}.{name}' if name else '', node.args[1].value)
+
+    def _note_wscale(self, node: cst.Call) -> None:
+        name = moved(self._facts.name_of(node.func))
+        known = any(rule.name == 'wscale' and rule.is_about(name) for rule in of_kind('keyword'))
+        if any(argument.keyword is not None and argument.keyword.value == 'wscale' for argument in node.args):
+            self._facts.unknown_links |= set() if known else {dotted(node.func).rpartition('.')[2]}
 
     def _note(self, target: str, value: cst.BaseExpression) -> None:
         if not target or not isinstance(value, cst.Call):
@@ -189,6 +218,31 @@ class _Collector(cst.CSTVisitor):
         self._facts.types[key] = kind if self._facts.types.get(key, kind) == kind else ''
 
 
+def _pairs(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What is assigned to what, in ``a, b = x, y`` too."""
+    if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return [(target, value)]
+    starred = any(isinstance(part, cst.StarredElement) for part in (*target.elements, *value.elements))
+    return [] if starred else [(a.value, b.value) for a, b in zip(target.elements, value.elements, strict=False)]
+
+
+def _has_rows(node: cst.BaseExpression) -> bool:
+    """Whether an expression is a list whose elements are lists of lengths that are not written."""
+    return isinstance(node, cst.ListComp) and _is_row(node.elt)
+
+
+def _is_row(node: cst.BaseExpression) -> bool:
+    made = (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, (cst.Name, cst.Attribute))
+        and dotted(node.func) == 'list'
+    )
+    ends = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == 'tolist'
+    return made or ends or isinstance(node, cst.ListComp)
+
+
 def _string(node: cst.BaseExpression) -> str:
     """The value of a literal string, else empty."""
     if not isinstance(node, cst.SimpleString):
@@ -202,4 +256,4 @@ def moved(name: str) -> str:
     for rule in of_kind('name'):
         if rule.certain and rule.is_about(name):
             return rule.applied(name)
-    return name
+    return names.home_of(name) or name

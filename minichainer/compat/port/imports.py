@@ -91,6 +91,8 @@ def _new_aliases(alias: cst.ImportAlias, target: Target) -> list[cst.ImportAlias
     if alias.asname is not None or ('.' not in target.was + target.name and target.name == _bound(alias)):
         return [alias.with_changes(name=name)]
     bound = target.was.partition('.')[0]
+    if bound == 'chainermn' and '.' in target.was:
+        return [cst.ImportAlias(attribute(_CHAINERMN), _as(bound)), cst.ImportAlias(name)]
     if not names.is_chainer(target.was):
         return [cst.ImportAlias(name, _as(bound))] if '.' not in target.was else [alias]
     root = cst.ImportAlias(cst.Name(names.OURS), _as(bound))

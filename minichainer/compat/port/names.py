@@ -62,6 +62,22 @@ def under_alias(name: str) -> bool:
     return bool(home) and paths.find(home, last) is not None
 
 
+def home_of(name: str) -> str:
+    """Where a name is here that Chainer had in another module, as Chainer would spell it; empty if it stays.
+
+    >>> home_of('chainer.training.updater.StandardUpdater')
+    'chainer.training.updaters.StandardUpdater'
+    """
+    path, _, last = canonical(name).partition('.')[2].rpartition('.')
+    home = paths.table().get(path, {}).get(last)
+    if home is None or exists(name):
+        return ''
+    module, _, attribute = home.partition(':')
+    found = f'chainer.{module}.{attribute}'
+    above = f'chainer.{module.rpartition(".")[0]}.{attribute}'
+    return above if exists(above) and find(above) is find(found) else found
+
+
 def nearest(name: str) -> str:
     """The existing name that is most like a missing one; empty if none is."""
     home, _, last = canonical(name).rpartition('.')
@@ -97,7 +113,7 @@ def copy_of(restored: str) -> str:
     """
     if not restored.isidentifier():
         return ''
-    return next((f'{home}.{restored}' for home in _COPIES if callable(find(f'{home}.{restored}'))), '')
+    return next((f'{home}.{restored}' for home in _COPIES if exists(f'{home}.{restored}')), '')
 
 
 def is_installed(name: str) -> bool:

@@ -10,7 +10,7 @@ from minichainer.compat.port import calls, changes, imports, names
 from minichainer.compat.port.blocks import Blocks, has_comment
 from minichainer.compat.port.facts import Facts, dotted, moved
 from minichainer.compat.port.notes import Notes, short
-from minichainer.compat.port.rules import OLD_ATTRIBUTES, OLD_SETS, of_kind
+from minichainer.compat.port.rules import OLD_ATTRIBUTES, OLD_OF_LINKS, OLD_SETS, of_kind
 from minichainer.compat.port.spelling import Spelling, with_imports
 
 #: What an ``except`` clause around an import names, if the program expects it to fail.
@@ -34,6 +34,7 @@ class Rewriter(cst.CSTTransformer):
         self._blocks = Blocks(facts, self._calls)
         self._expected_to_fail = 0
         self._depth, self._has_comment = 0, False
+        self._targets: set[cst.BaseExpression] = set()
         #: The modules that the module's own lines import, as text.
         self._imported: set[str] = set()
 
@@ -129,14 +130,29 @@ class Rewriter(cst.CSTTransformer):
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         text = dotted(original_node)
         name = self.facts.name_of(original_node) if text else ''
-        if self._calls.is_function_set(original_node.value) and original_node.attr.value in OLD_SETS:
-            why = f'{original_node.attr.value} of a FunctionSet was dropped by v2'
-            write = OLD_SETS[original_node.attr.value].format(text.rpartition('.')[0])
-            self.notes.add(original_node, 'attention', 'FunctionSet', write, why)
+        if not name and self._is_of_v1(original_node):
+            return self._of_v1(original_node, updated_node)
         old = OLD_ATTRIBUTES.get(original_node.attr.value)
-        if old and not name:
+        if old and not name and original_node.attr.value not in self.facts.parts:
             self.notes.add(original_node, 'attention', original_node.attr.value, '', old)
         return self._replaced(original_node, updated_node, name) if name else updated_node
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._targets.add(node.target)
+
+    def _is_of_v1(self, node: cst.Attribute) -> bool:
+        """Whether an attribute is read that links, or FunctionSets if the module has some, had in v1."""
+        attribute = node.attr.value
+        of_set = attribute in OLD_SETS and self.facts.uses_function_sets
+        return (of_set or attribute in OLD_OF_LINKS) and node not in self._targets
+
+    def _of_v1(self, node: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression:
+        """``former.parameters(model)`` for ``model.parameters``."""
+        function = self.spelling.of({**OLD_SETS, **OLD_OF_LINKS}[node.attr.value])
+        call = cst.Call(cst.parse_expression(function), [cst.Arg(updated.value)])
+        why = f'the attribute {node.attr.value} was dropped by v2'
+        self.notes.add(node, 'done', 'FunctionSet', self.facts.code(call), why)
+        return call
 
     def _replaced(self, node: cst.Attribute, updated: cst.Attribute, name: str) -> cst.BaseExpression:
         """A dotted name, or what takes its place."""
@@ -231,7 +247,17 @@ class Rewriter(cst.CSTTransformer):
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         module = updated_node.with_changes(body=self._blocks.merged(updated_node.body))
-        return with_imports(module, self.spelling.added)
+        switches = self._switches(original_node)
+        return with_imports(module, [*self.spelling.added, *switches])
+
+    def _switches(self, module: cst.Module) -> list[str]:
+        """The statement that switches parts of the style of v1 on, if the module needs some."""
+        if not self.facts.parts or not self.facts.is_old:
+            return []
+        function = self.spelling.of('chainer.compat.legacy.former.switch_on')
+        text = f'{function}({", ".join(map(repr, self.facts.parts))})'
+        self.notes.add(module, 'done', 'switch_on', text, 'needs the style of v1: see docs/porting.md')
+        return [text]
 
 
 def _expects_import_error(node: cst.Try) -> bool:

@@ -9,6 +9,8 @@ import functools
 import re
 from dataclasses import dataclass
 
+from minichainer.compat.legacy import function_classes
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -18,7 +20,8 @@ class Rule:
         name: what reports call it.
         kind: ``name`` (a dotted name), ``keyword`` (an argument of a call), ``config`` (an argument of a call that
             became a setting), ``method`` (a call of a method, by its name), ``call`` (a call), ``statement`` (a call
-            that is a statement), ``default`` (a call in a program of v1 without the argument).
+            that is a statement), ``default`` (a call in a program of v1 without the argument), ``argument`` (a call
+            without it in any program that imports Chainer), ``function`` (another function in a program of v1).
         matches: regular expression of the whole dotted name; of a method, its name. ``chainer.links.X()`` is an
             instance of a link.
         write: what to write. If ``certain``: a dotted name (kind ``name``), a keyword or ``keyword=expression`` or
@@ -75,9 +78,13 @@ _WITH_TEST = (
 )
 _TAKES_TRAIN = (
     r'chainer\.(functions\.(\w+\.\w+\.)?(dropout|zoneout|simplified_dropconnect|n_step_\w+|rrelu)'
-    r'|links\.(NStep\w+|SimplifiedDropconnect|StatefulZoneoutLSTM)\(\))'
+    r'|links\.(NStep\w+|caffe\.CaffeFunction|SimplifiedDropconnect|StatefulZoneoutLSTM)\(\))'
 )
 _DROPOUT = r'chainer\.functions\.(noise\.dropout\.)?dropout'
+
+_LINK_OR_FUNCTION = r'chainer\.functions|chainer\.links|chainer\.compat\.legacy\.function_classes'
+_FUNCTION_CLASSES = '|'.join(function_classes.CLASSES)
+_CHECKS = r'chainer\.gradient_check\.check_(double_)?backward'
 
 RULES = [
     # Names.
@@ -102,12 +109,31 @@ RULES = [
         'v2',
         'became a link',
     ),
+    Rule(
+        'flag',
+        'name',
+        r'chainer\.(?:flag\.)?(ON|OFF|AUTO|Flag)',
+        r'chainer.compat.legacy.volatile.\1',
+        True,
+        'v2',
+        'flags were dropped with volatile variables',
+    ),
+    Rule('flag', 'name', r'chainer\.flag', 'chainer.compat.legacy.volatile', True, 'v2', 'flags were dropped'),
+    Rule(
+        'function class',
+        'name',
+        rf'chainer\.functions\.({_FUNCTION_CLASSES})',
+        r'chainer.compat.legacy.function_classes.\1',
+        True,
+        'v2',
+        'functions are no classes any more; this is a copy. Better: the function',
+    ),
     Rule('caffe', 'name', r'chainer\.functions\.caffe', 'chainer.links.caffe', True, 'v2', 'moved to links'),
     Rule(
         'version',
         'name',
-        r'chainer\.__version__',
-        "'7.8.1'",
+        r'chainer\.__version__(\.\w+)?',
+        r"'7.8.1'\1",
         True,
         '',
         'programs compare the version of Chainer, whose interface of 7.8.1 is here',
@@ -133,7 +159,8 @@ RULES = [
         keyword='volatile',
         position=1,
     ),
-    Rule('use_cudnn', 'keyword', r'chainer\.(functions|links)\..*', '', True, 'v2', 'is a setting', 'use_cudnn'),
+    Rule('use_cudnn', 'keyword', rf'({_LINK_OR_FUNCTION})\..*', '', True, 'v2', 'is a setting', 'use_cudnn'),
+    Rule('use_cudnn', 'keyword', r'chainer\.links\.NStep\w+', '', True, 'v2', 'is a setting', 'use_cudnn', 4),
     Rule(
         'deterministic', 'keyword', r'chainer\.(functions|links)\..*', '', True, 'v2', 'is a setting', 'deterministic'
     ),
@@ -217,12 +244,22 @@ RULES = [
     ),
     Rule(
         'GRU',
-        'default',
+        'function',
         r'chainer\.links\.GRU',
-        'L.StatelessGRU(n_inputs, n_units)',
-        False,
+        'chainer.compat.legacy.names.StatelessGRU',
+        True,
         'v2',
-        'in v1 it had no state, took its sizes in the other order, and was called with the state',
+        'in v1 it had no state, and took its sizes in the other order. Better: L.StatelessGRU(n_inputs, n_units)',
+    ),
+    Rule(
+        'strictness',
+        'argument',
+        _CHECKS,
+        "strictness='chainer'",
+        True,
+        '',
+        'the check notices more than Chainer did; this accepts what Chainer accepted, with a warning',
+        'strictness',
     ),
     Rule(
         'make_extension',
@@ -285,19 +322,19 @@ RULES = [
         'copy_parameters_from',
         'method',
         'copy_parameters_from',
-        'model.copyparams(other)',
-        False,
+        'chainer.compat.legacy.former.copy_parameters_from({receiver}, {0})',
+        True,
         'v2',
-        'links copy from links, not from arrays',
+        'links copy from links, not from arrays. Better: model.copyparams(other)',
     ),
     Rule(
         'add_uninitialized_param',
         'method',
         'add_uninitialized_param',
-        'self.name = chainer.Parameter() in `with self.init_scope():`',
-        False,
+        'chainer.compat.legacy.former.add_uninitialized_param({receiver}, {0})',
+        True,
         'v2',
-        'parameters may have no shape yet',
+        'parameters may have no shape yet. Better: self.name = chainer.Parameter() in `with self.init_scope():`',
     ),
     Rule('has_key', 'method', 'has_key', '({0} in {receiver})', True, '', 'was dropped by Python 3'),
     # Calls.
@@ -349,8 +386,21 @@ RULES = [
 OPTIMIZER_METHODS = frozenset('zero_grads clip_grads weight_decay compute_grads_norm accumulate_grads'.split())
 OLD_ATTRIBUTES = {'volatile': 'there are no volatile variables: see chainer.no_backprop_mode'}
 OLD_SETS = {
-    'parameters': '[p.array for _, p in sorted({}.namedparams())]',
-    'gradients': '[p.grad for _, p in sorted({}.namedparams())]',
+    'parameters': 'chainer.compat.legacy.former.parameters',
+    'gradients': 'chainer.compat.legacy.former.gradients',
+}
+#: Attributes of links of v1.
+OLD_OF_LINKS = {'has_uninitialized_params': 'chainer.compat.legacy.former.has_uninitialized_params'}
+#: What a module has that gives ``wscale`` to a call that rules do not know, such as ``conv(3, 4, 3, wscale=2)``.
+UNKNOWN_LINK = 'wscale= of an unknown link'
+#: Parts of the style of v1 that a module switches on if it has all of one of these sets: attributes that it reads or
+#: sets, functions and class attributes that it defines, and arguments (``x=``) that it gives.
+PARTS = {
+    'defaults': [{'.InceptionBN', 'test='}],
+    'keywords': [{UNKNOWN_LINK}],
+    'optimizers': [{'update_one'}, {'update_one_cpu'}, {'update_one_gpu'}],
+    'trainer': [{'make_extension', 'invoke_before_training='}, {'invoke_before_training'}],
+    'volatile': [{'.volatile', 'volatile='}, {'.creator', 'volatile='}],
 }
 #: Arguments in v1's order, which those without a name follow, of links that were in ``functions``.
 V1_ORDER = {
@@ -368,7 +418,11 @@ V1_ORDER = {
 
 
 #: Rules that only programs of v1 need: one of them shows what a program is.
-SHOW_V1 = frozenset(rule.name for rule in RULES if rule.since == 'v2') - {'snapshot-trigger', 'v1-default', 'GRU'}
+SHOW_V1 = frozenset(rule.name for rule in RULES if rule.since == 'v2' and rule.kind != 'function') - {
+    'snapshot-trigger',
+    'v1-default',
+    'GRU',
+}
 
 
 @functools.cache
@@ -376,6 +430,6 @@ def of_kind(kind: str) -> tuple[Rule, ...]:
     """The rules of a kind.
 
     Args:
-        kind: ``name``, ``keyword``, ``config``, ``method``, ``call``, ``default`` or ``statement``.
+        kind: one of those that :class:`Rule` names.
     """
     return tuple(rule for rule in RULES if rule.kind == kind)

@@ -16,6 +16,15 @@ _USUAL = {
     'chainer.links': ('import minichainer.links as L', 'L'),
     'chainer.compat.restored': ('from minichainer.compat import restored', 'restored'),
     'chainer.compat.restored_images': ('from minichainer.compat import restored_images', 'restored_images'),
+    'chainer.compat.restored_calls': ('from minichainer.compat import restored_calls', 'restored_calls'),
+    'chainer.compat.legacy.former': ('from minichainer.compat.legacy import former', 'former'),
+    'chainer.compat.legacy.function_classes': (
+        'from minichainer.compat.legacy import function_classes',
+        'function_classes',
+    ),
+    'chainer.compat.legacy.volatile': ('from minichainer.compat.legacy import volatile', 'volatile'),
+    'chainer.compat.legacy.names': ('from minichainer.compat.legacy import names as v1_names', 'v1_names'),
+    'chainer.compat.private': ('from minichainer.compat import private', 'private'),
     'numpy': ('import numpy as np', 'np'),
 }
 #: Packages whose submodules need no import of their own once the package is imported.
