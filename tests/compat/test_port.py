@@ -629,3 +629,13 @@ def test_modules_that_attributes_reach() -> None:
     command = [sys.executable, '-W', 'ignore', '-c', textwrap.dedent(code), *reachable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize('line', ["setattr(model, 'l%d' % 2, layer)", 'model.top = layer'])
+def test_layers_that_a_chain_would_not_see_are_for_a_person(line: str) -> None:
+    source = (
+        'import chainer\nimport chainer.links as L\nmodel = chainer.FunctionSet(l1=L.Linear(3, 2))\n'
+        f'layer = L.Linear(2, 2)\n{line}\n'
+    )
+    found = [row for row in rewrite(source)[1].found if row[2] == 'attention']
+    assert [(row[0], row[3]) for row in found] == [(5, 'FunctionSet')]

@@ -33,6 +33,10 @@ _ONE = ('1', '1.0', '1.')
 _FALSE = ('False', "'off'", '"off"', "'OFF'", '0')
 
 
+#: Why links have to be added to a Chain.
+_NOT_SEEN = 'a FunctionSet takes a link that is assigned to it for a part; a Chain does not, and would not train it'
+
+
 class Calls:
     """The calls of a module.
 
@@ -112,6 +116,7 @@ class Calls:
             setting: the value of ``train`` that the block around it gets.
         """
         self._note_text(original)
+        self._note_setattr(original)
         name = self.called(original)
         call, notes_before = self._named(original, updated, name), len(self._notes.found)
         for rule in of_kind('keyword') if name else ():
@@ -235,6 +240,11 @@ class Calls:
         if text == 'chainer' or text.startswith('chainer.'):
             write = names.ours(text)
             self._notes.add(call, 'attention', 'text', write, 'names a module of Chainer by a text')
+
+    def _note_setattr(self, call: cst.Call) -> None:
+        """Notes links that may be added to what was a FunctionSet by names that only a run knows."""
+        if isinstance(call.func, cst.Name) and call.func.value == 'setattr' and self._facts.uses_function_sets:
+            self._notes.add(call, 'attention', 'FunctionSet', 'model.add_link(name, link)', _NOT_SEEN)
 
     # Triggers.
 
@@ -367,6 +377,9 @@ class Calls:
         ):
             return updated
         if not isinstance(original.value, cst.Call) or not self.called(original.value).startswith('chainer.links.'):
+            if isinstance(original.value, (cst.Name, cst.Attribute, cst.Call)):
+                write = f'{self._facts.code(target.value)}.add_link({target.attr.value!r}, ...), if it is a link'
+                self._notes.add(original, 'attention', 'FunctionSet', write, _NOT_SEEN)
             return updated
         receiver = self._facts.code(target.value)
         call = cst.parse_expression(f'{receiver}.add_link({target.attr.value!r}, __value__)')
