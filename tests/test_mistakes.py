@@ -374,7 +374,7 @@ ROWS += [
     ('a snapshot of another dataset', lambda: moved(8, 6), ValueError,
      'made with 8 examples in an epoch, the dataset here has 6'),
     ('a snapshot of another dataset in order', lambda: moved(8, 3, shuffle=False), ValueError,
-     'made after 4 examples of an epoch, the dataset here has 3'),
+     'made after 4 examples of epoch 0; the dataset here has 3'),
     ('ragged arrays', lambda: concat([np.ones(2), np.ones(3)]), ValueError, r'example 1 has \(3,\); pass padding'),
     ('ragged lists', lambda: concat([[1, 2], [1, 2, 3]]), ValueError, r'example 1 has \(3,\); pass padding'),
     ('ragged elements', lambda: concat([(np.ones(2), 0), (np.ones(3), 0)]), ValueError, 'element 0 of the examples'),

@@ -213,7 +213,9 @@ class PositionedIterator:
         epoch = int(serializer('epoch', self._state.epoch))
         is_new_epoch = bool(serializer('is_new_epoch', self._state.is_new_epoch))
         order = self._load_order(serializer)
-        if not 0 <= position <= self._plan.epoch_size(Position(0, 0, False, order)) or epoch < 0:
+        size = self._plan.epoch_size(Position(0, 0, False, order))
+        is_beyond = position > size or (order is None and position >= len(self.dataset) > 0)
+        if is_beyond or min(position, epoch) < 0:
             raise ValueError(
                 f'{type(self).__name__}: the snapshot was made after {position} examples of epoch {epoch}; '
                 f'the dataset here has {len(self.dataset)}'
