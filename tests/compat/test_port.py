@@ -631,11 +631,16 @@ def test_modules_that_attributes_reach() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize('line', ["setattr(model, 'l%d' % 2, layer)", 'model.top = layer'])
-def test_layers_that_a_chain_would_not_see_are_for_a_person(line: str) -> None:
-    source = (
-        'import chainer\nimport chainer.links as L\nmodel = chainer.FunctionSet(l1=L.Linear(3, 2))\n'
-        f'layer = L.Linear(2, 2)\n{line}\n'
-    )
-    found = [row for row in rewrite(source)[1].found if row[2] == 'attention']
-    assert [(row[0], row[3]) for row in found] == [(5, 'FunctionSet')]
+@pytest.mark.parametrize(
+    ('line', 'becomes'),
+    [
+        ("setattr(model, 'l%d' % 2, layer)", "former.set_part(model, 'l%d' % 2, layer)"),
+        ('model.top = layer', "former.set_part(model, 'top', layer)"),
+        ('model.top = 3', 'model.top = 3'),
+    ],
+)
+def test_layers_that_only_a_run_knows_become_parts_of_a_chain(line: str, becomes: str) -> None:
+    source = 'import chainer\nmodel = chainer.FunctionSet(l1=L.Linear(3, 2))\n'
+    new, _ = rewrite(f'{source}{line}\n')
+    assert new.decode().splitlines()[-1] == becomes
+    assert rewrite(new.decode())[0] == new

@@ -28,7 +28,6 @@ RTOL = 1e-4
 NOT_YET = {
     'v1_function_classes_and_graph.py': 'a node class of a module returns a tuple, in v1 a Variable',
     'v1_gan_trainer.py': 'v1 counted eps to the running variance',
-    'v1_stacked_denoising_autoencoder.py': 'setattr adds links to a FunctionSet, but not to a Chain',
     'v3_yaml_config_ragged.py': 'functions of math and % take an array of one element',
 }
 PORTED = [

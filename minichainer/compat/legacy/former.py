@@ -8,6 +8,7 @@ from typing import Any
 from minichainer.backend import copyto
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy import defaults, keywords, names, optimizers, spellings, volatile
+from minichainer.link.link import Chain, Link
 
 #: Parts of the style of v1 that a program can switch on: what installs each.
 _PARTS: dict[str, Callable[[Changes], Any]] = {
@@ -75,6 +76,28 @@ def gradients(model: Any) -> Any:
         model: a link, or another object with such an attribute.
     """
     return model.gradients if hasattr(model, 'gradients') else tuple([p.grad for p in names.in_order(model)])
+
+
+def set_part(model: Any, name: str, value: Any) -> None:
+    """``setattr`` as a FunctionSet of v1 had it: a link becomes a part of a chain, in place of one of this name.
+
+    Args:
+        model: a chain, or any other object, which gets the attribute.
+        name: of the part or attribute.
+        value: what it becomes.
+
+    >>> import minichainer as chainer, minichainer.links as L
+    >>> model = chainer.Chain()
+    >>> set_part(model, 'l1', L.Linear(3, 2))
+    >>> sorted(name for name, _ in model.namedparams())
+    ['/l1/W', '/l1/b']
+    """
+    if isinstance(value, Link) and isinstance(model, Chain) and not model.within_init_scope:
+        if name in model._children:
+            delattr(model, name)
+        model.add_link(name, value)
+    else:
+        setattr(model, name, value)
 
 
 def copy_parameters_from(model: Any, params: Iterable[Any]) -> None:

@@ -33,6 +33,7 @@ _ONE = ('1', '1.0', '1.')
 _FALSE = ('False', "'off'", '"off"', "'OFF'", '0')
 
 
+_SET_PART = 'chainer.compat.legacy.former.set_part'
 #: Why links have to be added to a Chain.
 _NOT_SEEN = 'a FunctionSet takes a link that is assigned to it for a part; a Chain does not, and would not train it'
 
@@ -116,7 +117,7 @@ class Calls:
             setting: the value of ``train`` that the block around it gets.
         """
         self._note_text(original)
-        self._note_setattr(original)
+        updated = self._set_part(original, updated)
         name = self.called(original)
         call, notes_before = self._named(original, updated, name), len(self._notes.found)
         for rule in of_kind('keyword') if name else ():
@@ -241,10 +242,13 @@ class Calls:
             write = names.ours(text)
             self._notes.add(call, 'attention', 'text', write, 'names a module of Chainer by a text')
 
-    def _note_setattr(self, call: cst.Call) -> None:
-        """Notes links that may be added to what was a FunctionSet by names that only a run knows."""
-        if isinstance(call.func, cst.Name) and call.func.value == 'setattr' and self._facts.uses_function_sets:
-            self._notes.add(call, 'attention', 'FunctionSet', 'model.add_link(name, link)', _NOT_SEEN)
+    def _set_part(self, original: cst.Call, call: cst.Call) -> cst.Call:
+        """``setattr`` in a module with FunctionSets: it may add a link, by a name that only a run knows."""
+        if not self._facts.uses_function_sets or self._facts.code(call.func) != 'setattr' or len(call.args) != 3:
+            return call
+        call = call.with_changes(func=cst.parse_expression(self._spelling.of(_SET_PART)))
+        self._notes.add(original, 'done', 'FunctionSet', self._facts.code(call), _NOT_SEEN)
+        return call
 
     # Triggers.
 
@@ -376,17 +380,15 @@ class Calls:
             or not self.is_function_set(target.value)
         ):
             return updated
-        if not isinstance(original.value, cst.Call) or not self.called(original.value).startswith('chainer.links.'):
-            if isinstance(original.value, (cst.Name, cst.Attribute, cst.Call)):
-                write = f'{self._facts.code(target.value)}.add_link({target.attr.value!r}, ...), if it is a link'
-                self._notes.add(original, 'attention', 'FunctionSet', write, _NOT_SEEN)
+        is_link = isinstance(original.value, cst.Call) and self.called(original.value).startswith('chainer.links.')
+        if not is_link and not isinstance(original.value, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)):
             return updated
-        receiver = self._facts.code(target.value)
-        call = cst.parse_expression(f'{receiver}.add_link({target.attr.value!r}, __value__)')
+        receiver, part = self._facts.code(target.value), repr(target.attr.value)
+        text = f'{receiver}.add_link({part}, ' if is_link else f'{self._spelling.of(_SET_PART)}({receiver}, {part}, '
+        call = cst.parse_expression(f'{text}__value__)')
         assert isinstance(call, cst.Call)
-        call = call.with_changes(args=[call.args[0], call.args[1].with_changes(value=updated.value)])
-        why = 'links of a Chain are added by add_link, or set inside of init_scope'
-        self._notes.add(original, 'done', 'FunctionSet', self._facts.code(call), why)
+        call = call.with_changes(args=[*call.args[:-1], call.args[-1].with_changes(value=updated.value)])
+        self._notes.add(original, 'done', 'FunctionSet', self._facts.code(call), _NOT_SEEN)
         return cst.Expr(call)
 
     def is_function_set(self, receiver: cst.BaseExpression) -> bool:
