@@ -371,11 +371,11 @@ SLIGHTLY = {'factor': lambda x, gy: 2 * x * gy * 1.0005, 'constant': lambda x, g
 
 @pytest.mark.parametrize('fast', [False, True])
 def test_only_a_given_tolerance_widens(fast):
-    assert not gradcheck(square(SLIGHTLY['factor']), X, raise_exception=False, fast_mode=fast)
-    assert not gradcheck(square(SLIGHTLY['constant']), X, raise_exception=False, fast_mode=fast)
-    assert gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-3, fast_mode=fast)
-    assert gradcheck(square(SLIGHTLY['factor']), X, 1e-6, 1e-5, 1e-3, fast_mode=fast)
-    assert not gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-4, raise_exception=False, fast_mode=fast)
+    assert not gradcheck(square(SLIGHTLY['factor']), X, raise_exception=False, fast_mode=fast, seed=0)
+    assert not gradcheck(square(SLIGHTLY['constant']), X, raise_exception=False, fast_mode=fast, seed=0)
+    assert gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-3, fast_mode=fast, seed=0)
+    assert gradcheck(square(SLIGHTLY['factor']), X, 1e-6, 1e-5, 1e-3, fast_mode=fast, seed=0)
+    assert not gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-4, raise_exception=False, fast_mode=fast, seed=0)
 
 
 def test_a_given_step_is_used():
