@@ -33,6 +33,16 @@ def check_call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         raise TypeError(f'{cls.__name__}: {problem}; expected {cls.__name__}{_signature(cls)}')
 
 
+class InitSignature:
+    """``__signature__`` of classes: that of ``__init__``, where Python before 3.11 takes that of ``__new__``."""
+
+    def __get__(self, link: Any, cls: Any) -> inspect.Signature:
+        if link is not None:
+            raise AttributeError('__signature__')
+        signature = inspect.signature(cls.__init__)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
 def _missing(required: tuple[str, ...], kwargs: dict[str, Any]) -> str:
     missing = [repr(name) for name in required if name not in kwargs]
     return f'missing {", ".join(missing)}' if missing else ''

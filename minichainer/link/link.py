@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
-from minichainer.link._calls import check_call
+from minichainer.link._calls import InitSignature, check_call
 from minichainer.link._summary import summarize
 from minichainer.link._tree import tree_as_html
 from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, shape_and_dtype
@@ -55,6 +55,8 @@ class Link(ParameterTree):
 
     _local_link_hooks: Any = SetByInit()
     forward: Callable[..., Any]
+
+    __signature__ = InitSignature()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if args or kwargs:

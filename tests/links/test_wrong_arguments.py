@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -298,3 +299,13 @@ def test_users_classes_are_called_as_before() -> None:
         Model(3, 2, size=3)
     with pytest.raises(TypeError, match=r'Plain: .*expected Plain\(in_size'):
         Plain(3, 2, size=3)
+
+
+def test_signatures_are_those_of_constructors() -> None:
+    class Own(L.Linear):
+        def __init__(self, units: int, scale: float = 1.0) -> None:
+            super().__init__(units)
+
+    assert list(inspect.signature(Own).parameters) == ['units', 'scale']
+    assert list(inspect.signature(L.LSTM).parameters)[:2] == ['in_size', 'out_size']
+    assert list(inspect.signature(Own(3)).parameters) == ['args', 'kwargs'], 'of the call of an instance'
