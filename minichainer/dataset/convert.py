@@ -249,7 +249,7 @@ def _is_ragged(example: Any) -> bool:
 
 def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -> Any:
     """Stacks arrays or numbers, and sends the result to a device."""
-    if not isinstance(arrays[0], (numpy.ndarray, cuda.ndarray)):
+    if not isinstance(arrays[0], _ARRAYS):
         if padding is None:
             return to_device(device, _as_array(arrays, key))
         arrays = [numpy.asarray(a) for a in arrays]

@@ -167,14 +167,27 @@ def load_hdf5(filename: Any, obj: Any) -> None:
         OSError: the file cannot be read.
     """
     check_object('load_hdf5', filename, obj)
+    with open_hdf5(filename) as file:
+        HDF5Deserializer(file).load(obj)
+
+
+def open_hdf5(filename: Any) -> Any:
+    """Opens an HDF5 file for reading, once its checksums are verified.
+
+    Args:
+        filename: path of the file.
+
+    Raises:
+        RuntimeError: h5py is not installed.
+        DamagedSnapshotError: the file is damaged.
+        OSError: the file cannot be read.
+    """
     h5py = h5py_module()
     verify_file(filename)
     try:
-        file = h5py.File(filename, 'r')
+        return h5py.File(filename, 'r')
     except (TypeError, AttributeError):  # not a path
         raise
     except Exception as error:
-        damage = f'{os.fspath(filename)} is not an HDF5 file, or is cut short: nothing was loaded'
+        damage = f'{os.fspath(filename)} is damaged, cut short, or no HDF5 file: nothing was loaded'
         raise reading_error(filename, error, damage) from error
-    with file:
-        HDF5Deserializer(file).load(obj)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from minichainer.compat.files.pickles import pickled_entries
 from minichainer.compat.files.safetensors import read_safetensors
 from minichainer.serializer import SnapshotError
 from minichainer.serializers._deserializer import EntryDeserializer
-from minichainer.serializers._hdf5_entries import h5py_module
-from minichainer.serializers._hdf5_trailer import verify_file
 from minichainer.serializers._npz_file import NpzFile
-from minichainer.serializers.hdf5 import HDF5Deserializer
+from minichainer.serializers.hdf5 import HDF5Deserializer, open_hdf5
 from minichainer.serializers.npz import NpzDeserializer
 
 _HDF5 = b'\x89HDF\r\n\x1a\n'
@@ -69,7 +66,7 @@ def opened(path: str | os.PathLike[str], unsafe: bool = False) -> Iterator[tuple
         with NpzFile(os.fspath(path)) as npz:
             yield kind, NpzDeserializer(npz, strict=False)
     elif kind == 'h5':
-        with _hdf5(path) as file:
+        with open_hdf5(path) as file:
             yield kind, HDF5Deserializer(file, strict=False)
     elif kind == 'safetensors':
         yield kind, NpzDeserializer(read_safetensors(path), strict=False)
@@ -78,12 +75,3 @@ def opened(path: str | os.PathLike[str], unsafe: bool = False) -> Iterator[tuple
         yield kind, NpzDeserializer(entries, strict=False)
     else:
         raise SnapshotError(f'{os.fspath(path)}: {_ADVICE[kind]}')
-
-
-def _hdf5(path: str | os.PathLike[str]) -> Any:
-    h5py = h5py_module()
-    verify_file(path)
-    try:
-        return h5py.File(path, 'r')
-    except OSError as error:
-        raise SnapshotError(f'{os.fspath(path)}: this HDF5 file is damaged, or cut short ({error})') from error

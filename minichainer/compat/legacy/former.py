@@ -8,7 +8,7 @@ from typing import Any
 from minichainer.backend import copyto
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy import defaults, keywords, names, optimizers, spellings, volatile
-from minichainer.link.link import Chain, Link
+from minichainer.link.link import Chain
 
 #: Parts of the style of v1 that a program can switch on: what installs each.
 _PARTS: dict[str, Callable[[Changes], Any]] = {
@@ -92,11 +92,7 @@ def set_part(model: Any, name: str, value: Any) -> None:
     >>> sorted(name for name, _ in model.namedparams())
     ['/l1/W', '/l1/b']
     """
-    if isinstance(value, Link) and isinstance(model, Chain) and not model.within_init_scope:
-        if name in model._children:
-            delattr(model, name)
-        model.add_link(name, value)
-    else:
+    if not isinstance(model, Chain) or not names.add_part(model, name, value):
         setattr(model, name, value)
 
 

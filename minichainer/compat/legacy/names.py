@@ -25,6 +25,22 @@ _LINKS = """
 """.split()
 
 
+def add_part(model: Chain, name: str, value: Any) -> bool:
+    """Makes a link a part of a chain, in place of one of this name; False for other values, and in ``init_scope``.
+
+    Args:
+        model: the chain.
+        name: of the part.
+        value: the link.
+    """
+    if not isinstance(value, Link) or model.within_init_scope:
+        return False
+    if name in model._children:
+        delattr(model, name)
+    model.add_link(name, value)
+    return True
+
+
 class FunctionSet(Chain):
     """A model of v1: links by name, and more of them as attributes.
 
@@ -44,11 +60,7 @@ class FunctionSet(Chain):
             setattr(self, name, function)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Link) and not self.within_init_scope:
-            if name in self._children:
-                delattr(self, name)
-            self.add_link(name, value)
-        else:
+        if not add_part(self, name, value):
             super().__setattr__(name, value)
 
     def collect_parameters(self) -> FunctionSet:
