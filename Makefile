@@ -16,19 +16,21 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
 METADATA := pyproject.toml setup.py minichainer/_version.py
 
-.PHONY: help demo test test-slow test-oldest contract matrix coverage sdist-test mutation fuzz lint docs clean
+.PHONY: help demo test test-slow test-device test-oldest contract matrix coverage sdist-test mutation mutation-gpu fuzz lint docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo         train on handwritten digits, then check gradients'
 	@echo 'make test         the whole suite'
 	@echo 'make test-slow    the long tests as well'
+	@echo 'make test-device  the tests that need a GPU, on a stand-in for CuPy'
 	@echo 'make test-oldest  the suite with NumPy 1.26 in $(OLDEST)'
 	@echo 'make contract     the part of the suite that every Python must pass, in a few minutes'
 	@echo 'make matrix       that part on every other Python that is found, the oldest with NumPy 1.26'
 	@echo 'make coverage     which lines of the package that part reaches'
 	@echo 'make sdist-test   that part from the source archive, unpacked and installed by itself'
 	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'
+	@echo 'make mutation-gpu which faults of device code the tests that need a GPU catch'
 	@echo 'make fuzz         every function with random arguments, for some minutes'
 	@echo 'make lint         ruff, mypy and pyright'
 	@echo 'make docs         bring docs/coverage.md, docs/functions.md and docs/gradient_check.svg up to date'
@@ -43,6 +45,13 @@ test: $(VENV)/.ready-test
 
 test-slow: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow or not slow' $(PYTEST_ARGS)
+
+# On a machine with a GPU: `.venv/bin/python -m pytest -m gpu`. CuPy 13's names take the tests that they make a difference to.
+DEVICE := PYTHONPATH=$(CURDIR)/tests/cupy_stand_in $(BIN)/python -m pytest -q -n $(JOBS) -m 'gpu and not slow'
+
+test-device: $(VENV)/.ready-test
+	CUPY_STAND_IN=14 $(DEVICE) tests $(PYTEST_ARGS)
+	CUPY_STAND_IN=13 $(DEVICE) @tests/device_short.txt $(PYTEST_ARGS)
 
 test-oldest: $(OLDEST)/.ready-test
 	$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
@@ -61,6 +70,9 @@ sdist-test: $(VENV)/.ready-dev
 
 mutation: $(VENV)/.ready-test
 	$(BIN)/python -m tests.functions.mutation
+
+mutation-gpu: $(VENV)/.ready-test
+	$(BIN)/python -m tests.device_faults
 
 fuzz: $(VENV)/.ready-test
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -q -n $(JOBS) tests/functions/test_fuzz.py
@@ -88,8 +100,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready-run: $(METADATA) | $(BIN)/python
-	@echo 'Installing minichainer, NumPy, matplotlib and mpmath into $(VENV) ...'
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[plot,precise]'
+	@echo 'Installing minichainer, NumPy, matplotlib, mpmath and tqdm into $(VENV) ...'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[plot,precise,progress]'
 	@touch $@
 
 $(VENV)/.ready-test: $(METADATA) | $(BIN)/python

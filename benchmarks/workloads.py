@@ -31,19 +31,21 @@ def data(workload):
     return rng.randn(*shape).astype('f'), rng.randint(0, 10, n).astype('i')
 
 
-def chainer_step(package, workload):
+def chainer_step(package, workload, device='@numpy'):
     """One training step of a package with Chainer's API.
 
     Args:
         package: ``'minichainer'`` or ``'chainer'``.
         workload: key of ``BATCH``.
+        device: where the model and the batch are.
     """
     chainer = importlib.import_module(package)
     models = chainer_models(chainer, importlib.import_module(package + '.functions'), package == 'minichainer')
     model = models[workload]()
+    model.to_device(device)
     optimizer = importlib.import_module(package + '.optimizers').Adam()
     optimizer.setup(model)
-    x, t = data(workload)
+    x, t = chainer.get_device(device).send(data(workload))
 
     def step():
         model.cleargrads()
@@ -157,18 +159,25 @@ def chainer_models(chainer, F, modern):
     }  # fmt: skip
 
 
-def torch_step(workload, best):
+def torch_device(device):
+    """Torch's name of a device."""
+    return device.replace('@numpy', 'cpu').replace('@cupy', 'cuda')
+
+
+def torch_step(workload, best, device='@numpy'):
     """One training step of torch eager.
 
     Args:
         workload: key of ``BATCH``.
         best: with fused Adam, and images with the channels last; else as torch is by default.
+        device: as of :func:`chainer_step`.
     """
     import torch
 
     torch.set_num_threads(1)
-    model = torch_models(torch)[workload]()
-    x, t = (torch.tensor(a) for a in data(workload))
+    place = torch_device(device)
+    model = torch_models(torch)[workload]().to(place)
+    x, t = (torch.tensor(a, device=place) for a in data(workload))
     if t.dtype == torch.int32:
         t = t.long()
     if best and x.ndim == 4:
@@ -255,13 +264,13 @@ def torch_models(torch):
     }  # fmt: skip
 
 
-def make_step(library, workload):
-    """One training step of a library, or of a library in a certain state; see ``training.py``."""
+def make_step(library, workload, device='@numpy'):
+    """One training step of a library, or of a library in a certain state; see ``training.py`` and ``gpu.py``."""
     if library.startswith('torch'):
-        return torch_step(workload, best=library == 'torch best')
+        return torch_step(workload, library == 'torch best', device)
     if library == 'minichainer tuned':
         import minichainer
 
         if not minichainer.tune_allocator():
             raise RuntimeError('tune_allocator has no effect on this system')
-    return chainer_step(library.split()[0], workload)
+    return chainer_step(library.split()[0], workload, device)

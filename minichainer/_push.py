@@ -10,13 +10,14 @@ from typing import Any
 
 from minichainer import _tangents
 from minichainer._checks import as_raw
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.backprop import LeafNode, Node, OutputNode, between
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
 from minichainer.variable import Variable, as_variable
 
 
+@on_device_of_arguments
 def push(node: Any, tangents: Sequence[Any], variables: bool, lenient: bool = False) -> list[Any]:
     """The tangents of a function's outputs.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy
 
@@ -16,6 +16,9 @@ from minichainer.backends._chainerx import ChainerxDevice, from_chx, to_chx
 from minichainer.backends._device import CpuDevice, Device
 from minichainer.backends.cuda import GpuDevice, get_array_module
 from minichainer.backends.intel64 import Intel64Device
+
+P = ParamSpec('P')
+R = TypeVar('R')
 
 __all__ = [
     'ChainerxDevice',
@@ -185,21 +188,30 @@ def get_cpu_array_types() -> tuple[type, ...]:
     return (numpy.ndarray,)
 
 
-def on_device_of_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+def on_device_of_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator for functions that make arrays, such as random masks, outside of any node of the graph.
 
-    A node runs on the device of its inputs anyway; such a function must make its arrays there too.
+    A node runs on the device of its inputs anyway; such a function must make its arrays there too. The device is that
+    of the first GPU array among the arguments, those in lists and tuples included.
     """
 
     if not cuda.available:
         return function
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with cuda.get_device_from_array(*args, *kwargs.values()):
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with cuda.get_device_from_array(*_flat((*args, *kwargs.values()))):
             return function(*args, **kwargs)
 
     return call
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _flat(value)
+        else:
+            yield value
 
 
 def is_arrays_compatible(arrays: Iterable[Any]) -> bool:

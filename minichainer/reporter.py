@@ -14,6 +14,7 @@ import numpy
 
 from minichainer import backend, configuration
 from minichainer._names import namespace as _namespace
+from minichainer.backends import cuda
 from minichainer.serializer import AbstractSerializer, Serializer, decoded
 from minichainer.variable import Variable
 
@@ -188,10 +189,11 @@ class Summary:
             weight: how many times it counts.
         """
         value = _wide(value)
-        # Not in place: that would change the first array.
-        self._x = self._x + weight * value
-        self._x2 = self._x2 + weight * value * value
-        self._n = self._n + weight
+        with cuda.get_device_from_array(value):
+            # Not in place: that would change the first array.
+            self._x = self._x + weight * value
+            self._x2 = self._x2 + weight * value * value
+            self._n = self._n + weight
 
     def compute_mean(self) -> Any:
         """The mean.
@@ -207,14 +209,16 @@ class Summary:
         Raises:
             ZeroDivisionError: nothing was added.
         """
-        mean = self._mean_of(self._x)
-        variance = self._mean_of(self._x2) - mean * mean
-        return mean, _root(variance)
+        with cuda.get_device_from_array(self._x):
+            mean = self._mean_of(self._x)
+            variance = self._mean_of(self._x2) - mean * mean
+            return mean, _root(variance)
 
     def _mean_of(self, total: Any) -> Any:
         if isinstance(self._n, (int, float)) and self._n == 0:
             raise ZeroDivisionError('a Summary with no values (or only values of weight zero) has no mean')
-        return total / self._n
+        with cuda.get_device_from_array(total):
+            return total / self._n
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the sums.
@@ -231,7 +235,10 @@ class Summary:
 
 
 def _wide(value: Any) -> Any:
-    """float16 and float32 scalars as a float, because sums over an epoch need more digits."""
+    """float16 and float32 scalars in float64, because sums over an epoch need more digits; does not wait."""
+    if isinstance(value, cuda.ndarray) and value.ndim == 0 and value.dtype.kind == 'f':
+        with value.device:
+            return value.astype('d', copy=False)
     is_scalar = isinstance(value, numpy.generic) or (isinstance(value, numpy.ndarray) and value.ndim == 0)
     return value.item() if is_scalar else value
 

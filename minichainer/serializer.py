@@ -54,6 +54,10 @@ class AbstractSerializer:
     each part; the same lines save and load.
     """
 
+    #: Whether it keeps or restores the state from before a load, to undo one that fails. Then what had no value gets
+    #: none again.
+    restores = False
+
     def __getitem__(self, key: str) -> AbstractSerializer:
         """The serializer of a part.
 
@@ -118,9 +122,6 @@ def check_object(call: str, file: Any, obj: Any) -> None:
 
 class Deserializer(AbstractSerializer):
     """Base class for loading."""
-
-    #: Whether it restores the state from before a load that has failed. Then what had no value gets none again.
-    restores = False
 
     def load(self, obj: Any) -> None:
         """Loads an object by its ``serialize`` method.

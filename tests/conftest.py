@@ -15,6 +15,9 @@ os.environ.setdefault('MPLBACKEND', 'Agg')
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+#: A package named cupy, for the path of programs and of `make test-device`.
+collect_ignore = ['cupy_stand_in']
+
 
 class ReadOnlyNumPy:
     """NumPy whose functions return arrays that refuse to be written to.

@@ -40,6 +40,7 @@ ROOMS = [
     'training',
     'autograd',
     'testing',
+    'doctor __main__',
     'compat _module_paths',
 ]
 RANK = {name: rank for rank, names in enumerate(ROOMS) for name in names.split()}

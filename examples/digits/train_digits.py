@@ -42,6 +42,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument('--batchsize', '-b', type=int, default=32, help='images per update')
     parser.add_argument('--unit', '-u', type=int, default=100, help='units of the hidden layer')
     parser.add_argument('--resume', '-r', default='', metavar='SNAPSHOT', help='go on from a snapshot')
+    parser.add_argument('--device', '-d', default='@numpy', help='@numpy, or @cupy:0 for the first GPU')
     parser.add_argument('--out', '-o', default='result', help='folder for log and snapshot')
     parser.add_argument('--seed', '-s', type=int, default=0, help='seed of initial weights and order')
     args = parser.parse_args(argv)
@@ -62,9 +63,9 @@ def make_trainer(args: argparse.Namespace, model: Any, train: Any, test: Any) ->
     train_iter = chainer.iterators.SerialIterator(train, args.batchsize, order_sampler=Reshuffle(args.seed))
     test_iter = chainer.iterators.SerialIterator(test, 120, repeat=False, shuffle=False)
 
-    updater = training.StandardUpdater(train_iter, optimizer)
+    updater = training.StandardUpdater(train_iter, optimizer, device=args.device)
     trainer = training.Trainer(updater, (args.epoch, 'epoch'), out=args.out)
-    trainer.extend(extensions.Evaluator(test_iter, model))
+    trainer.extend(extensions.Evaluator(test_iter, model, device=args.device))
     trainer.extend(extensions.LogReport())
     entries = ['epoch', 'main/loss', 'main/accuracy', 'validation/main/loss', 'validation/main/accuracy']
     trainer.extend(extensions.PrintReport([*entries, 'elapsed_time']))
@@ -80,7 +81,7 @@ def make_trainer(args: argparse.Namespace, model: Any, train: Any, test: Any) ->
 
 
 def held_out_accuracy(model: Any, test: Any) -> float:
-    x, t = chainer.dataset.concat_examples(test)
+    x, t = chainer.dataset.concat_examples(test, model.device)
     with chainer.using_config('train', False), chainer.no_backprop_mode():
         scores = model.predictor(x).array
     return float((scores.argmax(axis=1) == t).mean())

@@ -37,7 +37,7 @@ class CharLM(chainer.Chain):
             Scores of what follows each character, ``(total length, characters)``, and the state.
         """
         sections = np.cumsum([len(x) for x in xs])[:-1]
-        embedded = self.embed(np.concatenate(xs))
+        embedded = self.embed(self.xp.concatenate(xs))
         hy, cy, ys = self.rnn(*state, F.split_axis(embedded, sections, axis=0, force_tuple=True))
         return self.out(F.concat(ys, axis=0)), (hy, cy)
 
@@ -75,6 +75,6 @@ class Loss(chainer.Chain):
     def forward(self, x: Any, t: Any) -> Any:
         """The loss of a batch of pieces of text ``(B, length)`` with what follows each character."""
         scores, _ = self.model(list(x))
-        loss = F.softmax_cross_entropy(scores, np.concatenate(list(t)))
+        loss = F.softmax_cross_entropy(scores, self.xp.concatenate(list(t)))
         chainer.report({'loss': loss}, self)
         return loss

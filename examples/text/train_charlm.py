@@ -37,6 +37,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument('--characters', '-c', type=int, default=150000, help='how much of the text is used')
     parser.add_argument('--sample', type=int, default=400, help='characters to write at the end')
     parser.add_argument('--resume', '-r', default='', metavar='SNAPSHOT', help='go on from a snapshot')
+    parser.add_argument('--device', '-d', default='@numpy', help='@numpy, or @cupy:0 for the first GPU')
     parser.add_argument('--out', '-o', default='result', help='folder for log and snapshot')
     parser.add_argument('--seed', '-s', type=int, default=0, help='seed of initial weights, order and sample')
     args = parser.parse_args(argv)
@@ -68,9 +69,9 @@ def make_trainer(args: argparse.Namespace, loss: Loss, train: np.ndarray, test: 
     train_iter = chainer.iterators.SerialIterator(pieces, args.batchsize)
     test_iter = chainer.iterators.SerialIterator(held_out, args.batchsize, repeat=False, shuffle=False)
 
-    updater = training.StandardUpdater(train_iter, optimizer)
+    updater = training.StandardUpdater(train_iter, optimizer, device=args.device)
     trainer = training.Trainer(updater, (args.epoch, 'epoch'), out=args.out)
-    trainer.extend(extensions.Evaluator(test_iter, loss))
+    trainer.extend(extensions.Evaluator(test_iter, loss, device=args.device))
     trainer.extend(extensions.ExponentialShift('alpha', 0.7), trigger=(1, 'epoch'))
     trainer.extend(extensions.LogReport(postprocess=add_perplexity))
     trainer.extend(extensions.PrintReport(['epoch', 'perplexity', 'validation/perplexity', 'elapsed_time']))
@@ -104,6 +105,7 @@ def main(argv: list[str] | None = None) -> float:
     start = time.perf_counter()
     trainer.run()
     print(f'Trained for {time.perf_counter() - start:.1f} s.')
+    loss.to_device('@numpy')
     begin = '\n\n'
     drawn = model.sample([characters.index(c) for c in begin], args.sample, np.random.RandomState(args.seed), 0.7)
     print('--- sample ---\n' + ''.join(characters[k] for k in drawn).strip() + '\n--- end of sample ---')

@@ -61,7 +61,7 @@ class VAE(chainer.Chain):
     def prior(self, n: int = 1) -> Any:
         """The distribution of the codes of n images before these are seen."""
         shape = (n, self.n_codes)
-        return D.Independent(D.Normal(np.zeros(shape, np.float32), np.ones(shape, np.float32)))
+        return D.Independent(D.Normal(self.xp.zeros(shape, np.float32), self.xp.ones(shape, np.float32)))
 
     def forward(self, x: Any) -> Any:
         q = self.encoder(x)

@@ -32,6 +32,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument('--batchsize', '-b', type=int, default=32, help='images per update')
     parser.add_argument('--unit', '-u', type=int, default=200, help='units of the hidden layers')
     parser.add_argument('--code', '-c', type=int, default=10, help='numbers in the code of an image')
+    parser.add_argument('--device', '-d', default='@numpy', help='@numpy, or @cupy:0 for the first GPU')
     parser.add_argument('--out', '-o', default='result', help='folder for log, model and pictures')
     parser.add_argument('--seed', '-s', type=int, default=0, help='seed of initial weights, order and samples')
     parser.add_argument('--no-pictures', action='store_true', help='draw nothing, so matplotlib is not needed')
@@ -55,8 +56,10 @@ def make_trainer(args: argparse.Namespace, model: Any, train: Any, test: Any) ->
     optimizer = chainer.optimizers.Adam(alpha=2e-3).setup(model)
     train_iter = chainer.iterators.SerialIterator(train, args.batchsize)
     test_iter = chainer.iterators.SerialIterator(test, 120, repeat=False, shuffle=False)
-    trainer = training.Trainer(training.StandardUpdater(train_iter, optimizer), (args.epoch, 'epoch'), out=args.out)
-    trainer.extend(extensions.Evaluator(test_iter, model))
+    trainer = training.Trainer(
+        training.StandardUpdater(train_iter, optimizer, device=args.device), (args.epoch, 'epoch'), out=args.out
+    )
+    trainer.extend(extensions.Evaluator(test_iter, model, device=args.device))
     trainer.extend(extensions.LogReport())
     entries = ['epoch', 'main/loss', 'validation/main/loss', 'main/reconstruction', 'main/divergence']
     trainer.extend(extensions.PrintReport([*entries, 'elapsed_time']))
@@ -112,6 +115,7 @@ def main(argv: list[str] | None = None) -> float:
     start = time.perf_counter()
     make_trainer(args, model, train, test).run()
     print(f'Trained for {time.perf_counter() - start:.1f} s.')
+    model.to_device('@numpy')
     path = os.path.join(args.out, 'model.npz')
     chainer.serializers.save_npz(path, model)
     pictures = [] if args.no_pictures else draw_pictures(model, test, args.out)

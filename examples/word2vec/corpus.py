@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.dataset import to_device
+
 #: "Alice's Adventures in Wonderland" by Lewis Carroll, in the public domain; ../text/README.md has its source.
 BOOK = Path(__file__).resolve().parent.parent / 'text' / 'alice.txt'
 
@@ -50,7 +52,8 @@ class Windows:
         held_out = places // PIECE % 10 == 9
         return places[inside & ~held_out], places[inside & held_out]
 
-    def __call__(self, places: Any, device: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """The words (batch,) and the words around them (batch, 2 * size)."""
+    def __call__(self, places: Any, device: Any = None) -> tuple[Any, Any]:
+        """The words (batch,) and the words around them (batch, 2 * size), on a device if one is given."""
         places = np.asarray(places)
-        return self.ids[places], self.ids[places[:, None] + self.offsets]
+        words, around = self.ids[places], self.ids[places[:, None] + self.offsets]
+        return to_device(device, words), to_device(device, around)

@@ -32,6 +32,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument('--window', '-w', type=int, default=2, help='words on each side')
     parser.add_argument('--negative', '-n', type=int, default=5, help='words drawn at random for each pair')
     parser.add_argument('--at-least', type=int, default=4, help='how often a word must occur')
+    parser.add_argument('--device', '-d', default='@numpy', help='@numpy, or @cupy:0 for the first GPU')
     parser.add_argument('--out', '-o', default='result', help='folder for log, model and vectors')
     parser.add_argument('--seed', '-s', type=int, default=0, help='seed of initial vectors, order and samples')
     args = parser.parse_args(argv)
@@ -46,7 +47,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 def make_trainer(args: argparse.Namespace, model: Any, windows: Windows, places: Any) -> Any:
     optimizer = chainer.optimizers.Adam(alpha=2e-3).setup(model)
     iterator = chainer.iterators.SerialIterator(places, args.batchsize)
-    updater = training.StandardUpdater(iterator, optimizer, converter=windows)
+    updater = training.StandardUpdater(iterator, optimizer, converter=windows, device=args.device)
     trainer = training.Trainer(updater, (args.epoch, 'epoch'), out=args.out)
     trainer.extend(extensions.LogReport())
     trainer.extend(extensions.PrintReport(['epoch', 'main/loss', 'elapsed_time']))
@@ -82,6 +83,7 @@ def main(argv: list[str] | None = None) -> float:
     before, start = evaluate(model, *held_out), time.perf_counter()
     make_trainer(args, model, windows, train).run()
     print(f'Trained for {time.perf_counter() - start:.1f} s.')
+    model.to_device('@numpy')
     chainer.serializers.save_npz(os.path.join(args.out, 'model.npz'), model)
     write_vectors(os.path.join(args.out, 'vectors.txt'), model, vocabulary)
     for name in ('model.npz', 'vectors.txt'):

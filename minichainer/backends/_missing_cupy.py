@@ -1,4 +1,4 @@
-"""Replacements for CuPy's names if CuPy cannot be imported."""
+"""Replacements for CuPy's names if CuPy cannot be imported, or sees no GPU."""
 
 from __future__ import annotations
 
@@ -6,21 +6,7 @@ from typing import Any
 
 import numpy
 
-_reason = 'CuPy sees no GPU'
-
-
-def set_reason(reason: str) -> None:
-    """Sets the reason why there is no CUDA, for error messages."""
-    global _reason
-    _reason = reason
-
-
-def why_unavailable() -> str:
-    """What is missing, and how to fix it."""
-    return (
-        f'CUDA is not available: {_reason}. Install the CuPy package for your CUDA version, such as '
-        'cupy-cuda12x, or stay on the CPU'
-    )
+from minichainer.backends._cuda_state import why_unavailable
 
 
 class _Cupy:

@@ -1,8 +1,8 @@
 """CUDA through CuPy: transfers, devices, kernels from source.
 
-All names exist even without CuPy: ``available`` is False then, ``ndarray`` is an empty class (so that ``isinstance``
-works), and functions that need a GPU raise a RuntimeError that says what is missing. CuPy 13 and later are supported;
-cuDNN is used only if CuPy includes it (``cudnn_enabled``).
+All names exist even without CuPy or a GPU: ``available`` is False then, ``ndarray`` is an empty class (so that
+``isinstance`` works), and functions that need a GPU raise a RuntimeError that says what is missing. CuPy 13 and
+later are supported; cuDNN is used only if CuPy includes it (``cudnn_enabled``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from minichainer._names import namespace as _namespace
-from minichainer.backends import _cudnn, _missing_cupy, number_arrays
+from minichainer.backends import _cuda_state, _cudnn, number_arrays
 from minichainer.backends._cudnn import (
     get_max_workspace_size,
     set_max_workspace_size,
@@ -87,14 +87,6 @@ def _import_cudnn() -> tuple[Any, int]:
             return None, 0
 
 
-def _sees_a_gpu() -> bool:
-    try:
-        return bool(cupy.is_available())
-    except Exception as error:  # CuPy 13 raises here if there is no driver, or an old one
-        _missing_cupy.set_reason(f'CuPy cannot use a GPU ({error})')
-        return False
-
-
 #: True if CuPy can be imported and sees a GPU.
 available: bool
 try:
@@ -102,10 +94,12 @@ try:
     from cupy import ndarray
     from cupy.cuda import Device, Event, Stream
 
-    available = _sees_a_gpu()
-# A broken CUDA installation raises other errors than ImportError, which must not prevent using the CPU.
+    _cuda_state.require_gpu(cupy)
+    available = True
+# A broken CUDA installation raises other errors than ImportError, which must not prevent using the CPU. Without a GPU
+# CuPy's own names raise errors of CUDA, which do not say what to do.
 except Exception as error:
-    _missing_cupy.set_reason(f'CuPy cannot be imported ({error})')
+    _cuda_state.not_usable(error)
     from minichainer.backends._missing_cupy import Device, Event, Stream, cupy, ndarray
 
     available = False
@@ -119,7 +113,7 @@ cudnn_enabled: bool = _cudnn.library is not None
 def check_cuda_available() -> None:
     """Raises a RuntimeError that says what is missing, unless CuPy and a GPU are available."""
     if not available:
-        raise RuntimeError(_missing_cupy.why_unavailable())
+        raise RuntimeError(_cuda_state.why_unavailable())
 
 
 class GpuDevice(_BackendDevice):
@@ -148,6 +142,9 @@ class GpuDevice(_BackendDevice):
         check_cuda_available()
         if not isinstance(device_id, (int, numpy.integer)) or device_id < 0:
             raise ValueError(f'invalid CUDA device id: expected an integer from 0 on, got {device_id!r}')
+        count = _cuda_state.device_count()
+        if device_id >= count:
+            raise RuntimeError(f'there is no CUDA device {device_id}: CuPy sees {count}, numbered from 0')
         return GpuDevice(Device(int(device_id)))
 
     @staticmethod
@@ -416,6 +413,19 @@ def raw(code: str, name: str, *args: Any, **kwargs: Any) -> Any:
     """
     check_cuda_available()
     return cupy.RawKernel(code, name, *args, **kwargs)
+
+
+def errors_of_matrices() -> contextlib.AbstractContextManager[Any]:
+    """In debug mode, a context in which matrices that cuSOLVER fails with raise LinAlgError, which waits.
+
+    Otherwise cuSOLVER's errors are ignored, and results are NaN or without meaning.
+    """
+    if not (config.debug and available):
+        return contextlib.nullcontext()
+    import cupyx
+
+    checked: contextlib.AbstractContextManager[Any] = cupyx.errstate(linalg='raise')
+    return checked
 
 
 def fuse(*args: Any, **kwargs: Any) -> Any:

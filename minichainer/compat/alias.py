@@ -6,6 +6,7 @@ names. Only the root is a module of its own, because it has another version. One
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import sys
@@ -13,13 +14,13 @@ import threading
 from collections.abc import Iterable
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from minichainer.compat import paths
 from minichainer.compat.changes import Changes
 from minichainer.compat.children import InChildren
-from minichainer.compat.legacy.advice import advising
+from minichainer.compat.legacy.advice import Advising
 from minichainer.configuration import global_config
 
 #: What ``chainer.__version__`` is; programs branch on it.
@@ -82,6 +83,8 @@ class AliasFinder(MetaPathFinder, Loader):
         """The specification of a module of the alias; None for others, and for modules that do not exist."""
         home = home_of(fullname)
         found = None if home is None else importlib.util.find_spec(home)
+        if home is not None and found is None and _is_imported(sys._getframe(2)):
+            raise ModuleNotFoundError(f'No module named {fullname!r}: {_advice_on_module(home)}', name=fullname)
         if found is None:
             return None
         spec = ModuleSpec(fullname, self, origin=found.origin, is_package=fullname == 'chainer')
@@ -139,7 +142,7 @@ class Alias:
             self._finder = AliasFinder()
             sys.meta_path.insert(0, self._finder)
             self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
-            self._changes.set(sys, 'excepthook', advising(sys.excepthook))
+            self._advising = Advising()
             self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
 
     def _accept(self, legacy: str | None) -> None:
@@ -159,6 +162,7 @@ class Alias:
                 del sys.modules[name]
             self._finder.legacy_names.undo()
             self._children.undo()
+            self._advising.undo()
             self._changes.undo()
             if self._dialect is not None:
                 self._dialect.undo()
@@ -172,6 +176,21 @@ def home_of(name: str) -> str | None:
     """The module of this package that a module of the alias stands for; None for other modules."""
     root, dot, rest = name.partition('.')
     return f'{_HOMES[root]}{dot}{rest}' if root in _HOMES else None
+
+
+def _is_imported(frame: FrameType) -> bool:
+    """Whether a frame that looks for a module is that of an import, not of a question whether the module exists."""
+    return frame.f_code.co_name == '_find_and_load_unlocked'
+
+
+def _advice_on_module(home: str) -> str:
+    """What to import instead of a module that does not exist."""
+    package, _, last = home.rpartition('.')
+    known = [name.rpartition('.') for name in paths.modules()]
+    elsewhere = [home for home, _, name in known if name == last]
+    near = difflib.get_close_matches(last, [name for home, _, name in known if home == package], 1, 0.7)
+    found = [f'{home}.{last}' for home in elsewhere] or [f'{package}.{name}' for name in near]
+    return f'did you mean {found[0].replace(_ROOT, "chainer", 1)}?' if found else 'nor any whose name resembles it'
 
 
 def _check_absent(names: Iterable[str]) -> None:
@@ -195,7 +214,7 @@ def install(legacy: str | None = None) -> None:
     Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
     names. ``chainer.__version__`` is that of the last release of Chainer. Gradient checks accept what Chainer's own
     accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too.
-    Errors that come from the style of an old version end the program with a line that says how to accept it.
+    Errors that come from the style of an old version say how to accept it, wherever their traceback is shown.
 
     Args:
         legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.

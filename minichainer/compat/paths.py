@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -181,6 +182,14 @@ def table() -> dict[str, dict[str, str]]:
         path, name, home = line.split()
         found.setdefault(path, {})[name] = home
     return found
+
+
+def modules() -> list[str]:
+    """The full names of all modules of this package, with and without a file, private ones excepted."""
+    root = Path(importlib.import_module(_ROOT).__path__[0])
+    files = [file.relative_to(root.parent).with_suffix('').parts for file in root.rglob('*.py')]
+    names = {'.'.join(parts).removesuffix('.__init__') for parts in files} | {f'{_ROOT}.{path}' for path in table()}
+    return sorted(name for name in names if '._' not in name and not name.startswith(f'{_ROOT}.compat'))
 
 
 def path_of(module: str) -> str:

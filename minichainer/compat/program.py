@@ -50,6 +50,9 @@ class ProgramFinder(MetaPathFinder):
 class Restored:
     """All that a run restores: dropped names and modules, and the rewriting of the program's files.
 
+    Args:
+        log: path of a file in which several processes note what they use; None if there is only this one.
+
     Attributes:
         usage: what was used.
 
@@ -61,8 +64,8 @@ class Restored:
     False
     """
 
-    def __init__(self) -> None:
-        self.usage = Usage()
+    def __init__(self, log: str | None = None) -> None:
+        self.usage = Usage(log)
         self._runtime = Runtime(self.usage)
         self._names = RemovedNames(self.usage, self._runtime)
         self._finder = ProgramFinder()

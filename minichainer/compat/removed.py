@@ -56,9 +56,12 @@ numpy.str = str
 numpy.unicode = str
 numpy.long = int
 numpy.typeDict = numpy.sctypeDict
+numpy.sys = sys
 
 [name: NumPy 1.23]
 numpy.asscalar ~ a.item() @ asscalar
+
+[name: NumPy 1.22]
 numpy.loads = pickle.loads
 
 [name: NumPy 1.18]
@@ -116,8 +119,6 @@ numpy.recfromcsv ~ numpy.genfromtxt(f, delimiter=',', names=True) @ recfromcsv
 numpy.recfromtxt ~ numpy.genfromtxt(f) @ recfromtxt
 numpy.set_string_function ~ numpy.set_printoptions
 numpy.math = math
-numpy.sys = sys
-numpy.linalg.linalg = numpy.linalg
 numpy.lib.pad = numpy.pad
 numpy.lib.arraysetops = numpy @ numpy
 numpy.lib.index_tricks = numpy @ numpy
@@ -126,17 +127,22 @@ numpy.lib.function_base = numpy @ numpy
 [name: NumPy 2.4]
 numpy.in1d ~ numpy.isin (flattens its arguments no more) @ in1d
 numpy.trapz = numpy.trapezoid
-numpy.row_stack = numpy.vstack
+numpy.linalg.linalg = numpy.linalg
+
+[name: NumPy 1.18]
+numpy.testing.decorators ~ marks of pytest @ testing_decorators
+numpy.testing.rand = numpy.random.rand
 
 [name: NumPy 1.25]
 numpy.testing.utils = numpy.testing
 numpy.testing.dec ~ marks of pytest @ testing_decorators
-numpy.testing.decorators ~ marks of pytest @ testing_decorators
-numpy.testing.rand = numpy.random.rand
 numpy.testing.run_module_suite ~ pytest.main or unittest.main @ run_module_suite
 numpy.testing.Tester ~ pytest.main
 
 [name: NumPy 2.5]
+numpy.row_stack = numpy.vstack
+
+[name: NumPy after 2.5]
 numpy.random.random_integers ~ numpy.random.randint(low, high + 1) @ random_integers
 
 [method: NumPy 2.0]
@@ -148,7 +154,7 @@ numpy.ndarray.ptp ~ numpy.ptp(a) @ ndarray_ptp
 numpy.ndarray.tostring = x.tobytes
 numpy.generic.tostring = x.tobytes
 
-[method: NumPy 2.5]
+[method: NumPy 1.23]
 numpy.lib.npyio.NpzFile.iteritems = x.items
 numpy.lib.npyio.NpzFile.iterkeys = x.keys
 
@@ -283,9 +289,6 @@ inspect.getargspec ~ inspect.getfullargspec, which has more fields, or inspect.s
 inspect.formatargspec ~ str(inspect.signature(f)) @ formatargspec
 asyncio.coroutine ~ async def @ types.coroutine
 
-[name: Python 3.10]
-asyncio.async_ = asyncio.ensure_future
-
 [name: Python 3.9]
 fractions.gcd = math.gcd
 base64.encodestring = base64.encodebytes
@@ -293,8 +296,10 @@ base64.decodestring = base64.decodebytes
 sys.setcheckinterval ~ sys.setswitchinterval @ nothing
 sys.getcheckinterval ~ sys.getswitchinterval @ nothing
 
-[name: Python 3.13]
+[name: Python 3.12]
 locale.format = locale.format_string
+
+[name: Python 3.13]
 unittest.makeSuite ~ unittest.defaultTestLoader.loadTestsFromTestCase @ makeSuite
 pipes.quote = shlex.quote
 

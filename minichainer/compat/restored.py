@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import get_array_types
+
 negative_infinity, positive_zero, negative_zero = -numpy.inf, 0.0, -0.0
 none_type = type(None)
 
@@ -32,7 +34,7 @@ def scalar_call(original: Callable[..., Any], note: Callable[[], None], *args: A
     try:
         return original(*args, **kwargs)
     except TypeError:
-        converted = tuple([_item(value) for value in args])
+        converted = tuple([number(value) for value in args])
         if all(new is old for new, old in zip(converted, args, strict=True)):
             raise
         result = original(*converted, **kwargs)
@@ -48,7 +50,7 @@ def formatted(left: str, right: Any, note: Callable[[], None]) -> str:
     try:
         return str(left % right)
     except TypeError:
-        converted = tuple([_item(value) for value in right]) if isinstance(right, tuple) else _item(right)
+        converted = tuple([number(value) for value in right]) if isinstance(right, tuple) else number(right)
         if converted is right:
             raise
         result = str(left % converted)
@@ -56,8 +58,10 @@ def formatted(left: str, right: Any, note: Callable[[], None]) -> str:
         return result
 
 
-def _item(value: Any) -> Any:
-    return value.item() if isinstance(value, numpy.ndarray) and value.size == 1 else value
+def number(value: Any) -> Any:
+    """The number in an array of one element; any other value as it is."""
+    types: Any = get_array_types()
+    return value.item() if isinstance(value, types) and value.size == 1 else value
 
 
 def array(original: Callable[..., Any], note: Callable[[], None], *args: Any, **kwargs: Any) -> Any:

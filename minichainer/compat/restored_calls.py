@@ -2,7 +2,8 @@
 
 Each function first does what the program said, and something else only if that fails: ``ptp(x)`` calls ``x.ptp()`` if
 ``x`` has this method, ``array(rows)`` is ``numpy.array(rows)`` if NumPy accepts the rows. The functions are those of
-the rows of ``removed.py`` of the kinds ``call`` and ``method``.
+the rows of ``removed.py`` of the kinds ``call`` and ``method``. ``number(x)`` is for functions of ``math`` and for
+``text % values``: it is the number in an array of one element, and else ``x`` itself.
 
 >>> import numpy as np
 >>> from minichainer.compat import restored_calls
@@ -10,6 +11,8 @@ the rows of ``removed.py`` of the kinds ``call`` and ``method``.
 (2.0, dtype('O'))
 >>> restored_calls.ptp(np.array([1, 4])).item()
 3
+>>> '%.1f %s' % (restored_calls.number(np.array([[2.0]])), restored_calls.number(None))
+'2.0 None'
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Any
 
 from minichainer.compat.removed import Removed, rows
 from minichainer.compat.restored import nothing
+from minichainer.compat.restored import number as number
 from minichainer.compat.rewriting import Runtime, resolved, stand_in
 from minichainer.compat.usage import Usage
 

@@ -2,7 +2,7 @@
 
 The program runs in this process as ``__main__``, as ``python train.py`` would run it, with ``import chainer`` giving
 this package and with everything restored that Python, NumPy, SciPy, Pillow and PyYAML dropped. What it used of that
-is reported once at the end. Processes that the program starts by ``multiprocessing`` run alike.
+is reported once at the end. Processes that the program starts by ``multiprocessing`` run alike and are in the report.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import os
 import sys
+import tempfile
 from multiprocessing import spawn
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
@@ -32,6 +33,8 @@ class Options(NamedTuple):
 
     legacy: str | None = None
     gpu_as_cpu: bool = False
+    #: Path of the file in which all processes note what they use.
+    log: str | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,10 +61,11 @@ def main(arguments: argparse.Namespace) -> int:
         what = 'a folder, expected a script' if os.path.isdir(file) else 'no such file'
         print(f'minichainer.compat run: {file}: {what}', file=sys.stderr)
         return 2
-    options = Options(arguments.legacy, arguments.gpu_as_cpu)
-    with prepared(options) as restored, _as_main(arguments) as modules:
-        status = _run(arguments, modules)
-        restored.usage.report(sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        options = Options(arguments.legacy, arguments.gpu_as_cpu, os.path.join(folder, 'usage'))
+        with prepared(options) as restored, _as_main(arguments) as modules:
+            status = _run(arguments, modules)
+            restored.usage.report(sys.stderr)
     return status
 
 
@@ -78,7 +82,7 @@ def prepared(options: Options) -> Any:
         stack.callback(alias.uninstall)
         if options.gpu_as_cpu:
             stack.enter_context(GpuAsCpu())
-        restored = stack.enter_context(Restored())
+        restored = stack.enter_context(Restored(options.log))
         stack.enter_context(InChildren('run', code))
         yield restored
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import sys
 import sysconfig
@@ -45,6 +47,10 @@ def _is_machinery(file: str) -> bool:
 class Usage:
     """The names that were used.
 
+    Args:
+        log: path of a file that several processes have in common: each adds what it uses, at once because processes
+            of a pool are killed, and the lines are about all of them. None if there is only this process.
+
     >>> from minichainer.compat.removed import by_name
     >>> usage = Usage()
     >>> usage.note(by_name()['numpy.int'], 'train.py', 3)
@@ -53,16 +59,30 @@ class Usage:
     ['train.py:3: numpy.int, which NumPy 1.24 dropped: write int (1 more place)']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log: str | None = None) -> None:
+        self._log = log
         self._places: dict[Removed, dict[tuple[str, int], None]] = {}
 
     def note(self, row: Removed, file: str, line: int) -> None:
         """Notes one use, if a file of the program made it."""
-        if is_own(file):
-            self._places.setdefault(row, {})[file, line] = None
+        if not is_own(file) or (file, line) in self._places.get(row, {}):
+            return
+        self._places.setdefault(row, {})[file, line] = None
+        if self._log is not None:
+            # The file is gone if the process that reports has ended before this one.
+            with contextlib.suppress(FileNotFoundError), open(self._log, 'a', encoding='utf-8') as log:
+                log.write(f'{json.dumps([row, file, line])}\n')
+
+    def _read_log(self) -> None:
+        """Adds what other processes have noted."""
+        if self._log is not None and os.path.exists(self._log):
+            with open(self._log, encoding='utf-8') as log:
+                for row, file, line in map(json.loads, log):
+                    self._places.setdefault(Removed(*row), {})[file, line] = None
 
     def lines(self) -> list[str]:
         """One line for each name, with its first place, in the order of first use."""
+        self._read_log()
         return [self._line(row, list(places)) for row, places in self._places.items()]
 
     @staticmethod

@@ -295,7 +295,11 @@ def beta_cdf(xp: Any, x: Any, a: Any, b: Any) -> Any:
     _no_derivative('a', 'b'),
 )
 def beta_survival(xp: Any, x: Any, a: Any, b: Any) -> Any:
-    return special(xp).betaincc(a, b, xp.minimum(xp.maximum(x, 0), 1))
+    functions, x = special(xp), xp.minimum(xp.maximum(x, 0), 1)
+    if hasattr(functions, 'betaincc'):
+        return functions.betaincc(a, b, x)
+    # CuPy has only the other side; each half is computed from where it is small.
+    return xp.where(x < 0.5, 1 - functions.betainc(a, b, x), functions.betainc(b, a, 1 - x))
 
 
 # --- logarithms that lose no digits -------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from typing import Any
 import numpy
 
 from minichainer._frames import stacklevel
+from minichainer.backends import cuda
+from minichainer.configuration import config
 from minichainer.errors import DtypeWarning
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, as_array
@@ -90,6 +92,16 @@ class Arguments:
         position = tuple([int(places[0]) for places in wrong.nonzero()])
         got = f'got {int(values[position])} at position {list(position)} of {list(values.shape)}'
         return error(f'{self.name}: {name} must be in [{0 if low == -high else low}, {high}){note}, {got}')
+
+    def in_range(
+        self, name: str, values: Any, low: int, high: int, note: str = '', error: type[Exception] = IndexError,
+        allowed: Any = None,
+    ) -> None:  # fmt: skip
+        """Raises :meth:`out_of_range`, which has the arguments; for values on a device in debug mode only."""
+        if not values.size or not are_readable(values) or (values.min() >= low and values.max() < high):
+            return
+        if allowed is None or ((values != allowed) & ((values < low) | (values >= high))).any():
+            raise self.out_of_range(name, values, low, high, note, error, allowed)
 
     # --- arguments that are not arrays --------------------------------------------------------------------------
     def integer(self, value: Any, name: str, least: int | None = None) -> int:
@@ -206,6 +218,11 @@ class Arguments:
         for i, x in enumerate(arrays):
             if x.dtype != arrays[0].dtype:
                 raise self.misfit(f'dtype {arrays[0].dtype} of all arrays', f'{x.dtype} of array {i}')
+
+
+def are_readable(values: Any) -> bool:
+    """Whether values may be tested: on a device in debug mode only, because a test waits for the device."""
+    return not isinstance(values, cuda.ndarray) or bool(config.debug)
 
 
 def as_integer(value: Any) -> int | None:

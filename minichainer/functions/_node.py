@@ -17,6 +17,7 @@ from minichainer.function_node import FunctionNode
 from minichainer.functions import _push
 from minichainer.functions._primitive import Primitive, rule_names
 from minichainer.kernels._dispatch import Kernel
+from minichainer.kernels.sequences import zeros_of
 from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable, variable_on
 
@@ -157,8 +158,9 @@ class PrimitiveNode(FunctionNode):
             return tuple(gradients)
         known = next(g for g in gradients if g is not None)
         xp = get_array_module(getattr(known, '_data', known))
-        pairs = zip(gradients, self._output_kinds, strict=True)
-        filled = [xp.zeros(*kind) if g is None else g for g, kind in pairs]
+        kinds = zip(gradients, self._output_kinds, strict=True)
+        zeros = iter(zeros_of(xp, [kind for g, kind in kinds if g is None]))
+        filled = [next(zeros) if g is None else g for g in gradients]
         return tuple(map(as_variable, filled) if isinstance(known, Variable) else filled)
 
     def _fitted(self, found: Any) -> list[Any]:

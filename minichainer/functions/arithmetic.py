@@ -10,6 +10,7 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import Op, elementwise, primitive
@@ -322,6 +323,7 @@ def add(*xs: Any) -> Variable:
     return total
 
 
+@on_device_of_arguments
 def floor_divide(lhs: Any, rhs: Any) -> Variable:
     """Elementwise floor division: ``lhs // rhs``; a step function, so the result has no graph."""
     for operand in (lhs, rhs):

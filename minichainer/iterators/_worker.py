@@ -6,13 +6,14 @@ import contextlib
 import itertools
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.resource_tracker
 import os
 import pickle
 import random
 import signal
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -25,9 +26,10 @@ _SMALL = 4096
 
 
 class Task(NamedTuple):
-    """A message to a worker: examples to read, and the memory of earlier ones that it may use again."""
+    """A message to a worker: examples to read, a seed, and the memory of earlier ones that it may use again."""
 
     indices: Sequence[Any]
+    seed: Sequence[int]
     freed: Sequence[int]
 
 
@@ -46,6 +48,7 @@ class Failure(NamedTuple):
     text: str
 
 
+_HELD = (signal.SIGINT, signal.SIGTERM)
 #: A message from a worker: the file of its arena follows.
 ARENA = b'arena'
 #: A message to a worker: end.
@@ -59,36 +62,52 @@ class WorkerError(Exception):
         return '\n' + str(self.args[0])
 
 
-def serve(
-    connection: Any, dataset: Any, shared_mem: int | None, seed: Sequence[int], inherited: Sequence[Any]
-) -> None:
+def serve(connection: Any, dataset: Any, shared_mem: int | None, inherited: Sequence[Any]) -> None:
     """Answers tasks until there are no more.
 
     Args:
         connection: where tasks come from and results go to.
         dataset: the dataset.
         shared_mem: number of bytes for each example in the arena; ``None``: as many as needed.
-        seed: numbers for the random state, different in each worker.
         inherited: connections of other workers, of which a forked process has copies.
     """
     leave_signals_to_the_parent()
     for other in inherited:
         other.close()
     end_with_the_parent()
-    numpy.random.seed(seed)
-    random.seed(repr(seed))
     sender = _Sender(connection, shared_mem)
     with contextlib.suppress(EOFError, OSError):
         while message := connection.recv_bytes():
             task = pickle.loads(message)
             sender.free(task.freed)
+            numpy.random.seed(task.seed)
+            random.seed(repr(task.seed))
             sender.send(dataset, task.indices)
 
 
+@contextlib.contextmanager
+def held_signals() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the end of the block, and in processes that are started in it, until these call
+    :func:`leave_signals_to_the_parent`: before, they would act as in the parent."""
+    if not hasattr(signal, 'pthread_sigmask'):  # Windows
+        yield
+        return
+    if multiprocessing.get_start_method() != 'fork':
+        # Otherwise it is started with the process, which unblocks the signals.
+        multiprocessing.resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def leave_signals_to_the_parent() -> None:
-    """Ctrl-C reaches all processes: the parent ends its workers, by SIGTERM if need be."""
+    """Ctrl-C reaches all processes, and SIGTERM often does: the parent, which finishes its work, ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _ignore)  # SIG_IGN would also hold for programs that a dataset starts
+    if hasattr(signal, 'pthread_sigmask'):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
 
 
 def end_with_the_parent() -> None:
@@ -118,6 +137,10 @@ def _exists(pid: int | None) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _ignore(number: int, frame: Any) -> None:
+    """Does nothing."""
 
 
 class _Sender:

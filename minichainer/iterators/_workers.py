@@ -10,7 +10,6 @@ import pickle
 import signal
 import sys
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -29,10 +28,11 @@ _PATIENCE = 0.5
 
 
 class Part:
-    """Some examples that a worker reads."""
+    """Some examples that a worker reads, with random numbers of this seed."""
 
-    def __init__(self, indices: Sequence[Any]) -> None:
+    def __init__(self, indices: Sequence[Any], seed: Sequence[int]) -> None:
         self.indices = indices
+        self.seed = seed
         self.worker: Worker | None = None
         self.result: _worker.Parcel | _worker.Failure | None = None
         self.is_dropped = False
@@ -96,7 +96,7 @@ class Worker:
 
     def send(self, part: Part) -> None:
         """Gives it a task."""
-        message = pickle.dumps(_worker.Task(part.indices, self._freed))
+        message = pickle.dumps(_worker.Task(part.indices, part.seed, self._freed))
         self._freed = []
         part.worker = self
         self.tasks += 1
@@ -135,9 +135,6 @@ class Worker:
         """Waits for the end of the process until the deadline, then enforces it."""
         self.process.join(max(0.0, deadline - time.monotonic()))
         if self.process.is_alive():
-            self.process.terminate()
-            self.process.join(1)
-        if self.process.is_alive():
             self.process.kill()
             self.process.join()
         self.process.close()
@@ -152,8 +149,8 @@ class Worker:
 class WorkerPool:
     """Worker processes that read examples of a dataset, each in its turn.
 
-    Which worker reads what depends on the order of the examples only, so that random transformations are the same in
-    each run.
+    Each part of a mini-batch has a seed of its own, so that random transformations are the same in each run,
+    whichever worker reads it.
 
     Args:
         dataset: the dataset.
@@ -167,11 +164,10 @@ class WorkerPool:
         self._shared_mem = shared_mem
         self._max_tasks = maxtasksperchild
         self._context = multiprocessing.get_context()
-        self._seed = zlib.crc32(pickle.dumps(numpy.random.get_state(legacy=False)))
         self._backlog: deque[Part] = deque()
         self._retired: list[Worker] = []
         self._workers: list[Worker] = []
-        self._started = self._turn = 0
+        self._turn = 0
         self._owner: int | None = os.getpid()
         try:
             for _ in range(count):
@@ -185,12 +181,12 @@ class WorkerPool:
         """Whether it can be used: the process that started it has not stopped it, and this is not a fork of it."""
         return self._owner == os.getpid()
 
-    def split(self, indices: Sequence[Any]) -> list[Part]:
-        """Asks the workers for examples, each for an equal part."""
+    def split(self, indices: Sequence[Any], seed: Sequence[int]) -> list[Part]:
+        """Asks the workers for examples, each for an equal part, with random numbers of this seed and the part's."""
         # An array is sent faster than NumPy's numbers.
         items: Any = numpy.asarray(indices) if indices and isinstance(indices[0], numpy.generic) else indices
         size = max(1, -(-len(indices) // len(self._workers)))
-        parts = [Part(items[i : i + size]) for i in range(0, len(indices), size)]
+        parts = [Part(items[i : i + size], (*seed, i)) for i in range(0, len(indices), size)]
         self._backlog.extend(parts)
         self._send()
         return parts
@@ -226,15 +222,13 @@ class WorkerPool:
         _end([*self._workers, *self._retired])
 
     def _start(self) -> Worker:
-        self._started += 1
         forks = self._context.get_start_method() == 'fork'
         inherited = [worker.connection for worker in self._workers] if forks else []
-        seed = [self._seed, self._started]
 
         def start(connection: Any) -> Any:
-            args = (connection, self._dataset, self._shared_mem, seed, inherited)
+            args = (connection, self._dataset, self._shared_mem, inherited)
             process = self._context.Process(target=_worker.serve, args=args, daemon=True)
-            with _explained(self._dataset, self._context.get_start_method()):
+            with _explained(self._dataset, self._context.get_start_method()), _worker.held_signals():
                 process.start()
             return process
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.util
 import warnings
-import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minichainer.dataset.iterator import Iterator
 from minichainer.iterators._position import Plan, Position, PositionedIterator
+from minichainer.iterators._random_state import TaskSeeds
 from minichainer.serializer import Serializer
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ class MultiprocessIterator(PositionedIterator, Iterator):
 
     The processes are made by the start method of :mod:`multiprocessing` when the first mini-batch is read. All
     methods other than ``'fork'`` pickle the dataset, and import the program again: it must start in a block
-    ``if __name__ == '__main__':``. The random states of NumPy and :mod:`random` are different in each process, and
-    depend on NumPy's global state when the processes are made.
+    ``if __name__ == '__main__':``. The processes seed NumPy and :mod:`random` for each part of a mini-batch
+    anew, depending on its number and on NumPy's global state at the first one. So random transformations by these
+    are the same in each run with as many processes, also in one that a trainer has resumed.
 
     An error of the dataset is raised where its mini-batch is due, caused by an error with the traceback of the
     process. If a process dies, a RuntimeError is raised; the next call reads the same mini-batch again.
@@ -91,6 +93,7 @@ class MultiprocessIterator(PositionedIterator, Iterator):
         self.shared_mem = shared_mem
         self.dataset_timeout = dataset_timeout
         self._maxtasksperchild = maxtasksperchild or None
+        self._seeds = TaskSeeds()
         self._forget()
         self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
 
@@ -102,6 +105,7 @@ class MultiprocessIterator(PositionedIterator, Iterator):
         if batch.parts is not None:
             self._wait(pool, batch.parts)
         self._ahead.popleft()
+        self._seeds.advance()
         self._previous_epoch_detail = self.epoch_detail
         self._state = batch.after
         if batch.parts is None:
@@ -120,25 +124,28 @@ class MultiprocessIterator(PositionedIterator, Iterator):
 
             self._forget()
             self._pool = WorkerPool(self.dataset, self.n_processes, self.shared_mem, self._maxtasksperchild)
-            self._stop_pool = weakref.finalize(self, self._pool.stop)
+            # At exit, multiprocessing sends SIGTERM, which workers ignore, and waits: this comes before.
+            self._stop_pool = multiprocessing.util.Finalize(self, self._pool.stop, exitpriority=100)
         return self._pool
 
     def _read_ahead(self, pool: WorkerPool) -> None:
         """Has the next mini-batch read, and those after it whose indices are known without drawing an order."""
         while len(self._ahead) <= self.n_prefetch:
             position = self._ahead[-1].after if self._ahead else self._state
+            seed = self._seeds.seed(len(self._ahead))
+            # The rest of an epoch is asked for by itself in any case, so that each part always has the same examples.
+            rest = self._plan.rest_of_epoch(position)
             if self._ahead and not self._plan.is_determined(position):
                 if self._tail is None:
-                    self._tail = pool.split(self._plan.rest_of_epoch(position))
+                    self._tail = pool.split(rest, (*seed, 0))
                 return
             after, indices = self._plan.advance(position)
             if indices is None:
                 self._ahead.append(_Batch(after, None))
                 return
-            tail = self._tail or []
+            tail = pool.split(rest, (*seed, 0)) if self._tail is None else self._tail
             self._tail = None
-            known = sum(len(part) for part in tail)
-            self._ahead.append(_Batch(after, tail + pool.split(indices[known:])))
+            self._ahead.append(_Batch(after, tail + pool.split(indices[len(rest) :], (*seed, 1))))
 
     def _wait(self, pool: WorkerPool, parts: list[Part]) -> None:
         try:

@@ -14,7 +14,8 @@ class MultithreadIterator(PositionedIterator, Iterator):
 
     Useful if reading an example waits for files or runs code that releases the interpreter lock. Nothing is
     prefetched beyond the end of an epoch while shuffling: the next order is drawn when it is needed, so that random
-    numbers and snapshots are those of :class:`SerialIterator`.
+    numbers and snapshots are those of :class:`SerialIterator`, unless the dataset itself draws: threads do so in any
+    order.
 
     Args:
         dataset: Dataset; ``dataset[i]`` is called from several threads at once.

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import json
 import warnings
 from typing import Any
 
 import numpy
 
-from minichainer.serializer import Serializer, decoded
+from minichainer.iterators._random_state import is_generator, set_state, state_as_text
+from minichainer.serializer import Serializer
 
 
 class OrderSampler:
@@ -38,8 +38,8 @@ class ShuffleOrderSampler(OrderSampler):
 
     Args:
         random_state: :class:`numpy.random.RandomState` or :class:`numpy.random.Generator`; the global state
-            of ``numpy.random`` when omitted. A state given here is saved with the iterator, so that a resumed
-            run sees the same orders; the global one is not.
+            of ``numpy.random`` when omitted. A state given here is saved with the iterator, the global one
+            with the trainer.
 
     .. admonition:: Example
 
@@ -63,10 +63,10 @@ class ShuffleOrderSampler(OrderSampler):
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the sampler's own random state, if it has one."""
-        if not isinstance(self._random, (numpy.random.RandomState, numpy.random.Generator)):
+        if not is_generator(self._random):
             return
         if isinstance(serializer, Serializer):
-            serializer('random_state', json.dumps(self._get_state(), default=_plain))
+            serializer('random_state', state_as_text(self._random))
             return
         try:
             text = serializer('random_state', None)
@@ -79,19 +79,4 @@ class ShuffleOrderSampler(OrderSampler):
                 stacklevel=2,
             )
         else:
-            self._set_state(decoded(text, dict))
-
-    def _get_state(self) -> Any:
-        if isinstance(self._random, numpy.random.Generator):
-            return self._random.bit_generator.state
-        return self._random.get_state(legacy=False)
-
-    def _set_state(self, state: Any) -> None:
-        if isinstance(self._random, numpy.random.Generator):
-            self._random.bit_generator.state = state
-        else:
-            self._random.set_state(state)
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist()
+            set_state(self._random, str(text))

@@ -25,6 +25,12 @@ def cofactors(xp: Any, a: Any, determinant: Any) -> Any:
         a: float array ``(..., n, n)``.
         determinant: the determinants ``(...)``.
     """
+    return singular_cofactors(xp, a)
+
+
+@cofactors.on('numpy')
+def _cofactors_numpy(xp: Any, a: Any, determinant: Any) -> Any:
+    """By the inverse, which takes less time; whether there is one must be read, for which a device would wait."""
     try:
         with numpy.errstate(over='ignore', invalid='ignore'):  # where there is almost no inverse
             y = determinant[..., None, None] * xp.linalg.inv(a).swapaxes(-1, -2)

@@ -6,9 +6,12 @@ and the sum of exponentials of each sample.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-from minichainer.kernels.precision import in_float32
+from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.cuda import cross_entropy as cuda
+from minichainer.kernels.precision import accumulator, in_float32
 from minichainer.kernels.softmax import total
 
 
@@ -18,12 +21,12 @@ class Samples(NamedTuple):
     Args:
         labels: int array (B, ...), 0 for ignored samples.
         weights: float array of that shape, 0 for ignored samples; None where all are 1.
-        scale: factor of the sum over samples; None for one loss per sample.
+        scale: factor of the sum over samples, a number or an array without axes; None for one loss per sample.
     """
 
     labels: Any
     weights: Any
-    scale: float | None
+    scale: Any
 
 
 class Residual(NamedTuple):
@@ -33,6 +36,49 @@ class Residual(NamedTuple):
     normalizer: Any
 
 
+@kernel
+def valid_samples(xp: Any, t: Any, class_weight: Any, ignore_label: int | None, dtype: Any) -> tuple[Any, Any]:
+    """Labels, with 0 for ignored samples, and weights of samples; weights are None where all are 1.
+
+    Args:
+        xp: numpy or cupy.
+        t: int array (B, ...).
+        class_weight: float array (C,), or None.
+        ignore_label: the label of samples that do not count, or None.
+        dtype: dtype of the weights.
+    """
+    labels, weights = t, None
+    if ignore_label is not None:
+        valid = t != ignore_label
+        labels, weights = xp.where(valid, t, 0), valid.astype(dtype)
+    if class_weight is not None:
+        of_samples = class_weight[labels].astype(dtype)
+        weights = of_samples if weights is None else weights * of_samples
+    return labels, weights
+
+
+@valid_samples.on('cuda')
+def _valid_samples_cuda(xp: Any, t: Any, class_weight: Any, ignore_label: int | None, dtype: Any) -> Any:
+    if ignore_label is None and class_weight is None:
+        return t, None
+    out = xp.empty_like(t), xp.empty(t.shape, dtype)
+    if class_weight is None:
+        return cuda.valid_samples(t, ignore_label, *out)
+    return cuda.weighted_samples(t, class_weight, ignore_label is not None, ignore_label or 0, *out)
+
+
+@kernel
+def scale_of_valid(xp: Any, t: Any, ignore_label: int, dtype: Any) -> Any:
+    """One over the number of labels that are not ``ignore_label``, at least 1: a number, or an array without axes."""
+    return 1.0 / max(int((t != ignore_label).sum()), 1)
+
+
+@scale_of_valid.on('cuda')
+def _scale_of_valid_cuda(xp: Any, t: Any, ignore_label: int, dtype: Any) -> Any:
+    return cuda.scale_of_valid(t, ignore_label, xp.empty((), dtype))
+
+
+@kernel
 def cross_entropy(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
     """Losses (B, ...) of scores (B, C, ...), or their scaled sum; computed at least in float32."""
     scores = in_float32(x)
@@ -49,6 +95,20 @@ def cross_entropy(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
     return xp.asarray(losses, x.dtype), Residual(top, normalizer)
 
 
+@cross_entropy.on('cuda')
+def _cross_entropy_cuda(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
+    dtype = accumulator(x.dtype)
+    top = in_float32(x).max(axis=1, keepdims=True) if x.size else xp.zeros((len(x), 1, *x.shape[2:]), dtype)
+    normalizer = cuda.normalizers(x, top, axis=1, keepdims=True)
+    weights = 1.0 if samples.weights is None else samples.weights.astype(dtype, copy=False)
+    sizes = x.shape[1], math.prod(x.shape[2:])
+    losses = cuda.losses(x, samples.labels, weights, top[:, 0], normalizer[:, 0], *sizes)
+    if samples.scale is None:
+        return losses.astype(x.dtype, copy=False), Residual(top, normalizer)
+    return cuda.scaled_sum(losses, samples.scale, xp.empty((), x.dtype)), Residual(top, normalizer)
+
+
+@kernel
 def cross_entropy_gradient(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
     """The gradient ``c_n (p - e)`` of the scores, where ``c_n`` is the upstream gradient times weight and scale."""
     scores = in_float32(x)
@@ -65,13 +125,23 @@ def cross_entropy_gradient(xp: Any, gy: Any, x: Any, samples: Samples, residual:
     return gx.astype(x.dtype, copy=False)
 
 
+@cross_entropy_gradient.on('cuda')
+def _cross_entropy_gradient_cuda(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
+    labels, weights, scale = samples
+    gy = xp.expand_dims(gy, 1) if gy.ndim else gy
+    weights = 1.0 if weights is None else xp.expand_dims(weights.astype(residual.top.dtype, copy=False), 1)
+    sizes = x.shape[1], math.prod(x.shape[2:])
+    scale = 1.0 if scale is None else scale
+    return cuda.gradient(gy, x, xp.expand_dims(labels, 1), weights, scale, *residual, *sizes)
+
+
 def coefficients_of(gy: Any, samples: Samples) -> Any:
     """Upstream gradient times weight and scale of each sample, for an array or a Variable."""
     scale = 1.0 if samples.scale is None else samples.scale
     if samples.weights is None:
         return gy * scale
     weights = samples.weights.astype(gy.dtype, copy=False)
-    return gy * (weights * weights.dtype.type(scale))
+    return gy * (weights * (scale if hasattr(scale, 'dtype') else weights.dtype.type(scale)))
 
 
 def one_hot(xp: Any, samples: Samples, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -7,7 +7,10 @@ each time step it stays in its state, moves to the next one, or skips a blank be
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from typing import Any, NamedTuple
+
+from minichainer.kernels._dispatch import kernel
 
 #: Used in place of minus infinity, because infinities cannot be subtracted.
 _SMALL = -1e30
@@ -92,7 +95,7 @@ def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
     states = _States(xp, ways, log_p.dtype, forth=True)
     states.here[:, :2] = sums[0, :, :2]
     offsets = xp.zeros((log_p.shape[1], 1))
-    shortest = _shortest(ways)
+    shortest = _shortest(xp, ways.lengths)
     for t in range(len(log_p)):
         if t:
             totals = states.log_sums() + sums[t]
@@ -117,8 +120,26 @@ def _log_of_sums(xp: Any, x: Any) -> Any:
     return x[:, 0]
 
 
-def _shortest(ways: Alignments) -> int:
-    return int(ways.lengths.min()) if len(ways.lengths) else 0
+@kernel
+def _shortest(xp: Any, lengths: Any) -> int:
+    """A number of time steps that no sequence is below; 0 on a GPU, to avoid a synchronization."""
+    return 0
+
+
+@_shortest.on('numpy')
+def _shortest_numpy(xp: Any, lengths: Any) -> int:
+    return int(lengths.min()) if len(lengths) else 0
+
+
+@kernel
+def _ends(xp: Any, lengths: Any, steps: int) -> Container[int]:
+    """The time steps at which a sequence may end; all of them on a GPU, to avoid a synchronization."""
+    return range(steps)
+
+
+@_ends.on('numpy')
+def _ends_numpy(xp: Any, lengths: Any, steps: int) -> Container[int]:
+    return set((lengths - 1).tolist())
 
 
 def _largest(xp: Any, sums: Any) -> Any:
@@ -166,7 +187,7 @@ def _endings(xp: Any, log_p: Any, ways: Alignments) -> Any:
     states = _States(xp, ways, log_p.dtype, forth=False)
     ends = xp.where(ways.is_last, xp.zeros((), log_p.dtype), xp.asarray(-math.inf, log_p.dtype))
     rest = xp.full_like(ends, -math.inf)
-    last_steps = set((ways.lengths - 1).tolist())
+    last_steps = _ends(xp, ways.lengths, len(log_p))
     for t in range(len(log_p) - 1, -1, -1):
         sums[t] = xp.where((t == ways.lengths - 1)[:, None], ends, rest) if t in last_steps else rest
         states.here[...] = sums[t] + emissions[t]

@@ -8,6 +8,7 @@ import numpy
 
 from minichainer.kernels import bounds
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.cuda import activations as cuda
 from minichainer.kernels.precision import in_float32
 from minichainer.kernels.selection import masked
 
@@ -49,6 +50,11 @@ def _sigmoid_of_many(x: Any) -> Any:
     return numpy.divide(one, y, out=y)
 
 
+@sigmoid.on('cuda')
+def _sigmoid_cuda(xp: Any, x: Any) -> Any:
+    return cuda.sigmoid(x)
+
+
 @kernel
 def sigmoid_slope(xp: Any, x: Any) -> Any:
     r""":math:`\sigma(x) \sigma(-x)`, the derivative of the sigmoid, accurate also where it is tiny."""
@@ -62,6 +68,11 @@ def sigmoid_slope(xp: Any, x: Any) -> Any:
     return y
 
 
+@sigmoid_slope.on('cuda')
+def _sigmoid_slope_cuda(xp: Any, x: Any) -> Any:
+    return cuda.sigmoid_slope(in_float32(x))
+
+
 @kernel
 def silu(xp: Any, x: Any) -> Any:
     r""":math:`x \sigma(x)` of a float array."""
@@ -69,6 +80,11 @@ def silu(xp: Any, x: Any) -> Any:
     gate = xp.asarray(sigmoid(xp, x))
     gate *= x
     return gate
+
+
+@silu.on('cuda')
+def _silu_cuda(xp: Any, x: Any) -> Any:
+    return cuda.silu(in_float32(x))
 
 
 @kernel
@@ -80,6 +96,12 @@ def silu_gradient(xp: Any, gy: Any, x: Any, y: Any) -> Any:
     gate += other
     gate *= gy
     return gate
+
+
+@silu_gradient.on('cuda', declines=True)
+def _silu_gradient_cuda(xp: Any, gy: Any, x: Any, y: Any) -> Any:
+    one_kind = gy.dtype == x.dtype == y.dtype and x.dtype.char != 'e' and gy.shape == x.shape == y.shape
+    return cuda.silu_gradient(gy, x, y) if one_kind else DECLINED
 
 
 def _mish_terms(xp: Any, x: Any) -> tuple[Any, Any, Any]:

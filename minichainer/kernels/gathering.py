@@ -15,8 +15,16 @@ Shape = tuple[int, ...]
 @kernel
 def sums_at(xp: Any, y: Any, index: Any, shape: Shape) -> Any:
     """Zeros of a shape to which elements are added at ``index``; accumulated in float64."""
-    total = xp.bincount(xp.asarray(index).reshape(-1), weights=y.reshape(-1), minlength=math.prod(shape))
-    return total.reshape(shape).astype(y.dtype)
+    total = xp.zeros(math.prod(shape))
+    xp.add.at(total, xp.asarray(index).reshape(-1), y.reshape(-1).astype('d'))
+    return total.reshape(shape).astype(y.dtype, copy=False)
+
+
+@sums_at.on('numpy')
+def _sums_at_numpy(xp: Any, y: Any, index: Any, shape: Shape) -> Any:
+    """``add.at`` takes several times as long as ``bincount``, which on a device reads its largest index."""
+    total = numpy.bincount(numpy.asarray(index).reshape(-1), weights=y.reshape(-1), minlength=math.prod(shape))
+    return total.reshape(shape).astype(y.dtype, copy=False)
 
 
 @kernel

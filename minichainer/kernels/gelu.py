@@ -16,6 +16,7 @@ import numpy
 from minichainer.kernels import bounds, gates
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
+from minichainer.kernels.cuda import activations as cuda
 
 #: Arguments of the sigmoid are clipped to these limits, where it is 0 or 1; 0 times infinity would be NaN.
 FAR = 40.0
@@ -87,6 +88,11 @@ def _gelu_numpy(xp: Any, x: Any, approximate: str) -> Any:
     return flat.shaped(ys)
 
 
+@gelu.on('cuda')
+def _gelu_cuda(xp: Any, x: Any, approximate: str) -> Any:
+    return cuda.gelu(x, approximate == 'none')
+
+
 @kernel(widens=True)
 def gelu_gradient(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
     """The upstream gradient times the derivative; ``y`` is the result of :func:`gelu`."""
@@ -96,6 +102,12 @@ def gelu_gradient(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
         return gy * (special(xp).ndtr(near) + near * xp.exp(-0.5 * near * near) * PEAK)
     twice = 2 * argument(near)
     return gy * (gates.sigmoid(xp, twice) + near * gates.sigmoid_slope(xp, twice) * slope(near))
+
+
+@gelu_gradient.on('cuda', declines=True)
+def _gelu_gradient_cuda(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
+    same = gy.dtype == x.dtype and gy.shape == x.shape
+    return cuda.gelu_gradient(gy, x, approximate == 'none') if same else DECLINED
 
 
 @gelu_gradient.on('numpy', declines=True)

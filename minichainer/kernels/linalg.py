@@ -1,19 +1,21 @@
 """Inverses, factorizations and determinants of matrices in the last two axes, as in numpy.linalg.
 
-LAPACK has no float16; it is computed in float32.
+LAPACK has no float16; it is computed in float32. cuSOLVER's errors are raised in debug mode only.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from minichainer.backends.cuda import errors_of_matrices
 from minichainer.kernels._dispatch import kernel
 
 
 @kernel(widens=True)
 def inverse(xp: Any, a: Any) -> Any:
     """The inverses of square matrices."""
-    return xp.linalg.inv(a)
+    with errors_of_matrices():
+        return xp.linalg.inv(a)
 
 
 @kernel(widens=True)
@@ -21,7 +23,8 @@ def solve(xp: Any, a: Any, b: Any) -> Any:
     """The solution X of AX = B for matrices; leading axes broadcast."""
     ndim = max(a.ndim, b.ndim)  # NumPy before 2 treats a b with fewer axes than a as vectors
     a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
-    return xp.linalg.solve(a, b)
+    with errors_of_matrices():
+        return xp.linalg.solve(a, b)
 
 
 @kernel(widens=True)
@@ -40,25 +43,29 @@ def log_determinant(xp: Any, a: Any) -> tuple[Any, Any]:
 @kernel(widens=True)
 def cholesky(xp: Any, a: Any) -> Any:
     """The lower triangular L of A = L L^T."""
-    return xp.linalg.cholesky(a)
+    with errors_of_matrices():
+        return xp.linalg.cholesky(a)
 
 
 @kernel(widens=True)
 def eigh(xp: Any, a: Any, uplo: str) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors of symmetric matrices, from one triangle."""
-    w, v = xp.linalg.eigh(a, uplo)
+    with errors_of_matrices():
+        w, v = xp.linalg.eigh(a, uplo)
     return w, v
 
 
 @kernel(widens=True)
 def svd(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     """The thin singular value decomposition."""
-    u, s, vh = xp.linalg.svd(a, full_matrices=False)
+    with errors_of_matrices():
+        u, s, vh = xp.linalg.svd(a, full_matrices=False)
     return u, s, vh
 
 
 @kernel(widens=True)
 def qr(xp: Any, a: Any) -> tuple[Any, Any]:
     """Orthonormal columns and an upper triangular matrix."""
-    q, r = xp.linalg.qr(a)
+    with errors_of_matrices():
+        q, r = xp.linalg.qr(a)
     return q, r

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.cuda import normalization as cuda
 from minichainer.kernels.precision import in_float32
 
 #: Elements of a piece, which fits into the cache, and the minimum width of rows of channels: starting one of NumPy's
@@ -168,6 +169,17 @@ def _channel_places(order: tuple[int, ...], axis: tuple[int, ...], shape: tuple[
     return (places[0], places[-1] + 1) if places else (len(order), len(order))
 
 
+def _by_channel(channels: Channels, laid: Any) -> Any:
+    """A laid array as (outer, channels, inner)."""
+    return laid.reshape(channels.outer, channels.channels, channels.inner)
+
+
+def _no_shift(xp: Any, laid: Any, shift: Any) -> Any:
+    """A shift to broadcast against the result of :func:`_by_channel`."""
+    return xp.zeros((1, 1), laid.dtype) if shift is None else shift.astype(laid.dtype, copy=False)[:, None]
+
+
+@kernel
 def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
     """Mean and variance of each channel.
 
@@ -186,6 +198,16 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
     shift = mean.astype(laid.dtype)
     mean, var = _plain_moments(xp, laid, channels, shift)
     return Moments(shift, mean, var)
+
+
+@moments.on('cuda')
+def _moments_cuda(xp: Any, laid: Any, channels: Channels) -> Moments:
+    """Always shifted: whether that is needed would have to be read from the device."""
+    x, factor = _by_channel(channels, laid), 1.0 / max(channels.size, 1)
+    mean = cuda.means(x, factor, axis=(0, 2), keepdims=True)
+    var = cuda.variances(x, mean, factor, axis=(0, 2))
+    shift, rest = cuda.parts_of_mean(mean.reshape(-1), xp.empty(channels.channels, laid.dtype), xp.empty_like(var))
+    return Moments(shift, rest, var)
 
 
 def _plain_moments(xp: Any, laid: Any, channels: Channels, shift: Any) -> tuple[Any, Any]:
@@ -227,10 +249,33 @@ def normalize(xp: Any, x: Any, gamma: Any, beta: Any, known: Statistics, eps: fl
         Array of x's shape, dtype and layout.
     """
     channels, (shift, mean, var) = known
-    scale = gamma.reshape(-1) * (var + eps) ** -0.5
-    laid = in_float32(channels.lay(x))
-    y = scale_channels(xp, laid, channels, shift, scale, beta.reshape(-1) - mean * scale)
+    scale, bias = affine_of_channels(xp, gamma.reshape(-1), beta.reshape(-1), mean, var, eps)
+    y = scale_channels(xp, in_float32(channels.lay(x)), channels, shift, scale, bias)
     return channels.unlay(y).astype(x.dtype, copy=False)
+
+
+@kernel
+def affine_of_channels(xp: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float) -> tuple[Any, Any]:
+    """Scale and bias that normalize each channel to mean ``beta`` and deviation ``gamma``, arrays (channels,)."""
+    scale = gamma * (var + eps) ** -0.5
+    return scale, beta - mean * scale
+
+
+@affine_of_channels.on('cuda')
+def _affine_of_channels_cuda(xp: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float) -> Any:
+    return cuda.affine(gamma, beta, mean, var, eps)
+
+
+@kernel
+def move(xp: Any, running: Any, decay: float, value: Any) -> None:
+    """Moves a running statistic towards an array of its shape, in place: ``decay`` of it stays."""
+    running *= decay
+    running += (1 - decay) * value
+
+
+@move.on('cuda')
+def _move_cuda(xp: Any, running: Any, decay: float, value: Any) -> None:
+    cuda.move(value.astype('d', copy=False), decay, running)
 
 
 def normalize_gradients(
@@ -329,6 +374,7 @@ def renormalization(
     return r, xp.clip((moments.true_mean - mean) / running_std, -dmax, dmax)
 
 
+@kernel
 def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: Any, bias: Any) -> Any:
     """``(x - shift) * scale + bias`` with one number per channel each; ``shift`` may be None.
 
@@ -354,6 +400,13 @@ def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: An
     return y
 
 
+@scale_channels.on('cuda')
+def _scale_channels_cuda(xp: Any, laid: Any, channels: Channels, shift: Any, scale: Any, bias: Any) -> Any:
+    numbers = [v.astype('d', copy=False)[:, None] for v in (scale, bias)]
+    return cuda.scale(_by_channel(channels, laid), _no_shift(xp, laid, shift), *numbers).reshape(laid.shape)
+
+
+@kernel
 def sums_with(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> tuple[Any, Any]:
     """``sum(g)`` and ``sum(g * (x - shift))`` of each channel, float64.
 
@@ -371,6 +424,13 @@ def sums_with(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> tup
     return total, product
 
 
+@sums_with.on('cuda')
+def _sums_with_cuda(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> tuple[Any, Any]:
+    g, x = _by_channel(channels, g), _by_channel(channels, laid)
+    return cuda.totals(g, axis=(0, 2)), cuda.products(g, x, _no_shift(xp, laid, shift), axis=(0, 2))
+
+
+@kernel
 def combine_channels(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any, a: Any, b: Any, c: Any) -> Any:
     """``a * (g + b * (x - shift)) + c`` with one number per channel each; ``shift`` may be None.
 
@@ -400,6 +460,41 @@ def combine_channels(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any,
     return y
 
 
+@combine_channels.on('cuda')
+def _combine_channels_cuda(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any, a: Any, b: Any, c: Any) -> Any:
+    numbers = [v.astype('d', copy=False)[:, None] for v in (a, b, c)]
+    g, x = _by_channel(channels, g), _by_channel(channels, laid)
+    return cuda.combine(g, x, _no_shift(xp, laid, shift), *numbers).reshape(laid.shape)
+
+
+@kernel
+def gradient_coefficients(
+    xp: Any, gbeta: Any, product: Any, mean: Any, inv_std: Any, gamma: Any, size: int
+) -> tuple[Any, Any, Any, Any]:
+    """The gradient of gamma, and the numbers a, b, c of :func:`combine_channels` for the gradient of x.
+
+    Args:
+        xp: numpy or cupy.
+        gbeta: sum of the upstream gradient over each channel.
+        product: sum of the upstream gradient times shifted elements.
+        mean: mean of the shifted elements.
+        inv_std: one over the standard deviation.
+        gamma: array (channels,).
+        size: number of elements of a channel.
+    """
+    ggamma = (product - mean * gbeta) * inv_std
+    a = gamma * inv_std
+    b = -inv_std * ggamma / size
+    return ggamma, a, b, -a * (gbeta / size + b * mean)
+
+
+@gradient_coefficients.on('cuda')
+def _gradient_coefficients_cuda(
+    xp: Any, gbeta: Any, product: Any, mean: Any, inv_std: Any, gamma: Any, size: int
+) -> Any:
+    return cuda.gradient_coefficients(gbeta, product, mean, inv_std, gamma.astype('d', copy=False), 1.0 / size)
+
+
 def batch_norm_gradient(
     xp: Any, g: Any, laid: Any, channels: Channels, moments: Moments, inv_std: Any, gamma: Any
 ) -> tuple[Any, Any, Any]:
@@ -418,11 +513,8 @@ def batch_norm_gradient(
         Gradient of x, laid; those of gamma and beta, float64 arrays (channels,).
     """
     gbeta, product = sums_with(xp, g, laid, channels, moments.shift)
-    ggamma = (product - moments.mean * gbeta) * inv_std
     size = max(channels.size, 1)
-    a = gamma * inv_std
-    b = -inv_std * ggamma / size
-    c = -a * (gbeta / size + b * moments.mean)
+    ggamma, a, b, c = gradient_coefficients(xp, gbeta, product, moments.mean, inv_std, gamma, size)
     return combine_channels(xp, g, laid, channels, moments.shift, a, b, c), ggamma, gbeta
 
 

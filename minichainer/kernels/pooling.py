@@ -15,14 +15,16 @@ from typing import Any
 import numpy
 
 from minichainer.backends.number_arrays import NumberArray
-from minichainer.kernels._dispatch import kernel
+from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
+from minichainer.kernels.cuda import pooling as cuda
 
 _EVERY: Any = (slice(None), slice(None))
 #: Up to this many elements, the maximum of a window is taken at once: for 2x2 the number of passes is the same.
 _FEW_TAPS = 4
 
 
+@kernel
 def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
     """The largest element of each window; NaN if it contains NaN, minus infinity if there is only padding.
 
@@ -45,6 +47,14 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
     return padded
 
 
+@maxima.on('cuda', declines=True)
+def _maxima_cuda(xp: Any, x: Any, geometry: Geometry) -> Any:
+    numbers = cuda.numbers(geometry[:6])
+    if numbers is None:
+        return DECLINED
+    return cuda.maxima(x, *numbers, empty_like_layout(xp, x, (*x.shape[:2], *geometry.out_size)))
+
+
 def _largest(xp: Any, taps: list[Any]) -> Any:
     """The elementwise maximum of arrays, as a new array."""
     if len(taps) == 1:
@@ -55,6 +65,7 @@ def _largest(xp: Any, taps: list[Any]) -> Any:
     return y
 
 
+@kernel
 def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     """The index of each maximum in its window: the first one in C order.
 
@@ -85,6 +96,14 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     if not (fits(geometry) or abs(least) < math.inf):  # a maximum of -inf could be in the padding
         xp.copyto(places, xp.asarray(_first_inside(geometry), places.dtype), where=y == -math.inf)
     return places
+
+
+@places_of_maxima.on('cuda', declines=True)
+def _places_of_maxima_cuda(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
+    numbers, small = cuda.numbers(geometry[:6]), math.prod(geometry.ksize) < 256
+    if numbers is None:
+        return DECLINED
+    return cuda.places(x, *numbers, empty_like_layout(xp, y, y.shape, 'B' if small else 'I'))
 
 
 def _first_inside(geometry: Geometry) -> Any:
@@ -149,6 +168,16 @@ def _bits(x: Any) -> Any:
     return x if isinstance(x, NumberArray) else x.view(f'i{x.dtype.itemsize}')
 
 
+@spread.on('cuda', declines=True)
+def _spread_cuda(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
+    numbers = cuda.numbers(geometry[:6])
+    if numbers is None or places.dtype.char not in 'BI':
+        return DECLINED
+    gx = empty_like_layout(xp, places, (*gy.shape[:2], *geometry.in_size), gy.dtype)
+    return cuda.spread(gy, places, *numbers, gx)
+
+
+@kernel
 def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
     """The element of each window with the given index, 0 in the padding; the transpose of :func:`spread`.
 
@@ -167,6 +196,14 @@ def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
     for place, (_, slices) in enumerate(geometry.taps()):
         xp.copyto(y, padded[_EVERY + slices], where=places == place)
     return y
+
+
+@pick.on('cuda', declines=True)
+def _pick_cuda(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
+    numbers = cuda.numbers(geometry[:6])
+    if numbers is None or places.dtype.char not in 'BI':
+        return DECLINED
+    return cuda.pick(x, places, *numbers, empty_like_layout(xp, x, places.shape))
 
 
 @kernel(widens=True)

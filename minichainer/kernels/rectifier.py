@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.cuda import activations as cuda
 
 _maximum, _fmax, _sign = numpy.maximum, numpy.fmax, numpy.sign
 _SMALL = 2048
@@ -30,6 +31,11 @@ def _relu_numpy(xp: Any, x: Any) -> Any:
     if x.size < _SMALL:
         return _maximum(x, _zeros.get(x.dtype, _ZERO))
     return x.clip(_zeros.get(x.dtype, _ZERO), numpy.inf)
+
+
+@relu.on('cupy')
+def _relu_cupy(xp: Any, x: Any) -> Any:
+    return xp.maximum(x, 0)  # a number is an argument of the launch, an array another launch
 
 
 @kernel
@@ -59,6 +65,11 @@ def _leaky_relu_numpy(xp: Any, x: Any, slope: float) -> Any:
     return _maximum(x, y, out=y)
 
 
+@leaky_relu.on('cuda')
+def _leaky_relu_cuda(xp: Any, x: Any, slope: float) -> Any:
+    return cuda.leaky_relu(x, slope)
+
+
 @kernel
 def leaky_factor(xp: Any, x: Any, slope: float) -> Any:
     """``where(x >= 0, 1, slope)``."""
@@ -76,8 +87,18 @@ def _leaky_factor_numpy(xp: Any, x: Any, slope: float) -> Any:
     return positive.astype(x.dtype).clip(numpy.asarray(slope, x.dtype), 1)
 
 
+@leaky_factor.on('cuda')
+def _leaky_factor_cuda(xp: Any, x: Any, slope: float) -> Any:
+    return cuda.leaky_factor(x, slope)
+
+
 @kernel
 def leaky_gradient(xp: Any, gy: Any, x: Any, slope: float) -> Any:
     """The upstream gradient times :func:`leaky_factor`."""
     factor = leaky_factor(xp, x, slope)
     return xp.multiply(gy, factor, out=factor) if gy.dtype == factor.dtype and factor.ndim else gy * factor
+
+
+@leaky_gradient.on('cuda', declines=True)
+def _leaky_gradient_cuda(xp: Any, gy: Any, x: Any, slope: float) -> Any:
+    return cuda.leaky_gradient(gy, x, slope) if gy.dtype == x.dtype and gy.shape == x.shape else DECLINED

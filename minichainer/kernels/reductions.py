@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.conditions import somewhere
 
 _MANY, _SHORT = 4096, 16
 
@@ -62,7 +63,7 @@ def _by_slices(ufunc: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 def log_sum_exp(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     """The logarithm of the sum of exponentials, without overflow."""
     top = x.max(axis=axis, keepdims=True)
-    if xp.isfinite(top).all():
+    if not somewhere(xp, ~xp.isfinite(top)):
         y = _log_of_sum(xp, x, top, axis)
     else:
         with numpy.errstate(divide='ignore'):  # the logarithm of 0 is intended

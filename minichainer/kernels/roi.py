@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from minichainer.kernels.gathering import sums_at
+
 _BLOCK_ELEMENTS = 1 << 22
 
 
@@ -110,9 +112,7 @@ def put(xp: Any, gy: Any, picked: Picked, shape: tuple[int, ...]) -> Any:
         Array of that shape.
     """
     values = xp.where(picked.weights != 0, gy, 0) * picked.weights
-    size = int(numpy.prod(shape))
-    total = xp.bincount(picked.places.reshape(-1), weights=values.reshape(-1).astype('d'), minlength=size)
-    return total.reshape(shape).astype(gy.dtype, copy=False)
+    return sums_at(xp, values.astype('d'), picked.places, shape).astype(gy.dtype, copy=False)
 
 
 # --- bins of whole pixels -----------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def _best_samples(xp: Any, x: Any, samples: list[Sample], images: Any, size: tup
         return Picked(xp.zeros(shape, int), xp.zeros(shape, dtype))
     pixels = xp.ascontiguousarray(x.transpose(0, 2, 3, 1)).reshape(-1, channels).astype(dtype, copy=False)
     first = (xp.asarray(images) * (x.shape[2] * x.shape[3]))[:, None, None]
-    finite = bool(xp.isfinite(pixels).all())
+    finite = isinstance(pixels, numpy.ndarray) and bool(xp.isfinite(pixels).all())  # a GPU would wait
     best = xp.full((len(images), *size, channels), -numpy.inf, dtype)
     number, counted = xp.zeros(best.shape, 'i'), xp.zeros(best.shape[:3], '?')
     for index, sample in enumerate(samples):

@@ -13,6 +13,8 @@ import numpy
 
 from minichainer.kernels import normalization
 from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.conditions import somewhere
+from minichainer.kernels.cuda import normalization as cuda
 from minichainer.kernels.normalization import pieces
 from minichainer.kernels.precision import in_float32
 
@@ -23,7 +25,8 @@ _TINY = 1e-12
 class RowMoments(NamedTuple):
     """Statistics of rows, arrays (rows,) of x's dtype.
 
-    The mean is ``mean + rest``: the second compensates for the rounding of the first; each may be None.
+    The mean is ``mean + rest``: the second compensates for the rounding of the first; each may be None. On a device
+    the mean is float64.
     """
 
     mean: Any
@@ -31,6 +34,7 @@ class RowMoments(NamedTuple):
     inv_std: Any
 
 
+@kernel
 def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[Any, RowMoments]:
     r"""Each row minus its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
 
@@ -59,7 +63,7 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
             left = centre @ over
             square = left * left
             var = xp.maximum(var - square, 0)
-            if (square > _TINY * var).any():
+            if somewhere(xp, square > _TINY * var):
                 rest = xp.zeros_like(mean) if rest is None else rest
                 rest[piece] = left
                 centre -= left[:, None]
@@ -70,6 +74,14 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
     return y.astype(dtype, copy=False), RowMoments(mean, rest, inv_std)
 
 
+@normalize_rows.on('cuda')
+def _normalize_rows_cuda(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[Any, RowMoments]:
+    inv_std = xp.empty((len(x), 1), in_float32(x[:0]).dtype)
+    y, mean = _normalize_cuda(x, gamma, beta, (1,), eps, inv_std)
+    return y, RowMoments(mean, None, inv_std.reshape(-1))
+
+
+@kernel
 def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> tuple[Any, Any, Any]:
     r"""Gradients of :func:`normalize_rows`: :math:`\frac{1}{\sigma}(\gamma g - \overline{\gamma g} - z\,\overline{
     \gamma g z})`, and sums of g z and g over rows.
@@ -104,6 +116,36 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
     return gx, ggamma.astype(x.dtype), xp.ones(len(x), x.dtype) @ g
 
 
+@rows_gradient.on('cuda')
+def _rows_gradient_cuda(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> tuple[Any, Any, Any]:
+    mean, _, inv_std = moments
+    found = [xp.empty(shape, inv_std.dtype) for shape in (x.shape, gamma.shape, gamma.shape)]
+    _gradients_cuda(g, x, gamma, mean, inv_std[:, None], (1,), (0,), found)
+    return found[0], found[1], found[2]
+
+
+def _normalize_cuda(x: Any, gamma: Any, beta: Any, axes: tuple[int, ...], eps: float, inv_std: Any) -> Any:
+    """The result and the means, float64; fills ``inv_std``, which keeps the axes."""
+    factor = 1.0 / max(x.size // max(inv_std.size, 1), 1)
+    mean = None if beta is None else cuda.means(x, factor, axis=axes, keepdims=True)
+    centre = 0.0 if mean is None else mean
+    cuda.inverse_deviations(x, centre, factor, eps, inv_std, axis=axes, keepdims=True)
+    return cuda.normalize_samples(x, centre, inv_std, gamma, 0.0 if beta is None else beta), mean
+
+
+def _gradients_cuda(
+    g: Any, x: Any, gamma: Any, mean: Any, inv_std: Any, axes: tuple[int, ...], others: tuple[int, ...], found: Any
+) -> None:
+    """Fills ``found``, the gradients of x, gamma and beta; the last two are sums over ``others``."""
+    gx, ggamma, gbeta = found
+    factor, centre = 1.0 / max(x.size // max(inv_std.size, 1), 1), 0.0 if mean is None else mean
+    mean_g = 0.0 if mean is None else cuda.scaled_means(g, gamma, factor, axis=axes, keepdims=True)
+    mean_gz = cuda.scaled_products(g, gamma, x, centre, inv_std, factor, axis=axes, keepdims=True)
+    cuda.sample_gradient(g, gamma, x, centre, inv_std, mean_g, mean_gz, gx)
+    cuda.scale_gradients(g, x, centre, inv_std, ggamma, axis=others)
+    cuda.shift_gradients(g, gbeta, axis=others)
+
+
 def _products_of_rows(xp: Any, x: Any) -> Any:
     """``(x * x).sum(axis=1)`` as products of rows with themselves."""
     return xp.matmul(x[:, None, :], x[:, :, None])[:, 0, 0]
@@ -123,6 +165,11 @@ class Groups(NamedTuple):
     def spread(self, values: Any) -> Any:
         """Values (N, C), to broadcast against the array."""
         return values[:, None, :] if self.last else values[:, :, None]
+
+    def of_channels(self, values: Any) -> Any:
+        """Values (C,), to broadcast against an array with an axis of groups before or after which S is."""
+        by_group = values.reshape(self.groups, -1) if values.size else values.reshape(self.groups, 0)
+        return by_group if self.last else by_group[:, :, None]
 
     def to_channels(self, xp: Any, values: Any, channels: int) -> Any:
         """Expands values of groups (N, groups) to channels (N, C)."""
@@ -164,7 +211,8 @@ class Groups(NamedTuple):
 class GroupMoments(NamedTuple):
     """Statistics of groups, arrays (N, groups).
 
-    ``mean`` is the mean of the elements minus ``shift``, which is zero, or near the mean if that is far from zero.
+    ``mean`` is the mean of the elements minus ``shift``, which is zero, or near the mean if that is far from zero. On
+    a device ``shift`` is None, and the others have all axes of an array with an axis of groups.
     """
 
     shift: Any
@@ -172,6 +220,7 @@ class GroupMoments(NamedTuple):
     inv_std: Any
 
 
+@kernel
 def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float) -> tuple[Any, GroupMoments]:
     r"""Each group minus its mean, over :math:`\sqrt{\mathrm{var} + \epsilon}`, times gamma, plus beta.
 
@@ -179,20 +228,21 @@ def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps
         xp: numpy or cupy.
         x: float32 or float64 array (N, C, S) or (N, S, C), C-contiguous.
         groups: the layout of the groups.
-        gamma: float64 array (C,).
-        beta: float64 array (C,).
+        gamma: float array (C,).
+        beta: float array (C,), of gamma's dtype.
         eps: added to the variance.
 
     Returns:
         Array like x, and the statistics.
     """
+    gamma, beta = gamma.astype('d', copy=False), beta.astype('d', copy=False)
     n, channels = len(x), len(gamma)
     moments = GroupMoments(*[xp.zeros((n, groups.groups), dtype) for dtype in (x.dtype.char, 'd', 'd')])
     y = xp.empty(x.shape, x.dtype)
     for piece in pieces(xp, x):
         part, out = x[piece], y[piece]
         mean, var = _group_moments(xp, part, groups, channels)
-        if (mean * mean > normalization.FAR**2 * var).any():
+        if somewhere(xp, mean * mean > normalization.FAR**2 * var):
             moments.shift[piece] = mean
             part = part - groups.spread(groups.to_channels(xp, moments.shift[piece], channels))
             mean, var = _group_moments(xp, part, groups, channels)
@@ -205,12 +255,32 @@ def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps
     return y, moments
 
 
+@normalize_groups.on('cuda')
+def _normalize_groups_cuda(
+    xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float
+) -> tuple[Any, GroupMoments]:
+    split, axes, _ = _split(x, groups)
+    inv_std = xp.empty([1 if k in axes else size for k, size in enumerate(split.shape)])
+    y, mean = _normalize_cuda(split, groups.of_channels(gamma), groups.of_channels(beta), axes, eps, inv_std)
+    return y.reshape(x.shape), GroupMoments(None, mean, inv_std)
+
+
+def _split(x: Any, groups: Groups) -> tuple[Any, tuple[int, int], tuple[int, int]]:
+    """The array with an axis of groups, its axes within a group, and those over which channels are summed."""
+    if groups.last:
+        n, size, channels = x.shape
+        return x.reshape(n, size, groups.groups, channels // groups.groups), (1, 3), (0, 1)
+    n, channels, size = x.shape
+    return x.reshape(n, groups.groups, channels // groups.groups, size), (2, 3), (0, 3)
+
+
 def _group_moments(xp: Any, x: Any, groups: Groups, channels: int) -> tuple[Any, Any]:
     size = max(x.size // max(len(x) * groups.groups, 1), 1)
     mean = groups.total(groups.sums(xp, x)) / size
     return mean, xp.maximum(groups.total(groups.products(xp, x, x)) / size - mean * mean, 0)
 
 
+@kernel
 def groups_gradient(
     xp: Any, g: Any, x: Any, groups: Groups, gamma: Any, moments: GroupMoments
 ) -> tuple[Any, Any, Any]:
@@ -227,13 +297,14 @@ def groups_gradient(
     Returns:
         Gradients of x, of x's dtype, and of gamma and beta, float64 arrays (C,).
     """
+    gamma = gamma.astype('d', copy=False)
     channels = len(gamma)
     size = max(x.size // max(len(x) * groups.groups, 1), 1)
     gx, ggamma, gbeta = xp.empty(x.shape, x.dtype), xp.zeros(channels), xp.zeros(channels)
     for piece in pieces(xp, x):
         part, out = x[piece], gx[piece]
         shift, mean, inv = [groups.to_channels(xp, v[piece], channels) for v in moments]
-        if shift.any():
+        if somewhere(xp, shift):
             part = part - groups.spread(shift)
         sums = groups.sums(xp, g[piece])
         with_z = (groups.products(xp, g[piece], part) - mean * sums) * inv
@@ -246,6 +317,19 @@ def groups_gradient(
         out += c
         out += g[piece] * a
     return gx, ggamma, gbeta
+
+
+@groups_gradient.on('cuda')
+def _groups_gradient_cuda(
+    xp: Any, g: Any, x: Any, groups: Groups, gamma: Any, moments: GroupMoments
+) -> tuple[Any, Any, Any]:
+    split, axes, others = _split(x, groups)
+    scale = groups.of_channels(gamma)
+    sums = [xp.empty((groups.groups, len(gamma) // groups.groups)) for _ in range(2)]
+    gx = xp.empty(split.shape, x.dtype)
+    of_x = g.reshape(split.shape), split, scale, moments.mean, moments.inv_std
+    _gradients_cuda(*of_x, axes, others, [gx, *sums])
+    return gx.reshape(x.shape), sums[0].reshape(-1), sums[1].reshape(-1)
 
 
 # --- images ---------------------------------------------------------------------------------------------------------
@@ -265,7 +349,7 @@ def normalize_images(xp: Any, x: Any, gamma: Any, beta: Any, groups: int, eps: f
     """
     last = _channels_are_last(x)
     laid = _lay(in_float32(x), last)
-    y, moments = normalize_groups(xp, laid, Groups(groups, last), gamma.astype('d'), beta.astype('d'), eps)
+    y, moments = normalize_groups(xp, laid, Groups(groups, last), gamma, beta, eps)
     return _unlay(y, x.shape, last).astype(x.dtype, copy=False), moments
 
 
@@ -282,7 +366,7 @@ def images_gradient(xp: Any, g: Any, x: Any, gamma: Any, groups: int, moments: G
     """
     last = _channels_are_last(x)
     laid, g = _lay(in_float32(x), last), _lay(in_float32(g), last)
-    gx, ggamma, gbeta = groups_gradient(xp, g, laid, Groups(groups, last), gamma.astype('d'), moments)
+    gx, ggamma, gbeta = groups_gradient(xp, g, laid, Groups(groups, last), gamma, moments)
     return _unlay(gx, x.shape, last).astype(x.dtype, copy=False), ggamma, gbeta
 
 

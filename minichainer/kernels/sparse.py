@@ -18,24 +18,24 @@ def sparse_product(xp: Any, data: Any, dense: Any, row: Any, col: Any, rows: int
     count = len(dense) if batch else 1
     there = (row >= 0) & (col >= 0)
     numbers = xp.arange(count).reshape(count, 1) if batch else xp.arange(1)
-    blocks = xp.broadcast_to(numbers, row.shape)[there]
-    i, j = blocks * rows + row[there], blocks * inner + col[there]
-    y = _product(xp, data[there], i, j, dense.reshape(count * inner, columns), count * rows)
+    i, j = numbers * rows + row, numbers * inner + col
+    y = _product(xp, data, i, j, there, dense.reshape(count * inner, columns), count * rows)
     return y.reshape(*batch, rows, columns)
 
 
 @kernel
-def _product(xp: Any, values: Any, i: Any, j: Any, dense: Any, rows: int) -> Any:
-    y = xp.zeros((rows, dense.shape[1]), dense.dtype)
-    xp.add.at(y, i, values[:, None] * dense[j])
+def _product(xp: Any, data: Any, i: Any, j: Any, there: Any, dense: Any, rows: int) -> Any:
+    y, nowhere = xp.zeros((rows, dense.shape[1]), dense.dtype), xp.zeros((), i.dtype)
+    i, j = (xp.where(there, numbers, nowhere) for numbers in (i, j))
+    xp.add.at(y, i, xp.where(there[..., None], data[..., None] * dense[j], xp.zeros((), dense.dtype)))
     return y
 
 
 @_product.on('numpy')
-def _product_numpy(xp: Any, values: Any, i: Any, j: Any, dense: Any, rows: int) -> Any:
+def _product_numpy(xp: Any, data: Any, i: Any, j: Any, there: Any, dense: Any, rows: int) -> Any:
     from scipy.sparse import coo_matrix
 
-    return coo_matrix((values, (i, j)), (rows, len(dense))).tocsr() @ dense
+    return coo_matrix((data[there], (i[there], j[there])), (rows, len(dense))).tocsr() @ dense
 
 
 @kernel(widens=True)

@@ -403,6 +403,16 @@ class ParameterTree(DeviceResident):
         return [(mine, theirs) for _, mine, theirs in pairs]
 
     # --- devices and snapshots ---
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes the contents of a pickle, whose GPU arrays CuPy has put on the current device."""
+        self.__dict__.update(state)
+        if isinstance(self._device, backend.GpuDevice):
+            for name in self._params:
+                state[name].to_device(self._device)
+            for name in self._persistent & state.keys():
+                if isinstance(state[name], backend.get_array_types()):
+                    self.__dict__[name] = self._device.send(state[name])
+
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         """Passes the link, its parameters and its persistent arrays to the visitor."""
         super().device_resident_accept(visitor)
@@ -428,7 +438,8 @@ class ParameterTree(DeviceResident):
             param = self.__dict__[name]
             data = serializer(name, param._data)
             if param._data is None and data is not None:
-                param._begin_with(param.device.send(data).astype(param.dtype))
+                with param.device.create_context():
+                    param._begin_with(param.device.send(data).astype(param.dtype))
             elif isinstance(serializer, Deserializer):
                 if data is None and serializer.restores:
                     param._uninitialize()

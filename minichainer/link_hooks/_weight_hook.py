@@ -65,7 +65,8 @@ class WeightHook(LinkHook):
             with no_backprop_mode(), using_config('train', False):
                 link.forward(*args.args, **args.kwargs)
             self.prepare(link)
-        replacement = self.normalized(link)
+        with link.device.create_context():
+            replacement = self.normalized(link)
         self._originals.append(weight)
         setattr(link, self.weight_name, replacement)
 

@@ -7,6 +7,7 @@ An :class:`Optimizer` has a target link. A :class:`GradientMethod` gives each pa
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -128,7 +129,9 @@ class Optimizer(LossScaling):
     def call_hook(self, hook: Callable[..., None]) -> None:
         """Calls one hook: for each parameter, or once for the optimizer."""
         if getattr(hook, 'call_for_each_param', False):
-            for param in self.target.params():
+            params = list(self.target.params())
+            together = getattr(hook, 'call_together', None)
+            for param in params if together is None else together(params):
                 hook(param.update_rule, param)
         else:
             hook(self)
@@ -182,7 +185,7 @@ class Optimizer(LossScaling):
         for _, param, rule in rules:
             expect_like(serializer, param, len(rule._state_names()))
         loads: list[tuple[str, Any, Callable[[Any], None]]] = [('', None, self._load_counts)]
-        loads += [(name, param, rule.serialize) for name, param, rule in rules]
+        loads += [(name, param, functools.partial(_load_rule, rule, param)) for name, param, rule in rules]
         for name, param, load in loads:
             try:
                 load(serializer[name] if name else serializer)
@@ -195,6 +198,17 @@ class Optimizer(LossScaling):
         t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)
         self.t, self.epoch = int(t), int(epoch)
         self._serialize_loss_scale(serializer)
+
+
+def _load_rule(rule: UpdateRule, param: Any, serializer: Deserializer) -> None:
+    """Loads a rule, which was saved without states if its parameter was never updated or has no array yet."""
+    try:
+        rule.serialize(serializer)
+    except KeyError:
+        t = int(serializer('t', rule.t))
+        if t and param.is_initialized:
+            raise
+        rule.t, rule._state = t, None
 
 
 def _kind(value: Any) -> str:

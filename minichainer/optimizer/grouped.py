@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minichainer._inplace import clock
+from minichainer._inplace import clock, wrote
+from minichainer.backends import cuda
 from minichainer.optimizer.formula import BLOCK_BYTES, FormulaRule, apply_in_place, computing_dtype
+from minichainer.optimizer.grouped_device import DeviceUpdate
 from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.variable import Parameter
 
@@ -40,6 +42,7 @@ class GroupedUpdate:
         # In the order of the last update, which will be the order of the next one.
         self._blocks: list[_Block] = []
         self._used = 0
+        self._on_device: DeviceUpdate | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (GroupedUpdate, ())
@@ -72,6 +75,8 @@ class GroupedUpdate:
             return True
         node: Any = param._node
         array, grad = param._data, node.grad_value
+        if type(array) is cuda.ndarray:
+            return rule._hooks is None and grad is not None and self._add_on_device(param, rule)
         if (
             type(array) is not np.ndarray
             or type(grad) is not np.ndarray
@@ -118,11 +123,32 @@ class GroupedUpdate:
         for name in group.states:
             group.arrays.append(state.get(name))
 
+    def _add_on_device(self, param: Parameter, rule: FormulaRule) -> bool:
+        """Puts a parameter on a device into the group of its rule; returns False if it must be updated alone."""
+        if id(rule) in self._waiting:
+            self._run()
+        values = rule.hyperparam
+        if type(values) is Hyperparameter and not values.__dict__ and values._parent is not None:
+            values = values._parent
+        rule.t += 1
+        self._on_device = self._on_device or DeviceUpdate()
+        if not self._on_device.add(param, rule, values, param._loss_scale):
+            rule.t -= 1
+            return False
+        wrote(param.edge)
+        self._waiting.add(id(rule))
+        return True
+
     def _run(self) -> None:
         """Updates the waiting parameters, group by group; if some groups fail, raises the first error at the end."""
         self._waiting.clear()
         self._open.clear()
         errors: list[Exception] = []
+        if self._on_device is not None:
+            try:
+                self._on_device.run()
+            except Exception as error:
+                errors.append(error)
         blocks = self._blocks
         while self._groups:
             group, position = self._groups.pop(0), self._used

@@ -7,6 +7,9 @@ import math
 import warnings
 from typing import Any
 
+from minichainer.backends import cuda
+from minichainer.kernels.cuda import gradients
+
 
 class LossScaling:
     """Loss scaling for an optimizer, with a constant or an adaptive factor.
@@ -66,7 +69,10 @@ class LossScaling:
         self._loss_scaling_isnan = False
         if not self._loss_scaling_is_dynamic:
             return
-        for name, param in self.target.namedparams():
+        params = list(self.target.namedparams())
+        if _are_finite_on_device([param.grad for _, param in params]):
+            return
+        for name, param in params:
             if param.grad is None or bool(param.xp.isfinite(param.grad).all()):
                 continue
             self._loss_scaling_isnan = self._loss_scaling_isnan_ever = True
@@ -91,3 +97,18 @@ class LossScaling:
         else:
             factor = 2.0
         self._loss_scale = max(1, min(self._loss_scale_max, self._loss_scale * factor))
+
+
+def _are_finite_on_device(grads: list[Any]) -> bool:
+    """Whether all gradients are on devices and finite: one value is read of each device, not one of each gradient."""
+    places: dict[int, list[Any]] = {}
+    for grad in grads:
+        if grad is not None:
+            if not isinstance(grad, cuda.ndarray) or grad.dtype.kind != 'f':
+                return False
+            places.setdefault(grad.device.id, []).append(grad)
+    for here in places.values():
+        with here[0].device:
+            if not gradients.are_finite(cuda.cupy, here):
+                return False
+    return True

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minichainer._inplace import wrote
-from minichainer.backend import get_device_from_array, using_device
+from minichainer.backend import get_array_module, get_device_from_array, using_device
 from minichainer.optimizer.declarations import (
     DeclaredHyperparameter,
     DeclaredSignature,
@@ -159,16 +159,24 @@ class UpdateRule:
             array[...] = target._data
             target.grad = None
 
-    def _single_precision_copy(self, param: Parameter) -> Parameter:
-        """Returns the float32 copy through which a float16 parameter is updated, synchronized with the parameter."""
+    def _float32_copy(self, param: Parameter) -> Parameter:
+        """Returns the float32 copy through which a float16 parameter is updated, as the last update left it."""
         single = self._fp32_param
         if single is not None:
             single.to_device(param.device)
         if single is None or single.shape != param.shape:
             single = self._fp32_param = Parameter(param._data.astype(np.float32), name=param.name)
-        elif not (single._data.astype(np.float16) == param._data).all():
-            # The parameter was written to since the last update, for example by loading a snapshot, and takes
-            # precedence.
+        return single
+
+    def _single_precision_copy(self, param: Parameter) -> Parameter:
+        """Returns the float32 copy, synchronized with the parameter and its gradient."""
+        single = self._float32_copy(param)
+        # Where the parameter was written to since the last update, for example by loading a snapshot, it takes
+        # precedence.
+        same = single._data.astype(np.float16) == param._data
+        if not isinstance(same, np.ndarray):
+            single._data[...] = get_array_module(same).where(same, single._data, param._data)  # does not wait
+        elif not same.all():
             single._data[...] = param._data
         single.grad = None if param.grad is None else param.grad.astype(np.float32)
         return single

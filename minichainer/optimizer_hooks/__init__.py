@@ -15,6 +15,8 @@ import numpy as np
 
 from minichainer._names import namespace
 from minichainer.backend import get_array_module
+from minichainer.backends import cuda
+from minichainer.kernels.cuda import gradients
 
 __all__ = [
     'GradientClipping',
@@ -29,7 +31,39 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = namespace(__name__)
 
 
-class WeightDecay:
+class _ForEachParameter:
+    """A hook that changes one gradient at a time, or on a device many in a launch."""
+
+    name: str
+    call_for_each_param = True
+    timing = 'pre'
+
+    def __call__(self, rule: Any, param: Any) -> None:
+        raise NotImplementedError
+
+    def _change_on_device(self, params: list[gradients.Changed]) -> None:
+        """Changes gradients of the current device."""
+        raise NotImplementedError
+
+    def call_together(self, params: list[Any]) -> list[Any]:
+        """Changes gradients that are on devices, and returns the other parameters, for which to call the hook.
+
+        Args:
+            params: parameters of a model.
+        """
+        if type(self) not in _TOGETHER:
+            return params
+        found: dict[int, list[Any]] = {}
+        for param in params:
+            if _is_on_device(param):
+                found.setdefault(param.grad.device.id, []).append(param)
+        for here in found.values():
+            with here[0].grad.device:
+                self._change_on_device([(param.grad, param._data, _scale_of(param)) for param in here])
+        return [param for param in params if not _is_on_device(param)]
+
+
+class WeightDecay(_ForEachParameter):
     r"""Weight decay: :math:`g \leftarrow g + \lambda w`, the gradient of :math:`\lambda / 2 \sum w^2`.
 
     With adaptive methods this is not the same as decaying the weights themselves; see
@@ -50,8 +84,6 @@ class WeightDecay:
     """
 
     name = 'WeightDecay'
-    call_for_each_param = True
-    timing = 'pre'
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
@@ -61,8 +93,11 @@ class WeightDecay:
         if array is not None and grad is not None:
             grad += self.rate * _scale_of(param) * array
 
+    def _change_on_device(self, params: list[gradients.Changed]) -> None:
+        gradients.change('decay', params, self.rate)
 
-class Lasso:
+
+class Lasso(_ForEachParameter):
     r"""L1 regularisation: :math:`g \leftarrow g + \lambda \, \mathrm{sign}(w)`.
 
     Args:
@@ -80,8 +115,6 @@ class Lasso:
     """
 
     name = 'Lasso'
-    call_for_each_param = True
-    timing = 'pre'
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
@@ -90,6 +123,9 @@ class Lasso:
         array, grad = param._data, param.grad
         if array is not None and grad is not None:
             grad += self.rate * _scale_of(param) * get_array_module(array).sign(array)
+
+    def _change_on_device(self, params: list[gradients.Changed]) -> None:
+        gradients.change('lasso', params, self.rate)
 
 
 class GradientClipping:
@@ -124,13 +160,28 @@ class GradientClipping:
 
     def __call__(self, opt: Any) -> None:
         params = [param for param in opt.target.params() if param.grad is not None]
+        if params and all(isinstance(p.grad, cuda.ndarray) and p.grad.dtype.kind == 'f' for p in params):
+            self._clip_on_devices([(param.grad, _scale_of(param)) for param in params])
+            return
         norm = math.sqrt(sum(_squared_norm(param.grad) / _scale_of(param) ** 2 for param in params))
         if norm > self.threshold:
             for param in params:
                 _multiply(param.grad, self.threshold / norm)
 
+    def _clip_on_devices(self, scaled: list[tuple[Any, float]]) -> None:
+        """Clips gradients of one device or of several, without waiting."""
+        places: dict[int, list[tuple[Any, float]]] = {}
+        for grad, scale in scaled:
+            places.setdefault(grad.device.id, []).append((grad, scale))
+        found = [(here[0][0].device, here) for here in places.values()]
+        if len(found) > 1:
+            gradients.clip_on_devices(cuda.cupy, found, self.threshold)
+            return
+        with found[0][0]:
+            gradients.clip(cuda.cupy, scaled, self.threshold)
 
-class GradientHardClipping:
+
+class GradientHardClipping(_ForEachParameter):
     """Clips every element of the gradient to ``[lower_bound, upper_bound]``.
 
     Args:
@@ -149,8 +200,6 @@ class GradientHardClipping:
     """
 
     name = 'GradientHardClipping'
-    call_for_each_param = True
-    timing = 'pre'
 
     def __init__(self, lower_bound: float, upper_bound: float) -> None:
         self.lower_bound = lower_bound
@@ -162,6 +211,9 @@ class GradientHardClipping:
             lower, upper = (bound * _scale_of(param) for bound in (self.lower_bound, self.upper_bound))
             with np.errstate(over='ignore'):  # a bound that float16 cannot represent exceeds all elements
                 get_array_module(grad).clip(grad, lower, upper, out=grad)
+
+    def _change_on_device(self, params: list[gradients.Changed]) -> None:
+        gradients.change('hard_clip', params, self.lower_bound, self.upper_bound)
 
 
 def exponential_decay_noise(xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any) -> Any:
@@ -218,7 +270,7 @@ class GradientNoise:
             grad += _scale_of(param) * noise
 
 
-class GradientLARS:
+class GradientLARS(_ForEachParameter):
     r"""Layer-wise adaptive rate scaling: scales each gradient to the size of its parameter.
 
     The gradient becomes :math:`g + \lambda w` and, where the L2 norm of the parameter exceeds ``threshold``,
@@ -245,8 +297,6 @@ class GradientLARS:
     """
 
     name = 'GradientLARS'
-    call_for_each_param = True
-    timing = 'pre'
 
     def __init__(self, threshold: float = 0.01, weight_decay: float = 0.0, eps: float = 1e-9) -> None:
         self.threshold = threshold
@@ -257,11 +307,31 @@ class GradientLARS:
         array, grad = param._data, param.grad
         if array is None or grad is None:
             return
+        if _is_on_device(param):  # numbers would be read
+            with grad.device:
+                self._change_on_device([(grad, array, _scale_of(param))])
+            return
         scale, norm = _scale_of(param), math.sqrt(_squared_norm(array))
         divisor = self.eps + math.sqrt(_squared_norm(grad)) / scale + self.weight_decay * norm
         grad += self.weight_decay * scale * array
         if norm > self.threshold:
             _multiply(grad, norm / divisor)
+
+    def _change_on_device(self, params: list[gradients.Changed]) -> None:
+        gradients.scale_layers(cuda.cupy, params, self.threshold, self.weight_decay, self.eps)
+
+
+#: Hooks that have a kernel for many gradients; a subclass may do something else.
+_TOGETHER = frozenset([WeightDecay, Lasso, GradientHardClipping, GradientLARS])
+
+
+def _is_on_device(param: Any) -> bool:
+    """Whether gradient and parameter are CuPy arrays of floats, alike in device, dtype and shape."""
+    array, grad = param._data, param.grad
+    if not isinstance(grad, cuda.ndarray) or not isinstance(array, cuda.ndarray) or grad.dtype.kind != 'f':
+        return False
+    same: bool = grad.dtype == array.dtype and grad.shape == array.shape and grad.device == array.device
+    return same
 
 
 def _multiply(grad: Any, factor: float) -> None:

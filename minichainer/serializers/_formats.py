@@ -24,12 +24,16 @@ def load_any(path: str, obj: Any) -> None:
         SnapshotError: entries do not fit; all are named.
         OSError: the file cannot be read.
     """
+    load = loader_of(path)
+    if load is None:
+        raise DamagedSnapshotError(
+            f'{path} begins neither like a .npz file nor like an HDF5 file: it is damaged, or of another format'
+        )
+    load(path, obj)
+
+
+def loader_of(path: str) -> Callable[[str, Any], None] | None:
+    """The function that loads files of the format of a file; None if it is of another format."""
     with open(path, 'rb') as file:
         start = file.read(8)
-    for magic, load in _LOADERS.items():
-        if start.startswith(magic):
-            load(path, obj)
-            return
-    raise DamagedSnapshotError(
-        f'{path} begins neither like a .npz file nor like an HDF5 file: it is damaged, or of another format'
-    )
+    return next((load for magic, load in _LOADERS.items() if start.startswith(magic)), None)

@@ -47,6 +47,8 @@ class Memento:
 class _Recorder(Serializer):
     """Notes each value under its path."""
 
+    restores = True
+
     def __init__(self, values: dict[str, tuple[Any, Any]], path: str = '') -> None:
         self._values = values
         self._path = path

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.backends.cuda import to_cpu
 from minichainer.gradient_check import GradcheckError, GradientReport, NondifferentiableError, assert_allclose
 from minichainer.testing.backend import BackendConfig
@@ -192,6 +193,7 @@ class GradientCase(unittest.TestCase):
         )
 
 
+@on_device_of_arguments
 def strided(array: Any, xp: Any = np) -> Any:
     """A copy that is not contiguous: every second element of a larger array, in reverse order.
 

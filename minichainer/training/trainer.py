@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sys
 import time
@@ -12,12 +13,17 @@ from minichainer._names import namespace as _namespace
 from minichainer.allocator import tune_allocator as _tune_allocator
 from minichainer.reporter import Reporter, plain_value
 from minichainer.serializer import Serializer, decoded
+from minichainer.training._first_error import Step, run_all
 from minichainer.training._folder import in_own_folder
+from minichainer.training._progress import Progress
+from minichainer.training._random_states import RandomStates
+from minichainer.training._stopping import StopSignals, save_before_stop
 from minichainer.training.extension import Extension
 from minichainer.training.util import get_trigger, kind_of
 
 
 class _Entry(NamedTuple):
+    name: str
     extension: Any
     priority: int
     trigger: Any
@@ -90,6 +96,8 @@ class Trainer:
         self._start_at: float | None = None
         self._snapshot_elapsed_time = 0.0
         self._final_elapsed_time: float | None = None
+        self._progress = Progress()
+        self._random_states = RandomStates(self)
         updater.connect_trainer(self)
         for extension in extensions or ():
             self.extend(extension)
@@ -151,7 +159,7 @@ class Trainer:
         place: int = getattr(extension, 'priority', Extension.priority) if priority is None else priority
         with contextlib.suppress(AttributeError, TypeError):  # methods and builtins have no attributes
             setattr(extension, 'name', name)  # noqa: B010
-        self._extensions[name] = _Entry(extension, place, get_trigger(trigger), call_before_training)
+        self._extensions[name] = _Entry(name, extension, place, get_trigger(trigger), call_before_training)
 
     def _free_name(self, name: str) -> str:
         """The name, with a number if it is taken."""
@@ -177,7 +185,15 @@ class Trainer:
         """Trains until the stop trigger fires.
 
         If an update or an extension raises, ``on_error`` of each extension is called. At the end, in any case,
-        ``finalize`` of each extension and of the updater is called.
+        ``finalize`` of each extension and of the updater is called; if initializing fails, of those that were
+        initialized. The first error is raised; errors of ``on_error`` and ``finalize`` are noted at it.
+
+        Ctrl-C and SIGTERM end the run after the current iteration with its extensions: each
+        :func:`~minichainer.training.extensions.snapshot` of the trainer is written, its path and how to resume are
+        printed, and KeyboardInterrupt is raised, or SystemExit with status 143. A second signal stops at once. This
+        holds in the main thread, unless the program has handlers of its own. A trainer that runs inside of another
+        one is a part of its iteration. A KeyboardInterrupt that code in the loop raises may leave parameters half
+        updated, so nothing is saved.
 
         Args:
             show_loop_exception_msg (bool): Whether an exception is also printed to the standard error at
@@ -187,6 +203,8 @@ class Trainer:
             RuntimeError: The trainer has run before.
             OSError: The output folder cannot be made or written, or another training that is alive writes to it;
                 nothing has been computed then.
+            KeyboardInterrupt: Ctrl-C.
+            SystemExit: SIGTERM.
         """
         if self._start_at is not None:
             raise RuntimeError('Trainer.run: cannot run training loop multiple times; make another trainer')
@@ -194,56 +212,100 @@ class Trainer:
         self._start_at = time.monotonic()
         if self._tunes_allocator:
             _tune_allocator()
-        self._initialize(entries)
-        try:
-            while not self.stop_trigger(self):
-                self._iterate(entries)
-        except Exception as e:
-            if show_loop_exception_msg:
-                _print_exception(e)
-            for entry in entries:
-                _call(entry.extension, 'on_error', self, e, e.__traceback__)
-            raise
-        finally:
-            self._finalize(entries)
+        ready: set[str] = set()
+        with StopSignals() as stop:
+            try:
+                self._initialize(entries, ready)
+                self._resume()
+                stop.is_awaited, is_cut = True, False
+                while not is_cut and not self._stops():
+                    self._iterate(entries)
+                    is_cut = stop.number > 0
+            except BaseException as e:
+                if stop.is_awaited and isinstance(e, Exception):
+                    self._tell(entries, e, show_loop_exception_msg)
+                self._finalize(entries, ready, e)
+                raise
+            saving = functools.partial(save_before_stop, self, [(e.name, e.extension) for e in entries])
+            self._finalize(entries, ready, None, [('saving', saving)] if is_cut else [])
 
-    def _initialize(self, entries: list[_Entry]) -> None:
-        """Initializes the extensions, and calls those that run before training."""
+    def _initialize(self, entries: list[_Entry], ready: set[str]) -> None:
+        """Initializes the extensions, and notes their names."""
         # Extensions that load a snapshot come first, so that the others start from the loaded state.
         for entry in sorted(entries, key=lambda e: not getattr(e.extension, 'autoload', False)):
-            finished = getattr(entry.trigger, 'finished', False)
+            finished = getattr(entry.trigger, 'finished', False) and entry.name not in self._progress.to_call
             if not finished or getattr(entry.extension, 'initialized_when_finished', False):
                 _call(entry.extension, 'initialize', self)
-        if not self.is_before_training:
-            return
-        self.observation = {}
+            ready.add(entry.name)
+        if self.is_before_training and not self._progress.is_begun:
+            self._progress.to_call = [entry.name for entry in reversed(entries) if entry.call_before_training]
+        self._progress.is_begun = True
+
+    def _resume(self) -> None:
+        """Does what is left to do before the next update: before training, or in an iteration that was saved."""
+        self._random_states.resume()
+        self._progress.keep(self._extensions)
+        if self._progress.is_observed:
+            self.observation = {}
         with self.reporter.scope(self.observation):
-            for entry in entries:
-                if entry.call_before_training:
-                    entry.extension(self)
+            self._call_extensions()
+
+    def _stops(self) -> bool:
+        """Asks the stop trigger."""
+        stops = bool(self.stop_trigger(self))
+        self._progress.is_observed = True
+        return stops
 
     def _iterate(self, entries: list[_Entry]) -> None:
         """One iteration: an update, then the extensions whose triggers fire."""
         self.observation = {}
         with self.reporter.scope(self.observation):
             self.updater.update()
-            for entry in entries:
-                if entry.trigger(self):
-                    entry.extension(self)
+            self._progress.is_observed = False
+            self._progress.to_ask = [entry.name for entry in reversed(entries)]
+            self._call_extensions()
 
-    def _finalize(self, entries: list[_Entry]) -> None:
-        """Finalizes all extensions and the updater, even if some raise."""
+    def _call_extensions(self) -> None:
+        """Calls the extensions that are left in this iteration."""
+        to_call, to_ask = self._progress.to_call, self._progress.to_ask
+        while to_call:
+            self._call_extension(to_call.pop())
+        while to_ask:
+            name = to_ask.pop()
+            if self._extensions[name].trigger(self):
+                self._call_extension(name)
+
+    def _call_extension(self, name: str) -> None:
+        """Calls an extension; if it fails, it is left to be called."""
+        try:
+            self._extensions[name].extension(self)
+        except BaseException:
+            self._progress.to_call.append(name)
+            raise
+
+    def _tell(self, entries: list[_Entry], error: Exception, is_shown: bool) -> None:
+        """Tells the extensions that an error has ended the loop."""
+        showing = [('showing the error', functools.partial(_print_exception, error))] if is_shown else []
+        run_all([*showing, *_steps(entries, 'on_error', self, error, error.__traceback__)], error)
+
+    def _finalize(
+        self, entries: list[_Entry], ready: set[str], error: BaseException | None, first: Iterable[Step] = ()
+    ) -> None:
+        """Runs the first steps, finalizes the extensions that are ready, and the updater, even if some raise."""
         self._final_elapsed_time = self.elapsed_time
-        # The stack calls all of them, in the order of the entries, even if one raises.
-        with contextlib.ExitStack() as stack:
-            stack.callback(self.updater.finalize)
-            for entry in reversed(entries):
-                stack.callback(_call, entry.extension, 'finalize')
+        steps = _steps([entry for entry in entries if entry.name in ready], 'finalize')
+        run_all([*first, *steps, ('finalize of the updater', self.updater.finalize)], error)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores updater, stop trigger, extensions with their triggers, and elapsed time.
 
-        Also saves the numbers in the observation, which the stop trigger needs when the run is resumed.
+        Also saves the numbers in the observation, what is left to do in the iteration (extensions that come after the
+        one that takes the snapshot, and the stop trigger), which a resumed run does first, and random states: the
+        global ones of NumPy and :mod:`random`, and generators of NumPy and :mod:`random` that are attributes of
+        links, the updater, extensions, iterators, their datasets and samplers. They are restored at once, and again
+        when the run begins.
+        CuPy's states cannot be saved: each time the trainer is saved, the GPUs that have models get a new seed, and
+        they get it again when a resumed run begins.
         """
         self.updater.serialize(serializer['updater'])
         _call(self.stop_trigger, 'serialize', serializer['stop_trigger'])
@@ -259,6 +321,8 @@ class Trainer:
             self._snapshot_elapsed_time = float(serializer('_snapshot_elapsed_time', 0.0))
             with contextlib.suppress(KeyError):  # missing in Chainer's snapshots
                 self.observation = _observation_of_text(serializer('observation', '{}'))
+        self._progress.serialize(serializer)
+        self._random_states.serialize(serializer)
 
 
 def _observation_as_text(observation: dict[str, Any]) -> str:
@@ -304,6 +368,14 @@ def _call(owner: Any, method: str, *args: Any) -> None:
     function = getattr(owner, method, None)
     if function is not None:
         function(*args)
+
+
+def _steps(entries: list[_Entry], method: str, *args: Any) -> list[Step]:
+    """The calls of a method of all extensions, for :func:`run_all`."""
+    return [
+        (f'{method} of extension {entry.name!r}', functools.partial(_call, entry.extension, method, *args))
+        for entry in entries
+    ]
 
 
 def _print_exception(e: Exception) -> None:

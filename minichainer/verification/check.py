@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.verification.additivity import AdditivityChecks
 from minichainer.verification.arguments import (
     CHAINER,
@@ -250,6 +251,7 @@ def _agree(derivatives: Derivatives, row: Mapping[int, Any]) -> bool:
     )
 
 
+@on_device_of_arguments
 def check(
     func: Callable[..., Any],
     inputs: Any,

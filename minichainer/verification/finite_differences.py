@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.variable import Variable
 from minichainer.verification.arguments import as_tuple, check_pairs, is_float
 from minichainer.verification.reporting.report import NondifferentiableError
@@ -144,6 +144,7 @@ def _weighted_sum(samples: Sequence[Sequence[Any]], weights: Sequence[float], gr
     return total
 
 
+@on_device_of_arguments
 def numerical_grad(
     f: Callable[[], Sequence[Any]],
     inputs: Sequence[Any],

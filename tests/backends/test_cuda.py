@@ -1,12 +1,9 @@
-"""backends.cuda where there is no GPU, and, with a stand-in for CuPy, what it does where there is one."""
+"""backends.cuda where there is no GPU; test_two_devices.py has what it does where there are some."""
 
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +31,7 @@ NEEDS_GPU: list[Callable[[], Any]] = [
 @needs_no_gpu
 @pytest.mark.parametrize('call', NEEDS_GPU, ids=range(len(NEEDS_GPU)))
 def test_what_needs_a_gpu_says_so(call: Callable[[], Any]) -> None:
-    with pytest.raises(RuntimeError, match=r'CUDA is not available: CuPy .* Install the CuPy package'):
+    with pytest.raises(RuntimeError, match=r'CUDA is not available: .*CuPy.*, or stay on the CPU'):
         call()
 
 
@@ -145,16 +142,6 @@ def test_the_old_path_has_the_same_objects() -> None:
     assert sorted(old.__all__) == sorted(cuda.__all__)
     for name in cuda.__all__:
         assert getattr(old, name) is getattr(cuda, name)
-
-
-@pytest.mark.parametrize('case', [[], ['no driver']], ids=['two GPUs', 'no driver'])
-def test_with_a_stand_in_for_cupy(case: list[str]) -> None:
-    """The script runs in its own process, because CuPy is looked for once, at import."""
-    script = Path(__file__).with_name('with_stand_in_for_cupy.py')
-    root = Path(minichainer.__file__).parent.parent
-    done = subprocess.run([sys.executable, '-W', 'error', script, *case], cwd=root, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == 'all right\n'
 
 
 @pytest.mark.gpu

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from minichainer._runtime_info import _installed, print_runtime_info
+from minichainer._runtime_info import installed, print_runtime_info
 
 
 def test_prints_versions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,15 +17,22 @@ def test_prints_versions(capsys: pytest.CaptureFixture[str]) -> None:
     out = io.StringIO()
     print_runtime_info(out)
     assert out.getvalue() == text
-    assert [line.split(':')[0] for line in text.splitlines()][:6] == [
+    assert [line.split(':')[0] for line in text.splitlines()] == [
         'Platform',
         'Python',
         'minichainer',
         'NumPy',
         'SciPy',
         'CuPy',
+        'CUDA runtime',
+        'CUDA driver',
+        'NVRTC',
+        'cuDNN',
+        'Devices',
+        'CUDA',
+        'Compiled parts',
     ]
 
 
 def test_a_library_that_is_not_installed() -> None:
-    assert _installed('no-such-library') == 'not installed'
+    assert installed('no-such-library') == 'not installed'

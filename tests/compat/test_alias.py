@@ -6,9 +6,11 @@ import importlib
 import importlib.util
 import io
 import pickle
+import re
 import subprocess
 import sys
 import threading
+import traceback
 import types
 import warnings
 from collections.abc import Callable
@@ -331,9 +333,59 @@ def test_errors_of_an_old_style_end_with_how_to_accept_it() -> None:
     assert found.returncode == 1 and "minichainer.compat.install(legacy='v1')" in found.stderr.splitlines()[-1]
 
 
-def test_the_hook_of_errors_is_restored() -> None:
-    before = sys.excepthook
+SHOWN = {
+    'logging': 'import logging; log = logging.exception',
+    'traceback': 'import traceback; log = lambda text: traceback.print_exc()',
+    'twice': 'import traceback; log = lambda text: (traceback.format_exc(), traceback.print_exc())',
+    'cause': 'import traceback\ndef log(text):\n try: 1 / 0\n except ZeroDivisionError: traceback.print_exc()',
+}
+
+
+@pytest.mark.parametrize('log', SHOWN.values(), ids=SHOWN)
+def test_errors_that_the_program_shows_say_it_too(log: str) -> None:
+    code = f"""
+from minichainer import compat; compat.install(); import chainer
+{log}
+try: chainer.Variable(1.0, volatile=True)
+except Exception: log('failed')
+"""
+    found = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0 and found.stderr.count("minichainer.compat.install(legacy='v1')") == 1
+
+
+def test_errors_in_threads_and_unit_tests_say_it_too() -> None:
+    code = """
+import threading, unittest
+from minichainer import compat; compat.install(); import chainer
+class Test(unittest.TestCase):
+    def test(self): chainer.Variable(1.0, volatile=True)
+thread = threading.Thread(target=Test().test)
+thread.start(); thread.join()
+unittest.main()
+"""
+    found = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120)
+    assert found.returncode == 1 and found.stderr.count("minichainer.compat.install(legacy='v1')") == 2
+
+
+def test_how_errors_are_shown_is_restored() -> None:
+    before = sys.excepthook, traceback.TracebackException.__init__
     compat.install()
-    assert sys.excepthook is not before
+    assert sys.excepthook is not before[0] and traceback.TracebackException.__init__ is not before[1]
     compat.uninstall()
-    assert sys.excepthook is before
+    assert (sys.excepthook, traceback.TracebackException.__init__) == before
+
+
+MISSING_MODULES = {
+    'misspelt': ('chainer.links.conection', 'did you mean chainer.links.connection?'),
+    'misspelt, a module without a file': ('chainer.functions.activation.rely', 'chainer.functions.activation.relu?'),
+    'in another package': ('chainer.links.activation.tree_lstm', 'did you mean chainer.functions.'),
+    'nowhere': ('chainer.no_such', 'nor any whose name resembles it'),
+}
+
+
+@pytest.mark.parametrize(('name', 'text'), MISSING_MODULES.values(), ids=MISSING_MODULES)
+def test_a_missing_module_names_the_nearest(name: str, text: str, alias: None) -> None:
+    with pytest.raises(ModuleNotFoundError, match=re.escape(text)) as caught:
+        importlib.import_module(name)
+    assert caught.value.name == name and f'No module named {name!r}' in str(caught.value)
+    assert importlib.util.find_spec('chainer.no_such') is None, 'a question is no import'

@@ -20,6 +20,8 @@ from minichainer.compat.__main__ import main
 from minichainer.compat.files.formats import format_of
 from minichainer.serializer import SnapshotError
 from minichainer.training import extensions
+from tests.links.caffe_files import layer as caffe_layer
+from tests.links.caffe_files import write as write_caffe
 
 HERE = Path(__file__).parent / 'files'
 SNAPSHOTS = Path(__file__).parent.parent / 'reference' / 'snapshots'
@@ -345,6 +347,35 @@ def test_convert_a_pickle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     model = chainer.Chain(conv=L.Convolution2D(1, 2, 3), fc=L.Linear(8, 3))
     chainer.serializers.load_npz(output, model)
     assert model.conv.W.array[1, 0, 2, 2] == 17
+
+
+def test_convert_a_model_of_caffe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip('google.protobuf', reason='needs the extra `caffe`')
+    W, b, fc = (np.random.RandomState(0).rand(*shape).astype('f') for shape in [(3, 2, 3, 3), (3,), (4, 12)])
+    layers = [
+        caffe_layer(
+            'Convolution', 'a/conv', 'x', 'h', [W, b], convolution_param={'num_output': 3, 'kernel_size': [3]}
+        ),
+        caffe_layer('InnerProduct', 'fc', 'h', 'y', [fc], inner_product_param={'num_output': 4, 'bias_term': False}),
+    ]
+    path = write_caffe(tmp_path / 'net.caffemodel', *layers)
+    assert main(['convert', str(path), '-o', str(tmp_path / 'net.npz')]) == 0
+    assert '(caffemodel) →' in capsys.readouterr().out
+    with np.load(tmp_path / 'net.npz') as saved:
+        assert set(saved.files) == {'a/conv/W', 'a/conv/b', 'fc/W'}
+        assert (saved['a/conv/W'] == W).all() and (saved['a/conv/b'] == b).all() and (saved['fc/W'] == fc).all()
+    model = chainer.Chain(fc=L.Linear(12, 4, nobias=True))
+    report = files.load(path, model)
+    assert (report.format, report.loaded) == ('caffemodel', ['fc/W']) and (model.fc.W.array == fc).all()
+
+
+def test_convert_refuses_what_is_no_model_of_caffe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip('google.protobuf', reason='needs the extra `caffe`')
+    path = tmp_path / 'a.caffemodel'
+    path.write_bytes(b'\n\x10not complete')
+    assert main(['convert', str(path)]) == 2
+    assert 'not a model of Caffe, or not complete' in capsys.readouterr().err
+    assert not path.with_suffix('.npz').exists()
 
 
 REFUSED = {

@@ -185,7 +185,47 @@ CALLS = {
     'itemset': ('a.itemset(3)', COPIES + 'restored_calls.itemset(a, 3)'),
     'method without arguments': ('y = f(x).ptp()', COPIES + 'y = restored_calls.ptp(f(x))'),
     'number of an array': ('float(v.data)', COPIES + 'restored_calls.float_(v.data)'),
-    'number of a loss': ('float(loss.data)', 'float(loss.data)'),
+    'number of a name': (
+        'import numpy as np\ny = f(x).data\ndef g(y): return float(y)\nint(y), float(np.round(y * 2)[0])',
+        'import numpy as np\nfrom minichainer.compat import restored_calls\n'
+        'y = f(x).data\ndef g(y): return float(y)\n'
+        'restored_calls.int_(y), restored_calls.float_(np.round(y * 2)[0])',
+    ),
+    'number of an item': ('for y in f(x).data: float(y)', COPIES + 'for y in f(x).data: restored_calls.float_(y)'),
+    'number of an array that is written': (
+        'import numpy as np\ny = np.array([z])\nint(y), int(y[0]), int(y[:1])',
+        'import numpy as np\nfrom minichainer.compat import restored_calls\n'
+        'y = np.array([z])\nrestored_calls.int_(y), int(y[0]), restored_calls.int_(y[:1])',
+    ),
+    'number of an element': (
+        'import numpy as np\ny = np.zeros((n, 2))\nfloat(y[i, 0]), float(f(x).data[0, i]), float(y.sum())',
+    )
+    * 2,
+    'math': (
+        'import math\ny = f(x).data\nmath.exp(y), math.exp(z), math.pow(2, y)',
+        'import math\nfrom minichainer.compat import restored_calls\ny = f(x).data\n'
+        'math.exp(restored_calls.number(y)), math.exp(z), math.pow(2, restored_calls.number(y))',
+    ),
+    'format': (
+        "y = f(x).data\n'%.3f' % y, '%s' % y, '%d%% %s %g' % (z, y, y), '%d' % loss.data, y % 2, '%*d' % (y, z)",
+        COPIES + "y = f(x).data\n'%.3f' % restored_calls.number(y), '%s' % y, "
+        "'%d%% %s %g' % (z, y, restored_calls.number(y)), '%d' % loss.data, y % 2, '%*d' % (y, z)",
+    ),
+    'pieces of different shapes': (
+        'import numpy as np\nx = np.array([l.W.data, l.b.data])',
+        'import numpy as np\nfrom minichainer.compat import restored_calls\n'
+        'x = restored_calls.array([l.W.data, l.b.data])',
+    ),
+    'number of a loss': (
+        'float(loss.data), float(F.sum(x).data), int(x.data.reshape(())), float(F.softmax_cross_entropy(y, t).data)',
+    )
+    * 2,
+    'sum of losses': ('float(total_loss.data)', COPIES + 'restored_calls.float_(total_loss.data)'),
+    'loss of each': (
+        "float(F.sum(x, 1).data), float(F.softmax_cross_entropy(y, t, reduce='no').data)",
+        COPIES + 'restored_calls.float_(F.sum(x, 1).data), '
+        "restored_calls.float_(F.softmax_cross_entropy(y, t, reduce='no').data)",
+    ),
     'ragged rows': (
         'import numpy as np\nrows = [[0] * len(s) for s in t]\nx = [f(s).tolist() for s in t]\ny = np.array(x)',
         'import numpy as np\nfrom minichainer.compat import restored_calls\n'
@@ -203,6 +243,19 @@ CALLS = {
     'function class': (
         'F.ReLU(use_cudnn=False)',
         'from minichainer.compat.legacy import function_classes\nfunction_classes.ReLU()',
+    ),
+    'node class, called': (
+        'from chainer.functions.activation.relu import ReLU\ny = ReLU()(x)',
+        'from minichainer.functions.activation.relu import ReLU\n'
+        "from minichainer.compat.legacy import former\nformer.switch_on('nodes')\ny = ReLU()(x)",
+    ),
+    'node class, applied': (
+        'from chainer.functions.activation.relu import ReLU\ny, = ReLU().apply((x,))\nisinstance(y, ReLU)',
+        'from minichainer.functions.activation.relu import ReLU\ny, = ReLU().apply((x,))\nisinstance(y, ReLU)',
+    ),
+    'node class, tested for': (
+        'from chainer.functions.activation.relu import ReLU\nisinstance(y.creator, ReLU)',
+        'from minichainer.functions.activation.relu import ReLU\nisinstance(y.creator, ReLU)',
     ),
     'flag': ('y = chainer.ON', 'from minichainer.compat.legacy import volatile\ny = volatile.ON'),
     'GRU of v1': (
@@ -261,9 +314,10 @@ CALLS = {
         '        super(N, self).__init__(bn=L.BatchNormalization(3), l=L.Linear(3, 3))\n'
         '    def __call__(self, x, test=False):\n'
         '        return self.bn(self.l(x), test=test)',
+        'from minichainer.compat.legacy import defaults as v1_defaults\n'
         'class N(chainer.Chain):\n'
         '    def __init__(self):\n'
-        '        super(N, self).__init__(bn=L.BatchNormalization(3, initial_avg_var=0), l=L.Linear(3, 3))\n'
+        '        super(N, self).__init__(bn=v1_defaults.BatchNormalization(3), l=L.Linear(3, 3))\n'
         '    def __call__(self, x, test=False):\n'
         "        with chainer.using_config('train', not test):\n"
         '            return self.bn(self.l(x))',
@@ -280,8 +334,15 @@ CALLS = {
     ),
     'defaults of v1': (
         'F.relu(x, use_cudnn=True)\nL.LSTM(3, 4)\nL.BatchNormalization(3, **more)\nL.BatchNormalization()',
-        'F.relu(x)\nL.LSTM(3, 4, forget_bias_init=0)\nL.BatchNormalization(3, **more)\n'
-        'L.BatchNormalization(initial_avg_var=0)',
+        'from minichainer.compat.legacy import defaults as v1_defaults\nF.relu(x)\n'
+        'L.LSTM(3, 4, forget_bias_init=0)\nv1_defaults.BatchNormalization(3, **more)\n'
+        'v1_defaults.BatchNormalization()',
+    ),
+    'bias of ConvolutionND in v1': (
+        'F.relu(x, use_cudnn=True)\nL.ConvolutionND(1, 2, 3, 3)\nL.ConvolutionND(1, 2, 3, 3, initial_bias=0)\n'
+        'L.ConvolutionND(1, 2, 3, 3, nobias=True)',
+        'F.relu(x)\nL.ConvolutionND(1, 2, 3, 3, nobias=True)\nL.ConvolutionND(1, 2, 3, 3, initial_bias=0)\n'
+        'L.ConvolutionND(1, 2, 3, 3, nobias=True)',
     ),
     'split_axis of v1': (
         'F.relu(x, use_cudnn=True)\nF.split_axis(x, n, axis=1)',
@@ -439,6 +500,7 @@ total = 0
 for epoch in range(4):
     model.cleargrads()
     loss = forward()
+    bn.avg_var += 0.1 * 2e-5 * 20 / 19  # the share of eps that Chainer 1 added
     loss.backward()
     optimizer.update()
     total += float(loss.array)

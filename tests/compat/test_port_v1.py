@@ -18,11 +18,6 @@ from tests.compat import v1_idioms
 RECORDED = json.loads((Path(__file__).parent / 'v1_idioms.json').read_text(encoding='utf-8'))
 #: Programs that are ported, with nothing for a person, and differ nevertheless, with the reason.
 DIFFERENT = {
-    'batch normalization with test': 'v1 counted eps to the running variance',
-    'batch normalization by position': 'v1 counted eps to the running variance',
-    'batch normalization with finetune': 'v1 counted eps to the running variance',
-    'generator and discriminator': 'v1 counted eps to the running variance',
-    'initial values': 'ConvolutionND of v1 had no bias unless initial_bias was given',
     'evaluation by the Trainer leaves dropout to the model': 'Evaluator sets train to False',
 }
 

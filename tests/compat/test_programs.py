@@ -24,16 +24,6 @@ RECORDED = {
     for name, entry in json.loads(file.read_text(encoding='utf-8')).items()
 }
 RTOL = 1e-4
-#: Programs that do not give their figures after they were ported, and why.
-NOT_YET = {
-    'v1_function_classes_and_graph.py': 'a node class of a module returns a tuple, in v1 a Variable',
-    'v1_gan_trainer.py': 'v1 counted eps to the running variance',
-    'v3_yaml_config_ragged.py': 'functions of math and % take an array of one element',
-}
-PORTED = [
-    pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=NOT_YET[name])) if name in NOT_YET else name
-    for name in sorted(RECORDED)
-]
 FIGURE = re.compile(r'^(\S+) (-?\d\S*|-?nan|-?inf)$', re.MULTILINE)
 
 
@@ -90,7 +80,7 @@ def test_an_unchanged_program_gives_the_recorded_figures(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', PORTED)
+@pytest.mark.parametrize('name', sorted(RECORDED))
 def test_a_ported_program_gives_them_without_the_alias(name, tmp_path):
     pytest.importorskip('libcst', reason='the extra "port" is not installed')
     require(name)

@@ -191,6 +191,16 @@ def test_processes_that_the_program_starts(tmp_path: Path, method: str) -> None:
         pytest.skip('Windows only spawns')
     done = ran(files(tmp_path, helper=HELPER, train=text), 'train.py')
     assert done.stdout == '[2.0, 3.0, 4.0]\n'
+    first, *lines = done.stderr.strip().splitlines()
+    assert first == 'minichainer.compat: 4 names restored for this run only'
+    places = sorted(line.partition(': write')[0].strip() for line in lines)
+    assert places == [
+        'helper.py:3: collections.Iterable, which Python 3.10 dropped',
+        'helper.py:6: numpy.asscalar, which NumPy 1.23 dropped',
+        'helper.py:6: numpy.float, which NumPy 1.24 dropped',
+        'train.py:8: float(...) as before NumPy 2.4',
+    ]
+    assert not any('more place' in line for line in lines)
 
 
 def test_a_spawned_process_of_a_program_in_the_style_of_v1(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def gradients(function: Function, xs: Sequence[Any], gys: Sequence[Any]) -> list
     variables = [chainer.Variable(x) for x in xs]
     ys = function(*variables)
     for y, gy in zip(ys, gys, strict=True):
-        y.grad = gy
+        y.grad = y.device.send(gy)
     chainer.backward([y for y in ys if y.requires_grad])
     return [x.grad for x in variables]
 

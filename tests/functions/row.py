@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.backend import get_device_from_array
 from tests.functions.exemptions import NOT_TWICE_DIFFERENTIABLE
 
 Shape = tuple[int, ...]
@@ -24,6 +25,11 @@ EXCUSABLE = {
     'special values': 'NaN, infinities and huge numbers are tried',
     'label': "the node's label is Chainer's",
 }
+
+
+def beside(x: Any, constant: Any) -> Any:
+    """A constant of a row, as an array of the device that ``x`` lives on."""
+    return get_device_from_array(x).send(np.asanyarray(getattr(constant, 'get', lambda: constant)()))
 
 
 class BadRow(Exception):

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import minichainer.functions as F
+from minichainer.backends.cuda import to_cpu
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, AWAY_FROM_0, DISTINCT, Bad, Domain, Row, Special, case
+from tests.functions.row import ANY, AWAY_FROM_0, DISTINCT, Bad, Domain, Row, Special, beside, case
 from tests.functions.rows_elementwise import INF, INTEGERS
 from tests.functions.rows_linear_algebra import NO_SPECIAL, SMALL, X
 from tests.functions.rows_network import bad
@@ -20,12 +21,12 @@ LIKE_FIRST = {'zero-size': 'the first row of the name has it', 'wrong kind': 'th
 
 def regular(x: Any) -> Any:
     """Matrices far from singular."""
-    return x + np.eye(x.shape[-1], dtype=x.dtype)
+    return x + beside(x, np.eye(x.shape[-1], dtype=x.dtype))
 
 
 def _spread(x: Any) -> Any:
     """Matrices with singular values, and eigenvalues, far from each other."""
-    return x + np.eye(*x.shape[-2:], dtype=x.dtype) * np.arange(1, x.shape[-1] + 1).astype(x.dtype)
+    return x + beside(x, np.eye(*x.shape[-2:], dtype=x.dtype) * np.arange(1, x.shape[-1] + 1).astype(x.dtype))
 
 
 def _symmetric(x: Any) -> Any:
@@ -40,11 +41,11 @@ def _half_read(x: Any, UPLO: str) -> Any:
     """A symmetric matrix, but for what is not read of it."""
     matrices = _symmetric(x)
     unread = np.triu(np.ones(matrices.shape[-2:], x.dtype), 1)
-    return matrices + (unread if UPLO == 'L' else unread.T)
+    return matrices + beside(x, unread if UPLO == 'L' else unread.T)
 
 
 def _sign_of_first_row(v: Any) -> Any:
-    return np.sign(getattr(v, 'array', v)[..., :1, :]) + 0
+    return beside(v, np.sign(to_cpu(getattr(v, 'array', v))[..., :1, :]) + 0)
 
 
 def _eigh(f: Any) -> Any:

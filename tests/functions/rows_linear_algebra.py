@@ -9,7 +9,7 @@ import numpy as np
 import minichainer as chainer
 import minichainer.functions as F
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, Bad, Domain, Row, case
+from tests.functions.row import ANY, Bad, Domain, Row, beside, case
 from tests.functions.rows_elementwise import INTEGERS
 
 X = np.ones((2, 3))
@@ -19,12 +19,14 @@ NO_SPECIAL = {'special values': 'sums of products of everything with everything'
 
 def _regular(x: Any) -> Any:
     """A matrix that is far from singular."""
-    return x + np.eye(x.shape[-1], dtype=x.dtype)
+    return x + beside(x, np.eye(x.shape[-1], dtype=x.dtype))
 
 
 def _positive(x: Any) -> Any:
     transposed = x.swapaxes(-1, -2) if isinstance(x, np.ndarray) else F.transpose(x)
-    return (F.matmul if isinstance(x, chainer.Variable) else np.matmul)(x, transposed) + np.eye(len(x), dtype=x.dtype)
+    return (F.matmul if isinstance(x, chainer.Variable) else np.matmul)(x, transposed) + beside(
+        x, np.eye(len(x), dtype=x.dtype)
+    )
 
 
 def matrix(name: str, reference: Any, label: str, ndim: int, cases: Any) -> Row:
@@ -111,7 +113,7 @@ ROW_NUMBERS, COLUMN_NUMBERS = np.array([0, 2, 2, -1, 0, 0]), np.array([1, 0, 3, 
 
 def _sparse(data: Any) -> Any:
     """A sparse matrix of 3 rows and 4 columns, or two of them; one entry is not there, two are at one place."""
-    rows, columns = (np.broadcast_to(n, data.shape) for n in (ROW_NUMBERS, COLUMN_NUMBERS))
+    rows, columns = (beside(data, np.broadcast_to(n, data.shape)) for n in (ROW_NUMBERS, COLUMN_NUMBERS))
     coo = chainer.utils.CooMatrix(getattr(data, 'array', data), rows, columns, (3, 4), 'other')
     coo.data = data
     return coo

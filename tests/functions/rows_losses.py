@@ -9,8 +9,9 @@ import scipy.special
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer.backends.cuda import to_cpu
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, DISTINCT, Bad, Domain, Row, Special, case, grid
+from tests.functions.row import ANY, DISTINCT, Bad, Domain, Row, Special, beside, case, grid
 from tests.functions.rows_elementwise import INF, INTEGERS, NAN, refuses_two_dtypes
 from tests.functions.rows_network import bad, wrong_kind
 
@@ -85,7 +86,7 @@ def _sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str =
 
 
 def sigmoid_cross_entropy(x: Any, t: Any, **params: Any) -> Any:
-    return F.sigmoid_cross_entropy(x, np.asarray(t - 1), **params)
+    return F.sigmoid_cross_entropy(x, beside(x, to_cpu(t) - 1), **params)
 
 
 def _cross_covariance(y: Any, z: Any, reduce: str = 'half_squared_sum') -> Any:

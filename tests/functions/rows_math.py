@@ -9,9 +9,10 @@ import scipy.special as special
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer.backends.cuda import to_cpu
 from minichainer.functions.math.scaling import RepeatedShapeError
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, AWAY_FROM_0, POSITIVE, Bad, Domain, Row, Special, case
+from tests.functions.row import ANY, AWAY_FROM_0, POSITIVE, Bad, Domain, Row, Special, beside, case
 from tests.functions.rows_elementwise import (
     BROADCAST,
     INF,
@@ -102,7 +103,11 @@ def running(name: str, reference: Any, label: str, more: Any) -> Row:
 
 
 def _with_constant(call: Any) -> Any:
-    return lambda constant, x: call(constant if constant.dtype.kind in 'iu' else constant.astype(x.dtype), x)
+    def with_constant(constant: Any, x: Any) -> Any:
+        dtype = constant.dtype if constant.dtype.kind in 'iu' else x.dtype
+        return call(beside(x, to_cpu(constant).astype(dtype)), x)
+
+    return with_constant
 
 
 def _interpolation(p: Any, x: Any, y: Any) -> Any:

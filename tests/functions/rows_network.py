@@ -12,7 +12,7 @@ import minichainer as chainer
 import minichainer.functions as F
 from minichainer.errors import LabelError
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, Bad, Domain, Row, Special, case, grid
+from tests.functions.row import ANY, Bad, Domain, Row, Special, beside, case, grid
 from tests.functions.rows_elementwise import INF, INTEGERS, NAN, SHAPES, refuses_two_dtypes
 
 V = chainer.Variable
@@ -118,7 +118,7 @@ def sce(x: Any, t: Any, **params: Any) -> Any:
     """A class weight takes the dtype of x."""
     weight = params.get('class_weight')
     if weight is not None:
-        params['class_weight'] = chainer.backend.get_array_module(x.array).asarray(weight, x.dtype)
+        params['class_weight'] = beside(x, np.asarray(weight, x.dtype))
     return F.softmax_cross_entropy(x, t, **params)
 
 

@@ -10,7 +10,7 @@ import minichainer as chainer
 import minichainer.functions as F
 from minichainer.errors import LabelError
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, Domain, Row, case, grid
+from tests.functions.row import ANY, Domain, Row, beside, case, grid
 from tests.functions.rows_array import ANY_KIND, MOVES, X, bad, moving
 from tests.functions.rows_elementwise import refuses_integers, refuses_two_dtypes
 
@@ -245,7 +245,7 @@ STACKS = [
     ),
     moving(
         'broadcast', lambda x: np.broadcast_arrays(x, X)[0], [case((2, 1)), case(()), case((0, 1, 3))], 'Broadcast',
-        variant='one of its results', call=lambda x: F.broadcast(x, x, X)[1],
+        variant='one of its results', call=lambda x: F.broadcast(x, x, beside(x, X))[1],
     ),
 ]  # fmt: skip
 

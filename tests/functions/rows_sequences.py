@@ -10,7 +10,7 @@ import scipy.special
 
 import minichainer.functions as F
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, Row, Special, case
+from tests.functions.row import ANY, Row, Special, beside, case
 from tests.functions.rows_elementwise import INF
 from tests.functions.rows_losses import NEEDS_AXES, T, X, reduced
 from tests.functions.rows_network import bad, wrong_kind
@@ -21,10 +21,10 @@ TWO_STEPS, ONE_OF_EACH = [X, X], np.array([[1], [2]])
 
 def ctc(x: Any, blank: int = 0, **params: Any) -> Any:
     """The loss of scores (T, B, V) with the labels 1, 2, 2 ..., for each sequence another one first."""
-    arrays = {k: np.array(v) if k.endswith('length') and v is not None else v for k, v in params.items()}
-    labels = arrays.pop('labels', None)
+    labels = params.pop('labels', None)
     labels = np.array([[1, 2, 2], [2, 1, 3]])[: x.shape[1]] if labels is None else np.array(labels, 'i')
-    return F.connectionist_temporal_classification([x[i] for i in range(len(x))], labels, blank, **arrays)
+    params = {k: v if k == 'reduce' else beside(x, np.array(v)) for k, v in params.items()}
+    return F.connectionist_temporal_classification([x[i] for i in range(len(x))], beside(x, labels), blank, **params)
 
 
 def _merged(path: tuple[int, ...], blank: int) -> list[int]:

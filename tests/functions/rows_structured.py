@@ -9,8 +9,9 @@ import numpy as np
 import scipy.special
 
 import minichainer.functions as F
+from minichainer.backends.cuda import to_cpu
 from minichainer.utils.type_check import InvalidType
-from tests.functions.row import ANY, DISTINCT, Row, Special, case, grid
+from tests.functions.row import ANY, DISTINCT, Row, Special, beside, case, grid
 from tests.functions.rows_elementwise import INF, INTEGERS, NAN, refuses_two_dtypes
 from tests.functions.rows_losses import (
     COMPOSED,
@@ -54,7 +55,8 @@ def cluster(x: Any, t: Any, k: int = 2, norm: int = 1, **factors: Any) -> Any:
 
 
 def negative_sampling(x: Any, W: Any, t: Any, **params: Any) -> Any:
-    return F.negative_sampling(x, t[:, 0] - 1, W, lambda shape: t.copy() % 2, t.shape[1] - 1, **params)
+    first, drawn = (beside(x, labels) for labels in (to_cpu(t)[:, 0] - 1, to_cpu(t) % 2))
+    return F.negative_sampling(x, first, W, lambda shape: drawn.copy(), t.shape[1] - 1, **params)
 
 
 def _negative_sampling(x: Any, W: Any, t: Any, reduce: str = 'sum') -> Any:
@@ -99,9 +101,10 @@ def crf1d(cost: Any, *xs: Any, **params: Any) -> Any:
 def argmax_crf1d(cost: Any, *xs: Any) -> Any:
     """The scores; and they are those of the paths."""
     score, path = F.argmax_crf1d(cost, xs)
-    total = sum(x.array[np.arange(len(y)), y].sum() for x, y in zip(xs, path, strict=True))
-    total += sum(cost.array[before[: len(y)], y].sum() for before, y in pairwise(path))
-    np.testing.assert_allclose(score.array.astype('d').sum(), float(total), rtol=1e-2)
+    steps = [to_cpu(y) for y in path]
+    total = sum(to_cpu(x.array)[np.arange(len(y)), y].sum() for x, y in zip(xs, steps, strict=True))
+    total += sum(to_cpu(cost.array)[before[: len(y)], y].sum() for before, y in pairwise(steps))
+    np.testing.assert_allclose(to_cpu(score.array).astype('d').sum(), float(total), rtol=1e-2)
     return score
 
 
@@ -234,7 +237,7 @@ ROWS = [
         except_from={**NEEDS_AXES, **ONE_SPECIAL, **COMPOSED},
     ),
     Row(
-        'binary_accuracy', lambda y, t: F.binary_accuracy(y, np.asarray(t - 1)),
+        'binary_accuracy', lambda y, t: F.binary_accuracy(y, beside(y, to_cpu(t) - 1)),
         lambda y, t: np.float64(((y >= 0) == t - 1)[t != 0].sum() / max((t != 0).sum(), 1)), (DISTINCT, LABELS),
         (case((4, 3), (4, 3)), case((), ()), case((0, 3), (0, 3))), order=0, label='BinaryAccuracy',
         special=(Special((np.array([0.0, -0.0, INF, -INF]), np.array([2, 2, 1, 1], 'i')),

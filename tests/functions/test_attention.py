@@ -264,3 +264,16 @@ def test_gelu_as_torch(form: str) -> None:
     theirs.backward(torch.tensor(signed(y.shape, np.random.RandomState(3))))
     np.testing.assert_allclose(y, theirs.detach().numpy(), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(gx, tensor.grad.numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize('name', ['attn_mask', 'dropout_mask'])
+@pytest.mark.parametrize('dtype', '?f')
+def test_a_mask_elsewhere_is_an_error(name: str, dtype: str) -> None:
+    q = chainer.backends.cuda.to_gpu(np.ones((1, 3, 4), 'f'))
+    for x, mask in (
+        (q, np.ones((1, 3, 3), dtype)),
+        (q.get(), chainer.backends.cuda.to_gpu(np.ones((1, 3, 3), dtype))),
+    ):
+        with pytest.raises(TypeError, match=f'and {name}, must be arrays of one kind'):
+            ATTEND(x, x, x, **{name: mask})

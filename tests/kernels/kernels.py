@@ -106,6 +106,38 @@ def generic_only() -> Iterator[None]:
             k._chosen.clear()
 
 
+@contextmanager
+def on_device_code(monkeypatch: Any) -> Iterator[None]:
+    """While it lasts, kernels compute NumPy arrays by their bodies for a device, in C++ that the host compiles."""
+    from tests.kernels import cpp
+
+    monkeypatch.setattr('minichainer.backends.cuda.elementwise', cpp.elementwise)
+    monkeypatch.setattr('minichainer.backends.cuda.reduce', cpp.reduce)
+    old = {k: dict(k.bodies) for k in dispatched().values()}
+    declining = {k: set(k._declining) for k in old}
+    for k, found in old.items():
+        k.bodies.clear()
+        k.bodies.update(
+            {new: found[where] for where, new in (('cupy', 'numpy'), ('cuda', 'native')) if where in found}
+        )
+        k._declining = {'native'} if 'cuda' in declining[k] else set()
+        k._chosen.clear()
+    try:
+        yield
+    finally:
+        for k, found in old.items():
+            k.bodies.clear()
+            k.bodies.update(found)
+            k._declining = declining[k]
+            k._chosen.clear()
+
+
+def device_bodies() -> list[str]:
+    """Public kernels with a body for a device."""
+    named = set(public())
+    return [name for name, k in dispatched().items() if 'cuda' in k.bodies and name in named]
+
+
 def _counting(counts: Counter[tuple[str, str, str]], name: str, where: str, body: Any) -> Any:
     @functools.wraps(body)
     def counting(*args: Any, **kwargs: Any) -> Any:

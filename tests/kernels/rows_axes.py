@@ -389,4 +389,46 @@ _MASKS = {
         plain=np.where, tolerance=0,
     ),
 }  # fmt: skip
-ROWS = {**_SOFTMAX, **_REDUCTIONS, **_RUNNING, **_PLACES, **_MASKS}
+
+# --- sequences ---
+_LENGTHS = [
+    ((3, 2, 2), (4,)),
+    ((1, 3, 0), (2, 3)),
+    ((2,), ()),
+    ((0, 0), (3,)),
+    ((2, 1), (0,)),
+    ((2,) + 200 * (1,), (2,)),
+]
+
+
+def _sequences(dtype: str, lengths: Any, rest: Any) -> list[Any]:
+    return [drawn(dtype, (n, *rest), seed=n)[0] for n in lengths]
+
+
+def _padded(xs: Any, length: int, padding: Any) -> Any:
+    return np.stack([np.concatenate([x, np.full((length - len(x), *x.shape[1:]), padding, x.dtype)]) for x in xs])
+
+
+_SEQUENCES = {
+    'sequences.rows_of_sequences': Row(
+        each(lambda t, lengths, rest: (_sequences(t, lengths, rest), 3, -1.5), *_LENGTHS),
+        plain=_padded, tolerance=0,
+    ),
+    'sequences.rows_of_sequences, other kinds': Row(
+        each(lambda t, *s: ([(3 * x).astype(t) for x in _sequences('d', *s)], 4, t == '?' or 7), *_LENGTHS[:2]),
+        plain=_padded, tolerance=0, dtypes='?bqF',
+    ),
+    'sequences.steps_of_sequences': Row(
+        each(lambda t, lengths, rest: (_sequences(t, lengths, rest), max(lengths)), *_LENGTHS),
+        plain=lambda xs, length: np.moveaxis(_padded(xs, length, 0), 0, 1), tolerance=0,
+    ),
+    'sequences.steps_of_sequences, other kinds': Row(
+        each(lambda t, *s: ([(3 * x).astype(t) for x in _sequences('d', *s)], 3), *_LENGTHS[:2]),
+        plain=lambda xs, length: np.moveaxis(_padded(xs, length, 0), 0, 1), tolerance=0, dtypes='?bqF',
+    ),
+    'sequences.divided': Row(
+        each(lambda t, s, n: (drawn(t, s)[0], n), ((6, 2), 3), ((4,), 4), ((5, 2), 1), ((0, 2), 2), ((4, 0), 2)),
+        plain=lambda x, count: list(np.split(x, count)), tolerance=0, shares=True,
+    ),
+}  # fmt: skip
+ROWS = {**_SOFTMAX, **_REDUCTIONS, **_RUNNING, **_PLACES, **_MASKS, **_SEQUENCES}

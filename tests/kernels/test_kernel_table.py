@@ -22,7 +22,7 @@ import scipy.special
 from minichainer.kernels import _scipy, _windows, blocks
 from minichainer.kernels._dispatch import DECLINED
 from minichainer.kernels._dispatch import kernel as make_kernel
-from tests.kernels import kernels, rows_elementwise
+from tests.kernels import cpp, kernels, rows_elementwise
 from tests.kernels.comparing import check, check_named, last_is_wrong, slightly_wrong, wide
 from tests.kernels.drawing import Row, drawn, each
 from tests.kernels.kernels import bodies, counted, declines, dispatched, generic_only, kernel, leaves, public
@@ -31,6 +31,7 @@ from tests.kernels.rows_arrays import ROWS
 TESTS = Path(__file__).parents[1]
 _BINS = 'kernels/test_roi.py::test_bins_of_pixels'
 _POINTS = 'kernels/test_roi.py::test_interpolated_points'
+_STEPS = 'kernels/test_device_code.py::test_steps_of_recurrent_cells'
 _LAYERS = 'kernels/test_rnn.py::test_layers'
 #: Kernels whose arguments or results are structures, and what is no kernel but serves them.
 COMPARED_BY = {
@@ -39,6 +40,40 @@ COMPARED_BY = {
     '_scipy.special': 'kernels/test_kernel_table.py::test_special_functions_are_those_of_scipy',
     '_windows.empty_like_layout': 'kernels/test_kernel_table.py::test_an_array_like_another_lies_in_memory_so',
     'blocks.in_memory_order': 'kernels/test_kernel_table.py::test_axes_in_memory_order',
+    'cross_entropy.valid_samples': 'kernels/test_device_code.py::test_valid_samples',
+    'cross_entropy.scale_of_valid': 'kernels/test_device_code.py::test_valid_samples',
+    'cuda._table.declared': 'kernels/test_nvrtc.py::test_declared_kernels',
+    'cuda.tracing.statements': 'kernels/test_device_code.py::test_statements_of_a_formula',
+    'cuda.updates.limit': 'kernels/test_device_code.py::test_arguments_of_a_launch_fit',
+    'cuda.updates.source_of': 'kernels/test_device_code.py::test_arguments_of_a_launch_fit',
+    'cuda.updates.update': 'kernels/test_device_code.py::test_updates',
+    'conditions.somewhere': 'kernels/test_device_code.py::test_conditions_are_not_read_from_a_device',
+    'cuda.gradients.clip': 'kernels/test_device_code.py::test_clip',
+    'cuda.gradients.clip_on_devices': 'optimizers/test_waiting.py::test_clipping_on_two_devices',
+    'dropout.dropout_factors': 'kernels/test_device_code.py::test_factors_of_dropout',
+    'cuda.gradients.change': 'kernels/test_device_code.py::test_change',
+    'cuda.gradients.scale_layers': 'kernels/test_device_code.py::test_layer_wise_rates',
+    'cuda.gradients.are_finite': 'kernels/test_device_code.py::test_are_finite',
+    **dict.fromkeys(
+        [f'cuda.gradients.{n}_source' for n in ('change', 'finite', 'layer_rates', 'layers', 'scale', 'squares')],
+        'kernels/test_nvrtc.py::test_launches_of_many_arrays',
+    ),
+    **dict.fromkeys(
+        [f'cuda.sequences.{n}_source' for n in ('place', 'divide')],
+        'kernels/test_nvrtc.py::test_launches_of_many_arrays',
+    ),
+    'cuda.sequences.place': 'kernels/test_device_code.py::test_place_and_divide_in_a_launch',
+    'cuda.sequences.divide': 'kernels/test_device_code.py::test_place_and_divide_in_a_launch',
+    'sequences.zeros_of': 'kernels/test_device_code.py::test_zeros',
+    'cuda.pooling.numbers': 'kernels/test_device_code.py::test_windows_over_more_than_three_axes_have_no_kernel',
+    'normalization.affine_of_channels': 'kernels/test_device_code.py::test_numbers_of_channels',
+    'normalization.gradient_coefficients': 'kernels/test_device_code.py::test_numbers_of_channels',
+    'normalization.move': 'kernels/test_device_code.py::test_numbers_of_channels',
+    'rnn_steps.lstm_step': _STEPS,
+    'rnn_steps.lstm_step_backward': _STEPS,
+    'rnn_steps.gru_step': _STEPS,
+    'rnn_steps.gru_step_backward': _STEPS,
+    'rnn_steps.sigmoids_of_negated': 'kernels/test_device_code.py::test_sigmoids',
     'normalization.channels_of': 'kernels/test_normalization.py::test_laying_and_its_inverse',
     'rnn.spans_of': 'kernels/test_rnn.py::test_spans',
     'rnn.layer_forward': 'kernels/test_rnn.py::test_forward',
@@ -54,6 +89,8 @@ COMPARED_BY = {
 }
 ALL_ROWS: dict[str, Any] = {**ROWS, **rows_elementwise.ROWS}
 IN_ROWS = {name.partition(',')[0] for name in ALL_ROWS}
+_DEVICE_BODIES = set(kernels.device_bodies())
+ON_DEVICES = [name for name in ALL_ROWS if name.partition(',')[0] in _DEVICE_BODIES]
 PLAIN_FORMS = [name for name in public() if name.endswith('_reference')]
 
 
@@ -122,6 +159,14 @@ def test_generic_bodies_are_the_plain_form(name: str) -> None:
     with generic_only():
         cases = [case._replace(layouts=('C',)) for case in row.cases()]
         check(_with_cases(row, cases), kernel(name.partition(',')[0]))
+
+
+@pytest.mark.skipif(cpp.host().compiler() is None, reason='no C++ compiler')
+@pytest.mark.parametrize('name', ON_DEVICES)
+def test_device_code_is_the_plain_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ALL_ROWS[name]
+    with kernels.on_device_code(monkeypatch):
+        check(row, kernel(name.partition(',')[0]))
 
 
 def _with_cases(row: Any, cases: list[Any]) -> Any:

@@ -319,7 +319,7 @@ ALLOWED = np.array([[1, 1, 0], [0, 1, 1]], '?')[:, None, :]
 
 
 def masked(link: Any, query: Any, key: Any, value: Any) -> Any:
-    return link(query, key, value, key_mask=ALLOWED[:, 0])
+    return link(query, key, value, key_mask=link.xp.asarray(ALLOWED[:, 0]))
 
 
 add(

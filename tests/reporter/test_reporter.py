@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minichainer.backends.cuda import ndarray, to_gpu
 from minichainer.configuration import using_config
 from minichainer.link import Chain, Link
 from minichainer.reporter import DictSummary, Reporter, Summary, get_current_reporter, report, report_scope
@@ -128,6 +129,18 @@ def test_half_precision_values_are_summed_in_double() -> None:
     for _ in range(5000):
         summary.add(np.float16(1))
     assert summary.compute_mean() == 1.0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize('dtype', 'ef')
+def test_values_of_a_device_are_summed_in_double(dtype: str) -> None:
+    summary, exact = Summary(), Summary()
+    for value in np.array([60000, 1e-3, -60000] * 4, dtype):
+        summary.add(to_gpu(np.asarray(value)))
+        exact.add(float(value))
+    for found, expected in zip(summary.make_statistics(), exact.make_statistics(), strict=True):
+        assert isinstance(found, ndarray) and found.dtype == 'd'
+        np.testing.assert_allclose(float(found), expected, 1e-12)
 
 
 def test_added_array_is_not_changed() -> None:

@@ -103,8 +103,9 @@ class Training:
 
 
 def _lines(text: str) -> list[str]:
+    """What was written to the terminal, without moves of the cursor, lines that are blanked, and speeds."""
     lines = re.sub('\x1b\\[[0-9]*[A-Z]', '', text).splitlines()
-    return [line.rstrip() for line in lines if 'iters/sec' not in line]
+    return [line.rstrip() for line in lines if line.strip() and 'iters/sec' not in line]
 
 
 def _content(path: str) -> Any:

@@ -233,56 +233,6 @@ def test_table_of_its_own_log_report(make_trainer: Any, capsys: pytest.CaptureFi
         extensions.PrintReport([], 3)(trainer)
 
 
-# --- ProgressBar ---
-
-
-def run_with_bar(make_trainer: Any, out: io.StringIO, **kwargs: Any) -> str:
-    trainer = make_trainer((2, 'epoch'))
-    trainer.extend(extensions.ProgressBar(out=out, **kwargs))
-    trainer.run()
-    return out.getvalue()
-
-
-def test_progress_bar_on_a_terminal_disappears(make_trainer: Any) -> None:
-    text = run_with_bar(make_trainer, Terminal(), update_interval=2, bar_length=10)
-    frames = text.split('\033[4F')
-    assert len(frames) == 3
-    lines = frames[1].removeprefix('\033[J').splitlines()
-    assert lines[0] == '     total [########..] 80.00%'
-    assert lines[1] == 'this epoch [######....] 60.00%'
-    assert lines[2] == '         4 iter, 1 epoch / 2 epochs'
-    assert re.fullmatch(r' *[\d.e+]+ iters/sec\. Estimated time to finish: 0:00:00\.', lines[3])
-    assert frames[-1] == '\033[J'
-
-
-def test_progress_bar_in_a_file_writes_plain_lines(make_trainer: Any) -> None:
-    text = run_with_bar(make_trainer, io.StringIO(), update_interval=2)
-    assert '\033' not in text
-    lines = text.splitlines()
-    assert len(lines) == 2
-    assert lines[1].startswith(' 80.00%  4 iter, 1 epoch / 2 epochs  ')
-
-
-def test_progress_bar_of_a_given_length(make_trainer: Any) -> None:
-    text = run_with_bar(make_trainer, io.StringIO(), update_interval=4, training_length=(16, 'iteration'))
-    assert text.startswith(' 25.00%  4 iter, 1 epoch / 16 iterations  ')
-
-
-def test_progress_bar_needs_a_length(make_trainer: Any) -> None:
-    trainer = make_trainer(lambda t: True)
-    trainer.extend(extensions.ProgressBar())
-    with pytest.raises(TypeError, match='does not define the length of the training; pass training_length='):
-        trainer.run()
-
-
-def test_evaluator_shows_progress_when_asked(
-    make_trainer: Any, evaluation: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    extensions.Evaluator(evaluation, make_trainer().updater.get_optimizer('main').target, progress_bar=True)()
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[-1] for line in lines] == ['57.14%', '100.00%']
-
-
 # --- shifts ---
 
 SHIFTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,9 @@ def followed(trainer: Any, evaluation: Any, extension: str, trigger: str, at: in
 def everything(trainer: Any) -> dict[str, Any]:
     serializer = DictionarySerializer()
     serializer.save(trainer)
-    return {name: str(value.tolist()) for name, value in serializer.target.items()}  # NaN is like NaN
+    states = json.loads(str(serializer.target.pop('random')))
+    states.pop('cupy')  # it counts snapshots: the run that is cut saves once more
+    return {name: str(value.tolist()) for name, value in serializer.target.items()} | states  # NaN is like NaN
 
 
 def half_precision(trainer: Any) -> None:

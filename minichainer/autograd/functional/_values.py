@@ -83,7 +83,8 @@ def units(x: Variable) -> Iterator[Variable]:
     """For each element of ``x``, a constant of its shape that is 1 there and 0 elsewhere."""
     for i in range(x.size):
         unit = filled(x, 0)
-        unit.array.reshape(-1)[i] = 1
+        with cuda.get_device_from_array(unit.array):
+            unit.array.reshape(-1)[i] = 1
         yield unit
 
 

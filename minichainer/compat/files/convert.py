@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: of the command.
     """
-    parser.add_argument('file', help='a .npz, .h5, .safetensors or pickle file; recognized by its content')
+    parser.add_argument(
+        'file', help='a .npz, .h5, .safetensors, pickle or .caffemodel file; recognized by its content'
+    )
     parser.add_argument('-o', '--output', help='the new file; by default beside the old one, with another suffix')
     parser.add_argument(
         '--to', choices=SUFFIXES, help='the new format; by default by the suffix of the output, or npz'

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from minichainer.compat.files.caffe import caffe_entries
 from minichainer.compat.files.pickles import pickled_entries
 from minichainer.compat.files.safetensors import read_safetensors
 from minichainer.serializer import SnapshotError
@@ -20,15 +21,14 @@ _BEGINNINGS = {b'PK\x03\x04': 'npz', b'PK\x05\x06': 'npz', _HDF5: 'h5', b'\x93NU
 #: What to do with files of other kinds.
 _ADVICE = {
     'npy': 'this is a single array (.npy): numpy.load(file) reads it',
-    'unknown': (
-        'expected a .npz, .h5, .safetensors or pickle file. Models of Caffe are read by '
-        'minichainer.links.caffe.CaffeFunction'
-    ),
+    'unknown': 'expected a .npz, .h5, .safetensors, .caffemodel or pickle file',
 }
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format of a file: ``npz``, ``h5``, ``safetensors``, ``pickle``, ``npy`` or ``unknown``.
+    """The format of a file: ``npz``, ``h5``, ``safetensors``, ``pickle``, ``caffemodel``, ``npy`` or ``unknown``.
+
+    A file of Caffe is known by its suffix, because its beginning is not.
 
     Args:
         path: the file.
@@ -46,7 +46,9 @@ def format_of(path: str | os.PathLike[str]) -> str:
         if start[:1] in b'(c' and start:
             return 'pickle'  # protocol 0, of Python 2
         file.seek(512)
-        return 'h5' if file.read(8) == _HDF5 else 'unknown'
+        if file.read(8) == _HDF5:
+            return 'h5'
+    return 'caffemodel' if os.fspath(path).endswith('.caffemodel') else 'unknown'
 
 
 @contextlib.contextmanager
@@ -70,6 +72,8 @@ def opened(path: str | os.PathLike[str], unsafe: bool = False) -> Iterator[tuple
             yield kind, HDF5Deserializer(file, strict=False)
     elif kind == 'safetensors':
         yield kind, NpzDeserializer(read_safetensors(path), strict=False)
+    elif kind == 'caffemodel':
+        yield kind, NpzDeserializer(caffe_entries(path), strict=False)
     elif kind == 'pickle':
         entries, _ = pickled_entries(path, unsafe)
         yield kind, NpzDeserializer(entries, strict=False)

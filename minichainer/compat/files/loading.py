@@ -33,7 +33,7 @@ class LoadReport:
 
     Args:
         file: its path.
-        format: ``npz``, ``h5``, ``safetensors`` or ``pickle``.
+        format: ``npz``, ``h5``, ``safetensors``, ``pickle`` or ``caffemodel``.
         part: the part of the file that was loaded; empty for all.
         into: the part of the object that was loaded, empty for all.
         loaded: names of entries in the file.
@@ -79,7 +79,7 @@ def load(
     predictor in a link also if the file has the predictor only. Entries that Chainer 1 did not write are computed.
 
     Args:
-        file: a ``.npz``, HDF5, safetensors or pickle file.
+        file: a ``.npz``, HDF5, safetensors, pickle or ``.caffemodel`` file.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
         part: the part of the file to load, such as ``'updater/model:main/'``; by default the one that fits best.
         strict: whether entries that are missing, unexpected (of a link) or do not fit are an error. A link is then

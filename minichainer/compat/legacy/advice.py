@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
+import threading
+import traceback
 from collections.abc import Callable
-from types import TracebackType
+from typing import Any
+
+from minichainer.compat.changes import Changes
 
 _ARGUMENTS = 'train|test|finetune|volatile|wscale|bias|use_cudnn|deterministic|p'
 _ATTRIBUTES = (
@@ -47,19 +52,67 @@ def advice_on(error: BaseException) -> str | None:
     )
 
 
-def advising(
-    excepthook: Callable[[type[BaseException], BaseException, TracebackType | None], object],
-) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
-    """An ``excepthook`` that also says how to accept the style of an old version, where an error comes from one.
+def add_advice(error: BaseException) -> None:
+    """Adds to an error how to accept the style that it comes from, once: a note, or before Python 3.11 its message.
 
     Args:
-        excepthook: the hook that prints tracebacks.
+        error: any error.
+    """
+    advice = advice_on(error)
+    if advice is None or advice in (*getattr(error, '__notes__', ()), *str(error).splitlines()):
+        return
+    if sys.version_info >= (3, 11):
+        error.add_note(advice)
+    elif isinstance(error, ImportError):
+        error.msg = f'{error.msg}\n{advice}'
+    else:
+        error.args = (f'{error}\n{advice}', *error.args[1:])
+
+
+class Advising(Changes):
+    """Lets errors say how to accept their style where they are shown; :meth:`undo` ends that.
+
+    They are shown by hooks of the interpreter and by :mod:`traceback`, which ``logging`` and ``unittest`` use.
+
+    >>> import logging
+    >>> with Advising():
+    ...     try:
+    ...         raise TypeError("relu() got an unexpected keyword argument 'use_cudnn'")
+    ...     except TypeError as error:
+    ...         text = logging.Formatter().formatException((type(error), error, None))
+    >>> text.splitlines()[-1].startswith('This is the style of Chainer v1')
+    True
     """
 
-    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self.set(sys, 'excepthook', _hook(sys.excepthook))
+        self.set(threading, 'excepthook', _hook_of_threads(threading.excepthook))
+        self.set(traceback.TracebackException, '__init__', _described(traceback.TracebackException.__init__))
+
+
+def _hook(excepthook: Callable[[Any, Any, Any], object]) -> Callable[[Any, Any, Any], None]:
+    def hook(kind: Any, error: Any, trace: Any) -> None:
+        add_advice(error)
         excepthook(kind, error, trace)
-        advice = advice_on(error)
-        if advice:
-            print(advice, file=sys.stderr)
 
     return hook
+
+
+def _hook_of_threads(excepthook: Callable[[Any], object]) -> Callable[[Any], None]:
+    def hook(args: Any) -> None:
+        if args.exc_value is not None:
+            add_advice(args.exc_value)
+        excepthook(args)
+
+    return hook
+
+
+def _described(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def __init__(self: Any, exc_type: Any, exc_value: Any, *args: Any, **kwargs: Any) -> None:
+        if isinstance(exc_value, BaseException):
+            add_advice(exc_value)
+        original(self, exc_type, exc_value, *args, **kwargs)
+
+    return __init__

@@ -12,9 +12,8 @@ from typing import Any
 
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy.packages import links
-from minichainer.configuration import config
 from minichainer.links.connection.convolution import ConvolutionND
-from minichainer.links.normalization.batch_normalization import BatchNormalization
+from minichainer.links.normalization import batch_normalization
 
 #: By class: the argument, its place among the positional ones, and v1's default.
 _DEFAULTS = {
@@ -46,15 +45,26 @@ def _without_bias(original: Any) -> Any:
 
 def _with_eps(original: Any) -> Any:
     @functools.wraps(original)
-    def forward(self: Any, x: Any, **kwargs: Any) -> Any:
-        y = original(self, x, **kwargs)
-        if config.train and not config.in_recomputing:
-            count = x.size // self.avg_var.size
-            share = 1 / self.N if kwargs.get('finetune') else 1 - self.decay
-            self.avg_var += share * self.eps * count / max(count - 1, 1)
+    def _normalize_batch(self: Any, x: Any, gamma: Any, beta: Any, decay: float) -> Any:
+        y = original(self, x, gamma, beta, decay)
+        count = x.size // self.avg_var.size
+        self.avg_var += (1 - decay) * self.eps * count / max(count - 1, 1)
         return y
 
-    return forward
+    return _normalize_batch
+
+
+class BatchNormalization(batch_normalization.BatchNormalization):
+    """``links.BatchNormalization`` of v1, for ported programs.
+
+    Its running variance begins at 0, not 1, and includes ``eps``. The arguments are those of today's link.
+
+    >>> BatchNormalization(2).avg_var
+    array([0., 0.], dtype=float32)
+    """
+
+    __init__ = _with_default(batch_normalization.BatchNormalization.__init__, *_DEFAULTS['BatchNormalization'])
+    _normalize_batch = _with_eps(batch_normalization.BatchNormalization._normalize_batch)
 
 
 def install(changes: Changes) -> None:
@@ -67,4 +77,5 @@ def install(changes: Changes) -> None:
         cls = getattr(links, name)
         changes.set(cls, '__init__', _with_default(cls.__init__, *default))
     changes.set(ConvolutionND, '__init__', _without_bias(ConvolutionND.__init__))
-    changes.set(BatchNormalization, 'forward', _with_eps(BatchNormalization.forward))
+    link = batch_normalization.BatchNormalization
+    changes.set(link, '_normalize_batch', _with_eps(link._normalize_batch))

@@ -14,6 +14,7 @@ from minichainer.link.link import Chain
 _PARTS: dict[str, Callable[[Changes], Any]] = {
     'defaults': defaults.install,
     'keywords': keywords.install,
+    'nodes': names.install_nodes,
     'optimizers': optimizers.install,
     'trainer': spellings.install,
     'volatile': volatile.Volatile,
@@ -26,9 +27,9 @@ def switch_on(*parts: str) -> None:
 
     Args:
         parts: ``defaults`` (initial values and statistics of links), ``keywords`` (arguments of functions and links),
-            ``volatile`` (the argument and attribute of Variables, and no graph of what is volatile), ``optimizers``
-            (their methods, and optimizers that define ``update_one``), ``trainer`` (``invoke_before_training``, and
-            ``trigger`` of snapshots).
+            ``nodes`` (objects of node classes, called, return one output alone), ``volatile`` (the argument and
+            attribute of Variables, and no graph of what is volatile), ``optimizers`` (their methods, and optimizers
+            that define ``update_one``), ``trainer`` (``invoke_before_training``, and ``trigger`` of snapshots).
 
     Raises:
         ValueError: there is no such part.

@@ -172,6 +172,16 @@ def _of_cupy(name: str) -> Any:
     return make
 
 
+def install_nodes(changes: Changes) -> None:
+    """Lets objects of node classes be called as v1's functions.
+
+    Args:
+        changes: that undo it.
+    """
+    changes.set(LegacyNode, '__call__', call_node)
+    changes.set(FunctionAdapter, 'check_type_forward', check_type_forward)
+
+
 def install(changes: Changes) -> None:
     """Defines the names.
 
@@ -182,8 +192,7 @@ def install(changes: Changes) -> None:
         changes.set(functions, name, getattr(links, name))
     for name, cls in function_classes.CLASSES.items():
         changes.set(functions, name, cls)
-    changes.set(LegacyNode, '__call__', call_node)
-    changes.set(FunctionAdapter, 'check_type_forward', check_type_forward)
+    install_nodes(changes)
     changes.set(functions, 'caffe', caffe)
     changes.set(links, 'GRU', StatelessGRU)
     changes.set(Link, 'add_uninitialized_param', add_uninitialized_param)

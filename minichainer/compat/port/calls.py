@@ -53,7 +53,7 @@ class Calls:
         self._notes = notes
         self._spelling = spelling
         self._is_v1 = is_v1
-        self._obstacles = Obstacles(facts, notes, spelling)
+        self.obstacles = Obstacles(facts, notes, spelling)
         #: The classes around the current node.
         self.classes: list[str] = []
         #: Calls of which an argument goes to the call around them.
@@ -130,7 +130,7 @@ class Calls:
             call = self._setting(rule, original, call, setting)
         if name and len(self._notes.found) == notes_before:
             self._note_arguments(original, name)
-        name = name or self._obstacles.builtin(original)
+        name = name or self.obstacles.builtin(original)
         return self._method(original, call) if not name else self._dropped_call(original, call, name)
 
     def _defaults(self) -> tuple[Rule, ...]:
@@ -163,8 +163,9 @@ class Calls:
 
     def _default(self, rule: Rule, original: cst.Call, call: cst.Call) -> cst.Call:
         """A call with an argument for what was the default in v1."""
-        given = rule.keyword and (any(argument.star for argument in call.args) or _argument(call, rule) is not None)
-        if given:
+        named = _by_name(call, rule.write.partition('=')[0]) is not None
+        given = named or _argument(call, rule) is not None or any(argument.star for argument in call.args)
+        if rule.keyword and given:
             return call
         if not rule.certain:
             self._notes.add(original, 'attention', rule.name, rule.write, rule.why)
@@ -303,7 +304,7 @@ class Calls:
                 new = row.instead.partition('.')[2]
                 self._notes.add(original, 'done', row.name, f'.{new}()', why)
                 return call.with_changes(func=call.func.with_changes(attr=cst.Name(new)))
-            return self._obstacles.method(row, original, call)
+            return self.obstacles.method(row, original, call)
         return call
 
     def _old_method(
@@ -334,7 +335,9 @@ class Calls:
         for rule in of_kind('call'):
             if rule.is_about(name) and (not rule.keyword or _argument(call, rule) is None):
                 return self._whole_call(rule, original, call)
-        tolerant = self._obstacles.call(original, call, name)
+        if name.startswith('math.'):
+            return self.obstacles.of_math(original, call)
+        tolerant = self.obstacles.call(original, call, name)
         if tolerant is not None:
             return tolerant
         row = _CALLS().get(name)

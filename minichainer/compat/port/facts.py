@@ -9,8 +9,9 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import BuiltinAssignment, MetadataWrapper, PositionProvider, QualifiedNameSource, ScopeProvider
 
+from minichainer.compat import nodes
 from minichainer.compat.port import names
-from minichainer.compat.port.rules import PARTS, UNKNOWN_LINK, of_kind
+from minichainer.compat.port.rules import CALLED_NODE, PARTS, UNKNOWN_LINK, of_kind
 
 #: Calls whose keyword arguments become attributes.
 _HOLDERS = ('chainer.Chain', 'chainer.FunctionSet')
@@ -63,11 +64,15 @@ class Facts:
         self.has: set[str] = set()
         #: What gets ``wscale``, and is no link that the rules know.
         self.unknown_links: set[str] = set()
+        #: Whether it makes or derives from node classes.
+        self.makes_nodes = False
         #: Names of lists whose elements are lists.
         self.rows: set[str] = set()
         self.module.visit(_Collector(self))
         if self.unknown_links - self.functions:
             self.has.add(UNKNOWN_LINK)
+        if self.makes_nodes and '.apply' not in self.has:
+            self.has.add(CALLED_NODE)
         #: Whether it imports Chainer itself, so that it has not been ported.
         self.is_old = any(name.partition('.')[0] == 'chainer' for name in self.imported.values())
         self.uses_function_sets = bool(self.function_sets)
@@ -101,6 +106,20 @@ class Facts:
             return ''
         known = {names.canonical(q.name) for q in found}
         return known.pop() if len(known) == 1 else ''
+
+    def scope_of(self, node: cst.CSTNode) -> Any:
+        """The scope that a name is written in."""
+        return self._scopes.get(node)
+
+    def scopes_that_assign(self, node: cst.Name) -> set[Any]:
+        """The scopes in which what a name reads may be assigned."""
+        scope = self._scopes.get(node)
+        return {assignment.scope for assignment in scope[node.value]} if scope is not None else set()
+
+    @property
+    def imports_chainer(self) -> bool:
+        """Whether the module imports something of Chainer: others have attributes like those of Variables."""
+        return any(map(names.is_chainer, self.imported.values()))
 
     def is_load(self, node: cst.Name) -> bool:
         """Whether a name is read there, and not part of a longer one."""
@@ -146,6 +165,7 @@ class _Collector(cst.CSTVisitor):
         self._classes.append(node.name.value)
         if any(self._facts.name_of(base.value) == 'chainer.FunctionSet' for base in node.bases):
             self._facts.function_sets.add((node.name.value, 'self'))
+        self._note_node_class(*(base.value for base in node.bases))
         self._facts.bases[node.name.value] = [dotted(base.value).rpartition('.')[2] for base in node.bases]
 
     def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
@@ -174,6 +194,7 @@ class _Collector(cst.CSTVisitor):
     def visit_Call(self, node: cst.Call) -> None:
         self._facts.has |= {f'{argument.keyword.value}=' for argument in node.args if argument.keyword is not None}
         self._note_wscale(node)
+        self._note_node_class(node.func)
         if not isinstance(node.func, cst.Attribute):
             return
         receiver, method = node.func.value, node.func.attr.value
@@ -186,6 +207,11 @@ class _Collector(cst.CSTVisitor):
         if method == 'add_link' and len(node.args) == 2:
             name = _string(node.args[0].value)
             self._note(f'{dotted(receiver)}.{name}' if name else '', node.args[1].value)
+
+    def _note_node_class(self, *classes: cst.BaseExpression) -> None:
+        found = [name.rpartition('.') for name in map(self._facts.name_of, classes)]
+        known = [nodes.rows().get((path.removeprefix('chainer.functions.'), name)) for path, _, name in found]
+        self._facts.makes_nodes |= any(row is not None and row.call for row in known)
 
     def _note_wscale(self, node: cst.Call) -> None:
         name = moved(self._facts.name_of(node.func))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from minichainer.compat import removed, restored_calls
-from minichainer.compat.port import names
+from minichainer.compat.port.arrays import Arrays
 from minichainer.compat.port.facts import Facts, dotted
 from minichainer.compat.port.spelling import Spelling
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from minichainer.compat.port.notes import Notes
 
 _HOME = 'chainer.compat.restored_calls'
-#: Attributes that are arrays: their number is asked for.
-_ARRAYS = frozenset('data array grad'.split())
-#: Names of what is a number in an array without axes, which Python still converts.
-_NUMBERS = re.compile(r'(loss|acc|accuracy)(_\w+|\d)?')
 _CONVERSIONS = frozenset('float int complex'.split())
+#: Formats of ``text % values``, and the letters of those that need a number.
+_FORMAT = re.compile(r'%[-+ #0]*\d*(?:\.\d+)?[hlL]?(.)')
+_OF_NUMBERS = frozenset('diouxXeEfFgG')
 
 
 class Obstacles:
@@ -35,6 +34,7 @@ class Obstacles:
 
     def __init__(self, facts: Facts, notes: Notes, spelling: Spelling) -> None:
         self._facts, self._notes, self._spelling = facts, notes, spelling
+        self._arrays = Arrays(facts)
         self._uses = {
             'numpy.array': self._may_be_ragged,
             'numpy.asarray': self._may_be_ragged,
@@ -80,6 +80,46 @@ class Obstacles:
         receiver = cst.ensure_type(call.func, cst.Attribute).value
         return self._written(row, original, call, [cst.Arg(receiver, comma=comma), *call.args])
 
+    def of_math(self, original: cst.Call, call: cst.Call) -> cst.Call:
+        """The call of a function of ``math``, with the numbers in what may be arrays.
+
+        Args:
+            original: as it was.
+            call: with its parts rewritten.
+        """
+        pairs = zip(original.args, call.args, strict=True)
+        return call.with_changes(
+            args=[new.with_changes(value=self._number(old.value, new.value)) for old, new in pairs]
+        )
+
+    def formatted(self, original: cst.BinaryOperation, updated: cst.BinaryOperation) -> cst.BinaryOperation:
+        """``text % values``, with the numbers in what may be arrays.
+
+        Args:
+            original: as it was.
+            updated: with its parts rewritten.
+        """
+        kinds = _conversions(original.left) if isinstance(original.operator, cst.Modulo) else []
+        old, new = original.right, updated.right
+        if isinstance(old, cst.Tuple) and isinstance(new, cst.Tuple) and len(old.elements) == len(kinds):
+            triples = zip(kinds, old.elements, new.elements, strict=True)
+            elements = [
+                b.with_changes(value=self._number(a.value, b.value)) if kind in _OF_NUMBERS else b
+                for kind, a, b in triples
+            ]
+            return updated.with_changes(right=new.with_changes(elements=elements))
+        is_one = len(kinds) == 1 and kinds[0] in _OF_NUMBERS
+        return updated.with_changes(right=self._number(old, new)) if is_one else updated
+
+    def _number(self, old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+        """``number(x)`` for what may be an array with axes."""
+        if not self._arrays.axes(old):
+            return new
+        row, text = removed.by_name()['float'], self._spelling.of(f'{_HOME}.number')
+        why = f'{row.since} makes no numbers of arrays with axes; this does, of one element. Better: x.item()'
+        self._notes.add(old, 'done', row.name, text, why)
+        return cst.Call(cst.parse_expression(text), [cst.Arg(new)])
+
     def _written(self, row: removed.Removed, original: cst.Call, call: cst.Call, args: Any) -> cst.Call:
         text = self._spelling.of(f'{_HOME}.{restored_calls.name_of(row)}')
         why = f'{row.since} refuses some calls of {row.name}; this is a copy. Better: {row.instead}'
@@ -87,14 +127,8 @@ class Obstacles:
         return call.with_changes(func=cst.parse_expression(text), args=args)
 
     def _may_have_axes(self, call: cst.Call) -> bool:
-        """Whether the argument is an array of a Variable that is not known to be a number."""
-        value = call.args[0].value if len(call.args) == 1 else None
-        if not isinstance(value, cst.Attribute) or value.attr.value not in _ARRAYS or self._facts.name_of(value):
-            return False
-        if not any(map(names.is_chainer, self._facts.imported.values())):
-            return False  # what is no Variable has such attributes, too
-        receiver = self._facts.code(value.value).rpartition('.')[2]
-        return _NUMBERS.fullmatch(receiver) is None
+        """Whether the only argument may be an array with axes."""
+        return len(call.args) == 1 and self._arrays.axes(call.args[0].value) > 0
 
     def _may_be_ragged(self, call: cst.Call) -> bool:
         """Whether the argument may be rows of different lengths, or an array that cannot but be copied."""
@@ -112,7 +146,10 @@ class Obstacles:
             return value.value in self._facts.rows
         if isinstance(value, cst.ListComp):
             return isinstance(value.elt, (cst.List, cst.ListComp)) and not _is_even(self._facts.code(value.elt))
-        return isinstance(value, cst.List) and _is_uneven(self._facts.code(value))
+        if not isinstance(value, cst.List):
+            return False
+        pieces = [self._arrays.axes(element.value) > 0 for element in value.elements]
+        return sum(pieces) > 1 or _is_uneven(self._facts.code(value))
 
 
 def _is_even(code: str) -> bool:
@@ -125,3 +162,11 @@ def _is_uneven(code: str) -> bool:
     node = ast.parse(code.strip(), mode='eval').body
     rows = [row for row in getattr(node, 'elts', []) if isinstance(row, (ast.List, ast.Tuple, ast.ListComp))]
     return len({len(getattr(row, 'elts', 'unknown')) for row in rows}) > 1
+
+
+def _conversions(text: cst.BaseExpression) -> list[str]:
+    """The letters of the formats in a literal text; none if they are not known."""
+    if not isinstance(text, cst.SimpleString):
+        return []
+    value = ast.literal_eval(text.value)
+    return [kind for kind in _FORMAT.findall(value) if kind != '%'] if isinstance(value, str) else []

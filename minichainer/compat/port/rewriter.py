@@ -221,6 +221,11 @@ class Rewriter(cst.CSTTransformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         return self._calls.rewritten(original_node, updated_node, self._blocks.setting)
 
+    def leave_BinaryOperation(
+        self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
+    ) -> cst.BinaryOperation:
+        return self._calls.obstacles.formatted(original_node, updated_node)
+
     def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.Expr | cst.RemovalSentinel:
         return self._calls.statement(original_node, updated_node)
 

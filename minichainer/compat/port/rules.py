@@ -210,15 +210,13 @@ RULES = [
     ),
     # Values that an argument had by default in v1.
     Rule(
-        'v1-default',
-        'default',
+        'BatchNormalization',
+        'function',
         r'chainer\.links\.(normalization\.\w+\.)?BatchNormalization',
-        'initial_avg_var=0',
+        'chainer.compat.legacy.defaults.BatchNormalization',
         True,
         'v2',
-        'in v1 the running variance began at 0. (It also included eps, which is not imitated)',
-        'initial_avg_var',
-        10,
+        'in v1 the running variance began at 0 and included eps. Better, for new trainings: L.BatchNormalization',
     ),
     Rule(
         'v1-default',
@@ -230,6 +228,17 @@ RULES = [
         'in v1 the bias of the forget gate began at 0',
         'forget_bias_init',
         5,
+    ),
+    Rule(
+        'v1-default',
+        'default',
+        r'chainer\.links\.(connection\.\w+\.)?ConvolutionND',
+        'nobias=True',
+        True,
+        'v2',
+        'in v1 it had no bias unless initial_bias was given',
+        'initial_bias',
+        6,
     ),
     Rule(
         'v1-default',
@@ -393,11 +402,14 @@ OLD_SETS = {
 OLD_OF_LINKS = {'has_uninitialized_params': 'chainer.compat.legacy.former.has_uninitialized_params'}
 #: What a module has that gives ``wscale`` to a call that rules do not know, such as ``conv(3, 4, 3, wscale=2)``.
 UNKNOWN_LINK = 'wscale= of an unknown link'
+#: What a module has that makes objects of node classes, such as ``activation.relu.ReLU``, without ``apply``.
+CALLED_NODE = 'a called node'
 #: Parts of the style of v1 that a module switches on if it has all of one of these sets: attributes that it reads or
 #: sets, functions and class attributes that it defines, and arguments (``x=``) that it gives.
 PARTS = {
     'defaults': [{'.InceptionBN', 'test='}],
     'keywords': [{UNKNOWN_LINK}],
+    'nodes': [{CALLED_NODE}],
     'optimizers': [{'update_one'}, {'update_one_cpu'}, {'update_one_gpu'}],
     'trainer': [{'make_extension', 'invoke_before_training='}, {'invoke_before_training'}],
     'volatile': [{'.volatile', 'volatile='}, {'.creator', 'volatile='}],

@@ -22,6 +22,10 @@ _USUAL = {
         'from minichainer.compat.legacy import function_classes',
         'function_classes',
     ),
+    'chainer.compat.legacy.defaults': (
+        'from minichainer.compat.legacy import defaults as v1_defaults',
+        'v1_defaults',
+    ),
     'chainer.compat.legacy.volatile': ('from minichainer.compat.legacy import volatile', 'volatile'),
     'chainer.compat.legacy.names': ('from minichainer.compat.legacy import names as v1_names', 'v1_names'),
     'chainer.compat.private': ('from minichainer.compat import private', 'private'),

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy
 
+from minichainer.backends import cuda
+from minichainer.configuration import config
+from minichainer.functions._arguments import Arguments
 from minichainer.variable import Variable
 
 
@@ -33,6 +36,34 @@ def index_of(slices: Any, xp: Any, op: str) -> tuple[Any, ...]:
 def is_basic(index: Any) -> bool:
     """Whether an entry of an index cannot select an element twice."""
     return index is None or index is Ellipsis or type(index) is int or isinstance(index, (slice, numpy.integer))
+
+
+def axes_taken(index: Any) -> int:
+    """How many axes an entry of an index consumes."""
+    if index is None or index is Ellipsis:
+        return 0
+    is_mask = getattr(index, 'dtype', None) == numpy.bool_
+    return index.ndim if is_mask else 1
+
+
+def check_bounds(arguments: Arguments, index: tuple[Any, ...], x: Variable) -> None:
+    """In debug mode, raises IndexError for an index array on a device that leaves its axis; there it would wrap.
+
+    Args:
+        arguments: the names of the op.
+        index: returned by :func:`index_of`, of no more entries than ``x`` has axes.
+        x: the indexed Variable.
+    """
+    if not (config.debug and isinstance(x._data, cuda.ndarray)):
+        return
+    axis = 0
+    for entry in index:
+        if entry is Ellipsis:
+            axis = x.ndim - sum(map(axes_taken, index)) + axis
+        elif getattr(getattr(entry, 'dtype', None), 'kind', '') in 'iu' and not is_basic(entry):
+            size = x.shape[axis]
+            arguments.in_range(f'indices of axis {axis}', entry, -size, size, f' for x of shape {x.shape}')
+        axis += axes_taken(entry)
 
 
 def _as_array(index: Any, xp: Any, op: str) -> Any:

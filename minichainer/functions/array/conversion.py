@@ -75,14 +75,10 @@ def identity(*inputs: Any) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-@elementwise(lambda m, gy, x, dst: _copy_back(gy, x), name='Copy', kinds=_ANY)
-def copied(xp: Any, x: Any, dst: Any) -> Any:
+@linear_map(lambda m, gy, dst, home: m.copied(gy, home, dst), name='Copy', kinds=_ANY)
+def copied(xp: Any, x: Any, dst: Any, home: Any) -> Any:
+    """A copy on the device ``dst`` of an array on the device ``home``."""
     return x.copy() if dst.is_array_supported(x) else dst.send(x)
-
-
-def _copy_back(gy: Any, x: Any) -> Any:
-    home = backend.get_device_from_array(getattr(x, '_data', x))
-    return copied(gy, home) if isinstance(gy, Variable) else home.send(gy)
 
 
 def copy(x: Any, dst: Any) -> Variable:
@@ -101,4 +97,4 @@ def copy(x: Any, dst: Any) -> Variable:
     """
     if isinstance(dst, int):
         dst = '@numpy' if dst < 0 else f'@cupy:{dst}'
-    return copied(x, backend.get_device(dst))
+    return copied(x, backend.get_device(dst), backend.get_device_from_array(x))

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.errors import LabelError
-from minichainer.functions._arguments import Arguments
+from minichainer.functions._arguments import Arguments, are_readable
 from minichainer.functions._define import linear_map, primitive
-from minichainer.functions.array._indexing import index_of
+from minichainer.functions.array._indexing import axes_taken, check_bounds, index_of
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.kernels import gathering as kernels
 from minichainer.kernels import scattering
@@ -141,6 +142,7 @@ def permutated(xp: Any, x: Any, slices: Any) -> Any:
     return x[slices]
 
 
+@on_device_of_arguments
 def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
     """Puts elements along an axis into another order.
 
@@ -168,11 +170,10 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
     if getattr(order, 'dtype', numpy.dtype('O')).kind != 'i' or order.ndim != 1:
         got = f'{order.dtype} {order.shape}' if hasattr(order, 'dtype') else type(order).__name__
         raise ValueError(f'permutate: indices should be a one-dimensional int array, got {got}')
-    if (inv or config.debug) and sorted(order.tolist()) != list(range(x.shape[axis])):
+    if (inv or config.debug) and are_readable(order) and sorted(order.tolist()) != list(range(x.shape[axis])):
         raise ValueError(f'permutate: a permutation of 0 to {x.shape[axis] - 1} expected, got {order.tolist()}')
     size = x.shape[axis]
-    if order.size and not (order.min() >= -size and order.max() < size):
-        raise _permutate.out_of_range('indices', order, -size, size, f' for x of shape {x.shape}')
+    _permutate.in_range('indices', order, -size, size, f' for x of shape {x.shape}')
     return permutated(x, (*(slice(None),) * axis, x.xp.asarray(order.argsort() if inv else order)))
 
 
@@ -189,6 +190,7 @@ def placed(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     return result
 
 
+@on_device_of_arguments
 def select_item(x: Any, t: Any) -> Variable:
     """Picks one element of each row.
 
@@ -215,9 +217,7 @@ def select_item(x: Any, t: Any) -> Variable:
         raise _select_item.misfit('x of shape (B, C) and t of shape (B,)', f'{x.shape} and {t.shape}')
     rows, columns = x.shape
     low = 0 if config.debug else -columns
-    if t.size and not (t.min() >= low and t.max() < columns):
-        kind = LabelError if config.debug else IndexError
-        raise _select_item.out_of_range('t', t, low, columns, error=kind)
+    _select_item.in_range('t', t, low, columns, error=LabelError if config.debug else IndexError)
     return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
 
 
@@ -231,6 +231,7 @@ def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
     return scattering.added_at(xp, a, b, slices)
 
 
+@on_device_of_arguments
 def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """Adds an array to picked elements of another one; what meets at one place adds up.
 
@@ -254,9 +255,10 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """
     a, b = as_variable(a), as_variable(b)
     index = index_of(slices, a.xp, 'scatter_add')
-    used = sum(_axes_taken(s) for s in index)
+    used = sum(axes_taken(s) for s in index)
     if used > a.ndim:
         raise _scatter_add.misfit(f'at most {a.ndim} indices', f'{used}')
+    check_bounds(_scatter_add, index, a)
     try:
         shape = a._data[index].shape
     except IndexError as error:
@@ -264,11 +266,3 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     if b.shape != shape:
         raise ValueError(f'scatter_add: b of the shape {shape} of a[slices] expected, got {b.shape}')
     return added_at(a, as_dtype(b, a.dtype), index)
-
-
-def _axes_taken(index: Any) -> int:
-    """How many axes an entry of an index consumes."""
-    if index is None or index is Ellipsis:
-        return 0
-    is_mask = getattr(index, 'dtype', None) == numpy.bool_
-    return index.ndim if is_mask else 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map, primitive
 from minichainer.kernels import products
@@ -39,6 +40,7 @@ def along_axes(xp: Any, x: Any, matrices: tuple[Any, ...]) -> Any:
     return products.along_axes(xp, x, matrices)
 
 
+@on_device_of_arguments
 def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     """Adds elements at the borders of an array.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
 from minichainer.functions.array.conversion import as_dtype
@@ -157,6 +158,7 @@ def channels_first(xp: Any, y: Any) -> Any:
     return y.transpose(0, 3, 1, 2)
 
 
+@on_device_of_arguments
 def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
     r"""Samples images at the points of a grid by bilinear interpolation; outside of an image is 0.
 

@@ -7,14 +7,16 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import elementwise, linear_map
-from minichainer.functions.array._indexing import index_of, is_basic
+from minichainer.functions.array._indexing import check_bounds, index_of, is_basic
 from minichainer.kernels import scattering
 from minichainer.kernels import selection as kernels
 from minichainer.variable import Variable, as_array, as_variable
+
+_get_item = Arguments('GetItem', 'get_item')
 
 
 @linear_map(lambda m, gy, x_shape, slices: m.scatter(gy, slices, x_shape), name='GetItem')
@@ -32,6 +34,7 @@ def scatter(xp: Any, x: Any, slices: Any, shape: tuple[int, ...]) -> Any:
     return scattering.scattered(xp, x, slices, shape)
 
 
+@on_device_of_arguments
 def get_item(x: Any, slices: Any) -> Variable:
     """Picks elements of an array with everything that NumPy takes as index.
 
@@ -54,6 +57,7 @@ def get_item(x: Any, slices: Any) -> Variable:
     index = index_of(slices, x.xp, 'get_item')
     if sum(s is Ellipsis for s in index) > 1:
         raise IndexError("get_item: an index can only have a single ellipsis ('...')")
+    check_bounds(_get_item, index, x)
     try:
         return take(x, index)
     except IndexError as error:

@@ -8,6 +8,7 @@ from typing import Any
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions.array.joining import Shape
+from minichainer.kernels import sequences as kernels
 from minichainer.variable import Variable, as_variable
 
 _pad = Arguments('PadSequence', 'pad_sequence')
@@ -20,10 +21,7 @@ def _lengths(shapes: tuple[Shape, ...]) -> list[int]:
 
 @primitive(rule=lambda m, gy, xs_shape: m.sequences_of_rows(gy, _lengths(xs_shape)), name='PadSequence')
 def rows_of_sequences(xp: Any, *xs: Any, length: int, padding: Any) -> Any:
-    rows = xp.full((len(xs), length, *xs[0].shape[1:]), padding, xs[0].dtype)
-    for row, x in zip(rows, xs, strict=True):
-        row[: len(x)] = x
-    return rows
+    return kernels.rows_of_sequences(xp, xs, length, padding)
 
 
 @primitive(
@@ -104,9 +102,7 @@ def _number_in(dtype: Any, value: Any) -> Any:
 )
 def steps_of_sequences(xp: Any, *xs: Any, lengths: list[int]) -> Any:
     """The elements at each step; ``lengths`` are the numbers of sequences that have that step."""
-    steps = xp.zeros((len(lengths), len(xs), *xs[0].shape[1:]), xs[0].dtype)
-    for i, x in enumerate(xs):
-        steps[: len(x), i] = x
+    steps = kernels.steps_of_sequences(xp, xs, len(lengths))
     return tuple([step[:length] for step, length in zip(steps, lengths, strict=True)])
 
 

@@ -21,8 +21,10 @@ from minichainer.functions.math.matmul import matrix_product
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.functions.noise.dropout import drop
 from minichainer.kernels import attention as kernels
+from minichainer.kernels.dropout import dropout_factors
+from minichainer.recorder import check_arrays
 from minichainer.utils.argument import parse_kwargs
-from minichainer.variable import Variable, as_variable
+from minichainer.variable import Variable, as_array, as_variable
 
 _NAME = 'ScaledDotProductAttention'
 _arguments = Arguments(_NAME, 'scaled_dot_product_attention')
@@ -185,13 +187,14 @@ def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float)
     if not config.train:
         return None
     if given is not None:
+        check_arrays((q._data, given), f'{_NAME}, the query and dropout_mask,')
         if given.shape != shape or given.dtype != q.dtype:
             raise _arguments.misfit(f'dropout_mask: {q.dtype} {shape}', f'{given.dtype} {given.shape}')
         return given
     if not ratio:
         return None
     xp = get_array_module(q._data)
-    return (xp.random.rand(*shape) >= ratio) * q.dtype.type(1 / (1 - ratio))
+    return dropout_factors(xp, xp.asarray(xp.random.rand(*shape)), ratio, q.dtype)
 
 
 def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Variable | None, Any]:
@@ -200,6 +203,7 @@ def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Varia
         return None, None
     if not hasattr(mask, 'dtype'):
         raise _arguments.wrong_type('array or Variable', 'attn_mask', mask)
+    check_arrays((q._data, as_array(mask)), f'{_NAME}, the query and attn_mask,')
     if mask.dtype.kind not in 'bf':
         raise _arguments.misfit(
             'attn_mask of bool or float', f'{mask.dtype}; bool: True where a query attends to a key'

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.shape import reshape, transpose
@@ -18,6 +19,7 @@ from minichainer.variable import Variable, as_variable
 _arguments = ConvolutionArguments('deformable_convolution_2d_sampler', planar=True)
 
 
+@on_device_of_arguments
 def deformable_convolution_2d_sampler(
     x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
 ) -> Variable:

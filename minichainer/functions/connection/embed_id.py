@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.errors import LabelError
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import linear_map
 from minichainer.kernels import rows as kernels
 from minichainer.kernels import scattering
+from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('EmbedIDFunction', 'embed_id')
@@ -34,10 +35,11 @@ def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
 def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int, ...]) -> Any:
     """A matrix of this shape, whose row i is the sum of all rows with index i."""
     if ignored is not None:
-        ids, rows = ids[~ignored], rows[~ignored]
+        ids, rows = xp.where(ignored, xp.zeros((), ids.dtype), ids), masked(xp, rows, ~ignored[..., None])
     return scattering.sums_of_rows(xp, rows.reshape(ids.size, shape[1]), ids.reshape(-1), shape[0])
 
 
+@on_device_of_arguments
 def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
     """Embeddings of indices: the rows of a matrix.
 
@@ -51,7 +53,7 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
 
     Raises:
         InvalidType: shapes or dtypes do not fit.
-        IndexError: a number is out of range (on a CPU).
+        IndexError: a number is out of range (on a GPU, in debug mode only).
         ValueError: in debug mode, a number that is not ignored is not in ``[0, V)``.
 
     >>> import numpy as np, minichainer.functions as F
@@ -70,9 +72,8 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
 
 
 def _check_range(ids: Any, size: int) -> None:
-    if config.debug and ids.size:
-        if not (ids.min() >= 0 and ids.max() < size):
-            raise _arguments.out_of_range('each x that is not ignored', ids, 0, size, ', the rows of W', LabelError)
+    if config.debug:
+        _arguments.in_range('each x that is not ignored', ids, 0, size, ', the rows of W', LabelError)
         return
     low, high = kernels.range_of(get_array_module(ids), ids)
     if low < -size or high >= size:

@@ -26,8 +26,7 @@ class Accuracy(FunctionNode):
             share = right.mean() if right.size else xp.nan
         else:
             counted = t != self.ignore_label
-            count = counted.sum()
-            share = (right & counted).sum() / count if count else 0.0
+            share = (right & counted).sum() / xp.maximum(counted.sum(), 1)
         return (xp.asarray(share, dtype=y.dtype),)
 
 

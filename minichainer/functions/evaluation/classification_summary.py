@@ -8,7 +8,8 @@ import numpy
 
 from minichainer.backend import get_array_module
 from minichainer.function_node import FunctionNode
-from minichainer.functions._arguments import Arguments
+from minichainer.functions._arguments import Arguments, are_readable
+from minichainer.kernels.gathering import sums_at
 from minichainer.variable import Variable, as_variable
 
 _classification_summary = Arguments('ClassificationSummary', 'classification_summary')
@@ -27,15 +28,15 @@ class ClassificationSummary(FunctionNode):
         xp = get_array_module(*inputs)
         count = int(t.max()) + 1 if self.label_num is None else self.label_num
         counted = t != self.ignore_label
-        if counted.any() and t[counted].min() < 0:
+        if are_readable(t) and (counted & (t < 0)).any():
             raise ValueError(
                 f'classification_summary: labels must not be negative, except ignore_label = {self.ignore_label}; '
                 f'got {t[counted].min()}'
             )
-        predictions, labels = (y.argmax(axis=1) if t.size else t)[counted], t[counted]
-        support = _histogram(xp, labels, count)
-        predicted = _histogram(xp, predictions, count)
-        right = _histogram(xp, labels[predictions == labels], count)
+        predictions = y.argmax(axis=1) if t.size else t
+        support = _histogram(xp, t, counted, count)
+        predicted = _histogram(xp, predictions, counted, count)
+        right = _histogram(xp, t, counted & (predictions == t), count)
         squared = self.beta * self.beta
         with numpy.errstate(divide='ignore', invalid='ignore'):  # classes that do not occur get NaN
             precision, recall = right / predicted, right / support
@@ -43,10 +44,13 @@ class ClassificationSummary(FunctionNode):
         return precision, recall, score, support
 
 
-def _histogram(xp: Any, values: Any, count: int) -> Any:
-    """The counts of 0, ..., count - 1."""
-    values = values[(values >= 0) & (values < count)]
-    return xp.bincount(values, minlength=count)[:count].astype(numpy.int64)
+def _histogram(xp: Any, values: Any, counted: Any, count: int) -> Any:
+    """The counts of 0, ..., count - 1 among the values that are counted."""
+    if not count:
+        return xp.zeros(0, numpy.int64)
+    counted = counted & (values >= 0) & (values < count)
+    places = xp.where(counted, values, xp.zeros((), values.dtype))
+    return sums_at(xp, counted.astype('d'), places, (count,)).astype(numpy.int64)
 
 
 def classification_summary(

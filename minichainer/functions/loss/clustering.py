@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.arithmetic import absolute
@@ -19,6 +19,7 @@ from minichainer.variable import Variable, as_variable
 _arguments = Arguments('discriminative_margin_based_clustering_loss')
 
 
+@on_device_of_arguments
 def discriminative_margin_based_clustering_loss(
     embeddings: Any,
     labels: Any,

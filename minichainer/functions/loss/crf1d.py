@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import expand_dims
@@ -20,6 +20,7 @@ from minichainer.variable import Variable, as_variable
 _crf1d, _argmax_crf1d = Arguments('crf1d'), Arguments('argmax_crf1d')
 
 
+@on_device_of_arguments
 def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean') -> Variable:
     r"""Negative log-likelihood of label sequences under a linear-chain conditional random field.
 
@@ -77,8 +78,7 @@ def _check_labels(labels: Sequence[Any], count: int) -> None:
     for t, y in enumerate(labels):
         if y.dtype.kind not in 'iu':
             raise _crf1d.misfit('ys of kind int', f'{y.dtype} at time step {t}')
-        if y.size and not (y.min() >= 0 and y.max() < count):
-            raise _crf1d.out_of_range(f'labels at time step {t}', y, 0, count)
+        _crf1d.in_range(f'labels at time step {t}', y, 0, count)
 
 
 def _transitions(last: Variable, cost: Variable) -> Variable:
@@ -112,6 +112,7 @@ def _pick(x: Variable, labels: Any) -> Variable:
     return x[get_array_module(x._data).arange(len(labels)), labels]
 
 
+@on_device_of_arguments
 def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
     r"""The best label sequences of a linear-chain conditional random field, and their scores.
 

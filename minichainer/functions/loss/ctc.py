@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import using_config
 from minichainer.differentiate import grad
-from minichainer.functions._arguments import Arguments, as_integer
+from minichainer.functions._arguments import Arguments, are_readable, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import as_dtype
@@ -68,6 +68,7 @@ def _reference(x: Variable, ways: kernels.Alignments, reduce: str) -> Variable:
     return as_dtype(reduced(masked(losses, fits), reduce), x.dtype)
 
 
+@on_device_of_arguments
 def connectionist_temporal_classification(
     x: Sequence[Any],
     t: Any,
@@ -153,7 +154,7 @@ def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
     if getattr(lengths, 'dtype', xp.dtype('O')).kind not in 'iu' or lengths.shape != (batch,):
         got = f'{lengths.dtype} {lengths.shape}' if hasattr(lengths, 'dtype') else type(lengths).__name__
         raise _ctc.misfit(f'int {name} of shape ({batch},)', got)
-    if batch and not (lengths.min() >= 0 and lengths.max() <= most):
+    if batch and are_readable(lengths) and not (lengths.min() >= 0 and lengths.max() <= most):
         raise ValueError(
             f'connectionist_temporal_classification: 0 <= {name} <= {most} expected, got {name}s from '
             f'{lengths.min()} to {lengths.max()}'
@@ -163,6 +164,4 @@ def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
 
 def _check_labels(xp: Any, labels: Any, lengths: Any, classes: int) -> None:
     is_read = xp.arange(labels.shape[1]) < lengths[:, None]
-    read = labels[is_read]
-    if read.size and not (read.min() >= 0 and read.max() < classes):
-        raise _ctc.out_of_range('labels', xp.where(is_read, labels, 0), 0, classes)
+    _ctc.in_range('labels', xp.where(is_read, labels, xp.zeros((), labels.dtype)), 0, classes)

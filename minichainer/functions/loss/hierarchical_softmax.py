@@ -66,5 +66,4 @@ def binary_hierarchical_softmax(x: Any, t: Any, W: Any, paths: Paths) -> Variabl
 
 
 def _check_labels(labels: Any, paths: Paths) -> None:
-    if labels.size and not (labels.min() >= 0 and labels.max() < len(paths.begins) - 1):
-        raise _arguments.out_of_range('labels', labels, 0, len(paths.begins) - 1)
+    _arguments.in_range('labels', labels, 0, len(paths.begins) - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import reduced_array, spread, without_axis_1
@@ -42,6 +42,7 @@ def contrastive_loss(xp: Any, x0: Any, x1: Any, same: Any, margin: float, reduce
     return reduced_array(xp, losses[:, 0], reduce, x0.dtype)
 
 
+@on_device_of_arguments
 def contrastive(x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = 'mean') -> Variable:
     r"""Contrastive loss of pairs of points at distance :math:`d_i`.
 
@@ -162,6 +163,7 @@ def hinge_loss(xp: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
     return xp.asarray(losses, x.dtype)
 
 
+@on_device_of_arguments
 def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
     r"""Hinge loss of one-vs-rest scores.
 
@@ -199,8 +201,7 @@ def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
 def _signs(x: Variable, labels: Any) -> Any:
     """-1 at the label of each sample, else 1."""
     classes = x.shape[1]
-    if labels.size and not (labels.min() >= -classes and labels.max() < classes):
-        raise _hinge.out_of_range('labels', labels, -classes, classes)
+    _hinge.in_range('labels', labels, -classes, classes)
     xp = get_array_module(x._data)
     signs = xp.ones(x.shape, x.dtype)
     signs[xp.arange(len(labels)), labels] = -1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.backend import get_array_module
-from minichainer.functions._arguments import Arguments, described
+from minichainer.backend import get_array_module, on_device_of_arguments
+from minichainer.functions._arguments import Arguments, are_readable, described
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import as_dtype
@@ -57,6 +57,7 @@ def sampled_logistic_loss(xp: Any, x: Any, W: Any, samples: Any, signs: Any, red
     return xp.asarray(losses.sum(axis=1) if reduce == 'no' else losses.sum(), x.dtype)
 
 
+@on_device_of_arguments
 def negative_sampling(
     x: Any, t: Any, W: Any, sampler: Any, sample_size: int, reduce: str = 'sum', **kwargs: Any
 ) -> Any:
@@ -103,8 +104,7 @@ def negative_sampling(
     if not fits or x.dtype != W.dtype or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
         expected = 'float x of shape (B, D) and W of shape (V, D), and int t of shape (B,)'
         raise _negative_sampling.misfit(expected, described(x, W, labels))
-    if labels.size and not (labels.min() >= -1 and labels.max() < len(W)):
-        raise _negative_sampling.out_of_range('labels', labels, 0, len(W), ' or -1', allowed=-1)
+    _negative_sampling.in_range('labels', labels, 0, len(W), ' or -1', allowed=-1)
     samples = _drawn(sampler, (len(labels), sample_size + 1), len(W))
     samples[:, 0] = labels
     signs = _signs(get_array_module(samples), samples, x.dtype)
@@ -120,13 +120,14 @@ def _drawn(sampler: Any, shape: tuple[int, int], classes: int) -> Any:
             f'negative_sampling: sampler({shape}) must give an int array of that shape, got {samples.dtype} '
             f'{samples.shape}'
         )
-    if samples.size and not (samples.min() >= 0 and samples.max() < classes):
+    if samples.size and are_readable(samples) and not (samples.min() >= 0 and samples.max() < classes):
         got = f'{samples.min()} to {samples.max()}'
         raise IndexError(f'negative_sampling: the sampler must draw classes in [0, {classes}), got {got}')
     return samples.astype('l') if samples.dtype.kind == 'u' else samples  # -1 must be representable
 
 
 # --- BlackOut ------------------------------------------------------------------------------------------------------
+@on_device_of_arguments
 def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Variable:
     r"""BlackOut: with p the softmax over the label and the drawn classes, :math:`-\log p_t - \sum_s \log(1 - p_s)`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import logistic_losses, logistic_slope
@@ -26,6 +27,7 @@ def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: s
     return xp.asarray(losses if reduce == 'no' else losses.sum(), x.dtype)
 
 
+@on_device_of_arguments
 def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 'mean') -> Variable:
     r"""Cross entropy of the sigmoid of scores, :math:`-t \log \sigma(x) - (1 - t) \log(1 - \sigma(x))`.
 
@@ -55,6 +57,7 @@ def sigmoid_cross_entropy(x: Any, t: Any, normalize: bool = True, reduce: str = 
         raise _sigmoid_cross_entropy.wrong_labels('float x and int t of one shape', x, t)
     weights = (t != -1).astype(in_float32(x._data).dtype)
     if reduce == 'mean':
-        count = weights.sum() if normalize else len(t) if t.ndim else 1
-        weights *= 1.0 / max(float(count), 1.0)
+        xp = get_array_module(weights)
+        count = weights.sum(dtype='d') if normalize else xp.asarray(len(t) if t.ndim else 1, 'd')
+        weights *= (1.0 / xp.maximum(count, 1)).astype(weights.dtype)
     return weighted_logistic_loss(x, t.astype(x.dtype), weights, reduce)

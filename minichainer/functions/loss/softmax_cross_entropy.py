@@ -7,7 +7,9 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
+from minichainer.backends import cuda
+from minichainer.configuration import config
 from minichainer.errors import LabelError
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
@@ -55,6 +57,7 @@ def _reference(x: Any, t: Any, ignore_label: int = -1) -> Variable:
     return -sum_(log_p * one_hot, 1)
 
 
+@on_device_of_arguments
 def softmax_cross_entropy(
     x: Any,
     t: Any,
@@ -87,7 +90,7 @@ def softmax_cross_entropy(
     Raises:
         InvalidType: shapes or dtypes do not fit.
         ValueError: ``reduce`` or ``soft_target_loss`` is unknown, ``class_weight`` does not fit, or a label is out
-            of range.
+            of range. Labels on a device are checked in debug mode only; otherwise the loss of such a label is NaN.
 
     >>> import numpy as np, minichainer.functions as F
     >>> loss = F.softmax_cross_entropy(np.zeros((2, 4)), np.array([1, 3]))
@@ -124,21 +127,18 @@ def _check_class_weight(class_weight: Any, x: Any) -> None:
 
 def _samples(x: Any, t: Any, class_weight: Any, ignore_label: int | None, normalize: bool, reduce: str) -> Samples:
     """Labels, weights and scale of the samples; checks the arguments."""
-    may_be_ignored = _check_labels(x, t, ignore_label)
+    if not _check_labels(x, t, ignore_label):
+        ignore_label = None
     xp = get_array_module(x)
     dtype = numpy.promote_types(x.dtype, 'f')
-    labels, weights, count = t, None, t.size
-    if may_be_ignored:
-        valid = t != ignore_label
-        labels, weights = xp.where(valid, t, 0), valid.astype(dtype)
-        if reduce != 'no' and normalize:
-            count = int(valid.sum())
-    if class_weight is not None:
-        of_samples = class_weight[labels].astype(dtype)
-        weights = of_samples if weights is None else weights * of_samples
+    labels, weights = t, None
+    if ignore_label is not None or class_weight is not None:
+        labels, weights = kernels.valid_samples(xp, t, class_weight, ignore_label, dtype)
     if reduce == 'no':
         return Samples(labels, weights, None)
-    return Samples(labels, weights, 1.0 / max(count if normalize else len(x), 1))
+    if ignore_label is not None and normalize:
+        return Samples(labels, weights, kernels.scale_of_valid(xp, t, ignore_label, dtype))
+    return Samples(labels, weights, 1.0 / max(t.size if normalize else len(x), 1))
 
 
 def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
@@ -150,7 +150,7 @@ def _check_labels(x: Any, t: Any, ignore_label: int | None) -> bool:
     shape = x.shape
     if len(shape) < 2 or t.shape != shape[:1] + shape[2:] or (t.size and not shape[1]):
         raise _arguments.wrong_labels('x of shape (B, C, ...) and t of shape (B, ...)', x, t)
-    if not t.size:
+    if not t.size or (isinstance(t, cuda.ndarray) and not config.debug):  # reading labels waits for the device
         return ignore_label is not None
     # As unsigned numbers, negative labels are the largest: one pass checks that all are in range.
     if t.view(t.dtype.str.replace('i', 'u')).max() < shape[1]:

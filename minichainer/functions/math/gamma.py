@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.functions.array.shape import broadcast_to
@@ -54,6 +54,7 @@ def polygamma_of(xp: Any, x: Any, n: Any) -> Any:
     return kernels.polygamma(xp, n, x)
 
 
+@on_device_of_arguments
 def polygamma(n: Any, x: Any) -> Variable:
     r"""Elementwise polygamma function, the n-th derivative of the digamma function, :math:`y = \psi^{(n)}(x)`.
 
@@ -83,6 +84,7 @@ def zeta_of(xp: Any, q: Any, x: Any) -> Any:
     return special(xp).zeta(x, q)
 
 
+@on_device_of_arguments
 def zeta(x: Any, q: Any) -> Variable:
     r"""Elementwise Hurwitz zeta function, :math:`y = \sum_{k=0}^\infty (q + k)^{-x}`.
 

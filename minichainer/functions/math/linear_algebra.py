@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import ops
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions.array.shape import expand_dims, reshape
@@ -148,6 +149,7 @@ def cholesky(a: Any) -> Variable:
     return cholesky_factor(checked_matrices(Arguments('cholesky'), a, 2))
 
 
+@on_device_of_arguments
 def inv(a: Any) -> Variable:
     r"""Inverse of a square matrix, :math:`Y = A^{-1}`.
 
@@ -169,6 +171,7 @@ def inv(a: Any) -> Variable:
     return inverse(checked_square(_inv, a, 2))
 
 
+@on_device_of_arguments
 def batch_inv(a: Any) -> Variable:
     r"""Inverse of each of a batch of square matrices, :math:`Y_i = A_i^{-1}`.
 
@@ -191,6 +194,7 @@ def batch_inv(a: Any) -> Variable:
     return inverses(checked_square(_batch_inv, a, 3))
 
 
+@on_device_of_arguments
 def det(a: Any) -> Variable:
     r"""Determinant of a square matrix, :math:`y = |A|`.
 
@@ -211,6 +215,7 @@ def det(a: Any) -> Variable:
     return reshape(determinants(expand_dims(checked_square(_det, a, 2), 0)), ())
 
 
+@on_device_of_arguments
 def batch_det(a: Any) -> Variable:
     r"""Determinant of each of a batch of square matrices, :math:`y_i = |A_i|`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions._reduce import kept_shape
@@ -43,6 +44,7 @@ def power_norm(xp: Any, x: Any, order: float = 2, axis: Any = None, keepdims: bo
     return kernels.norm(xp, x, order, axis, keepdims)
 
 
+@on_device_of_arguments
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
     r"""Norm of vectors, :math:`(\sum |x|^p)^{1/p}`, or of matrices, as ``numpy.linalg.norm``.
 

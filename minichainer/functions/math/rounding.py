@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer import ops
-from minichainer.backend import get_array_module
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.kernels import bounds
@@ -21,6 +21,7 @@ def _step(name: str, x: Any) -> Variable:
     return Variable(xp.asarray(getattr(xp, name)(array), array.dtype), requires_grad=False)
 
 
+@on_device_of_arguments
 def ceil(x: Any) -> Variable:
     r"""Elementwise smallest integer that is not less, :math:`y = \lceil x \rceil`; no gradient passes.
 
@@ -37,6 +38,7 @@ def ceil(x: Any) -> Variable:
     return _step('ceil', x)
 
 
+@on_device_of_arguments
 def floor(x: Any) -> Variable:
     r"""Elementwise largest integer that is not greater, :math:`y = \lfloor x \rfloor`; no gradient passes.
 
@@ -53,6 +55,7 @@ def floor(x: Any) -> Variable:
     return _step('floor', x)
 
 
+@on_device_of_arguments
 def fix(x: Any) -> Variable:
     r"""Elementwise rounding towards 0, :math:`y = \operatorname{sgn}(x) \lfloor |x| \rfloor`; no gradient passes.
 
@@ -69,6 +72,7 @@ def fix(x: Any) -> Variable:
     return _step('trunc', x)
 
 
+@on_device_of_arguments
 def sign(x: Any) -> Variable:
     r"""Elementwise sign, :math:`y = x / |x|` or :math:`0`; no gradient passes.
 

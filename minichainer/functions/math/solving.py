@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions.array.selection import where
@@ -36,6 +37,7 @@ def solution(xp: Any, a: Any, b: Any, transposed: bool = False) -> Any:
         raise ValueError(f'solve: singular matrix among a, of shape {a.shape}') from None
 
 
+@on_device_of_arguments
 def solve(a: Any, b: Any) -> Variable:
     r"""Solution of linear equations, :math:`A X = B`; leading axes broadcast, as in ``numpy.linalg.solve``.
 
@@ -99,6 +101,7 @@ def log_abs_determinants(xp: Any, a: Any) -> Any:
     return linalg.log_determinant(xp, a)[1]
 
 
+@on_device_of_arguments
 def slogdet(a: Any) -> tuple[Variable, Variable]:
     r"""Sign and logarithm of the absolute value of determinants, :math:`|A| = s e^l`, as ``numpy.linalg.slogdet``.
 
@@ -121,6 +124,7 @@ def slogdet(a: Any) -> tuple[Variable, Variable]:
     return Variable(linalg.log_determinant(a.xp, a._data)[0], requires_grad=False), log_abs_determinants(a)
 
 
+@on_device_of_arguments
 def logdet(a: Any) -> Variable:
     r"""Logarithm of determinants, :math:`y = \log |A|`, without overflow.
 

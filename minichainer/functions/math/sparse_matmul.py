@@ -7,7 +7,8 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.functions._arguments import Arguments
+from minichainer.backend import on_device_of_arguments
+from minichainer.functions._arguments import Arguments, are_readable
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.kernels import sparse as kernels
@@ -45,6 +46,7 @@ def products_at(xp: Any, left: Any, right: Any, row: Any, col: Any) -> Any:
     return kernels.products_at(xp, left, right, row, col)
 
 
+@on_device_of_arguments
 def sparse_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
     r"""Product of a sparse and a dense matrix, or of batches of them; gradients flow to the stored entries only.
 
@@ -100,7 +102,7 @@ def _sparse_dense(sparse: CooMatrix, transposed: bool, dense: Variable) -> Varia
     for name, numbers, size in (('row', row, rows), ('column', col, columns)):
         if numbers.dtype.kind not in 'iu':
             raise _arguments.misfit(f'int {name} numbers', f'{numbers.dtype}')
-        if numbers.size and numbers.max() >= size:
+        if numbers.size and are_readable(numbers) and numbers.max() >= size:
             raise ValueError(f'sparse_matmul: {name} numbers below {size} expected, got {numbers.max()}')
     dtype = numpy.promote_types(data.dtype, dense.dtype)
     return sparse_product(as_dtype(data, dtype), as_dtype(dense, dtype), row, col, rows)

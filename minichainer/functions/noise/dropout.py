@@ -8,6 +8,8 @@ from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
+from minichainer.kernels.dropout import dropout_factors
+from minichainer.recorder import check_arrays
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import as_variable
 
@@ -60,15 +62,14 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         mask = _draw(get_array_module(x._data), x._data, ratio)
     elif _dropout.array(mask, 'mask').shape != x.shape or mask.dtype != x.dtype:
         raise _misfit(x, mask)
+    else:
+        check_arrays((x._data, mask), 'Dropout, x and the mask,')
     y = drop(x, mask)
     return (y, mask) if return_mask else y
 
 
 def _draw(xp: Any, x: Any, ratio: float) -> Any:
-    scale = x.dtype.type(1.0 / (1 - ratio))
-    return (xp.random.rand(*x.shape) >= ratio) * scale if x.ndim else xp.asarray(
-        (xp.random.rand() >= ratio) * scale, x.dtype
-    )  # fmt: skip
+    return dropout_factors(xp, xp.asarray(xp.random.rand(*x.shape)), ratio, x.dtype)
 
 
 def _misfit(x: Any, mask: Any) -> Exception:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from minichainer.backend import get_array_module
 from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions.array.shape import sum_to
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.functions.util._first_pass import about_to_write
+from minichainer.kernels.normalization import move
 from minichainer.variable import Variable, as_array
 
 
@@ -96,8 +98,7 @@ def update_running(running: Any, decay: float, value: Any) -> None:
     """
     array = as_array(running)
     about_to_write(array)
-    array *= decay
-    array += ((1 - decay) * value).reshape(array.shape)
+    move(get_array_module(array), array, decay, value.reshape(array.shape))
 
 
 def affine_gradients(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from minichainer._frames import stacklevel
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._define import primitive
 from minichainer.functions._precision import in_float32
@@ -137,7 +138,7 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variabl
         _arguments.number(decay, 'decay')
         _arguments.running(gamma.shape, running_mean=running_mean, running_var=running_var)
     if x.size == gamma.size != 0:
-        warnings.warn(_ONE_SAMPLE, UserWarning, stacklevel=3)
+        warnings.warn(_ONE_SAMPLE, UserWarning, stacklevel=stacklevel())
     statistics = kernels.statistics(get_array_module(x._data), x._data, axes)
     y: Variable = normalize_channels(
         x, gamma, beta, axes=axes, eps=eps, statistics=statistics, label=_arguments.label

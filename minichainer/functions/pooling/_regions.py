@@ -94,8 +94,7 @@ class RegionArguments(Arguments):
 
     def image_numbers(self, images: Any, count: int) -> None:
         """Raises IndexError if the image of a region does not exist."""
-        if images.size and not (images.min() >= -count and images.max() < count):
-            raise self.out_of_range(f'indices of the {count} images in x', images, -count, count)
+        self.in_range(f'indices of the {count} images in x', images, -count, count)
 
     def outsize(self, outsize: Any) -> tuple[int, int]:
         """Height and width of the result; TypeError unless it is a positive int or a pair of them."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions.pooling._regions import RegionArguments, pick_regions, weigh_regions
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable
@@ -13,6 +14,7 @@ from minichainer.variable import Variable
 _average, _max = RegionArguments('ROIAverageAlign2D'), RegionArguments('ROIMaxAlign2D')
 
 
+@on_device_of_arguments
 def roi_average_align_2d(
     x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float, sampling_ratio: Any = None
 ) -> Variable:
@@ -48,6 +50,7 @@ def roi_average_align_2d(
     return weigh_regions(x, over_rows, over_columns, images, _average.label)
 
 
+@on_device_of_arguments
 def roi_max_align_2d(
     x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float, sampling_ratio: Any = None
 ) -> Variable:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.backends import cuda
 from minichainer.functions.pooling._regions import RegionArguments, pick_regions, weigh_regions
 from minichainer.kernels import roi as kernels
@@ -15,6 +16,7 @@ _with_images, _max = RegionArguments('ROIPooling2D'), RegionArguments('ROIMaxPoo
 _average = RegionArguments('ROIAveragePooling2D')
 
 
+@on_device_of_arguments
 def roi_pooling_2d(x: Any, rois: Any, outh: int, outw: int, spatial_scale: float) -> Variable:
     """The largest pixel of each bin of regions, including their last row and column.
 
@@ -54,6 +56,7 @@ def roi_pooling_2d(x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
     return _maxima(_with_images.label, x, _pixel_bins(corners, size, x), images % max(len(x), 1), 0.0)
 
 
+@on_device_of_arguments
 def roi_max_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float) -> Variable:
     """The largest pixel of each bin of regions.
 
@@ -88,6 +91,7 @@ def roi_max_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatia
     return _maxima(_max.label, x, _pixel_bins(numpy.rint(regions * scale), size, x), images, -numpy.inf)
 
 
+@on_device_of_arguments
 def roi_average_pooling_2d(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float) -> Variable:
     """The mean of each bin of regions; a bin outside of its image is 0.
 

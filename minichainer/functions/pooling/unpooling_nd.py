@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.backend import on_device_of_arguments
 from minichainer.functions._define import linear_map
 from minichainer.functions.pooling._geometry import PoolingArguments, unpooling_geometry
 from minichainer.kernels import pooling as kernels
@@ -146,6 +147,7 @@ def unpooling_3d(
     return _unpooling('UnpoolingND', x, ksize, stride, pad, outsize, cover_all)
 
 
+@on_device_of_arguments
 def upsampling_2d(
     x: Any, indexes: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
 ) -> Variable:
@@ -194,8 +196,7 @@ def _check_indexes(x: Variable, indexes: Any, ksize: tuple[int, ...]) -> None:
         expected = f'indexes of an int dtype and of shape {x.shape}'
         raise _upsampling.misfit(expected, f'{indexes.dtype} {indexes.shape}')
     count = ksize[0] * ksize[1]
-    if indexes.size and not (indexes.min() >= 0 and indexes.max() < count):
-        raise _upsampling.out_of_range('indexes', indexes, 0, count, f' for windows of {ksize}')
+    _upsampling.in_range('indexes', indexes, 0, count, f' for windows of {ksize}')
 
 
 def _unpooling(name: str, x: Any, ksize: Any, stride: Any, pad: Any, outsize: Any, cover_all: bool) -> Variable:

@@ -17,6 +17,7 @@ from minichainer.functions.array.joining import concat, stack
 from minichainer.functions.connection.linear import linear
 from minichainer.kernels import rnn as kernels
 from minichainer.kernels.precision import in_float32
+from minichainer.kernels.sequences import divided
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
@@ -71,13 +72,12 @@ class Plan(NamedTuple):
         parts = [xp.concatenate([parameters[k * n + place] for place in order]) for k in range(4)]
         return kernels.Weights(*map(in_float32, parts))
 
-    def unstacked(self, gradient: kernels.Weights | None) -> list[Any]:
+    def unstacked(self, xp: Any, gradient: kernels.Weights | None) -> list[Any]:
         """The gradients of the parameters of one layer in one direction, in the order of the inputs."""
         n, found = self.gates, [None] * (4 * self.gates)
         for k, stacked in enumerate(gradient or ()):
-            units = len(stacked) // n
-            for i, place in enumerate(self.kind.cell.order):
-                found[k * n + place] = stacked[i * units : (i + 1) * units]
+            for part, place in zip(divided(xp, stacked, n), self.kind.cell.order, strict=True):
+                found[k * n + place] = part
         return found
 
     def divided(self, values: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[Any]]:
@@ -144,7 +144,7 @@ def _fast(xp: Any, gy: Any, residual: kernels.Layers, plan: Plan, masks: Sequenc
     gstates, gradients, gx = kernels.layers_backward(
         xp, plan.kind.cell, residual, masks, gy[:states], gy[states:], (of_steps, of_parameters)
     )
-    found = [part for gradient in gradients for part in plan.unstacked(gradient)]
+    found = [part for gradient in gradients for part in plan.unstacked(xp, gradient)]
     steps = [None if gx is None else gx[begin:end] for begin, end in kernels.spans_of(plan.sizes)]
     return [*gstates, *found, *steps]
 

@@ -157,10 +157,15 @@ class BatchNormalization(Link):
         elif config.in_recomputing:  # the statistics already include this batch
             y = batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
         else:
-            y = batch_normalization(
-                x, gamma, beta, eps=self.eps, running_mean=self.avg_mean, running_var=self.avg_var,
-                decay=self._next_decay(finetune), axis=self.axis,
-            )  # fmt: skip
+            y = self._normalize_batch(x, gamma, beta, self._next_decay(finetune))
+        return y
+
+    def _normalize_batch(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        """Normalizes with the statistics of the batch, and updates the running ones."""
+        y: Variable = batch_normalization(
+            x, gamma, beta, eps=self.eps, running_mean=self.avg_mean, running_var=self.avg_var, decay=decay,
+            axis=self.axis,
+        )  # fmt: skip
         return y
 
     def _prepare(self, x: Any) -> None:

@@ -9,6 +9,8 @@ import os
 import threading
 from typing import Any
 
+from minichainer.iterators._worker import leave_signals_to_the_parent
+
 #: In a process that ends with its parent: held while a snapshot is written, so that the end does not interrupt that.
 _writing: threading.Lock | None = None
 
@@ -21,8 +23,10 @@ def not_interrupted() -> contextlib.AbstractContextManager[Any]:
 def end_with_the_parent() -> None:
     """Starts a thread that ends this process when its parent has died and no snapshot is being written.
 
+    Ctrl-C and SIGTERM, which often reach all processes of a training, do not: the last snapshot is written here.
     The end of a pipe is not enough: processes that the parent has forked later hold it open.
     """
+    leave_signals_to_the_parent()
     parent = multiprocessing.parent_process()
     if parent is None:
         return

@@ -4,12 +4,13 @@ import contextlib
 import os
 import re
 import string
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from minichainer.serializer import DamagedSnapshotError
-from minichainer.serializers._formats import load_any
+from minichainer.serializers._formats import load_any, loader_of
 from minichainer.serializers.npz import DictionarySerializer, save_npz
 from minichainer.training.extension import Extension
 from minichainer.training.extensions.snapshot_writers import SimpleWriter
@@ -31,8 +32,14 @@ def snapshot(
 ) -> _Snapshot:
     """Returns an extension that saves the trainer, once an epoch unless a trigger is given.
 
+    It also saves when Ctrl-C or SIGTERM ends the run, after the iteration, see :meth:`Trainer.run`.
     :func:`minichainer.serializers.load_npz` restores the trainer, whose run then continues as if it had not been
-    interrupted. The file gets its name only when it is complete.
+    interrupted: bit for bit, if all that draws random numbers is what :meth:`Trainer.serialize` names. Datasets that
+    draw in the threads of a :class:`MultithreadIterator` are not; CuPy draws the same only if snapshots are taken at
+    the same iterations. The extension may come anywhere among the others: those that it precedes in an iteration are
+    called by the resumed run. They see the numbers of the observation, not arrays or graphs.
+
+    The file gets its name only when it is complete.
 
     Args:
         savefun: Function ``savefun(path, target)`` that writes the file, ``target`` being a dict of arrays;
@@ -137,6 +144,7 @@ class _Snapshot(Extension):
         self.n_retains = n_retains
         self.autoload = autoload
         self._load = loadfun or load_any
+        self._last_path: str | None = None
 
     def initialize(self, trainer: Any) -> None:
         """Loads the newest file if ``autoload``; removes old ones according to ``n_retains``."""
@@ -185,16 +193,43 @@ class _Snapshot(Extension):
         if self._snapshot_on_error:
             self._save(trainer)
 
-    def _save(self, trainer: Any) -> None:
+    def save_before_stop(self, trainer: Any) -> bool:
+        """Saves the trainer, which a signal stops, if that is the target and the condition holds; returns whether.
+
+        :meth:`finalize` prints the path when the file is written.
+        """
+        is_trainer = self._target is None or self._target is trainer
+        if not is_trainer or (self.condition is not None and not self.condition()):
+            return False
+        self._last_path = os.path.join(trainer.out, self._save(trainer))
+        return True
+
+    def _save(self, trainer: Any) -> str:
+        """Saves, and returns the name of the file."""
         serializer = DictionarySerializer()
         serializer.save(trainer if self._target is None else self._target)
         name = self.filename(trainer) if callable(self.filename) else self.filename.format(trainer)
         self.writer(name, trainer.out, _Entries(serializer.target))
+        return str(name)
 
     def finalize(self) -> None:
         """Waits until everything is written."""
         if hasattr(self.writer, 'finalize'):
             self.writer.finalize()
+        if self._last_path is not None:
+            is_loaded = self.autoload and isinstance(self.filename, str)
+            print(_how_to_resume(self._last_path, is_loaded), file=sys.stderr, flush=True)
+
+
+def _how_to_resume(path: str, is_loaded: bool) -> str:
+    saved = f'Stopped. The snapshot is {path}\nTo resume, '
+    if is_loaded:
+        return saved + 'run the program again: snapshot(autoload=True) loads it'
+    way = 'pass autoload=True to extensions.snapshot and run the program again'
+    load = loader_of(path) if os.path.isfile(path) else None
+    if load is not None:
+        way += f', or write serializers.{load.__name__}({path!r}, trainer) before trainer.run()'
+    return saved + way
 
 
 def _fallback(path: str, damages: list[str]) -> str:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +10,9 @@ from minichainer.configuration import no_backprop_mode, using_config
 from minichainer.dataset.convert import call_converter, call_with, concat_examples
 from minichainer.dataset.iterator import Iterator
 from minichainer.reporter import DictSummary, Reporter, report, report_scope
+from minichainer.training._first_error import run_all
 from minichainer.training.extension import PRIORITY_WRITER, Extension
-from minichainer.training.extensions._terminal import Bar, Display, bar_line
+from minichainer.training.extensions._terminal import Bar, make_display
 from minichainer.training.util import is_dataset, kind_of
 
 
@@ -30,7 +30,7 @@ class Evaluator(Extension):
         device: Device to which the arrays are sent; ``None`` leaves them where they are.
         eval_hook: Function of the evaluator, called at the beginning of each evaluation.
         eval_func: Function of the arrays that reports; the main target when omitted.
-        progress_bar (bool): Whether to show a progress line on a terminal.
+        progress_bar (bool): Whether to show a progress line, on a terminal or in a notebook.
 
     .. admonition:: Example
 
@@ -114,17 +114,18 @@ class Evaluator(Extension):
             )
         iterator = _restarted(self._iterators['main'])
         summary = DictSummary()
-        display = Display(sys.stdout) if self._progress_bar else None
-        for batch in iterator:
-            observation: dict[str, Any] = {}
-            with report_scope(observation):
-                self._evaluate_batch(batch)
-            summary.add(observation)
+        display = make_display() if self._progress_bar else None
+        try:
+            for batch in iterator:
+                observation: dict[str, Any] = {}
+                with report_scope(observation):
+                    self._evaluate_batch(batch)
+                summary.add(observation)
+                if display:
+                    display.show([Bar('validation', iterator.epoch_detail)])
+        finally:
             if display:
-                line = bar_line('validation', Bar(iterator.epoch_detail))
-                display.show([line], line)
-        if display:
-            display.erase()
+                display.erase()
         return summary.compute_mean()
 
     def _evaluate_batch(self, batch: list[Any]) -> None:
@@ -136,8 +137,7 @@ class Evaluator(Extension):
 
     def finalize(self) -> None:
         """Finalizes the iterators."""
-        for iterator in self._iterators.values():
-            iterator.finalize()
+        run_all((f'finalize of iterator {name!r}', it.finalize) for name, it in self._iterators.items())
 
 
 def _check_arguments(iterator: Any, target: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from minichainer.reporter import DictSummary
 from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
-from minichainer.training.extensions._files import replacing
+from minichainer.training.extensions._log_file import LogFile, repair
 from minichainer.training.util import get_trigger, names_of
 
 
@@ -17,14 +17,18 @@ class LogReport(Extension):
     """Averages reported values over intervals and writes the averages to a JSON file.
 
     The file contains a list of one dict per interval: the means, and ``epoch``, ``iteration`` and ``elapsed_time``
-    (seconds) at its end. It is replaced as a whole, so a reader never sees an incomplete file.
+    (seconds) at its end. Each dict is appended to the file, which is a complete list whenever it is read. What a
+    killed run has left incomplete is removed at the next start. A resumed run drops what was written after its
+    snapshot. Values that a program changes in :attr:`log` are in the file at the end of the run, those of the last
+    dict after the next interval.
 
     Args:
         keys: Keys of the values; all when omitted.
         trigger: Trigger that ends an interval.
         postprocess: Function of the dict of an interval, called before it is kept; may change it.
         filename (str): Name of the file in the trainer's output folder, ``'log'`` when omitted; it may
-            contain fields like ``{epoch}`` that the dict fills in. ``None``: no file.
+            contain fields like ``{epoch}`` that the dict fills in. If it ends with ``.jsonl``, the file has a dict on
+            each line instead (JSON lines). ``None``: no file.
         log_name (str): Older spelling of ``filename``.
 
     .. admonition:: Example
@@ -49,6 +53,7 @@ class LogReport(Extension):
         self._trigger = get_trigger(trigger)
         self._postprocess = postprocess
         self._log: list[dict[str, Any]] = []
+        self._file = LogFile()
         self._summary = DictSummary()
 
     @property
@@ -56,8 +61,20 @@ class LogReport(Extension):
         """The dicts of all intervals so far."""
         return self._log
 
+    def initialize(self, trainer: Any) -> None:
+        """Makes the file what the log is, or removes from its end what a killed run has left incomplete."""
+        if self._filename is None:
+            return
+        if self._log:
+            self._file.replace(self._path(trainer, self._log[-1]), self._log)
+        elif '{' not in self._filename:
+            repair(self._path(trainer, {}))
+
+    def _path(self, trainer: Any, entry: dict[str, Any]) -> str:
+        return os.path.join(trainer.out, str(self._filename).format(**entry))
+
     def __call__(self, trainer: Any) -> None:
-        """Adds the values of this iteration; at the end of an interval writes the file."""
+        """Adds the values of this iteration; at the end of an interval writes them to the file."""
         observation = trainer.observation
         if self._keys is not None:
             observation = {k: observation[k] for k in self._keys if k in observation}
@@ -66,21 +83,21 @@ class LogReport(Extension):
             self._close_interval(trainer)
 
     def _close_interval(self, trainer: Any) -> None:
-        """Adds the means of the interval to the log, and writes the file."""
+        """Adds the means of the interval to the file and to the log."""
         entry: dict[str, Any] = {name: float(value) for name, value in self._summary.compute_mean().items()}
         entry['epoch'] = trainer.updater.epoch
         entry['iteration'] = trainer.updater.iteration
         entry['elapsed_time'] = trainer.elapsed_time
         if self._postprocess is not None:
             self._postprocess(entry)
+        if self._filename is not None:
+            self._file.append(self._path(trainer, entry), self._log, entry)
         self._log.append(entry)
         self._summary = DictSummary()
-        if self._filename is not None:
-            self._write(os.path.join(trainer.out, self._filename.format(**entry)))
 
-    def _write(self, path: str) -> None:
-        with replacing(path) as part, open(part, 'w', encoding='utf-8') as f:
-            json.dump(self._log, f, indent=4)
+    def finalize(self) -> None:
+        """Makes the file what the log is, also where a program has changed old entries."""
+        self._file.finish(self._log)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the dicts so far and the sums of the current interval."""

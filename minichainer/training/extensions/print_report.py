@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minichainer.training.extension import Extension
+from minichainer.training.extensions._terminal import is_terminal
 from minichainer.training.extensions.log_report import LogReport
 from minichainer.training.util import names_of
 
@@ -39,9 +40,11 @@ class PrintReport(Extension):
         Raises :class:`TypeError` if ``log_report`` is neither a name nor a :class:`LogReport`.
         """
         log = self._get_log(trainer)
+        if self._header_done and self._n_printed == len(log):
+            return
         out = sys.stdout if self._out is None else self._out
-        # A progress bar may be below the cursor of a terminal; ESC[J clears it, as in Chainer on any stream.
-        clear = '\033[J'
+        # A progress bar may be below the cursor of a terminal. ESC[J clears it, in Chainer on any stream.
+        clear = '' if self._out is None and not is_terminal(out) else '\033[J'
         if not self._header_done:
             out.write('  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
             self._header_done = True
@@ -67,6 +70,16 @@ class PrintReport(Extension):
             raise TypeError(f'PrintReport: log_report must be a LogReport or its name, got {type(report)}')
         report(trainer)
         return report.log
+
+    def initialize(self, trainer: Any) -> None:
+        """Initializes the :class:`LogReport` if this extension owns one."""
+        if isinstance(self._log_report, LogReport):
+            self._log_report.initialize(trainer)
+
+    def finalize(self) -> None:
+        """Finalizes the :class:`LogReport` if this extension owns one."""
+        if isinstance(self._log_report, LogReport):
+            self._log_report.finalize()
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the :class:`LogReport` if this extension owns one."""

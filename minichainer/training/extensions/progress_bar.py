@@ -1,25 +1,26 @@
 from __future__ import annotations
 
 import datetime
-import sys
 from typing import Any
 
 from minichainer.training.extension import Extension
-from minichainer.training.extensions._terminal import Bar, Display, Speed, bar_line
+from minichainer.training.extensions._terminal import Bar, Display, Speed, make_display
 
 
 class ProgressBar(Extension):
     """Shows the progress and speed of the training, and the remaining time; disappears at the end.
 
-    On a terminal it is four lines, redrawn in place. If ``out`` is a file or a pipe, it writes one plain line at each
-    update.
+    On a terminal it is a block of four lines, redrawn in place, by tqdm if that is installed (the extra
+    ``progress``). In a notebook it is two widgets of tqdm. If the standard output is neither, nothing is shown,
+    unless ``out`` is given: to a file or a pipe it writes one plain line at each update.
 
     Args:
         training_length (tuple): Length of the training, ``(20, 'epoch')``; that of the stop trigger when
             omitted.
         update_interval (int): Number of iterations between two updates.
         bar_length (int): Width of the bars in characters.
-        out: Stream; standard output when omitted.
+        out: Stream on which it is shown, whatever it is; when omitted the standard output, if that is a terminal,
+            or the notebook.
 
     .. admonition:: Example
 
@@ -41,23 +42,27 @@ class ProgressBar(Extension):
         self._bar_length = bar_length
         self._out = out
         self._display: Display | None = None
+        self._initialized = False
         self._speed = Speed()
 
     def initialize(self, trainer: Any) -> None:
         """Determines the length of the training and starts the clock."""
+        self._initialized = True
         if self._training_length is None:
             self._training_length = _length_of(trainer.stop_trigger)
-        self._display = Display(sys.stdout if self._out is None else self._out)
+        self._display = make_display(self._out)
         self._speed.update(trainer.updater.iteration, trainer.updater.epoch_detail)
 
     def __call__(self, trainer: Any) -> None:
         """Redraws the bars, each ``update_interval`` iterations."""
-        if trainer.updater.iteration % self._update_interval == 0:
-            if self._display is None:
-                self.initialize(trainer)
+        if trainer.updater.iteration % self._update_interval:
+            return
+        if not self._initialized:
+            self.initialize(trainer)
+        if self._display is not None:
             self._show(trainer.updater, self._display)
 
-    def _show(self, updater: Any, display: Any) -> None:
+    def _show(self, updater: Any, display: Display) -> None:
         """Draws bars, counts, speed and remaining time."""
         length, unit = self._training_length
         iteration, epoch = updater.iteration, updater.epoch_detail
@@ -68,11 +73,8 @@ class ProgressBar(Extension):
         share = min(done / length, 1.0)
         status = f'{iteration:10} iter, {updater.epoch} epoch / {length} {unit}s'
         speed_line = f'{per_second[0]:10.5g} iters/sec. Estimated time to finish: {left}.'
-        bars = [
-            bar_line('total', Bar(share, self._bar_length)),
-            bar_line('this epoch', Bar(epoch % 1, self._bar_length)),
-        ]
-        display.show([*bars, status, speed_line], f'{share:7.2%}  {status.strip()}  {speed_line.strip()}')
+        bars = [Bar('total', share, self._bar_length), Bar('this epoch', epoch % 1, self._bar_length)]
+        display.show(bars, [status, speed_line])
 
     def finalize(self) -> None:
         """Removes the bars."""

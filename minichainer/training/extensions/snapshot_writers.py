@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.iterators._worker import held_signals
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import save_npz
 from minichainer.training.extensions import _parent_watch
@@ -137,7 +138,8 @@ class StandardWriter(SimpleWriter):
         # The training changes the arrays during writing.
         frozen = type(target)({key: numpy.array(value) for key, value in target.items()})
         path = os.path.join(outdir, filename)
-        self._pending.append(self._executor.submit(write, path, frozen, self._savefun, self._kwds))
+        with held_signals():  # a process may be started here
+            self._pending.append(self._executor.submit(write, path, frozen, self._savefun, self._kwds))
 
     def _wait(self, left: float) -> None:
         while self._pending and (len(self._pending) > left or self._pending[0].done()):

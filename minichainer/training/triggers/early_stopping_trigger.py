@@ -58,20 +58,21 @@ class EarlyStoppingTrigger:
         observation = trainer.observation
         if self.monitor in observation:
             self._summary.add({self.monitor: observation[self.monitor]})
-        if self._max_trigger(trainer):
-            return True
+        ends = bool(self._max_trigger(trainer))
+        # Checked at the end too, because a later run may go on from here.
         if not self._interval_trigger(trainer):
-            return False
+            return ends
         if self.monitor not in observation:
-            warnings.warn(
-                f'EarlyStoppingTrigger: {self.monitor} is not in observation, only {sorted(observation)}',
-                stacklevel=2,
-            )
-            return False
+            if not ends:
+                warnings.warn(
+                    f'EarlyStoppingTrigger: {self.monitor} is not in observation, only {sorted(observation)}',
+                    stacklevel=2,
+                )
+            return ends
         self._check(float(self._summary.compute_mean()[self.monitor]))
         self._summary = DictSummary()
-        if self.count < self.patience:
-            return False
+        if ends or self.count < self.patience:
+            return ends
         if self.verbose:
             print(f'Epoch {trainer.updater.epoch}: early stopping, best {self.monitor} is {self.best}')
         return True

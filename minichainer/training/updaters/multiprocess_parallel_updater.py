@@ -10,8 +10,9 @@ from typing import Any
 
 from minichainer import backend
 from minichainer.dataset.convert import concat_examples
-from minichainer.iterators._worker import end_with_the_parent, leave_signals_to_the_parent
+from minichainer.iterators._worker import end_with_the_parent, held_signals, leave_signals_to_the_parent
 from minichainer.reporter import Reporter
+from minichainer.training._first_error import run_all
 from minichainer.training.updaters._communicator import NcclGroup, broadcast_params, reduce_grads
 from minichainer.training.updaters._parallel import as_device, differentiate, is_initialized, main_first
 from minichainer.training.updaters.standard_updater import StandardUpdater
@@ -144,9 +145,8 @@ class MultiprocessParallelUpdater(StandardUpdater):
 
     def finalize(self) -> None:
         """Ends the processes and finalizes the iterators."""
-        self._stop()
-        for iterator in self._all_iterators:
-            iterator.finalize()
+        iterators = [(f'finalize of iterator {n}', it.finalize) for n, it in enumerate(self._all_iterators)]
+        run_all([('ending the processes', self._stop), *iterators])
 
     def _stop(self) -> None:
         atexit.unregister(self._stop)
@@ -162,7 +162,8 @@ class _Worker:
         self.connection, connection = multiprocessing.Pipe()
         # Not daemonic: its iterator may have processes of its own.
         self._process = multiprocessing.Process(target=_work, args=(connection, job, model, iterator, converter))
-        self._process.start()
+        with held_signals():
+            self._process.start()
         connection.close()
 
     def answer(self) -> str | None:

@@ -9,6 +9,7 @@ from minichainer.dataset.convert import call_converter, call_with, concat_exampl
 from minichainer.dataset.iterator import Iterator
 from minichainer.optimizer.rule import serialize_single_precision
 from minichainer.serializers._deserializer import EntryDeserializer
+from minichainer.training._first_error import run_all
 from minichainer.training.updater import Updater
 from minichainer.training.util import is_dataset, kind_of
 
@@ -119,8 +120,7 @@ class StandardUpdater(Updater):
 
     def finalize(self) -> None:
         """Finalizes the iterators."""
-        for iterator in self._iterators.values():
-            iterator.finalize()
+        run_all((f'finalize of iterator {name!r}', it.finalize) for name, it in self._iterators.items())
 
     def get_optimizer(self, name: str) -> Any:
         """Returns the optimizer of this name."""

@@ -1,0 +1,57 @@
+"""No function waits for the device, forward or backward, outside debug mode: counted on the stand-in for CuPy."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+import pytest
+
+import minichainer as chainer
+from minichainer.backends import cuda
+from tests.functions.checks import bound, upstream_of
+from tests.functions.row import Case, Row
+from tests.functions.table import CASES
+
+pytestmark = pytest.mark.gpu
+
+_OF_THE_ROW = 'get', 'the row itself reads its labels or constants, to make others of them'
+#: What these functions may do, and why; no other one waits.
+WAITING = {
+    'get_item': ('boolean index', 'the size of the result depends on the mask'),
+    '__getitem__': ('boolean index', 'the size of the result depends on the mask'),
+    'scatter_add': ('boolean index', 'the number of places depends on the mask'),
+    'forget': ('int', "the state of CuPy's generator cannot be read, so a seed is drawn"),
+    'copy': ('get', 'it copies to the CPU where that is asked for'),
+    **dict.fromkeys(('argmax_crf1d', 'binary_accuracy', 'eigh', 'negative_sampling', 'qr'), _OF_THE_ROW),
+    **dict.fromkeys(('sigmoid_cross_entropy', 'svd', 'zeta'), _OF_THE_ROW),
+}
+
+
+@pytest.mark.parametrize(('row', 'case'), [pytest.param(row, case, id=name) for name, row, case in CASES])
+def test_does_not_wait(row: Row, case: Case) -> None:
+    waits = waits_of(row, case)
+    assert {what for what, _ in waits} <= {WAITING.get(row.name, ('', ''))[0]}, waits
+
+
+def waits_of(row: Row, case: Case) -> dict[tuple[str, str], int]:
+    """Synchronizations of forward and backward, by operation and place."""
+    if importlib.util.find_spec('cupy._meter') is None:
+        pytest.skip('a real CuPy does not count synchronizations')
+    meter: Any = importlib.import_module('cupy._meter')
+    function, xs = bound(row, case, [cuda.to_gpu(array) for array in row.draw(case, row.dtypes[0])])
+    variables = [chainer.Variable(x) for x in xs]
+    with meter.record(places=True) as forward:
+        ys = function(*variables)
+    gys = [y.device.send(gy) for y, gy in zip(ys, upstream_of(function, xs), strict=True)]
+    for y, gy in zip(ys, gys, strict=True):
+        y.grad = gy
+    with meter.record(places=True) as backward:
+        chainer.backward([y for y in ys if y.requires_grad])
+    return {
+        place: n
+        for record in (forward, backward)
+        for place, n in record.places.items()
+        if place[0] in record.synchronisations
+    }
