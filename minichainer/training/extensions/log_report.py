@@ -17,8 +17,9 @@ class LogReport(Extension):
     """Averages reported values over intervals and writes the averages to a JSON file.
 
     The file contains a list of one dict per interval: the means, and ``epoch``, ``iteration`` and ``elapsed_time``
-    (seconds) at its end. Each dict is appended to the file, which is a complete list whenever it is read. What a
-    killed run has left incomplete is removed at the next start. A resumed run drops what was written after its
+    (seconds) at its end. Each dict is appended to the file, which is a complete list between two appends; a program
+    that reads it in the microsecond of one may get half of a dict and reads again. What a killed run has left
+    incomplete is removed at the next start. A resumed run drops what was written after its
     snapshot. Values that a program changes in :attr:`log` are in the file at the end of the run, those of the last
     dict after the next interval.
 
