@@ -14,7 +14,7 @@ VENV := .venv
 OLDEST := .venv-oldest
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
-METADATA := pyproject.toml setup.py minichainer/_version.py
+METADATA := pyproject.toml setup.py minichainer/_version.py $(wildcard minichainer/_native/*.[ch])
 
 .PHONY: help demo test test-slow test-device test-oldest contract matrix coverage sdist-test mutation mutation-gpu fuzz lint docs clean
 .DEFAULT_GOAL := help

@@ -26,6 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / '.venv-matrix'
 METADATA = [ROOT / name for name in ('pyproject.toml', 'setup.py', 'minichainer/_version.py')]
+METADATA += sorted((ROOT / 'minichainer' / '_native').glob('*.[ch]'))
 SUPPORTED = [(3, minor) for minor in range(10, 15)]
 OLD_NUMPY, LAST_WITH_OLD_NUMPY = '1.26', (3, 12)
 # From here on the interpreter itself says which lines run, at no cost; with a trace function tests take twice

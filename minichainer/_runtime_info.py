@@ -6,6 +6,7 @@ import platform
 import sys
 from typing import Any
 
+from minichainer._native import library
 from minichainer._version import __version__
 from minichainer.backends import _cuda_state, cuda
 
@@ -32,7 +33,7 @@ def print_runtime_info(out: Any = None) -> None:
     cuDNN: ...
     Devices: ...
     CUDA: ...
-    Compiled parts: none, pure Python
+    Compiled parts: ...
     """
     out = sys.stdout if out is None else out
     out.write(''.join(f'{name}: {value}\n' for name, value in runtime_info().items()))
@@ -47,7 +48,7 @@ def runtime_info() -> dict[str, str]:
         'NumPy': installed('numpy'),
         'SciPy': installed('scipy'),
         **_cuda_info(_cuda_state.state()),
-        'Compiled parts': 'none, pure Python',
+        'Compiled parts': library.state,
     }
 
 

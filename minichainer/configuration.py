@@ -26,7 +26,7 @@ from minichainer.errors import UnknownNameWarning
 #: is not zero, because a thread-local look-up costs as much as the rest of an op's bookkeeping.
 nondefault = 0
 
-_TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False, 'detect_anomaly': False}
+_TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False, 'detect_anomaly': False, 'use_native_kernels': True}
 _lock = threading.Lock()
 
 
@@ -88,6 +88,7 @@ class _Settings:
     use_cudnn: str
     use_cudnn_tensor_core: str
     use_ideep: str
+    use_native_kernels: bool
     use_static_graph: bool
     warn_nondeterministic: bool
 
@@ -100,8 +101,9 @@ class GlobalConfig(_Settings):
 
     Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
     'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch),
-    ``detect_anomaly`` (see ``autograd.detect_anomaly``) and ``gradcheck_strictness`` (whether gradient checks are
-    'strict' or accept what Chainer's own accept, 'chainer').
+    ``detect_anomaly`` (see ``autograd.detect_anomaly``), ``gradcheck_strictness`` (whether gradient checks are
+    'strict' or accept what Chainer's own accept, 'chainer') and ``use_native_kernels`` (compiled kernels on NumPy
+    arrays, where they were built).
 
     >>> import minichainer as chainer
     >>> chainer.global_config.train
@@ -125,6 +127,7 @@ class GlobalConfig(_Settings):
     use_cudnn: str = 'auto'
     use_cudnn_tensor_core: str = 'auto'
     use_ideep: str = 'never'
+    use_native_kernels: bool = True
     use_static_graph: bool = True
     warn_nondeterministic: bool = False
 
@@ -149,6 +152,7 @@ class GlobalConfig(_Settings):
         self.use_cudnn = os.environ.get('CHAINER_USE_CUDNN', 'auto')
         self.use_cudnn_tensor_core = 'auto'
         self.use_ideep = 'never'
+        self.use_native_kernels = True
         self.use_static_graph = True
         self.warn_nondeterministic = False
 

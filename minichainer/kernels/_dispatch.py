@@ -3,7 +3,7 @@
 A kernel is a function ``kernel(xp, *arrays, *static)``. Its generic body works with any array module; further bodies
 are for specific modules. The best available one is chosen once per array module:
 
-    NumPy arrays    ``native`` (compiled), else ``numpy``, else the generic body
+    NumPy arrays    ``native`` (compiled: ``on_native``), else ``numpy``, else the generic body
     CuPy arrays     ``cuda`` (own CUDA code, cuDNN), else ``cupy``, else the generic body
 
 A body registered with ``declines=True`` may return :data:`DECLINED` for arguments it does not support (sizes,
@@ -18,6 +18,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy
 
+from minichainer import configuration
+from minichainer._native import library
 from minichainer.backends.number_arrays import NumberModule
 
 P = ParamSpec('P')
@@ -85,6 +87,12 @@ class Kernel(Generic[P, T]):
 
         return register
 
+    def on_native(self, body: B) -> B:
+        """Registers a body that calls compiled kernels, if they were built; it may return :data:`DECLINED`."""
+        if library.kernels is not None:
+            self.on('native', declines=True)(body)
+        return body
+
     def body_for(self, xp: Any) -> Callable[Concatenate[Any, P], T]:
         """The body that computes on arrays of a module; callers on a hot path may store it."""
         found = self._chosen.get(xp)
@@ -93,7 +101,8 @@ class Kernel(Generic[P, T]):
             for where in () if isinstance(xp, NumberModule) else reversed(_ORDER[xp is numpy]):
                 if where in self.bodies:
                     body = self.bodies[where]
-                    found = _or_else(body, found) if where in self._declining else body
+                    or_else = _compiled_or_else if where == 'native' else _or_else
+                    found = or_else(body, found) if where in self._declining else body
             found = self._chosen[xp] = _widened(found) if self.widens else found
         return found
 
@@ -114,6 +123,17 @@ def kernel(generic: Body | None = None, *, widens: bool = False) -> Any:
 def kernels() -> tuple[Kernel[..., Any], ...]:
     """All kernels, for the tests that compare the bodies of each."""
     return tuple(_kernels)
+
+
+def _compiled_or_else(body: Body, other: Body) -> Body:
+    @functools.wraps(body)
+    def first_unless_switched_off(*args: Any, **kwargs: Any) -> Any:
+        if configuration.nondefault and not configuration.config.use_native_kernels:
+            return other(*args, **kwargs)
+        result = body(*args, **kwargs)
+        return other(*args, **kwargs) if result is DECLINED else result
+
+    return first_unless_switched_off
 
 
 def _or_else(body: Body, other: Body) -> Body:

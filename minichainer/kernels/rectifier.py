@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.cuda import activations as cuda
 
@@ -33,6 +34,12 @@ def _relu_numpy(xp: Any, x: Any) -> Any:
     return x.clip(_zeros.get(x.dtype, _ZERO), numpy.inf)
 
 
+@relu.on_native
+def _relu_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.relu(x, y) else DECLINED
+
+
 @relu.on('cupy')
 def _relu_cupy(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0)  # a number is an argument of the launch, an array another launch
@@ -49,6 +56,23 @@ def _step_numpy(xp: Any, x: Any) -> Any:
     if x.size < _SMALL:
         return _fmax(_sign(x), _zeros.get(x.dtype, _ZERO))
     return x > _zeros.get(x.dtype, _ZERO)
+
+
+@kernel
+def relu_gradient(xp: Any, gy: Any, y: Any) -> Any:
+    """``gy`` times :func:`step` of the result."""
+    return gy * step(xp, y)
+
+
+@relu_gradient.on('numpy')
+def _relu_gradient_numpy(xp: Any, gy: Any, y: Any) -> Any:
+    return gy * _step_numpy(xp, y)
+
+
+@relu_gradient.on_native
+def _relu_gradient_native(xp: Any, gy: Any, y: Any) -> Any:
+    gx = numpy.empty_like(y)
+    return gx if native.relu_gradient(y, gy, gx) else DECLINED
 
 
 @kernel

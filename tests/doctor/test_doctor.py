@@ -18,6 +18,7 @@ import minichainer as chainer
 import minichainer.functions as F
 from benchmarks import workloads as benchmarked
 from minichainer import __main__ as command_line
+from minichainer._native import library
 from minichainer.backends import cuda
 from minichainer.doctor import blas, command, gradients, speed
 from minichainer.doctor.processor import AVX512, Processor, processor
@@ -46,7 +47,7 @@ def test_versions_are_those_of_print_runtime_info(report: Any) -> None:
     from minichainer._runtime_info import runtime_info
 
     assert runtime_info().items() <= report['versions'].items()
-    assert report['versions']['Compiled parts'] == 'none, pure Python'
+    assert report['versions']['Compiled parts'] == library.state
 
 
 def test_extras_are_those_of_the_package(report: Any) -> None:

@@ -144,6 +144,9 @@ ROWS = {
         lambda k, x: k(x), lambda x: np.maximum(x, _like(0, x)), (_SMALL,), dtypes='efd', tolerance=0
     ),
     # A factor, of bools or of numbers.
+    'rectifier.relu_gradient': Row(
+        lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y > 0).astype(y.dtype), (_SMALL,), 2, 'efd', tolerance=0
+    ),
     'rectifier.step': Row(
         lambda k, x: k(x) * _like(1, x),
         lambda x: np.where(x > 0, _like(1, x), _like(0, x)),

@@ -22,7 +22,7 @@ ops.register_constant('leaky_factor', rectifier.leaky_factor)
 _leaky_relu = Arguments('LeakyReLU', 'leaky_relu')
 
 
-@elementwise(lambda m, gy, y: gy * m.step(y), name='ReLU', on_numpy=rectifier.relu)
+@elementwise(lambda m, gy, y: gy * m.step(y), fast=(rectifier.relu_gradient,), name='ReLU', on_numpy=rectifier.relu)
 def relu(xp: Any, x: Any) -> Any:
     r"""Rectified linear unit, :math:`y = \max(0, x)`; its derivative at 0 is taken as 0.
 

@@ -1,0 +1,2 @@
+/* All families of kernels, for one T. */
+#include "activations.h"

@@ -1,0 +1,34 @@
+/* The table of a level: included once for each, by a source that has defined LEVEL and chosen the instructions.
+
+   Each family is a file of kernels, compiled once for T = float and once for T = double, and a macro that lists them:
+   BOTH for kernels that exist for both, SINGLE for those that exist for float32 (or know no T) alone. */
+#include "kernels.h"
+
+#define JOINED_(a, b) a##b
+#define JOINED(a, b) JOINED_(a, b)
+#define NAME(name) JOINED(name, SUFFIX)
+#define KERNEL(name) \
+    static void NAME(name)(char *const *const arrays, const isize *const sizes, const double *const numbers)
+#define IN(type, k) ((const type *)arrays[k])
+#define OUT(type, k) ((type *)arrays[k])
+/* Says which arguments a kernel does not use. */
+#define UNUSED(argument) (void)(argument)
+
+#include "lists.h"
+
+#define T float
+#define SUFFIX _f
+#define IS_SINGLE 1
+#include "families.h"
+#undef T
+#undef SUFFIX
+#undef IS_SINGLE
+
+#define T double
+#define SUFFIX _d
+#define IS_SINGLE 0
+#include "families.h"
+
+#define BOTH(name, signature) {#name, signature, name##_f, name##_d},
+#define SINGLE(name, signature) {#name, signature, name##_f, NULL},
+const kernel_row JOINED(kernels_, LEVEL)[] = {KERNELS(BOTH, SINGLE){NULL, NULL, NULL, NULL}};

@@ -1,0 +1,34 @@
+"""Compiled kernels, if they are there: the package is complete without them.
+
+``kernels.relu(x, y)`` computes and returns True, or returns False if the arrays are not what it takes (another type,
+gaps in memory). ``kernels`` is None if nothing was built, or if ``MINICHAINER_PURE=1`` is set. To compare
+instructions, ``MINICHAINER_NATIVE_LEVEL`` names a level below the best of the processor: ``avx2`` or ``baseline``.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from typing import Any
+
+
+def is_pure() -> bool:
+    """Whether the environment switches compiled parts off."""
+    return os.environ.get('MINICHAINER_PURE', '0') not in ('', '0')
+
+
+def _load() -> tuple[Any, str]:
+    if is_pure():
+        return None, 'none: MINICHAINER_PURE is set'
+    try:
+        import minichainer._native._compiled as compiled  # type: ignore[import-not-found]
+    except ModuleNotFoundError:
+        return None, 'none, pure Python'
+    except ImportError as e:
+        return None, f'none: {e}'
+    level = os.environ.get('MINICHAINER_NATIVE_LEVEL') or compiled.levels()[0]
+    return types.SimpleNamespace(**compiled.kernels(level)), f'kernels for {level} (compiler {compiled.compiler})'
+
+
+#: The kernels, and what ``print_runtime_info`` says about them.
+kernels, state = _load()
