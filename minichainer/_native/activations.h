@@ -1,4 +1,8 @@
-/* Elementwise functions and their gradients. No include guard: included for each T. */
+/* Elementwise functions and their gradients. Included for each T. */
+#define ACTIVATIONS(BOTH, SINGLE) \
+    BOTH(relu, "=T>T") \
+    BOTH(relu_gradient, "=TT>T") \
+    BOTH(exp, "=T>T")
 
 /* max(x, 0); NaN stays NaN. */
 KERNEL(relu) {
@@ -14,4 +18,12 @@ KERNEL(relu_gradient) {
     T *const gx = OUT(T, 2);
     UNUSED(numbers);
     for (isize i = 0; i < sizes[0]; i++) gx[i] = y[i] > 0 ? gy[i] : gy[i] * 0;
+}
+
+/* exp(x). */
+KERNEL(exp) {
+    const T *const x = IN(T, 0);
+    T *const y = OUT(T, 1);
+    UNUSED(numbers);
+    for (isize i = 0; i < sizes[0]; i++) y[i] = NAME(exponential)(x[i]);
 }

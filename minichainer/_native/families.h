@@ -1,2 +1,23 @@
-/* All families of kernels, for one T. */
+/* All families of kernels, for one T, and the list of all their kernels. */
+#include "elementary.h"
+
 #include "activations.h"
+#include "updates.h"
+#include "softmax.h"
+#include "normalization.h"
+#include "pooling.h"
+#include "patches.h"
+#include "gates.h"
+#include "gathering.h"
+#include "ctc.h"
+
+#define KERNELS(BOTH, SINGLE) \
+    ACTIVATIONS(BOTH, SINGLE) \
+    UPDATES(BOTH, SINGLE) \
+    SOFTMAX(BOTH, SINGLE) \
+    NORMALIZATION(BOTH, SINGLE) \
+    POOLING(BOTH, SINGLE) \
+    PATCHES(BOTH, SINGLE) \
+    GATES(BOTH, SINGLE) \
+    GATHERING(BOTH, SINGLE) \
+    CTC(BOTH, SINGLE)

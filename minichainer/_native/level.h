@@ -1,7 +1,7 @@
 /* The table of a level: included once for each, by a source that has defined LEVEL and chosen the instructions.
 
-   Each family is a file of kernels, compiled once for T = float and once for T = double, and a macro that lists them:
-   BOTH for kernels that exist for both, SINGLE for those that exist for float32 (or know no T) alone. */
+   Each family is a file of kernels, compiled once for T = float and once for T = double, that begins with the list of
+   them: BOTH for kernels that exist for both, SINGLE for those that exist for float32 (or know no T) alone. */
 #include "kernels.h"
 
 #define JOINED_(a, b) a##b
@@ -13,8 +13,6 @@
 #define OUT(type, k) ((type *)arrays[k])
 /* Says which arguments a kernel does not use. */
 #define UNUSED(argument) (void)(argument)
-
-#include "lists.h"
 
 #define T float
 #define SUFFIX _f

@@ -1,0 +1,2 @@
+/* Gates of recurrent cells. Included for each T. */
+#define GATES(BOTH, SINGLE)

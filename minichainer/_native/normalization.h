@@ -1,0 +1,2 @@
+/* Layer, group, RMS and batch normalization. Included for each T. */
+#define NORMALIZATION(BOTH, SINGLE)

@@ -1,0 +1,57 @@
+"""Elementary functions of compiled kernels: errors in units in the last place, on every level of this processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from minichainer._native import library
+
+if library.kernels is None:
+    pytest.skip(f'compiled parts: {library.state}', allow_module_level=True)
+
+from minichainer._native import _compiled  # type: ignore[attr-defined]  # noqa: E402
+
+
+class Row(NamedTuple):
+    """A kernel, the function that it is, and where its argument is drawn from, for float32 and float64."""
+
+    exact: Callable[[Any], Any]
+    ranges: dict[str, tuple[float, float]]
+    #: Units in the last place of the result.
+    limit: float
+
+
+ROWS = {'exp': Row(np.exp, {'f': (-105, 90), 'd': (-746, 711)}, 1.1)}
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
+
+
+def arguments(row: Row, dtype: str) -> np.ndarray:
+    random = np.random.RandomState(0)
+    low, high = row.ranges[dtype]
+    tiny = 10.0 ** random.uniform(-30, 0, 20_000) * random.choice([-1, 1], 20_000)
+    drawn = [random.uniform(low, high, 200_000), random.uniform(-1, 1, 50_000), tiny, SPECIAL]
+    return np.concatenate(drawn).astype(dtype)
+
+
+@pytest.mark.parametrize('level', _compiled.levels())
+@pytest.mark.parametrize('dtype', ['f', 'd'])
+@pytest.mark.parametrize('name', ROWS)
+def test_error_in_units_in_the_last_place(name: str, dtype: str, level: str) -> None:
+    row = ROWS[name]
+    x = arguments(row, dtype)
+    y = np.empty_like(x)
+    if not _compiled.kernels(level)[name](x, y):
+        assert dtype == 'd' and _compiled.kernels(level)[name].types == 'f'
+        return
+    with np.errstate(all='ignore'):
+        exact = row.exact(x.astype('d' if dtype == 'f' else np.longdouble))
+        rounded = exact.astype(dtype)
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(rounded))
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(y[~finite], rounded[~finite])
+    error = np.abs(y[finite] - exact[finite]) / np.spacing(np.abs(rounded[finite]))
+    assert error.max() <= row.limit, x[finite][error.argmax()]
