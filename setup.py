@@ -12,7 +12,7 @@ FLAGS = ['-O3', '-std=c11', '-fno-math-errno', '-fno-trapping-math', '-ffp-contr
 
 
 def extensions() -> list:
-    """The extension module; none for MINICHAINER_PURE=1. If it cannot be compiled, the package is installed without."""
+    """The extension module, optional: without a compiler the package is installed without it."""
     if os.environ.get('MINICHAINER_PURE', '0') not in ('', '0'):
         return []
     return [

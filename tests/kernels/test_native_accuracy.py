@@ -13,7 +13,7 @@ from minichainer._native import library
 if library.kernels is None:
     pytest.skip(f'compiled parts: {library.state}', allow_module_level=True)
 
-from minichainer._native import _compiled  # type: ignore[attr-defined]  # noqa: E402
+from minichainer._native import _compiled  # type: ignore[attr-defined]
 
 
 class Row(NamedTuple):
