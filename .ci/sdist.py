@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Builds the source archive, unpacks it, installs that into a fresh environment and runs the contract subset there.
+"""Builds the source archive, the wheel of it with compiled parts, and runs the contract subset on that wheel.
 
-Run by `make sdist-test`. The folder is temporary, and nothing of the checkout is on the path.
+Run by `make sdist-test`. The folder is temporary, and nothing of the checkout is on the path: the tests are those of the
+archive, the package is the installed one. Also builds the wheel without compiled parts, for any Python.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LARGEST_WHEEL = 3_000_000  # bytes
 
 
 def build(folder: Path) -> Path:
@@ -30,23 +34,49 @@ def unpack(archive: Path, folder: Path) -> Path:
     return folder / archive.name.removesuffix('.tar.gz')
 
 
-def install(project: Path, folder: Path) -> Path:
-    """A fresh environment with the project and what its tests need; returns its interpreter."""
+def wheel(project: Path, folder: Path, pure: bool) -> Path:
+    """The wheel of the unpacked archive, for this Python or for all."""
+    environment = {**os.environ, 'MINICHAINER_PURE': str(int(pure))}
+    command = [sys.executable, '-m', 'build', '--wheel', '--outdir', str(folder), str(project)]
+    subprocess.run(command, check=True, env=environment)
+    (built,) = folder.glob('minichainer-*.whl')
+    return built
+
+
+def check(built: Path, pure: bool) -> None:
+    """Refuses a wheel of a wrong kind: too large, with sources in C, without what it should contain."""
+    with zipfile.ZipFile(built) as archive:
+        names = archive.namelist()
+    compiled = [name for name in names if name.endswith(('.so', '.pyd'))]
+    sources = [name for name in names if name.endswith(('.c', '.h', '.pyx', '.cpp'))]
+    size = built.stat().st_size
+    print(f'{built.name}: {size / 1e6:.2f} MB, compiled: {", ".join(compiled) or "nothing"}', flush=True)
+    assert built.name.endswith('-py3-none-any.whl') == pure == (not compiled)
+    assert not sources, sources
+    assert size <= LARGEST_WHEEL
+
+
+def install(built: Path, folder: Path) -> Path:
+    """A fresh environment with a wheel and what the tests need; returns its interpreter."""
     subprocess.run([sys.executable, '-m', 'venv', str(folder)], check=True)
     python = folder / 'bin' / 'python'
     pip = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
-    subprocess.run([*pip, f'{project}[test]'], check=True)
+    subprocess.run([*pip, f'minichainer[test] @ {built.as_uri()}'], check=True)
     return python
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description='Test the source archive.')
+    parser = argparse.ArgumentParser(description='Test the source archive and the wheels made of it.')
     parser.add_argument('--jobs', default='2', help='test processes that run side by side')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         project = unpack(build(folder / 'dist'), folder)
-        python = install(project, folder / 'environment')
+        wheels = {pure: wheel(project, folder / f'wheel-{pure}', pure) for pure in (True, False)}
+        for pure, built in wheels.items():
+            check(built, pure)
+        python = install(wheels[False], folder / 'environment')
+        shutil.rmtree(project / 'minichainer')
         environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
         command = [str(python), '-m', 'pytest', '-q', '-n', args.jobs, '@tests/contract.txt']
         return subprocess.run(command, cwd=project, env=environment).returncode
