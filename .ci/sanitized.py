@@ -4,7 +4,8 @@
     .ci/sanitized.py                    # the whole suite
     .ci/sanitized.py tests/kernels      # a part of it
 
-Run by `make test-sanitized`, with arguments for pytest. A copy of the checkout is built, so the one in use stays as it is.
+Run by `make test-sanitized`, with arguments for pytest. What is built is a copy of the checkout, so the one in use
+stays as it is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds the source archive, the wheel of it with compiled parts, and runs the contract subset on that wheel.
 
-Run by `make sdist-test`. The folder is temporary, and nothing of the checkout is on the path: the tests are those of the
-archive, the package is the installed one. Also builds the wheel without compiled parts, for any Python.
+Run by `make sdist-test`. The folder is temporary, and nothing of the checkout is on the path: the tests are those of
+the archive, the package is the installed one. Also builds the wheel without compiled parts, for any Python.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import os
 import re
 import shutil
 import subprocess
@@ -27,13 +28,15 @@ LITTER = (
 )  # fmt: skip
 #: Of the project, but of no use without its repository.
 LEFT_OUT = ('.github/', '.gitattributes')
+COMPILED, IN_C = ('.so', '.pyd'), ('.c', '.h')
 BUILD = 'import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])'
 
 
-def _build(kind: str, project: Path, folder: Path) -> Path:
+def _build(kind: str, project: Path, folder: Path, **variables: str) -> Path:
     folder.mkdir()
     command = [sys.executable, '-c', BUILD, f'build_{kind}', str(folder)]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, 'MINICHAINER_PURE': '0', **variables}
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     (built,) = folder.iterdir()
     return built
@@ -90,10 +93,27 @@ def test_source_archive_is_the_whole_project(checkout: Path, unpacked: Path) -> 
         assert name in found
 
 
+def _contents(wheel: zipfile.ZipFile) -> set[str]:
+    """What a wheel has but for compiled parts and metadata."""
+    return {name for name in wheel.namelist() if '.dist-info/' not in name and not name.endswith(COMPILED)}
+
+
 def test_wheel_is_the_package_and_the_plugin_of_pytest(unpacked: Path, wheel: zipfile.ZipFile) -> None:
-    names = {name for name in wheel.namelist() if '.dist-info/' not in name}
-    assert names == {'pytest_minichainer.py', *(f'minichainer/{name}' for name in _files(unpacked / 'minichainer'))}
-    assert 'minichainer/py.typed' in names
+    package = {f'minichainer/{name}' for name in _files(unpacked / 'minichainer') if not name.endswith(IN_C)}
+    assert _contents(wheel) == {'pytest_minichainer.py', *package}
+    assert 'minichainer/py.typed' in _contents(wheel)
+
+
+@pytest.mark.parametrize('variables', [{'MINICHAINER_PURE': '1'}, {'CC': 'no-such-compiler'}], ids=str)
+def test_wheel_without_compiled_parts(
+    unpacked: Path, wheel: zipfile.ZipFile, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    """On request for any Python, and for this one where nothing can be compiled."""
+    project = shutil.copytree(unpacked, tmp_path / 'project', ignore=shutil.ignore_patterns('build', '*.so'))
+    built = _build('wheel', project, tmp_path / 'dist', **variables)
+    assert built.name.endswith('-py3-none-any.whl') == ('MINICHAINER_PURE' in variables)
+    with zipfile.ZipFile(built) as archive:
+        assert {name for name in archive.namelist() if '.dist-info/' not in name} == _contents(wheel)
 
 
 def test_wheel_has_the_licence_and_the_entry_point(wheel: zipfile.ZipFile) -> None:
