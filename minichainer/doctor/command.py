@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any
 
+from minichainer._native import library
 from minichainer._runtime_info import installed, runtime_info
 from minichainer.backend import get_device
 from minichainer.backends._device import Device
@@ -62,7 +63,7 @@ def examine(device: Device) -> dict[str, Any]:
             'products of 512 x 512 float32': f'{blas.speed_of_products():.0f} GFLOP/s',
             **{name: os.environ.get(name, 'not set') for name in blas.VARIABLES},
         },
-        'advice': blas.advice(libraries, cpu),
+        'advice': blas.advice(libraries, cpu) + _advice_on_compiled_parts(),
         'gradients': tested,
         'milliseconds per training step': {name: round(speed.milliseconds(name, device), 3) for name in WORKLOADS},
         'device': device.name,
@@ -75,6 +76,16 @@ def _extra(extra: str) -> str:
     missing = 'not installed' in found.values()
     listed = ', '.join(f'{name} {version}' for name, version in found.items())
     return f"{listed} (pip install 'minichainer[{extra}]')" if missing else listed
+
+
+def _advice_on_compiled_parts() -> list[str]:
+    """What to do if there are none."""
+    if library.kernels is not None:
+        return []
+    if library.is_pure():
+        return ['MINICHAINER_PURE switches compiled kernels off: unset it for faster training']
+    how = 'install a C compiler, then: pip install --force-reinstall --no-deps --no-binary minichainer minichainer'
+    return [f'There are no compiled kernels ({library.state}), which make training faster: {how}']
 
 
 def as_text(found: dict[str, Any]) -> str:

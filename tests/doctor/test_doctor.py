@@ -100,6 +100,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch, **cases: Any) -> None:
 def test_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     _quick(monkeypatch)
     monkeypatch.setattr(blas, 'advice', lambda *args: [])
+    monkeypatch.setattr(library, 'kernels', object())
     assert command_line.main(['doctor']) == 0
     text = capsys.readouterr().out
     for line in ('versions', f'  NumPy: {np.__version__}', 'gradients', '  exp: pass', '  lenet: 1.5', '  none'):
@@ -180,6 +181,16 @@ def test_advice(name: str) -> None:
     found = blas.advice(libraries, Processor('name', frozenset(flags), 8, 4), environment)
     assert len(found) == (start is not None)
     assert all(line.startswith(start) and line.endswith(end) for line in found)
+
+
+@pytest.mark.parametrize(('pure', 'start'), [('1', 'MINICHAINER_PURE switches'), ('', 'There are no compiled kernels')])
+def test_advice_on_compiled_parts(monkeypatch: pytest.MonkeyPatch, pure: str, start: str) -> None:
+    monkeypatch.setenv('MINICHAINER_PURE', pure)
+    monkeypatch.setattr(library, 'kernels', None)
+    (line,) = command._advice_on_compiled_parts()
+    assert line.startswith(start)
+    monkeypatch.setattr(library, 'kernels', object())
+    assert command._advice_on_compiled_parts() == []
 
 
 @pytest.mark.skipif(not processor().flags >= AVX512, reason='needs a processor with AVX-512')
