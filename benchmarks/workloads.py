@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-BATCH = {'mlp_tiny': 32, 'mlp': 100, 'lenet': 64, 'resblk': 32, 'lstm': 20, 'transformer': 16}
+BATCH = {'mlp_tiny': 32, 'mlp': 100, 'lenet': 64, 'resblk': 32, 'lstm': 20, 'lstm_step': 20, 'transformer': 16}
 UNITS = {'mlp_tiny': (64, 100, 10), 'mlp': (784, 1000, 1000, 10)}
-VOCABULARY, WIDTH, STEPS = 5000, 200, 20  # of lstm
+VOCABULARY, WIDTH, STEPS = 5000, 200, 20  # of lstm and of lstm_step, which has one layer and calls it step by step
 FEATURES, HEADS, LENGTH = 128, 4, 64  # of transformer
 
 
@@ -23,7 +23,7 @@ def data(workload):
     rng, n = np.random.RandomState(0), BATCH[workload]
     if workload in UNITS:
         return rng.randn(n, UNITS[workload][0]).astype('f'), rng.randint(0, 10, n).astype('i')
-    if workload == 'lstm':
+    if workload in ('lstm', 'lstm_step'):
         return [rng.randint(0, VOCABULARY, (n, STEPS)).astype('i') for _ in range(2)]
     if workload == 'transformer':
         return [rng.randn(n, LENGTH, FEATURES).astype('f') for _ in range(2)]
@@ -130,6 +130,20 @@ def chainer_models(chainer, F, modern):
             ys = self.lstm(None, None, list(F.separate(self.embed(x), axis=0)))[2]
             return F.softmax_cross_entropy(self.fc(F.concat(ys, axis=0)), t.reshape(-1))
 
+    class LstmByStep(chainer.Chain):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope():
+                self.embed = L.EmbedID(VOCABULARY, WIDTH)
+                self.lstm = L.LSTM(WIDTH, WIDTH)
+                self.fc = L.Linear(WIDTH, 10)
+
+        def forward(self, x, t):
+            self.lstm.reset_state()
+            for i in range(STEPS):
+                h = self.lstm(self.embed(x[:, i]))
+            return F.softmax_cross_entropy(self.fc(h), t[:, 0] % 10)
+
     class Transformer(chainer.Chain):
         def __init__(self):
             super().__init__()
@@ -155,7 +169,7 @@ def chainer_models(chainer, F, modern):
 
     return {
         'mlp_tiny': lambda: MLP(UNITS['mlp_tiny']), 'mlp': lambda: MLP(UNITS['mlp']), 'lenet': LeNet,
-        'resblk': ResBlk, 'lstm': Lstm, 'transformer': Transformer,
+        'resblk': ResBlk, 'lstm': Lstm, 'lstm_step': LstmByStep, 'transformer': Transformer,
     }  # fmt: skip
 
 
@@ -164,12 +178,13 @@ def torch_device(device):
     return device.replace('@numpy', 'cpu').replace('@cupy', 'cuda')
 
 
-def torch_step(workload, best, device='@numpy'):
-    """One training step of torch eager.
+def torch_step(workload, best=False, compiled=False, device='@numpy'):
+    """One training step of torch.
 
     Args:
         workload: key of ``BATCH``.
         best: with fused Adam, and images with the channels last; else as torch is by default.
+        compiled: with ``torch.compile`` for the model.
         device: as of :func:`chainer_step`.
     """
     import torch
@@ -183,6 +198,7 @@ def torch_step(workload, best, device='@numpy'):
     if best and x.ndim == 4:
         model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     optimizer = torch.optim.Adam(model.parameters(), fused=best)
+    model = torch.compile(model) if compiled else model
 
     def step():
         optimizer.zero_grad()
@@ -243,6 +259,19 @@ def torch_models(torch):
             h = self.lstm(self.embed(x))[0].reshape(-1, WIDTH)
             return functional.cross_entropy(self.fc(h), t.reshape(-1))
 
+    class LstmByStep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(VOCABULARY, WIDTH)
+            self.lstm = nn.LSTMCell(WIDTH, WIDTH)
+            self.fc = nn.Linear(WIDTH, 10)
+
+        def forward(self, x, t):
+            state = None
+            for i in range(STEPS):
+                state = self.lstm(self.embed(x[:, i]), state)
+            return functional.cross_entropy(self.fc(state[0]), t[:, 0] % 10)
+
     class Transformer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -260,15 +289,17 @@ def torch_models(torch):
 
     return {
         'mlp_tiny': lambda: mlp(UNITS['mlp_tiny']), 'mlp': lambda: mlp(UNITS['mlp']), 'lenet': lenet,
-        'resblk': resblk, 'lstm': Lstm, 'transformer': Transformer,
+        'resblk': resblk, 'lstm': Lstm, 'lstm_step': LstmByStep, 'transformer': Transformer,
     }  # fmt: skip
 
 
 def make_step(library, workload, device='@numpy'):
     """One training step of a library, or of a library in a certain state; see ``training.py`` and ``gpu.py``."""
     if library.startswith('torch'):
-        return torch_step(workload, library == 'torch best', device)
-    if library == 'minichainer tuned':
+        return torch_step(workload, library != 'torch', library == 'torch compiled', device)
+    if library == 'jax':
+        return importlib.import_module('workloads_jax').make_step(workload)
+    if library in ('minichainer tuned', 'minichainer pure'):
         import minichainer
 
         if not minichainer.tune_allocator():
