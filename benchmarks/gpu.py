@@ -92,7 +92,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=training.environment(sys.executable),
+            env=training.environment(library, sys.executable),
         )
         self.about = json.loads(self.process.stdout.readline() or '{"error": "the process ended"}')
 

@@ -22,9 +22,10 @@ from minichainer.links.connection.convolution import Convolution2D
 from minichainer.links.connection.embed_id import EmbedID
 from minichainer.links.connection.linear import Linear
 from minichainer.links.normalization.batch_normalization import BatchNormalization
+from minichainer.links.rnn.lstm import LSTM
 from minichainer.links.rnn.n_step_rnn import NStepLSTM
 
-VOCABULARY, WIDTH, STEPS, BATCH = 5000, 200, 20, 20  # of lstm
+VOCABULARY, WIDTH, STEPS, BATCH = 5000, 200, 20, 20  # of lstm and lstm_step
 
 
 class Workload(NamedTuple):
@@ -84,6 +85,19 @@ class _LanguageModel(Chain):
         return self.fc(concat(self.lstm(None, None, list(separate(self.embed(x), axis=0)))[2], axis=0))
 
 
+class _ByStep(Chain):
+    embed: EmbedID
+    lstm: LSTM
+    fc: Linear
+
+    def __init__(self) -> None:
+        super().__init__(embed=EmbedID(VOCABULARY, WIDTH), lstm=LSTM(WIDTH, WIDTH), fc=Linear(WIDTH, 10))
+
+    def forward(self, x: Any) -> Any:
+        self.lstm.reset_state()
+        return self.fc([self.lstm(self.embed(words)) for words in x.T][-1])
+
+
 def _transformer() -> TransformerEncoderLayer:
     return TransformerEncoderLayer(128, 4, dropout=0.0, activation=gelu, norm_first=True)
 
@@ -97,6 +111,10 @@ def _texts(rng: Any) -> tuple[Any, Any]:
     return x, t.ravel()
 
 
+def _text_and_class(rng: Any) -> tuple[Any, Any]:
+    return rng.randint(0, VOCABULARY, (BATCH, STEPS)).astype('i'), rng.randint(0, 10, BATCH).astype('i')
+
+
 def _sequences(rng: Any) -> tuple[Any, Any]:
     x, t = rng.randn(2, 16, 64, 128).astype(np.float32)
     return x, t
@@ -108,5 +126,6 @@ WORKLOADS = {
     'lenet': Workload(_lenet, _images(64, 1, 28, 28)),
     'resblk': Workload(_resblk, _images(32, 3, 32, 32)),
     'lstm': Workload(_LanguageModel, _texts),
+    'lstm_step': Workload(_ByStep, _text_and_class),
     'transformer': Workload(_transformer, _sequences, mean_squared_error),
 }
