@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from minichainer.kernels.conditions import somewhere
 from minichainer.kernels.gathering import sums_at
 
 _BLOCK_ELEMENTS = 1 << 22
@@ -182,7 +183,7 @@ def _best_samples(xp: Any, x: Any, samples: list[Sample], images: Any, size: tup
         return Picked(xp.zeros(shape, int), xp.zeros(shape, dtype))
     pixels = xp.ascontiguousarray(x.transpose(0, 2, 3, 1)).reshape(-1, channels).astype(dtype, copy=False)
     first = (xp.asarray(images) * (x.shape[2] * x.shape[3]))[:, None, None]
-    finite = isinstance(pixels, numpy.ndarray) and bool(xp.isfinite(pixels).all())  # a GPU would wait
+    finite = not somewhere(xp, ~xp.isfinite(pixels))
     best = xp.full((len(images), *size, channels), -numpy.inf, dtype)
     number, counted = xp.zeros(best.shape, 'i'), xp.zeros(best.shape[:3], '?')
     for index, sample in enumerate(samples):

@@ -101,14 +101,11 @@ class LossScaling:
 
 def _are_finite_on_device(grads: list[Any]) -> bool:
     """Whether all gradients are on devices and finite: one value is read of each device, not one of each gradient."""
-    places: dict[int, list[Any]] = {}
-    for grad in grads:
-        if grad is not None:
-            if not isinstance(grad, cuda.ndarray) or grad.dtype.kind != 'f':
-                return False
-            places.setdefault(grad.device.id, []).append(grad)
-    for here in places.values():
-        with here[0].device:
-            if not gradients.are_finite(cuda.cupy, here):
+    held = [(grad,) for grad in grads if grad is not None]
+    if not all(isinstance(grad, cuda.ndarray) and grad.dtype.kind == 'f' for (grad,) in held):
+        return False
+    for device, here in gradients.by_device(held):
+        with device:
+            if not gradients.are_finite(cuda.cupy, [grad for (grad,) in here]):
                 return False
     return True

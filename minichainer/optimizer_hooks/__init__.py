@@ -53,13 +53,10 @@ class _ForEachParameter:
         """
         if type(self) not in _TOGETHER:
             return params
-        found: dict[int, list[Any]] = {}
-        for param in params:
-            if _is_on_device(param):
-                found.setdefault(param.grad.device.id, []).append(param)
-        for here in found.values():
-            with here[0].grad.device:
-                self._change_on_device([(param.grad, param._data, _scale_of(param)) for param in here])
+        changed = [(param.grad, param._data, _scale_of(param)) for param in params if _is_on_device(param)]
+        for device, here in gradients.by_device(changed):
+            with device:
+                self._change_on_device(here)
         return [param for param in params if not _is_on_device(param)]
 
 
@@ -170,10 +167,7 @@ class GradientClipping:
 
     def _clip_on_devices(self, scaled: list[tuple[Any, float]]) -> None:
         """Clips gradients of one device or of several, without waiting."""
-        places: dict[int, list[tuple[Any, float]]] = {}
-        for grad, scale in scaled:
-            places.setdefault(grad.device.id, []).append((grad, scale))
-        found = [(here[0][0].device, here) for here in places.values()]
+        found = gradients.by_device(scaled)
         if len(found) > 1:
             gradients.clip_on_devices(cuda.cupy, found, self.threshold)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -283,6 +283,20 @@ def test_windows_over_more_than_three_axes_have_no_kernel() -> None:
 def test_conditions_are_not_read_from_a_device() -> None:
     assert conditions.somewhere(np, np.array([False, True])) and not conditions.somewhere(np, np.zeros(2, '?'))
     assert conditions.somewhere.bodies['cupy'](None, None)
+
+
+# --- grouping ---
+def test_gradients_by_device() -> None:
+    class Here(NamedTuple):
+        id: int
+
+    class Gradient(NamedTuple):
+        device: Here
+
+    first, second, third = Gradient(Here(1)), Gradient(Here(0)), Gradient(Here(1))
+    found = gradients.by_device([(first, 'a'), (second, 'b'), (third, 'c')])
+    assert found == [(Here(1), [(first, 'a'), (third, 'c')]), (Here(0), [(second, 'b')])]
+    assert gradients.by_device([]) == []
 
 
 # --- clipping ---

@@ -48,6 +48,7 @@ COMPARED_BY = {
     'cuda.updates.source_of': 'kernels/test_device_code.py::test_arguments_of_a_launch_fit',
     'cuda.updates.update': 'kernels/test_device_code.py::test_updates',
     'conditions.somewhere': 'kernels/test_device_code.py::test_conditions_are_not_read_from_a_device',
+    'cuda.gradients.by_device': 'kernels/test_device_code.py::test_gradients_by_device',
     'cuda.gradients.clip': 'kernels/test_device_code.py::test_clip',
     'cuda.gradients.clip_on_devices': 'optimizers/test_waiting.py::test_clipping_on_two_devices',
     'dropout.dropout_factors': 'kernels/test_device_code.py::test_factors_of_dropout',

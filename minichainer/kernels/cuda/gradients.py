@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from minichainer.backends import cuda
 from minichainer.kernels.cuda._table import ReductionKernel
@@ -20,6 +20,9 @@ THREADS_OF_NORMS = 1 << 12
 Source = tuple[str, str, str, str]
 #: Gradient, parameter and the loss scale that multiplies the gradient.
 Changed = tuple[Any, Any, float]
+Item = TypeVar('Item', bound=tuple[Any, ...])
+#: Arrays of a launch, in columns, and their loss scale.
+Group = tuple[list[tuple[Any, ...]], float]
 
 clip_factor = ReductionKernel(
     'clip_factor',
@@ -102,6 +105,18 @@ double factor = norm > threshold ? norm / divisor : 1;
 
 
 # --- launches ---
+def by_device(items: Iterable[Item]) -> list[tuple[Any, list[Item]]]:
+    """Devices, each with the items on it, in the order of their first item.
+
+    Args:
+        items: tuples that begin with a gradient on a device.
+    """
+    found: dict[int, list[Item]] = {}
+    for item in items:
+        found.setdefault(item[0].device.id, []).append(item)
+    return [(here[0][0].device, here) for here in found.values()]
+
+
 def clip(xp: Any, gradients: Sequence[tuple[Any, float]], threshold: float) -> None:
     """Scales gradients in place so that their norm, over all of them, is at most ``threshold``.
 
@@ -133,16 +148,16 @@ def clip_on_devices(xp: Any, places: Sequence[tuple[Any, Sequence[tuple[Any, flo
             _scale(found, clip_factor(here, threshold))
 
 
-def _scale(groups: Sequence[tuple[list[Any], float]], factor: Any) -> None:
-    for arrays, _ in groups:
+def _scale(groups: Sequence[Group], factor: Any) -> None:
+    for (arrays,), _ in groups:
         _launch(scale_source(len(arrays)), [factor, *arrays], arrays)
 
 
-def _squares(xp: Any, groups: Sequence[tuple[list[Any], float]]) -> Any:
+def _squares(xp: Any, groups: Sequence[Group]) -> Any:
     """Squares of gradients, without their loss scale, summed by each thread."""
-    sizes = [min(THREADS, max(array.size for array in arrays)) for arrays, _ in groups]
+    sizes = [min(THREADS, max(array.size for array in arrays)) for (arrays,), _ in groups]
     parts, ends = xp.empty(sum(sizes), 'd'), list(itertools.accumulate(sizes))
-    for (arrays, scale), size, end in zip(groups, sizes, ends, strict=True):
+    for ((arrays,), scale), size, end in zip(groups, sizes, ends, strict=True):
         cuda.elementwise(*squares_source(len(arrays)))(*arrays, scale * scale, parts[end - size : end])
     return parts
 
@@ -155,7 +170,7 @@ def are_finite(xp: Any, gradients: Sequence[Any]) -> bool:
         gradients: arrays of floats.
     """
     found = []
-    for arrays, _ in _groups((gradient, 1.0) for gradient in gradients):
+    for (arrays,), _ in _groups((gradient, 1.0) for gradient in gradients):
         part = xp.empty(min(THREADS, max(array.size for array in arrays)), '?')
         cuda.elementwise(*finite_source(len(arrays)))(*arrays, part)
         found.append(part)
@@ -170,8 +185,7 @@ def change(name: str, params: Iterable[Changed], *numbers: float) -> None:
         params: gradients and parameters of the current device, of one dtype and shape each.
         numbers: ``a`` and ``b``; what is missing is 0.
     """
-    for pairs, scale in _pairs(params):
-        grads, arrays = zip(*pairs, strict=True)
+    for (grads, arrays), scale in _groups(params):
         a, b = (scale * number for number in (*numbers, 0.0)[:2])
         _launch(change_source(name, len(grads), _computing(grads[0])), [*arrays, a, b, *grads], grads)
 
@@ -186,8 +200,7 @@ def scale_layers(xp: Any, params: Iterable[Changed], threshold: float, decay: fl
         decay: coefficient of the decay.
         eps: avoids division by zero.
     """
-    for pairs, scale in _pairs(params):
-        grads, arrays = zip(*pairs, strict=True)
+    for (grads, arrays), scale in _groups(params):
         size = min(THREADS_OF_NORMS, max(grad.size for grad in grads))
         parts = xp.empty((2 * len(grads), size))
         if not size:
@@ -203,24 +216,19 @@ def _launch(source: Source, arguments: Sequence[Any], arrays: Sequence[Any]) -> 
         cuda.elementwise(*source)(*arguments, size=size)
 
 
-def _pairs(params: Iterable[Changed]) -> Iterator[tuple[list[tuple[Any, Any]], float]]:
-    """Gradients with their parameters, of one dtype and loss scale, as many as fit into a launch."""
-    found: dict[tuple[Any, float], list[tuple[Any, Any]]] = {}
-    for grad, array, scale in params:
-        found.setdefault((grad.dtype, scale), []).append((_flat(grad), _flat(array)))
-    for (_, scale), pairs in found.items():
-        for begin in range(0, len(pairs), MOST // 2):
-            yield pairs[begin : begin + MOST // 2], scale
+def _groups(items: Iterable[Sequence[Any]]) -> Iterator[Group]:
+    """What stands in the columns of items, of one dtype and one loss scale, as many as fit into a launch.
 
-
-def _groups(gradients: Iterable[tuple[Any, float]]) -> Iterator[tuple[list[Any], float]]:
-    """Arrays of one dtype and one loss scale, as many as fit into a launch."""
-    found: dict[tuple[Any, float], list[Any]] = {}
-    for array, scale in gradients:
-        found.setdefault((array.dtype, scale), []).append(_flat(array))
-    for (_, scale), arrays in found.items():
-        for begin in range(0, len(arrays), MOST):
-            yield arrays[begin : begin + MOST], scale
+    Args:
+        items: arrays of one dtype, and the loss scale at the end.
+    """
+    found: dict[tuple[Any, float], list[list[Any]]] = {}
+    for *arrays, scale in items:
+        found.setdefault((arrays[0].dtype, scale), []).append(list(map(_flat, arrays)))
+    for (_, scale), rows in found.items():
+        most = MOST // len(rows[0])
+        for begin in range(0, len(rows), most):
+            yield list(zip(*rows[begin : begin + most], strict=True)), scale
 
 
 def _flat(array: Any) -> Any:
