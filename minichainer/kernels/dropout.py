@@ -1,4 +1,4 @@
-"""The factors by which dropout multiplies."""
+"""The factors by which dropout multiplies, and their product."""
 
 from __future__ import annotations
 
@@ -24,3 +24,23 @@ def dropout_factors(xp: Any, drawn: Any, ratio: float, dtype: Any) -> Any:
 @dropout_factors.on('cuda')
 def _dropout_factors_cuda(xp: Any, drawn: Any, ratio: float, dtype: Any) -> Any:
     return cuda.dropout_factors(drawn, ratio, xp.empty(drawn.shape, dtype))
+
+
+@kernel
+def dropout(xp: Any, x: Any, drawn: Any, ratio: float, mask: Any) -> Any:
+    """``x`` times the factors of dropout, which are written to ``mask``.
+
+    Args:
+        xp: numpy or cupy.
+        x: float array.
+        drawn: as for :func:`dropout_factors`.
+        ratio: share of elements that become 0.
+        mask: array of x's shape and dtype; filled.
+    """
+    xp.multiply(drawn >= ratio, x.dtype.type(1 / (1 - ratio)), out=mask)
+    return x * mask
+
+
+@dropout.on('cuda')
+def _dropout_cuda(xp: Any, x: Any, drawn: Any, ratio: float, mask: Any) -> Any:
+    return cuda.dropout(x, drawn, ratio, mask, xp.empty(x.shape, x.dtype))[1]

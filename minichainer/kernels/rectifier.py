@@ -12,8 +12,11 @@ from typing import Any
 import numpy
 
 from minichainer._native.library import kernels as native
+from minichainer.kernels import bounds
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.constants import zero
 from minichainer.kernels.cuda import activations as cuda
+from minichainer.kernels.selection import chosen, masked
 
 _maximum, _fmax, _sign = numpy.maximum, numpy.fmax, numpy.sign
 _SMALL = 2048
@@ -125,4 +128,105 @@ def leaky_gradient(xp: Any, gy: Any, x: Any, slope: float) -> Any:
 
 @leaky_gradient.on('cuda', declines=True)
 def _leaky_gradient_cuda(xp: Any, gy: Any, x: Any, slope: float) -> Any:
-    return cuda.leaky_gradient(gy, x, slope) if gy.dtype == x.dtype and gy.shape == x.shape else DECLINED
+    return cuda.leaky_gradient(gy, x, slope) if _alike(gy, x) else DECLINED
+
+
+# --- limited ---
+@kernel
+def clipped_relu(xp: Any, x: Any, z: float) -> Any:
+    """``minimum(maximum(x, 0), z)``."""
+    return bounds.between(xp, x, zero(xp, x.dtype), xp.asarray(z, x.dtype))
+
+
+@clipped_relu.on('cuda')
+def _clipped_relu_cuda(xp: Any, x: Any, z: float) -> Any:
+    return cuda.clipped_relu(x, z)
+
+
+@kernel
+def clipped_gradient(xp: Any, gy: Any, x: Any, z: float) -> Any:
+    """The upstream gradient where ``0 < x < z``, else 0."""
+    return masked(xp, gy, (x > 0) & (x < z))
+
+
+@clipped_gradient.on('cuda', declines=True)
+def _clipped_gradient_cuda(xp: Any, gy: Any, x: Any, z: float) -> Any:
+    return cuda.clipped_gradient(gy, x, z) if _alike(gy, x) else DECLINED
+
+
+# --- exponential below 0 ---
+@kernel
+def elu(xp: Any, x: Any, alpha: float) -> Any:
+    """``where(x > 0, x, alpha * (exp(x) - 1))``."""
+    nothing = zero(xp, x.dtype)
+    y = xp.asarray(xp.expm1(bounds.below(xp, x, nothing)))
+    y *= xp.asarray(alpha, x.dtype)
+    y += bounds.above(xp, x, nothing)
+    return y
+
+
+@elu.on('cuda')
+def _elu_cuda(xp: Any, x: Any, alpha: float) -> Any:
+    return cuda.elu(x, alpha)
+
+
+@kernel
+def exp_below_zero(xp: Any, x: Any, alpha: float) -> Any:
+    """``where(x > 0, 0, alpha * exp(x))``."""
+    nothing = zero(xp, x.dtype)
+    y = xp.asarray(xp.exp(bounds.below(xp, x, nothing)))
+    y -= x > nothing  # from 1
+    y *= xp.asarray(alpha, x.dtype)
+    return y
+
+
+@kernel
+def elu_gradient(xp: Any, gy: Any, x: Any, alpha: float) -> Any:
+    """The upstream gradient times ``where(x > 0, 1, alpha * exp(x))``."""
+    factor = exp_below_zero(xp, x, alpha)
+    factor += x > zero(xp, x.dtype)
+    return gy * factor
+
+
+@elu_gradient.on('cuda', declines=True)
+def _elu_gradient_cuda(xp: Any, gy: Any, x: Any, alpha: float) -> Any:
+    return cuda.elu_gradient(gy, x, alpha) if _alike(gy, x) else DECLINED
+
+
+# --- with slopes that are arrays ---
+@kernel
+def prelu(xp: Any, x: Any, W: Any) -> Any:
+    """``where(x >= 0, x, W * x)``; slopes are broadcast."""
+    return chosen(xp, x >= 0, x, x * W)
+
+
+@prelu.on('cuda')
+def _prelu_cuda(xp: Any, x: Any, W: Any) -> Any:
+    return cuda.prelu(x, W)
+
+
+@kernel
+def prelu_gradient(xp: Any, gy: Any, x: Any, W: Any) -> Any:
+    """``where(x >= 0, gy, W * gy)``."""
+    return chosen(xp, x >= 0, gy, gy * W)
+
+
+@prelu_gradient.on('cuda', declines=True)
+def _prelu_gradient_cuda(xp: Any, gy: Any, x: Any, W: Any) -> Any:
+    return cuda.prelu_gradient(gy, x, W) if _alike(gy, x) else DECLINED
+
+
+@kernel
+def slope_gradient(xp: Any, gy: Any, x: Any) -> Any:
+    """``where(x >= 0, 0, gy * x)``: the gradient of slopes before it is summed over the elements that share one."""
+    return masked(xp, gy * x, ~(x >= 0))
+
+
+@slope_gradient.on('cuda', declines=True)
+def _slope_gradient_cuda(xp: Any, gy: Any, x: Any) -> Any:
+    return cuda.slope_gradient(gy, x) if _alike(gy, x) else DECLINED
+
+
+def _alike(gy: Any, x: Any) -> bool:
+    same: bool = gy.dtype == x.dtype and gy.shape == x.shape
+    return same

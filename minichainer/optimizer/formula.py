@@ -75,11 +75,20 @@ class FormulaRule(UpdateRule):
     group_token: Any = None
     #: Whether parameters of this class of rules may be gathered.
     groupable: ClassVar[bool] = False
+    #: The same on devices.
+    groupable_on_device: ClassVar[bool] = False
+    #: A formula for elements that changes states and leaves a direction in the first temporary, if the update is
+    #: ``param -= rate * norm(param) / norm(direction) * direction``, where the rate is the last coefficient and the
+    #: ratio is 1 if one norm is zero. Parameters on a device are then updated together.
+    direction: ClassVar[Any] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = all(getattr(cls, step) is getattr(FormulaRule, step) for step in STEPS)
+        if 'formula' in cls.__dict__ and 'direction' not in cls.__dict__:
+            cls.direction = None
         cls.groupable = cls.elementwise and own
+        cls.groupable_on_device = (cls.elementwise or cls.direction is not None) and own
 
     def coefficients(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[float | None, ...]:
         """Returns the coefficients of the formula for update number :attr:`t`; ``dtype`` is the dtype of the

@@ -69,13 +69,16 @@ class GroupedUpdate:
             return False
         if rule is None:
             return True
-        if not (isinstance(rule, FormulaRule) and rule.groupable and ATTRIBUTES.issuperset(rule.__dict__)):
+        if not (isinstance(rule, FormulaRule) and ATTRIBUTES.issuperset(rule.__dict__)):
+            return False
+        on_device = type(param._data) is cuda.ndarray
+        if not (rule.groupable_on_device if on_device else rule.groupable):
             return False
         if not rule.enabled:
             return True
         node: Any = param._node
         array, grad = param._data, node.grad_value
-        if type(array) is cuda.ndarray:
+        if on_device:
             return rule._hooks is None and grad is not None and self._add_on_device(param, rule)
         if (
             type(array) is not np.ndarray

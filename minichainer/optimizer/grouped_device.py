@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minichainer.backend import using_device
-from minichainer.kernels.cuda import updates
+from minichainer.backends import cuda
+from minichainer.kernels.cuda import layerwise, updates
 from minichainer.optimizer.formula import FormulaRule, computing_dtype
 from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.variable import Parameter
@@ -26,7 +27,7 @@ class _Target(NamedTuple):
 class _Group:
     """Parameters of one kernel and one set of coefficients; ``states`` are the names of their states."""
 
-    __slots__ = ('coefficients', 'device', 'how', 'params', 'states')
+    __slots__ = ('coefficients', 'device', 'how', 'layerwise', 'params', 'states')
 
     def __init__(self, rule: FormulaRule, hyperparam: Hyperparameter, target: _Target, scale: Any) -> None:
         dtype = target.array.dtype
@@ -36,8 +37,9 @@ class _Group:
         self.coefficients = [float(value) for value in values if value is not None]
         self.coefficients += [] if scale is None else [float(scale)]
         self.params: list[list[Any]] = []
+        self.layerwise = type(rule).direction is not None
         self.how = updates.Update(
-            type(rule).formula,
+            type(rule).direction if self.layerwise else type(rule).formula,
             f'{type(rule).__name__}_update',
             tuple(value is not None for value in values),
             rule.temporaries,
@@ -107,10 +109,14 @@ class DeviceUpdate:
 
 
 def _launch(group: _Group) -> None:
-    most = updates.limit(group.how)
+    most = layerwise.limit(group.how) if group.layerwise else updates.limit(group.how)
     with using_device(group.device):
         for begin in range(0, len(group.params), most):
-            updates.update(group.how, group.coefficients, group.params[begin : begin + most])
+            params = group.params[begin : begin + most]
+            if group.layerwise:
+                layerwise.update(cuda.cupy, group.how, group.coefficients, params)
+            else:
+                updates.update(group.how, group.coefficients, params)
 
 
 def _owner(array: Any) -> int:

@@ -45,6 +45,10 @@ class _ForEachParameter:
         """Changes gradients of the current device."""
         raise NotImplementedError
 
+    def _factor_of(self, param: Any) -> float:
+        """The factor of what is added to the gradient."""
+        return _scale_of(param)
+
     def call_together(self, params: list[Any]) -> list[Any]:
         """Changes gradients that are on devices, and returns the other parameters, for which to call the hook.
 
@@ -53,7 +57,7 @@ class _ForEachParameter:
         """
         if type(self) not in _TOGETHER:
             return params
-        changed = [(param.grad, param._data, _scale_of(param)) for param in params if _is_on_device(param)]
+        changed = [(param.grad, param._data, self._factor_of(param)) for param in params if _is_on_device(param)]
         for device, here in gradients.by_device(changed):
             with device:
                 self._change_on_device(here)
@@ -224,11 +228,14 @@ def exponential_decay_noise(xp: Any, shape: tuple[int, ...], dtype: Any, hook: A
         opt: the update rule, for ``t``, the number of updates.
 
     """
-    deviation = math.sqrt(hook.eta / (1 + opt.t) ** 0.55)
-    return xp.random.normal(0, deviation, shape).astype(dtype)
+    return xp.random.normal(0, _deviation(hook, opt), shape).astype(dtype)
 
 
-class GradientNoise:
+def _deviation(hook: Any, opt: Any) -> float:
+    return math.sqrt(hook.eta / (1 + opt.t) ** 0.55)
+
+
+class GradientNoise(_ForEachParameter):
     """Adds random noise to the gradient.
 
     Args:
@@ -250,8 +257,6 @@ class GradientNoise:
     """
 
     name = 'GradientNoise'
-    call_for_each_param = True
-    timing = 'pre'
 
     def __init__(self, eta: float, noise_func: Callable[..., Any] = exponential_decay_noise) -> None:
         self.eta = eta
@@ -262,6 +267,20 @@ class GradientNoise:
         if grad is not None:
             noise = self.noise_func(get_array_module(grad), grad.shape, grad.dtype, self, rule)
             grad += _scale_of(param) * noise
+
+    def call_together(self, params: list[Any]) -> list[Any]:
+        """Changes gradients that are on devices, and returns the other parameters, for which to call the hook.
+
+        Args:
+            params: parameters of a model; all are returned if the noise is not the usual one.
+        """
+        return super().call_together(params) if self.noise_func is exponential_decay_noise else params
+
+    def _factor_of(self, param: Any) -> float:
+        return _scale_of(param) * _deviation(self, param.update_rule)
+
+    def _change_on_device(self, params: list[gradients.Changed]) -> None:
+        gradients.add_noise(cuda.cupy, [(grad, factor) for grad, _, factor in params])
 
 
 class GradientLARS(_ForEachParameter):
@@ -316,7 +335,7 @@ class GradientLARS(_ForEachParameter):
 
 
 #: Hooks that have a kernel for many gradients; a subclass may do something else.
-_TOGETHER = frozenset([WeightDecay, Lasso, GradientHardClipping, GradientLARS])
+_TOGETHER = frozenset([WeightDecay, Lasso, GradientHardClipping, GradientLARS, GradientNoise])
 
 
 def _is_on_device(param: Any) -> bool:

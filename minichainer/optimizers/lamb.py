@@ -25,8 +25,8 @@ class LAMBRule(MomentsRule):
         return 1 - beta1, 1 - beta2, *scales, hyperparam.eps, hyperparam.weight_decay_rate, hyperparam.alpha
 
     @staticmethod
-    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
-        fresh1, fresh2, scale1, scale2, eps, decay, alpha = coefficients
+    def direction(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
+        fresh1, fresh2, scale1, scale2, eps, decay, _ = coefficients
         step, spare = temporaries
         update_moments(xp, grad, m, v, fresh1, fresh2, spare)
         xp.multiply(v, scale2, spare)
@@ -36,6 +36,11 @@ class LAMBRule(MomentsRule):
         step /= spare
         xp.multiply(param, decay, spare)
         step += spare
+
+    @staticmethod
+    def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
+        LAMBRule.direction(xp, coefficients, temporaries, param, grad, m, v)
+        step, alpha = temporaries[0], coefficients[-1]
         step *= _trust_ratio(xp, param, step)
         step *= alpha
         param -= step

@@ -11,6 +11,7 @@ from tests.device_faults.fault import Fault
 FUNCTIONS = 'tests/functions/test_table.py'
 LINKS = 'tests/links/test_on_a_device.py'
 OPTIMIZERS = 'tests/optimizers/test_on_a_device.py'
+ON_DEVICE = 'tests/optimizers/test_on_device.py'
 LAUNCHES = 'tests/optimizers/test_launches.py::test_budgets'
 TRAINING = 'tests/training/test_on_a_device.py'
 OUT_OF_RANGE = 'tests/functions/test_out_of_range_on_a_device.py'
@@ -84,15 +85,15 @@ TRANSFERS = [
     Fault(
         'random numbers of the host',
         'minichainer.functions.noise.dropout',
-        'xp.asarray(xp.random.rand(*x.shape)), ratio',
-        '__import__("numpy").random.rand(*x.shape), ratio',
+        'return xp.asarray(xp.random.rand(*x.shape)), ratio',
+        'return __import__("numpy").random.rand(*x.shape), ratio',
         (f'{TWO}::test_what_is_drawn_outside_of_any_node',),
     ),
     Fault(
         'a scalar of NumPy that promotes',
         'minichainer.functions.noise.dropout',
-        'ratio, x.dtype)',
-        'ratio, x.dtype) * __import__("numpy").float64(1)',
+        'return kernels.dropout(xp, x, *drawn.pop(), mask) if',
+        'return kernels.dropout(xp, x, *drawn.pop(), mask) * __import__("numpy").float64(1) if',
         (f'{TWO}::test_what_is_drawn_outside_of_any_node',),
     ),
     Fault(
@@ -119,8 +120,8 @@ TRANSFERS = [
     Fault(
         'launches for each parameter',
         'minichainer.optimizer.grouped_device',
-        'most = updates.limit(group.how)',
-        'most = 1',
+        'else updates.limit(group.how)',
+        'else 1',
         ('tests/optimizers/test_on_device.py::test_one_array_in_two_parameters_is_updated_twice',),
     ),
 ]
@@ -309,8 +310,8 @@ KERNELS = [
     Fault(
         'a body that computes in float16',
         'minichainer.kernels.cuda.updates',
-        "for d in ('float32' if how.dtype == 'float16' else how.dtype, *types.values())",
-        'for d in (how.dtype, *types.values())',
+        "return 'float32' if how.dtype == 'float16' else how.dtype",
+        'return how.dtype',
         ('tests/optimizers/test_on_device.py::test_float16_is_computed_in_float32',),
     ),
     Fault(
@@ -326,6 +327,41 @@ KERNELS = [
         'gx = total;',
         'if (total != (T)0) gx = total;',
         of_functions('max_pooling'),
+    ),
+    Fault(
+        'one of two outputs that is not written',
+        'minichainer.kernels.cuda.activations',
+        'mask = drawn >= ratio ? (T)(1 / (1 - ratio)) : (T)0;\\ny = (T)((C)x * (C)mask);',
+        'C kept = drawn >= ratio ? (C)(1 / (1 - ratio)) : (C)0;\\ny = (T)((C)x * kept);',
+        (f'{TWO}::test_what_is_drawn_outside_of_any_node',),
+    ),
+    Fault(
+        'norms of one parameter for another',
+        'minichainer.kernels.cuda.layerwise',
+        'parts[({count} + k) * threads + i] = of_step;',
+        'parts[({count} + (k + 1) % {count}) * threads + i] = of_step;',
+        (f'{ON_DEVICE}::test_steps_as_long_as_norms_say',),
+    ),
+    Fault(
+        'an offset into a shared array that does not move',
+        'minichainer.kernels.cuda.layerwise',
+        'parts[k * threads + i] = of_param;\nparts[({count} + k) * threads + i] = of_step;\nfirst += size;',
+        'parts[k * threads + i] = of_param;\nparts[({count} + k) * threads + i] = of_step;',
+        (f'{ON_DEVICE}::test_steps_as_long_as_norms_say',),
+    ),
+    Fault(
+        'noise without the loss scale',
+        'minichainer.optimizer_hooks',
+        'return _scale_of(param) * _deviation(self, param.update_rule)',
+        'return _deviation(self, param.update_rule)',
+        (f'{ON_DEVICE}::test_noise_has_its_deviation_and_the_loss_scale',),
+    ),
+    Fault(
+        'a gradient of the wrong branch',
+        'minichainer.kernels.cuda.activations',
+        'gslope = (C)x >= 0 ? (T)0 : (T)((C)gy * (C)x);',
+        'gslope = (C)x < 0 ? (T)0 : (T)((C)gy * (C)x);',
+        of_functions('prelu'),
     ),
     Fault(
         'gates in the wrong order',

@@ -137,6 +137,7 @@ _SMALL = threshold('rectifier', '_SMALL')
 _BLOCKS = 2 * threshold('blocks', '_BLOCK')
 _ERF = (threshold('error_functions', '_MANY'), _BLOCKS)
 _BOUNDS = threshold('bounds', '_MANY')
+_SELECTED = threshold('selection', '_MANY')
 _WHOLE = tuple(value for value in SPECIAL if not np.isinf(value))
 
 ROWS = {
@@ -201,6 +202,62 @@ ROWS = {
         lambda k, gy, x: k(gy, x, 0.2),
         lambda gy, x: gy * np.where(x >= 0, _like(1, x), _like(0.2, x)),
         (_SMALL,),
+        2,
+        'efd',
+        tolerance=0,
+    ),
+    'rectifier.clipped_relu': Row(
+        lambda k, x: k(x, 0.7),
+        lambda x: np.clip(x, _like(0, x), _like(0.7, x)),
+        (_BOUNDS,),
+        dtypes='efd',
+        tolerance=0,
+    ),
+    'rectifier.clipped_gradient': Row(
+        lambda k, gy, x: k(gy, x, 0.7),
+        lambda gy, x: np.where((x > 0) & (x < _like(0.7, x)), gy, _like(0, gy)),
+        (_SELECTED,),
+        2,
+        'efd',
+        tolerance=0,
+    ),
+    'rectifier.elu': Row(
+        lambda k, x: k(x, 1.5),
+        lambda x: np.where(x > 0, x, 1.5 * np.expm1(np.minimum(x, 0))),
+        (_BOUNDS,),
+        dtypes='efd',
+        roundings=2,
+    ),
+    'rectifier.exp_below_zero': Row(
+        lambda k, x: k(x, 1.5),
+        lambda x: np.where(x > 0, 0, 1.5 * np.exp(np.minimum(x, 0))),
+        (_BOUNDS,),
+        dtypes='efd',
+        roundings=2,
+    ),
+    'rectifier.elu_gradient': Row(
+        lambda k, gy, x: k(gy, x, 1.5),
+        lambda gy, x: gy * np.where(x > 0, 1, 1.5 * np.exp(np.minimum(x, 0))),
+        (_BOUNDS,),
+        2,
+        'efd',
+        roundings=3,
+    ),
+    'rectifier.prelu': Row(
+        lambda k, x, W: k(x, W), lambda x, W: np.where(x >= 0, x, x * W), (_SELECTED,), 2, 'efd', tolerance=0
+    ),
+    'rectifier.prelu_gradient': Row(
+        lambda k, gy, x, W: k(gy, x, W),
+        lambda gy, x, W: np.where(x >= 0, gy, gy * W),
+        (_SELECTED,),
+        3,
+        'efd',
+        tolerance=0,
+    ),
+    'rectifier.slope_gradient': Row(
+        lambda k, gy, x: k(gy, x),
+        lambda gy, x: np.where(x >= 0, _like(0, x), gy * x),
+        (_SELECTED,),
         2,
         'efd',
         tolerance=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import Any, NamedTuple
 
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 from minichainer import optimizers
-from minichainer.kernels import conditions, cross_entropy, dropout, normalization, rnn_steps
+from minichainer.kernels import conditions, cross_entropy, dropout, normalization, rectifier, rnn_steps
 from minichainer.kernels import sequences as of_sequences
-from minichainer.kernels.cuda import gradients, pooling, sequences, tracing, updates
+from minichainer.kernels.cuda import gradients, layerwise, pooling, sequences, tracing, updates
 from minichainer.optimizer import FormulaRule
 from minichainer.optimizer.formula import computing_dtype
 from minichainer.variable import Parameter
@@ -130,6 +131,96 @@ def test_arguments_of_a_launch_fit(count: int) -> None:
     assert 20 < updates.limit(how) < updates.limit(how._replace(states=0))
     source = updates.source_of(how, count)
     assert source is not None and source.outputs.count('raw') == 4 * count
+
+
+def test_parts_of_the_source_of_an_update() -> None:
+    how = _update(optimizers.MomentumSGD().create_update_rule(), 'e', scaled=True)
+    assert updates.computing(how) == 'float32'
+    assert updates.pointers(how) == ['typedef float C;', 'float16 *at_p, *at_s0_;', 'float16 *at_g;']
+    assert updates.pointing(how, 3) == 'at_g = &g3[j]; at_p = &p3[j]; at_s0_ = &s0_3[j];'
+    inputs, outputs = updates.parameters(how, 2)
+    assert inputs == 'float32 c0, float32 c1, float32 loss_scale'
+    arrays = [np.zeros((), 'e')] * 3
+    given = updates.arguments(how, [1.0, 2.0, 3.0], [arrays, arrays])
+    assert len(given) == 3 + len(arrays) * 2 == len(inputs.split(', ')) + len(outputs.split(', '))
+    steps = updates.steps_of(how)
+    assert steps is not None and updates.element(how, steps)[-1] == '*at_g = (float16)grad;'
+
+
+# --- updates with norms ---
+def _layerwise(rule: Any, dtype: str, **how: Any) -> updates.Update:
+    return _update(rule, dtype, **how)._replace(formula=type(rule).direction)
+
+
+def test_arguments_of_a_layerwise_launch_fit() -> None:
+    rule = optimizers.LAMB().create_update_rule()
+    rule.t = 1
+    how = _layerwise(rule, 'e')
+    most = layerwise.limit(how)
+    assert 20 < most < updates.limit(how)
+    first, last = layerwise.directions_source(how, most), layerwise.steps_source(how, most)
+    numbers = sum(how.given)
+    bytes_of_first = 32 * (first.inputs + first.outputs).count('raw') + 8 * numbers + 64
+    assert bytes_of_first <= 4096 and last.outputs.count('raw') == most
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('how', [{}, {'scaled': True}, {'half_copy': True}, {'scaled': True, 'half_copy': True}])
+def test_layerwise_updates(dtype: str, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of several parameters by three launches are those of each on the host; one is 0, one has no elements."""
+    if how.get('half_copy') and dtype != 'f':
+        pytest.skip('copies are of float32')
+    launches = _counted(monkeypatch)
+    params = [Parameter(np.asarray(RNG(k).randn(*shape)).astype(dtype)) for k, shape in enumerate([*SHAPES, (2,)])]
+    params[-1].array[...] = 0
+    rules = [optimizers.LAMB(alpha=0.1, eps=1e-3).create_update_rule() for _ in params]
+    scale, held = 8.0 if how.get('scaled') else 1.0, []
+    for param, rule in zip(params, rules, strict=True):
+        rule._init_states(param)
+        half = [param.array.astype('e')] if how.get('half_copy') else []
+        if half:
+            param.array[...] = half[0]
+        held.append([param.array.copy(), *[rule.state[key].copy() for key in 'mv'], *half])
+    for step in range(1, 4):
+        given = [
+            np.asarray(RNG(step).randn(*param.shape)).astype('e' if 'half_copy' in how else dtype) for param in params
+        ]
+        for param, rule, gradient in zip(params, rules, given, strict=True):
+            param.grad = np.asarray(gradient / scale).astype(dtype)
+            rule.update(param)
+        numbers = [*_coefficients(rules[0], dtype), *([scale] if how.get('scaled') else [])]
+        together = [[gradient, *arrays] for gradient, arrays in zip(given, held, strict=True)]
+        launches.clear()
+        layerwise.update(np, _layerwise(rules[0], dtype, **how), numbers, together)
+        assert len(launches) == 3
+    for param, rule, arrays in zip(params, rules, held, strict=True):
+        for y, e in zip(arrays, [param.array, *[rule.state[key] for key in 'mv']], strict=False):
+            np.testing.assert_allclose(y, e, TOLERANCE[dtype], TOLERANCE[dtype])
+        if how.get('half_copy'):
+            np.testing.assert_array_equal(arrays[-1], arrays[0].astype('e'))
+
+
+def test_a_layerwise_update_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    launches, rule = _counted(monkeypatch), optimizers.LAMB().create_update_rule()
+    rule.t = 1
+    layerwise.update(np, _layerwise(rule, 'f'), _coefficients(rule, 'f'), [[np.zeros(0, 'f')] * 4])
+    assert not launches
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the kernels that are launched from now on, which the host computes."""
+    launches: list[str] = []
+
+    def counted(make: Any, at: int) -> Any:
+        def making(*source: Any, **options: Any) -> Any:
+            launches.append(source[at])
+            return make(*source, **options)
+
+        return making
+
+    monkeypatch.setattr('minichainer.backends.cuda.elementwise', counted(cpp.elementwise, 3))
+    monkeypatch.setattr('minichainer.backends.cuda.reduce', counted(cpp.reduce, 6))
+    return launches
 
 
 # --- formulas ---
@@ -340,6 +431,33 @@ def test_factors_of_dropout(shape: Any, dtype: str, monkeypatch: pytest.MonkeyPa
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize('shape', [(2, 3), (), (0,)])
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('on_device', [False, True])
+def test_dropout_with_its_mask(shape: Any, dtype: str, on_device: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, x = np.asarray(RNG(0).rand(*shape)), np.asarray(RNG(1).randn(*shape)).astype(dtype)
+    factors = np.where(drawn >= 0.4, 1 / 0.6, 0).astype(dtype)
+    mask = np.full(shape, 7, dtype)
+    with kernels.on_device_code(monkeypatch) if on_device else contextlib.nullcontext():
+        y = dropout.dropout(np, x, drawn, 0.4, mask)
+    np.testing.assert_array_equal(mask, factors)
+    np.testing.assert_array_equal(y, x * factors)
+    assert y.dtype == dtype
+
+
+# --- slopes ---
+@pytest.mark.parametrize('dtype', 'efd')
+def test_slopes_are_broadcast(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, gy = RNG(0).randn(2, 2, 3, 4).astype(dtype)
+    slopes = np.array([[0.5], [-1], [2]], dtype)
+    with kernels.on_device_code(monkeypatch):
+        y, gx = rectifier.prelu(np, x, slopes), rectifier.prelu_gradient(np, gy, x, slopes)
+        declined = rectifier.prelu_gradient(np, gy.astype('g'), x, slopes)
+    np.testing.assert_array_equal(y, np.where(x >= 0, x, x * slopes))
+    np.testing.assert_array_equal(gx, np.where(x >= 0, gy, gy * slopes))
+    assert declined.dtype == 'g'
+
+
 # --- other hooks ---
 CHANGES: dict[str, Any] = {
     'decay': lambda g, p, s: g + s * 0.5 * p,
@@ -377,6 +495,21 @@ def test_changes_keep_nan(monkeypatch: pytest.MonkeyPatch) -> None:
     grad = np.zeros(1, 'f')
     gradients.change('lasso', [(grad, np.array([np.nan], 'f'), 1.0)], 1.0)
     assert np.isnan(grad).all()
+
+
+@pytest.mark.parametrize('count', [1, 3, 31])
+def test_add_noise(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('minichainer.backends.cuda.elementwise', cpp.elementwise)
+    given = [(grad, 0.5 * (1 + k % 2)) for k, (grad, _, _) in enumerate(_params(count))]
+    before = [grad.copy() for grad, _ in given]
+    np.random.seed(0)
+    gradients.add_noise(np, given)
+    drawn, begin = RNG(0).normal(0, 1, sum(grad.size for grad in before)), 0
+    for (grad, deviation), old in zip(given, before, strict=True):
+        noise = drawn[begin : begin + old.size].astype(old.dtype).reshape(old.shape)
+        expected = (old.astype('d') + deviation * noise.astype('d')).astype(old.dtype)
+        np.testing.assert_allclose(grad, expected, 4 * np.finfo(old.dtype).eps, 4 * np.finfo(old.dtype).eps)
+        begin += old.size
 
 
 @pytest.mark.parametrize('count', [1, 3, 31])

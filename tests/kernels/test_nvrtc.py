@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minichainer import optimizers
-from minichainer.kernels.cuda import gradients, sequences, updates
+from minichainer.kernels.cuda import gradients, layerwise, sequences, updates
 from minichainer.kernels.cuda._table import NOT_RUN, ElementwiseKernel, _table
 from tests.kernels import cpp, nvrtc
 from tests.kernels.rules import SETTINGS
@@ -62,6 +62,18 @@ def test_updates(name: str, settings: Any, architecture: str) -> None:
 )
 def test_kinds_of_updates(architecture: str, dtype: str, how: Any) -> None:
     nvrtc.compile_for(architecture, of_rule('AMSBound', {}, 3, dtype, **how))
+
+
+@pytest.mark.parametrize('architecture', nvrtc.ARCHITECTURES)
+@pytest.mark.parametrize(
+    ('dtype', 'how'),
+    [('float16', {}), ('float64', {'scaled': True}), ('float32', {'scaled': True, 'half_copy': True})],
+)
+def test_layerwise_updates(architecture: str, dtype: str, how: Any) -> None:
+    rule = optimizers.LAMB().create_update_rule()
+    update = updates.Update(type(rule).direction, 'update', (True,) * 7, rule.temporaries, 2, dtype, **how)
+    for source in (layerwise.directions_source, layerwise.steps_source):
+        nvrtc.compile_for(architecture, of_arguments(source(update, 2)))
 
 
 #: Makers of sources, and their arguments besides the number of arrays and the type of the computation.

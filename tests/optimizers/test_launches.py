@@ -58,6 +58,11 @@ FUNCTIONS: list[tuple[str, Callable[..., Any], list[tuple[int, ...]], int]] = [
     ('layer normalization', F.layer_normalization, [(8, 16), (16,), (16,)], 8),
     ('root mean square', F.rms_norm, [(8, 16), (16,)], 6),
     ('group normalization', lambda x, *rest: F.group_normalization(x, 2, *rest), [(3, 4, 5, 6), (4,), (4,)], 11),
+    ('dropout', F.dropout, [(3, 4)], 3),  # one of them draws
+    ('ELU', F.elu, [(3, 4)], 2),
+    ('SELU', F.selu, [(3, 4)], 4),
+    ('clipped ReLU', F.clipped_relu, [(3, 4)], 2),
+    ('PReLU', F.prelu, [(3, 4, 2), (4,)], 6),
     ('GELU', F.gelu, [(3, 4)], 2),
     ('sequences', lambda *xs: F.concat(F.transpose_sequence(xs), 0), [(3, 2), (2, 2), (2, 2)], 6),
 ]

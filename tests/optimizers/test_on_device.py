@@ -11,7 +11,9 @@ import minichainer as chainer
 from minichainer import optimizers
 from minichainer.kernels.cuda import updates
 from minichainer.link import Link
-from minichainer.optimizer_hooks import GradientClipping, WeightDecay
+from minichainer.optimizer import GradientMethod
+from minichainer.optimizer_hooks import GradientClipping, GradientNoise, WeightDecay
+from minichainer.optimizers.lamb import LAMBRule
 from minichainer.variable import Parameter
 
 pytestmark = pytest.mark.gpu
@@ -65,6 +67,63 @@ def test_updates_are_those_of_the_host(dtype: str, fp32: bool, scale: float | No
     for one, other in zip(models[0].params(), models[1].params(), strict=True):
         np.testing.assert_allclose(chainer.backends.cuda.to_cpu(other.grad), one.grad, 1e-6)
         assert one._loss_scale == other._loss_scale
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('fp32', [False, True])
+@pytest.mark.parametrize('scale', [None, 64.0])
+def test_steps_as_long_as_norms_say(dtype: str, fp32: bool, scale: float | None) -> None:
+    models = pair(dtype)
+    set_up(models, lambda: optimizers.LAMB(alpha=0.1, eps=1e-3), fp32)
+    for number in range(3):
+        step(models, number, scale)
+    assert_equal(models, {'e': 2e-3, 'f': 1e-5, 'd': 1e-12}[dtype])
+    for one, other in zip(models[0].params(), models[1].params(), strict=True):
+        assert one._loss_scale == other._loss_scale
+
+
+def test_another_formula_with_norms_is_not_replaced() -> None:
+    class Rule(LAMBRule):
+        @staticmethod
+        def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any) -> None:
+            param -= grad
+
+    class Optimizer(GradientMethod, rule=Rule):
+        pass
+
+    assert Rule.direction is None and LAMBRule.groupable_on_device and not Rule.groupable_on_device
+    models = pair('f')
+    set_up(models, Optimizer)
+    before = [param.array.get() for param in models[1].params()]
+    step(models, 0)
+    for param, old in zip(models[1].params(), before, strict=True):
+        np.testing.assert_allclose(param.array.get(), old - param.grad.get(), 1e-6, 1e-6)
+
+
+def test_noise_has_its_deviation_and_the_loss_scale() -> None:
+    model = Link()
+    with model.init_scope():
+        model.a, model.b = Parameter(np.zeros(20000, 'f')), Parameter(np.zeros((100, 100), 'd'))
+    model.to_device('@cupy:0')
+    optimizer = optimizers.SGD(0).setup(model)
+    optimizer.add_hook(GradientNoise(0.3))
+    for param, scale in ((model.a, None), (model.b, 8.0)):
+        param.grad = param.xp.zeros_like(param.array)
+        param._loss_scale = scale
+    optimizer.call_hooks()
+    found = [param.grad.get() for param in (model.a, model.b)]
+    np.testing.assert_allclose([noise.std() for noise in found], [0.3**0.5, 8 * 0.3**0.5], 0.03)
+    assert abs(np.corrcoef(found[0][:10000], found[1].ravel())[0, 1]) < 0.05
+
+
+def test_other_noise_is_drawn_for_each_parameter() -> None:
+    model = pair('f')[1]
+    optimizer = optimizers.SGD(0).setup(model)
+    optimizer.add_hook(GradientNoise(0.5, lambda xp, shape, dtype, hook, rule: xp.full(shape, hook.eta, dtype)))
+    for param in model.params():
+        param.grad = param.xp.ones_like(param.array)
+    optimizer.update()
+    assert all(bool((param.grad == 1.5).all()) for param in model.params())
 
 
 def test_float16_is_computed_in_float32() -> None:

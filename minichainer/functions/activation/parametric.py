@@ -9,7 +9,7 @@ from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
-from minichainer.kernels.selection import chosen
+from minichainer.kernels import rectifier
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable, as_variable
 
@@ -48,10 +48,11 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
 @elementwise(
     lambda m, gy, x, W: m.where(m.not_negative(x), gy, gy * W),
     lambda m, gy, x: m.masked(gy * x, ~m.not_negative(x)),
+    fast=(rectifier.prelu_gradient, rectifier.slope_gradient),
     name='PReLUFunction',
-)  # fmt: skip
+)
 def leaky_with_slopes(xp: Any, x: Any, W: Any) -> Any:
-    return chosen(xp, x >= 0, x, x * W)
+    return rectifier.prelu(xp, x, W)
 
 
 def prelu(x: Any, W: Any) -> Variable:

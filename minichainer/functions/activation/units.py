@@ -9,7 +9,7 @@ from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import max as max_
-from minichainer.kernels import bounds, gates
+from minichainer.kernels import bounds, gates, rectifier
 from minichainer.kernels.constants import zero
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
@@ -35,9 +35,11 @@ ops.register_constant('is_negative', _negative)
 
 
 # --- with limits ----------------------------------------------------------------------------------------------------
-@elementwise(lambda m, gy, x, z: m.masked(gy, m.inside(x, 0, z)), name='ClippedReLU')
+@elementwise(
+    lambda m, gy, x, z: m.masked(gy, m.inside(x, 0, z)), fast=(rectifier.clipped_gradient,), name='ClippedReLU'
+)
 def relu_below(xp: Any, x: Any, z: float) -> Any:
-    return bounds.between(xp, x, zero(xp, x.dtype), xp.asarray(z, x.dtype))
+    return rectifier.clipped_relu(xp, x, z)
 
 
 def clipped_relu(x: Any, z: float = 20.0) -> Variable:
@@ -116,16 +118,14 @@ def hard_sigmoid(xp: Any, x: Any) -> Any:
 @elementwise(lambda m, gy, y: gy * y, name='ELUGrad')
 def exp_below_zero(xp: Any, x: Any, alpha: float) -> Any:
     """alpha * exp(x) where x is not positive, else 0: part of elu's derivative, and its own derivative."""
-    nothing = zero(xp, x.dtype)
-    y = xp.asarray(xp.exp(bounds.below(xp, x, nothing)))
-    y -= x > nothing  # from 1
-    y *= xp.asarray(alpha, x.dtype)
-    return y
+    return rectifier.exp_below_zero(xp, x, alpha)
 
 
 @elementwise(
-    lambda m, gy, x, alpha: gy * (m.exp_below_zero(x, alpha) + m.positive(x)), name='ELU'
-)  # fmt: skip
+    lambda m, gy, x, alpha: gy * (m.exp_below_zero(x, alpha) + m.positive(x)),
+    fast=(rectifier.elu_gradient,),
+    name='ELU',
+)
 def elu(xp: Any, x: Any, alpha: float = 1.0) -> Any:
     r"""Exponential linear unit, :math:`y = x` where :math:`x \ge 0`, else :math:`\alpha (e^x - 1)`.
 
@@ -147,11 +147,7 @@ def elu(xp: Any, x: Any, alpha: float = 1.0) -> Any:
     variable([-1.,  0.,  2.])
     """
     _elu.number(alpha, 'alpha')
-    nothing = zero(xp, x.dtype)
-    y = xp.asarray(xp.expm1(bounds.below(xp, x, nothing)))
-    y *= xp.asarray(alpha, x.dtype)
-    y += bounds.above(xp, x, nothing)
-    return y
+    return rectifier.elu(xp, x, alpha)
 
 
 def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> Variable:

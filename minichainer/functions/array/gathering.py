@@ -142,6 +142,12 @@ def permutated(xp: Any, x: Any, slices: Any) -> Any:
     return x[slices]
 
 
+@linear_map(lambda m, gy, order, inverse, axis: m.reordered(gy, inverse, order, axis), name='Permutate')
+def reordered(xp: Any, x: Any, order: Any, inverse: Any, axis: int) -> Any:
+    """Elements along an axis in the order of a permutation, of which the inverse is known: gradients are gathered."""
+    return xp.take(x, order, axis)
+
+
 @on_device_of_arguments
 def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
     """Puts elements along an axis into another order.

@@ -8,7 +8,7 @@ from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
-from minichainer.kernels.dropout import dropout_factors
+from minichainer.kernels import dropout as kernels
 from minichainer.recorder import check_arrays
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import as_variable
@@ -17,8 +17,13 @@ _dropout = Arguments('Dropout', 'dropout')
 
 
 @linear_map(lambda m, gy, mask: m.drop(gy, mask), name='Dropout', kinds='f')
-def drop(xp: Any, x: Any, mask: Any) -> Any:
-    return x * mask
+def drop(xp: Any, x: Any, mask: Any, drawn: list[tuple[Any, float]] | None = None) -> Any:
+    """x times a mask.
+
+    ``drawn`` holds random numbers and the ratio as long as the mask is empty. They are taken out of it: a node keeps
+    its arguments, and random numbers are larger than the mask.
+    """
+    return kernels.dropout(xp, x, *drawn.pop(), mask) if drawn else x * mask
 
 
 @on_device_of_arguments
@@ -55,21 +60,22 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         raise ValueError(f'dropout: ratio must be in the range [0, 1), got {ratio}')
     if return_mask is not False:
         _dropout.flag(return_mask, 'return_mask')
-    x = as_variable(x)
+    x, drawn = as_variable(x), None
     if not config.train:
         return (x, None) if return_mask else x
     if mask is None:
-        mask = _draw(get_array_module(x._data), x._data, ratio)
+        mask, drawn = get_array_module(x._data).empty(x.shape, x.dtype), [_draw(x._data, ratio)]
     elif _dropout.array(mask, 'mask').shape != x.shape or mask.dtype != x.dtype:
         raise _misfit(x, mask)
     else:
         check_arrays((x._data, mask), 'Dropout, x and the mask,')
-    y = drop(x, mask)
+    y = drop(x, mask, drawn)
     return (y, mask) if return_mask else y
 
 
-def _draw(xp: Any, x: Any, ratio: float) -> Any:
-    return dropout_factors(xp, xp.asarray(xp.random.rand(*x.shape)), ratio, x.dtype)
+def _draw(x: Any, ratio: float) -> tuple[Any, float]:
+    xp = get_array_module(x)
+    return xp.asarray(xp.random.rand(*x.shape)), ratio
 
 
 def _misfit(x: Any, mask: Any) -> Exception:

@@ -73,6 +73,68 @@ gx = gy * (share + near * density);""",
     preamble=_GELU,
     dtypes=_FLOATS,
 )
+#: NaN is not positive, and stays.
+elu = ElementwiseKernel(
+    'elu',
+    'T x, float64 alpha',
+    'T y',
+    f'{_C}y = (C)x > 0 ? x : (T)(expm1((C)x) * (C)(T)alpha);',
+    preamble=_WIDE,
+    dtypes=_ALL,
+)
+elu_gradient = ElementwiseKernel(
+    'elu_gradient',
+    'T gy, T x, float64 alpha',
+    'T gx',
+    f'{_C}gx = (C)x > 0 ? gy : (T)((C)gy * (exp((C)x) * (C)(T)alpha));',
+    preamble=_WIDE,
+    dtypes=_ALL,
+)
+clipped_relu = ElementwiseKernel(
+    'clipped_relu',
+    'T x, float64 z',
+    'T y',
+    f'{_C}C limit = (C)(T)z;\ny = (C)x < 0 ? (T)0 : (C)x > limit ? (T)limit : x;',
+    preamble=_WIDE,
+    dtypes=_ALL,
+)
+clipped_gradient = ElementwiseKernel(
+    'clipped_gradient',
+    'T gy, T x, float64 z',
+    'T gx',
+    f'{_C}gx = (C)x > 0 && (C)x < (C)(T)z ? gy : (T)0;',
+    preamble=_WIDE,
+    dtypes=_ALL,
+)
+prelu = ElementwiseKernel(
+    'prelu', 'T x, T slope', 'T y', f'{_C}y = (C)x >= 0 ? x : (T)((C)x * (C)slope);', preamble=_WIDE, dtypes=_ALL
+)
+prelu_gradient = ElementwiseKernel(
+    'prelu_gradient',
+    'T gy, T x, T slope',
+    'T gx',
+    f'{_C}gx = (C)x >= 0 ? gy : (T)((C)gy * (C)slope);',
+    preamble=_WIDE,
+    dtypes=_ALL,
+)
+#: Before it is summed over the elements that share a slope.
+slope_gradient = ElementwiseKernel(
+    'slope_gradient',
+    'T gy, T x',
+    'T gslope',
+    f'{_C}gslope = (C)x >= 0 ? (T)0 : (T)((C)gy * (C)x);',
+    preamble=_WIDE,
+    dtypes=_ALL,
+)
+#: The factors of dropout, and what they make of x.
+dropout = ElementwiseKernel(
+    'dropout',
+    'T x, float64 drawn, float64 ratio',
+    'T mask, T y',
+    f'{_C}mask = drawn >= ratio ? (T)(1 / (1 - ratio)) : (T)0;\ny = (T)((C)x * (C)mask);',
+    preamble=_WIDE,
+    dtypes=_ALL,
+)
 #: What dropout multiplies by: 0, or the scale of what is kept.
 dropout_factors = ElementwiseKernel(
     'dropout_factors',

@@ -190,6 +190,22 @@ def change(name: str, params: Iterable[Changed], *numbers: float) -> None:
         _launch(change_source(name, len(grads), _computing(grads[0])), [*arrays, a, b, *grads], grads)
 
 
+def add_noise(xp: Any, gradients: Sequence[tuple[Any, float]]) -> None:
+    """Adds normal noise to gradients of the current device, in place: one draw for all of them.
+
+    Args:
+        xp: cupy.
+        gradients: arrays, and for each the standard deviation, times the loss scale that multiplies it.
+    """
+    ends = list(itertools.accumulate(grad.size for grad, _ in gradients))
+    drawn = xp.random.normal(0, 1, ends[-1])
+    dtypes = dict.fromkeys(grad.dtype for grad, _ in gradients)
+    noise = {dtype: drawn.astype(dtype, copy=False) for dtype in dtypes}
+    parts = [noise[grad.dtype][end - grad.size : end] for (grad, _), end in zip(gradients, ends, strict=True)]
+    pairs = zip(gradients, parts, strict=True)
+    change('decay', [(grad, part.reshape(grad.shape), deviation) for (grad, deviation), part in pairs], 1.0)
+
+
 def scale_layers(xp: Any, params: Iterable[Changed], threshold: float, decay: float, eps: float) -> None:
     """Layer-wise adaptive rate scaling of gradients in place.
 

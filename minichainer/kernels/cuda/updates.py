@@ -14,7 +14,10 @@ from minichainer.backends import cuda
 from minichainer.kernels.cuda._table import NOT_RUN
 from minichainer.kernels.cuda.tracing import statements
 
-__all__ = ['NOT_RUN', 'Update', 'limit', 'source_of', 'update']
+__all__ = [
+    'NOT_RUN', 'Update', 'arguments', 'computing', 'element', 'limit', 'parameters', 'pointers', 'pointing',
+    'source_of', 'steps_of', 'update',
+]  # fmt: skip
 
 #: Bytes of arguments that every CUDA device accepts, of one array with one axis, and of the loop's indexer.
 _ARGUMENT_BYTES = 4096
@@ -60,32 +63,48 @@ class Source(NamedTuple):
     name: str
 
 
-def limit(how: Update) -> int:
-    """How many parameters one launch can take."""
+def limit(how: Update, others: int = 0) -> int:
+    """How many parameters one launch can take, besides other arrays."""
     coefficients = 8 * (sum(how.given) + how.scaled)
-    return (_ARGUMENT_BYTES - _INDEXER_BYTES - coefficients) // (_ARRAY_BYTES * how.arrays)
+    return (_ARGUMENT_BYTES - _INDEXER_BYTES - coefficients - _ARRAY_BYTES * others) // (_ARRAY_BYTES * how.arrays)
 
 
 @functools.lru_cache(maxsize=256)
 def source_of(how: Update, count: int) -> Source | None:
     """The kernel for ``count`` parameters; None if the formula has no form in C++."""
-    steps = _steps(how)
+    steps = steps_of(how)
     if steps is None:
         return None
-    computing = 'float32' if how.dtype == 'float16' else how.dtype
+    return Source(*parameters(how, count), _body(how, count, steps), f'{how.name}_{count}')
+
+
+def parameters(how: Update, count: int) -> tuple[str, str]:
+    """The inputs and outputs of a kernel for ``count`` parameters."""
     grad_type = 'float16' if how.half_copy else how.dtype
     gradients = [f'raw {grad_type} g{k}' for k in range(count)]
     outputs = [f'raw {how.dtype} {name}{k}' for k in range(count) for name in _names(how)]
     if how.half_copy:
         outputs += [f'raw float16 w{k}' for k in range(count)]
-    written = how.scaled and not how.half_copy
-    inputs = [
-        *([] if written else gradients),
-        *[f'{computing} c{k}' for k, is_given in enumerate(how.given) if is_given],
-    ]
-    inputs += [f'{computing} loss_scale'] if how.scaled else []
-    outputs = [*(gradients if written else []), *outputs]
-    return Source(', '.join(inputs), ', '.join(outputs), _body(how, count, steps), f'{how.name}_{count}')
+    inputs = [f'{computing(how)} c{k}' for k, is_given in enumerate(how.given) if is_given]
+    inputs += [f'{computing(how)} loss_scale'] if how.scaled else []
+    if how.scaled and not how.half_copy:
+        return ', '.join(inputs), ', '.join([*gradients, *outputs])
+    return ', '.join([*gradients, *inputs]), ', '.join(outputs)
+
+
+def arguments(how: Update, coefficients: Sequence[float], params: Sequence[Sequence[Any]]) -> list[Any]:
+    """The arguments of a kernel with these :func:`parameters`, as :func:`update` takes them."""
+    flat = [[array.reshape(-1) for array in arrays] for arrays in params]
+    gradients, end = [arrays[0] for arrays in flat], 2 + how.states
+    others = [array for arrays in flat for array in arrays[1:end]] + [arrays[end] for arrays in flat if how.half_copy]
+    if how.scaled and not how.half_copy:
+        return [*coefficients, *gradients, *others]
+    return [*gradients, *coefficients, *others]
+
+
+def computing(how: Update) -> str:
+    """Name of the dtype of the computation."""
+    return 'float32' if how.dtype == 'float16' else how.dtype
 
 
 def update(how: Update, coefficients: Sequence[float], params: Sequence[Sequence[Any]]) -> None:
@@ -98,16 +117,8 @@ def update(how: Update, coefficients: Sequence[float], params: Sequence[Sequence
     """
     source = source_of(how, len(params))
     assert source is not None
-    flat = [[array.reshape(-1) for array in arrays] for arrays in params]
-    gradients = [arrays[0] for arrays in flat]
-    end = 2 + how.states
-    others = [array for arrays in flat for array in arrays[1:end]] + [arrays[end] for arrays in flat if how.half_copy]
-    size = sum(gradient.size for gradient in gradients)
-    if how.scaled and not how.half_copy:
-        arguments = [*coefficients, *gradients, *others]
-    else:
-        arguments = [*gradients, *coefficients, *others]
-    cuda.elementwise(*source)(*arguments, size=size)
+    size = sum(arrays[0].size for arrays in params)
+    cuda.elementwise(*source)(*arguments(how, coefficients, params), size=size)
 
 
 def _names(how: Update) -> list[str]:
@@ -115,7 +126,8 @@ def _names(how: Update) -> list[str]:
     return ['p', *[f's{k}_' for k in range(how.states)]]
 
 
-def _steps(how: Update) -> list[str] | None:
+def steps_of(how: Update) -> list[str] | None:
+    """The statements of the formula, if it has a form in C++."""
     coefficients = [f'c{k}' if is_given else None for k, is_given in enumerate(how.given)]
     temporaries = [f't{k}' for k in range(how.temporaries)]
     return statements(how.formula, coefficients, temporaries, ['param', 'grad', *_names(how)[1:]])
@@ -123,31 +135,45 @@ def _steps(how: Update) -> list[str] | None:
 
 def _body(how: Update, count: int, steps: list[str]) -> str:
     """The body of the kernel: finds the element's parameter, loads, computes, stores."""
-    types = {'param': how.dtype, 'grad': 'float16' if how.half_copy else how.dtype}
-    c, t, g = (_C_TYPES[d] for d in ('float32' if how.dtype == 'float16' else how.dtype, *types.values()))
-    held, written = _names(how), how.scaled and not how.half_copy
-    pointers = [f'{t} {", ".join(f"*at_{name}" for name in held)};', f'{"" if written else "const "}{g} *at_g;']
-    pointers += ['float16 *at_w;'] if how.half_copy else []
-    locals_ = [f'{c} {name} = ({c})*at_{name};' for name in held[1:]]
-    param = [f'{c} param = ({c})*at_p;', f'{c} grad = ({c})*at_g;']
+    return '\n'.join(['ptrdiff_t j = i;', *pointers(how), *_search(how, count), *element(how, steps)])
+
+
+def pointers(how: Update) -> list[str]:
+    """Declares C, the type of the computation, and pointers to an element of each array."""
+    held = _names(how)
+    c, t, g = (_C_TYPES[d] for d in (computing(how), how.dtype, 'float16' if how.half_copy else how.dtype))
+    const = '' if how.scaled and not how.half_copy else 'const '
+    lines = [f'typedef {c} C;', f'{t} {", ".join(f"*at_{name}" for name in held)};', f'{const}{g} *at_g;']
+    return [*lines, 'float16 *at_w;'] if how.half_copy else lines
+
+
+def element(how: Update, steps: list[str]) -> list[str]:
+    """Loads what the pointers point to, computes, and stores."""
+    held, t, g = _names(how), _C_TYPES[how.dtype], _C_TYPES['float16' if how.half_copy else how.dtype]
+    param = ['C param = (C)*at_p;', 'C grad = (C)*at_g;']
     if how.half_copy:  # a float16 parameter that has been written to since takes precedence
         param.append('if (float(float16(param)) != float(*at_w)) param = float(*at_w);')
     if how.scaled:
         param.append('grad = grad / loss_scale;')
-    scratch = [f'{c} {", ".join(f"t{k}" for k in range(how.temporaries))};'] if how.temporaries else []
+    param += [f'C {name} = (C)*at_{name};' for name in held[1:]]
+    scratch = [f'C {", ".join(f"t{k}" for k in range(how.temporaries))};'] if how.temporaries else []
     stores = [f'*at_p = ({t})param;', *[f'*at_{name} = ({t}){name};' for name in held[1:]]]
     stores += ['*at_w = (float16)param;'] if how.half_copy else []
-    stores += [f'*at_g = ({g})grad;'] if written else []
-    lines = [f'typedef {c} C;', 'ptrdiff_t j = i;', *pointers, *_search(how, count), *param, *locals_, *scratch]
-    return '\n'.join([*lines, *steps, *stores])
+    stores += [f'*at_g = ({g})grad;'] if how.scaled and not how.half_copy else []
+    return [*param, *scratch, *steps, *stores]
+
+
+def pointing(how: Update, k: int) -> str:
+    """Statements that set the pointers to element ``j`` of a parameter."""
+    held = ['g', *_names(how), *(['w'] if how.half_copy else [])]
+    return ' '.join(f'at_{name} = &{name}{k}[j];' for name in held)
 
 
 def _search(how: Update, count: int) -> list[str]:
     """Statements that set the pointers to the element of the parameter to which position ``i`` belongs."""
-    held = ['g', *_names(how), *(['w'] if how.half_copy else [])]
     lines = []
     for k in range(count):
-        found = ' '.join(f'at_{name} = &{name}{k}[j];' for name in held)
+        found = pointing(how, k)
         if k + 1 < count:
             lines.append(f'if (j < p{k}.size()) {{ {found} }} else {{ j -= p{k}.size();')
         else:

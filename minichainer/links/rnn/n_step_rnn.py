@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions.array.gathering import permutate
+from minichainer.functions.array.gathering import reordered
 from minichainer.functions.array.sequences import transpose_sequence
 from minichainer.functions.rnn._removed import check_kwargs
 from minichainer.functions.rnn.n_step_gru import n_step_bigru, n_step_gru
@@ -117,15 +117,15 @@ class NStepRNNBase(ChainList):
         """Sorts the sequences by length, applies the layers, and restores the order."""
         xs = _checked_sequences(xs, type(self).__name__)
         order = numpy.argsort([-len(x) for x in xs], kind='stable').astype('i')
-        places = None if all(order[:-1] <= order[1:]) else self.xp.asarray(order)
+        places = None if all(order[:-1] <= order[1:]) else self.device.send(numpy.stack([order, order.argsort()]))
         self._check_states(states, len(xs))
         first = [self.init_hx(xs) if s is None else as_variable(s) for s in states]
         if places is not None:
-            first = [h if s is None else permutate(h, places, axis=1) for h, s in zip(first, states, strict=True)]
+            first = [h if s is None else reordered(h, *places, 1) for h, s in zip(first, states, strict=True)]
         steps = transpose_sequence([xs[i] for i in order])
         *last, ys = self.rnn(self.n_layers, self.dropout, *first, self.ws, self.bs, steps)
         if places is not None:
-            last = [permutate(h, places, axis=1, inv=True) for h in last]
+            last = [reordered(h, *places[::-1], 1) for h in last]
         return (*last, self._sequences(ys, order, xs))
 
     def _check_states(self, states: list[Any], batch: int) -> None:
