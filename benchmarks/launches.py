@@ -2,7 +2,7 @@
 
 Counted on the stand-in for CuPy of the tests, without a device: calls are counted, and no time is measured. Run it as
 
-    PYTHONPATH=tests/cupy_stand_in python benchmarks/launches.py [--top 15] [mlp convnet lstm]
+    PYTHONPATH=tests/cupy_stand_in python benchmarks/launches.py [--top 15] [mlp convnet lstm activations lamb unsorted]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import minichainer.links as L  # noqa: E402
 from minichainer.backends import cuda  # noqa: E402
 
 #: The most launches of a step.
-BUDGETS = {'mlp': 40, 'convnet': 150, 'lstm': 300}
+BUDGETS = {'mlp': 40, 'convnet': 150, 'lstm': 300, 'activations': 45, 'lamb': 40, 'unsorted': 70}
 
 
 def _digits(*shape: int) -> tuple[Any, Any]:
@@ -75,18 +75,58 @@ def lstm() -> tuple[chainer.Chain, Callable[[Any], Any]]:
     return model, loss
 
 
-WORKLOADS = {'mlp': mlp, 'convnet': convnet, 'lstm': lstm}
+def activations() -> tuple[chainer.Chain, Callable[[Any], Any]]:
+    """784-100-100-100-10 with ELU, clipped ReLU, PReLU and dropout."""
+    model = chainer.Chain()
+    with model.init_scope():
+        model.a, model.b, model.c = L.Linear(784, 100), L.Linear(100, 100), L.Linear(100, 100)
+        model.slopes, model.d = L.PReLU((100,)), L.Linear(100, 10)
+    x, t = _digits(784)
+
+    def loss(xp: Any) -> Any:
+        h = F.clipped_relu(model.b(F.elu(model.a(xp.asarray(x)))))
+        return F.softmax_cross_entropy(model.d(F.dropout(model.slopes(model.c(h)))), xp.asarray(t))
+
+    return model, loss
+
+
+def unsorted() -> tuple[chainer.Chain, Callable[[Any], Any]]:
+    """An NStepLSTM of one layer over sequences of 2 to 5 steps, not sorted by length, with first states."""
+    model = chainer.Chain()
+    with model.init_scope():
+        model.rnn, model.out = L.NStepLSTM(1, 32, 64, 0.0), L.Linear(64, 10)
+    xs = [np.random.rand(length, 32).astype('f') for length in (2, 5, 3, 4)]
+    states, t = np.random.rand(2, 1, 4, 64).astype('f'), np.random.randint(0, 10, 4).astype('i')
+
+    def loss(xp: Any) -> Any:
+        hy, _, _ = model.rnn(*xp.asarray(states), [xp.asarray(x) for x in xs])
+        return F.softmax_cross_entropy(model.out(hy[-1]), xp.asarray(t))
+
+    return model, loss
+
+
+def _lamb(model: chainer.Chain) -> Any:
+    """LAMB, with noise on the gradients."""
+    optimizer = chainer.optimizers.LAMB().setup(model)
+    optimizer.add_hook(chainer.optimizer_hooks.GradientNoise(0.1))
+    return optimizer
+
+
+#: ``lamb`` is ``mlp`` with another optimizer.
+WORKLOADS = {
+    'mlp': mlp, 'convnet': convnet, 'lstm': lstm, 'activations': activations, 'lamb': mlp, 'unsorted': unsorted,
+}  # fmt: skip
 
 
 def counts(name: str) -> Any:
-    """Launches, synchronizations and places of the third step of a workload with Adam, as the stand-in has them."""
+    """Launches, synchronizations and places of the third step of a workload, by default with Adam, as the stand-in has them."""
     try:
         meter: Any = importlib.import_module('cupy._meter')
     except ImportError:
         raise SystemExit('launches.py counts on the stand-in for CuPy: set PYTHONPATH=tests/cupy_stand_in') from None
     model, loss = WORKLOADS[name]()
     model.to_device('@cupy:0')
-    optimizer = chainer.optimizers.Adam().setup(model)
+    optimizer = _lamb(model) if name == 'lamb' else chainer.optimizers.Adam().setup(model)
     for _ in range(2):
         optimizer.update(loss, cuda.cupy)
     with meter.record(places=True) as found:

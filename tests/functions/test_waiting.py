@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import minichainer as chainer
+import minichainer.functions as F
+import minichainer.links as L
 from minichainer.backends import cuda
 from tests.functions.checks import bound, upstream_of
 from tests.functions.row import Case, Row
@@ -27,6 +29,53 @@ WAITING = {
     **dict.fromkeys(('argmax_crf1d', 'binary_accuracy', 'eigh', 'negative_sampling', 'qr'), _OF_THE_ROW),
     **dict.fromkeys(('sigmoid_cross_entropy', 'svd', 'zeta'), _OF_THE_ROW),
 }
+
+
+#: What these read, and why: more than once, or something else, is an error.
+_REGIONS = 'the size of bins, and so of the work, depends on the regions, and regions of an image are taken together'
+READING: dict[str, tuple[dict[str, int], str]] = {
+    'roi_pooling_2d': ({'get': 1}, _REGIONS),
+    'roi_max_pooling_2d': ({'get': 2}, _REGIONS),
+    'roi_average_pooling_2d': ({'get': 2}, _REGIONS),
+    'roi_max_align_2d': ({'get': 2}, _REGIONS),
+    'roi_average_align_2d': ({'get': 2}, _REGIONS),
+    'BinaryHierarchicalSoftmax': (
+        {'bool': 1, 'int': 1},
+        'the number of nodes on the paths; to fill all paths up to the longest may take many times the memory',
+    ),
+}
+
+
+@pytest.mark.parametrize('name', READING)
+def test_what_reads_its_arguments(name: str) -> None:
+    """Arguments that the table of functions has on the host, on a device; nothing is read backward."""
+    if importlib.util.find_spec('cupy._meter') is None:
+        pytest.skip('a real CuPy does not count synchronizations')
+    meter: Any = importlib.import_module('cupy._meter')
+    xp = cuda.cupy
+    with meter.record() as forward:
+        function, x = _reading(xp, name)
+        forward.synchronisations.clear()
+        y = function(x)
+    y.grad = xp.ones_like(y.array)
+    with meter.record() as backward:
+        y.backward()
+    assert forward.synchronisations == READING[name][0]
+    assert not backward.synchronisations
+
+
+def _reading(xp: Any, name: str) -> tuple[Any, Any]:
+    """A function of one Variable, whose other arguments are on the device."""
+    if name == 'BinaryHierarchicalSoftmax':
+        link = L.BinaryHierarchicalSoftmax(3, ((0, 1), 2)).to_device('@cupy:0')
+        labels = xp.array([0, 1, 2, 0], 'i')
+        return lambda x: link(x, labels), chainer.Variable(xp.ones((4, 3), 'f'))
+    rois, images = xp.array([[0, 0, 4, 4], [1, 1, 6, 6]], 'f'), xp.array([0, 1], 'i')
+    if name == 'roi_pooling_2d':
+        args: tuple[Any, ...] = xp.concatenate([images[:, None].astype('f'), rois], 1), 2, 2, 1.0
+    else:
+        args = (rois, images, 2, 1.0, 2) if 'align' in name else (rois, images, 2, 1.0)
+    return lambda x: getattr(F, name)(x, *args), chainer.Variable(xp.ones((2, 3, 8, 8), 'f'))
 
 
 @pytest.mark.parametrize(('row', 'case'), [pytest.param(row, case, id=name) for name, row, case in CASES])

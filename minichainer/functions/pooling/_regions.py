@@ -7,7 +7,8 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-from minichainer.backend import get_array_module
+import numpy
+
 from minichainer.backends import cuda
 from minichainer.functions._arguments import MOST, Arguments, as_integer, entries_of
 from minichainer.functions._define import linear_map
@@ -69,18 +70,20 @@ class RegionArguments(Arguments):
             IndexError: an image does not exist.
         """
         x, rois, roi_indices = as_variable(x), self.array(rois, 'rois'), self.array(roi_indices, 'roi_indices')
-        self.images_and_regions(x, rois, 4)
+        regions = self.images_and_regions(x, rois, 4)
         if roi_indices.dtype.kind not in 'iu' or roi_indices.shape != rois.shape[:1]:
             got = f'{roi_indices.dtype} of shape {roi_indices.shape}'
             raise self.misfit(f'roi_indices of an int dtype and shape {rois.shape[:1]}', got)
         images = cuda.to_cpu(roi_indices)
         self.image_numbers(images, len(x))
-        return x, cuda.to_cpu(rois).astype('d'), images.astype(int) % max(len(x), 1)
+        return x, regions, images.astype(int) % max(len(x), 1)
 
-    def images_and_regions(self, x: Variable, rois: Any, width: int) -> None:
-        """Raises InvalidType unless images are float arrays (N, C, H, W) and regions float arrays (R, width).
+    def images_and_regions(self, x: Variable, rois: Any, width: int) -> Any:
+        """The regions in float64 on the CPU.
 
-        Raises ValueError if the regions are not finite.
+        Raises:
+            InvalidType: images are not a float array (N, C, H, W), or regions not a float array (R, width).
+            ValueError: the regions are not finite.
         """
         self.arrays(rois=rois)
         if x.dtype.kind != 'f' or rois.dtype.kind != 'f':
@@ -89,8 +92,10 @@ class RegionArguments(Arguments):
             raise self.misfit('images x of shape (N, C, H, W) with pixels', f'x.shape = {x.shape}')
         if rois.ndim != 2 or rois.shape[1] != width:
             raise self.misfit(f'rois of shape (R, {width})', f'rois.shape = {rois.shape}')
-        if not get_array_module(rois).isfinite(rois).all():
+        regions = cuda.to_cpu(rois).astype('d')
+        if not numpy.isfinite(regions).all():
             raise ValueError(f'{self.name}: rois of finite numbers expected, got infinity or NaN')
+        return regions
 
     def image_numbers(self, images: Any, count: int) -> None:
         """Raises IndexError if the image of a region does not exist."""

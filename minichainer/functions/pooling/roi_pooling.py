@@ -7,7 +7,6 @@ from typing import Any
 import numpy
 
 from minichainer.backend import on_device_of_arguments
-from minichainer.backends import cuda
 from minichainer.functions.pooling._regions import RegionArguments, pick_regions, weigh_regions
 from minichainer.kernels import roi as kernels
 from minichainer.variable import Variable, as_array, as_variable
@@ -46,9 +45,8 @@ def roi_pooling_2d(x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
     array([[[[10., 11.]]]])
     """
     x, rois = as_variable(x), as_array(rois)
-    _with_images.images_and_regions(x, rois, 5)
+    regions = _with_images.images_and_regions(x, rois, 5)
     size, scale = _with_images.outsize((outh, outw)), _with_images.scale(spatial_scale)
-    regions = cuda.to_cpu(rois).astype('d')
     images = regions[:, 0].astype(int)
     _with_images.image_numbers(images, len(x))
     left, top, right, bottom = numpy.rint(regions[:, 1:] * scale).T
