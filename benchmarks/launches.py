@@ -2,7 +2,7 @@
 
 Counted on the stand-in for CuPy of the tests, without a device: calls are counted, and no time is measured. Run it as
 
-    PYTHONPATH=tests/cupy_stand_in python benchmarks/launches.py [--top 15] [mlp convnet lstm activations lamb unsorted]
+    PYTHONPATH=tests/cupy_stand_in python benchmarks/launches.py [--top 15] [WORKLOAD ...]
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ WORKLOADS = {
 
 
 def counts(name: str) -> Any:
-    """Launches, synchronizations and places of the third step of a workload, by default with Adam, as the stand-in has them."""
+    """Launches, synchronizations and places of the third step of a workload on the stand-in; with Adam, but for ``lamb``."""
     try:
         meter: Any = importlib.import_module('cupy._meter')
     except ImportError:

@@ -80,7 +80,7 @@ class FormulaRule(UpdateRule):
     #: A formula for elements that changes states and leaves a direction in the first temporary, if the update is
     #: ``param -= rate * norm(param) / norm(direction) * direction``, where the rate is the last coefficient and the
     #: ratio is 1 if one norm is zero. Parameters on a device are then updated together.
-    direction: ClassVar[Any] = None
+    direction: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

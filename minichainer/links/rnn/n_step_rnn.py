@@ -121,11 +121,11 @@ class NStepRNNBase(ChainList):
         self._check_states(states, len(xs))
         first = [self.init_hx(xs) if s is None else as_variable(s) for s in states]
         if places is not None:
-            first = [h if s is None else reordered(h, *places, 1) for h, s in zip(first, states, strict=True)]
+            first = [h if s is None else reordered(h, places[0], places[1], 1) for h, s in zip(first, states, strict=True)]
         steps = transpose_sequence([xs[i] for i in order])
         *last, ys = self.rnn(self.n_layers, self.dropout, *first, self.ws, self.bs, steps)
         if places is not None:
-            last = [reordered(h, *places[::-1], 1) for h in last]
+            last = [reordered(h, places[1], places[0], 1) for h in last]
         return (*last, self._sequences(ys, order, xs))
 
     def _check_states(self, states: list[Any], batch: int) -> None:
