@@ -119,7 +119,7 @@ WORKLOADS = {
 
 
 def counts(name: str) -> Any:
-    """Launches, synchronizations and places of the third step of a workload on the stand-in; with Adam, but for ``lamb``."""
+    """Launches, synchronizations and places of the third step of a workload, as the stand-in has them."""
     try:
         meter: Any = importlib.import_module('cupy._meter')
     except ImportError:

@@ -121,7 +121,8 @@ class NStepRNNBase(ChainList):
         self._check_states(states, len(xs))
         first = [self.init_hx(xs) if s is None else as_variable(s) for s in states]
         if places is not None:
-            first = [h if s is None else reordered(h, places[0], places[1], 1) for h, s in zip(first, states, strict=True)]
+            there, back = places[0], places[1]
+            first = [h if s is None else reordered(h, there, back, 1) for h, s in zip(first, states, strict=True)]
         steps = transpose_sequence([xs[i] for i in order])
         *last, ys = self.rnn(self.n_layers, self.dropout, *first, self.ws, self.bs, steps)
         if places is not None:
