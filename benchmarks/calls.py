@@ -121,7 +121,7 @@ REASONS = {
     'functions._primitive.Primitive._plain_getter.<lambda>': 'the shape of an input, for which no array is saved',
     'ops.Evaluators.on': 'what a rule calls as m, for the array module',
     'functions.arithmetic.<lambda>': 'the rules of sums and products',
-    'functions.activation.rectifiers.<lambda>': 'the rule of relu',
+    'kernels.rectifier._relu_gradient_numpy': 'the gradient',
     'functions.activation.sigmoidal.<lambda>': 'the rule of tanh',
     'functions.math.reductions.<lambda>': 'the rule of sum',
     'functions._reduce.kept_shape': 'the shape with summed axes of size 1, which broadcasts against the input',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,11 @@ print(json.dumps({name: hops(workload) for name, workload in workloads().items()
 
 @pytest.fixture(scope='module')
 def found() -> dict[str, list[Hop]]:
-    """What each workload enters, in a process of its own: other tests fill caches."""
-    root = Path(__file__).parents[1]
-    done = subprocess.run([sys.executable, '-c', COUNT], cwd=root, capture_output=True, text=True, timeout=300)
+    """What each workload enters, in a process of its own: other tests fill caches. Of the package in Python."""
+    root, environment = Path(__file__).parents[1], {**os.environ, 'MINICHAINER_PURE': '1'}
+    done = subprocess.run(
+        [sys.executable, '-c', COUNT], cwd=root, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return {name: [Hop(*hop) for hop in entered] for name, entered in json.loads(done.stdout).items()}
 
