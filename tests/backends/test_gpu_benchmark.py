@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import minichainer
 from minichainer.backends import cuda
 
-ROOT = Path(minichainer.__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 QUICK = ['--workload', 'mlp_tiny', '--rounds', '2', '--seconds', '0.01']
 
 

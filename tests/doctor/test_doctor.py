@@ -25,7 +25,7 @@ from minichainer.doctor.processor import AVX512, Processor, processor
 from minichainer.doctor.workloads import WORKLOADS
 
 CPU = chainer.get_device('@numpy')
-ROOT = Path(chainer.__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def _run(*arguments: str, **environment: str) -> Any:
