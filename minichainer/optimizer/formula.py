@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.kernels.updates import compiled_update
 from minichainer.optimizer.hyperparameters import Hyperparameter
 from minichainer.optimizer.rule import UpdateRule
 from minichainer.variable import Parameter
@@ -107,29 +108,31 @@ class FormulaRule(UpdateRule):
         """Changes ``param`` and ``states`` in place, but not ``grad``; ``temporaries`` are scratch arrays."""
         raise NotImplementedError('a FormulaRule must define formula')
 
-    def operands(self, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> tuple[np.ndarray | None, ...]:
+    def operands(self, coefficients: tuple[Any, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray | None, ...]:
         """Returns the coefficients as 0-d arrays, which NumPy combines with arrays faster than Python numbers."""
-        values = self.coefficients(hyperparam, dtype)
         try:
-            return tuple(map(_operand, values, repeat(dtype)))
+            return tuple(map(_operand, coefficients, repeat(dtype)))
         except TypeError:
-            return tuple([_checked_operand(self, value, dtype) for value in values])
+            return tuple([_checked_operand(self, value, dtype) for value in coefficients])
 
     def update_core_cpu(self, param: Parameter) -> None:
         """Applies the formula to ``param.array`` in place; does nothing without a gradient."""
         if param.grad is not None:
             dtype = computing_dtype(type(self).__name__, param._data.dtype)
-            self.apply(param, self.operands(self.hyperparam, dtype), dtype)
+            self.apply(param, self.coefficients(self.hyperparam, dtype), dtype)
 
-    def apply(self, param: Parameter, operands: Any, dtype: np.dtype[Any]) -> None:
+    def apply(self, param: Parameter, coefficients: tuple[Any, ...], dtype: np.dtype[Any]) -> None:
         """Applies the formula to the NumPy arrays of a parameter."""
-        arrays = [param._data, param.grad, *self.states_for(param)]
+        states = self.states_for(param)
+        arrays = [param._data, param.grad, *states]
         if not param._data.flags.writeable:
             raise ValueError(
                 f'{type(self).__name__}: {_called(param)} has a read-only array, but updates are made in '
                 'place; give it a writable copy: param.array = param.array.copy()'
             )
-        apply_in_blocks(self, operands, dtype, arrays)
+        update = compiled_update(self.formula, dtype, coefficients, len(states))
+        if update is None or not update[0](param.grad, param._data, *states, *update[1]):
+            apply_in_blocks(self, self.operands(coefficients, dtype), dtype, arrays)
 
     def update_core_gpu(self, param: Parameter) -> None:
         """Applies the formula to whole CuPy arrays; does nothing without a gradient."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from minichainer._inplace import clock, wrote
 from minichainer.backends import cuda
+from minichainer.kernels.updates import compiled_update
 from minichainer.optimizer.formula import BLOCK_BYTES, FormulaRule, apply_in_place, computing_dtype
 from minichainer.optimizer.grouped_device import DeviceUpdate
 from minichainer.optimizer.hyperparameters import Hyperparameter
@@ -27,8 +28,9 @@ ATTRIBUTES = frozenset(vars(FormulaRule())) | {'group_token'}
 class GroupedUpdate:
     """Does ``param.update()`` for each parameter in order, for parameters with equal rules and values together.
 
-    Small parameters of a group are gathered into one block, updated by one evaluation of the formula, and scattered
-    back; larger ones are updated in place. Parameters that cannot be grouped (another rule class, hooks, float32
+    If there is a compiled kernel, it updates the parameters of a group one after another. If not, small parameters are
+    gathered into one block, updated by one evaluation of the formula, and scattered back; larger ones are updated in
+    place. Parameters that cannot be grouped (another rule class, hooks, float32
     updates, arrays that overlap or are not contiguous, another device) are updated alone. Contains only scratch
     memory and views: a copy or a pickle of it is empty.
     """
@@ -108,10 +110,10 @@ class GroupedUpdate:
         size = array.size
         key = (type(rule), id(values), rule.t, array.dtype, rule.group_token)
         group = self._open.get(key)
-        if group is None or size > SMALL or group.total + size > group.capacity:
+        if group is None or (group.update is None and (size > SMALL or group.total + size > group.capacity)):
             group = _Group(rule, values, array.dtype)
             self._groups.append(group)
-            if size <= SMALL:
+            if size <= SMALL or group.update is not None:
                 self._open[key] = group
         state = rule._state
         if state is None:
@@ -152,31 +154,44 @@ class GroupedUpdate:
                 self._on_device.run()
             except Exception as error:
                 errors.append(error)
-        blocks = self._blocks
         while self._groups:
-            group, position = self._groups.pop(0), self._used
-            held = blocks[position].held if position < len(blocks) else []
+            group = self._groups.pop(0)
             try:
-                if len(held) != len(group.arrays) or not all(map(is_, held, group.arrays)):
-                    blocks[position : position + 1] = [_Block(group)]
-                self._used = position + 1
-                blocks[position].run(group)
+                if group.update is None:
+                    self._run_block(group)
+                else:
+                    _one_by_one(group)
             except Exception as error:
                 errors.append(error)
         if errors:
             raise errors[0]
 
+    def _run_block(self, group: _Group) -> None:
+        """Updates the parameters of a group by one evaluation of the formula, in the block of the last update."""
+        blocks, position = self._blocks, self._used
+        held = blocks[position].held if position < len(blocks) else []
+        if len(held) != len(group.arrays) or not all(map(is_, held, group.arrays)):
+            blocks[position : position + 1] = [_Block(group)]
+        self._used = position + 1
+        blocks[position].run(group)
+
 
 class _Group:
     """Parameters with the same rule class, hyperparameters, update count and dtype, and their common values."""
 
-    __slots__ = ('arrays', 'capacity', 'dtype', 'fresh', 'grads', 'operands', 'params', 'rule', 'states', 'total')
+    __slots__ = (
+        *('arrays', 'capacity', 'coefficients', 'dtype', 'fresh'),
+        *('grads', 'operands', 'params', 'rule', 'states', 'total', 'update'),
+    )
 
     def __init__(self, rule: FormulaRule, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> None:
         self.rule = rule
         self.dtype = computing_dtype(type(rule).__name__, dtype)
-        self.operands = rule.operands(hyperparam, self.dtype)
+        self.coefficients = rule.coefficients(hyperparam, self.dtype)
         self.states = rule._kept_states(hyperparam)
+        # The compiled kernel, which updates one parameter after another, or the operands of the formula.
+        self.update = compiled_update(rule.formula, self.dtype, self.coefficients, len(self.states))
+        self.operands = None if self.update else rule.operands(self.coefficients, self.dtype)
         self.capacity = BLOCK_BYTES // self.dtype.itemsize
         self.total = 0
         self.params: list[Parameter] = []
@@ -254,11 +269,17 @@ class _Block:
 def _one_by_one(group: _Group) -> None:
     """Updates the parameters of a group one by one; if some fail, raises the first error at the end."""
     errors: list[Exception] = []
-    for param in group.params:
-        rule = param.update_rule
+    kernel, last = group.update or (None, ())
+    if set(map(type, group.arrays)) != {np.ndarray}:  # a state is missing, or on a device
+        kernel = None
+    width = 1 + len(group.states)
+    for number, (param, grad) in enumerate(zip(group.params, group.grads, strict=True)):
+        arrays = group.arrays[number * width : (number + 1) * width]
         try:
-            rule._init_states(param)
-            rule.apply(param, group.operands, group.dtype)
+            if kernel is None or not kernel(grad, *arrays, *last):
+                rule = param.update_rule
+                rule._init_states(param)
+                rule.apply(param, group.coefficients, group.dtype)
         except Exception as error:
             errors.append(error)
     if errors:

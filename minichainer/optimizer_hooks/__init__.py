@@ -17,6 +17,7 @@ from minichainer._names import namespace
 from minichainer.backend import get_array_module
 from minichainer.backends import cuda
 from minichainer.kernels.cuda import gradients
+from minichainer.kernels.updates import add_scaled, add_scaled_sign
 
 __all__ = [
     'GradientClipping',
@@ -92,7 +93,9 @@ class WeightDecay(_ForEachParameter):
     def __call__(self, rule: Any, param: Any) -> None:
         array, grad = param._data, param.grad
         if array is not None and grad is not None:
-            grad += self.rate * _scale_of(param) * array
+            rate = self.rate * _scale_of(param)
+            if not add_scaled(array, rate, grad):
+                grad += rate * array
 
     def _change_on_device(self, params: list[gradients.Changed]) -> None:
         gradients.change('decay', params, self.rate)
@@ -123,7 +126,9 @@ class Lasso(_ForEachParameter):
     def __call__(self, rule: Any, param: Any) -> None:
         array, grad = param._data, param.grad
         if array is not None and grad is not None:
-            grad += self.rate * _scale_of(param) * get_array_module(array).sign(array)
+            rate = self.rate * _scale_of(param)
+            if not add_scaled_sign(array, rate, grad):
+                grad += rate * get_array_module(array).sign(array)
 
     def _change_on_device(self, params: list[gradients.Changed]) -> None:
         gradients.change('lasso', params, self.rate)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -22,6 +23,7 @@ class AdaDeltaRule(FormulaRule):
         return hyperparam.eps, hyperparam.rho, 1 - hyperparam.rho
 
     @staticmethod
+    @compiled('ada_delta')
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, msg: Any, msdx: Any) -> None:
         eps, rho, fresh = coefficients
         step, spare = temporaries

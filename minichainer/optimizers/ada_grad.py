@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -17,6 +18,7 @@ class AdaGradRule(FormulaRule):
     h = state()
 
     @staticmethod
+    @compiled('ada_grad')
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, h: Any) -> None:
         lr, eps = coefficients
         (step,) = temporaries

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -77,6 +78,7 @@ class AdamRule(MomentsRule):
         return 1 - hyperparam.beta1, 1 - hyperparam.beta2, hyperparam.eps, scale, decay, lower, upper, eta
 
     @staticmethod
+    @compiled('adam', optional=(4, 5, 6))
     def formula(
         xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any, *largest: Any
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -26,6 +27,7 @@ class LionRule(FormulaRule):
         return hyperparam.lr, kept, 1 - hyperparam.beta1, 1 - hyperparam.beta2
 
     @staticmethod
+    @compiled('lion')
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any) -> None:
         lr, kept, fresh1, fresh2 = coefficients
         step, spare = temporaries

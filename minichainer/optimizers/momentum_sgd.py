@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -17,6 +18,7 @@ class MomentumSGDRule(FormulaRule):
     v = state()
 
     @staticmethod
+    @compiled('momentum_sgd')
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, v: Any) -> None:
         lr, momentum = coefficients
         (step,) = temporaries

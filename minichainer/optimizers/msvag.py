@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -40,6 +41,7 @@ class MSVAGRule(FormulaRule):
         )
 
     @staticmethod
+    @compiled('msvag', optional=(4,))
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
         fresh, correction, noise, rate, decay, tiny = coefficients
         step, spare = temporaries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -21,6 +22,7 @@ class NesterovAGRule(FormulaRule):
         return hyperparam.lr, momentum, momentum * momentum, 1 + momentum
 
     @staticmethod
+    @compiled('nesterov_ag')
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, v: Any) -> None:
         lr, momentum, squared, ahead = coefficients
         (step,) = temporaries

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter
 from minichainer.optimizer.formula import check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -30,6 +31,7 @@ class RAdamRule(MomentsRule):
         return 1 - beta1, 1 - beta2, rate, eps, eta * hyperparam.weight_decay_rate or None
 
     @staticmethod
+    @compiled('radam', optional=(3, 4))
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
         fresh1, fresh2, rate, eps, decay = coefficients
         step, spare = temporaries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule, check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -25,6 +26,7 @@ class RMSpropRule(FormulaRule):
         return hyperparam.lr, hyperparam.alpha, 1 - hyperparam.alpha, inside, outside
 
     @staticmethod
+    @compiled('rmsprop', optional=(3, 4))
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, ms: Any) -> None:
         lr, alpha, fresh, inside, outside = coefficients
         (step,) = temporaries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -25,6 +26,7 @@ class RMSpropGravesRule(FormulaRule):
         return hyperparam.lr, alpha, 1 - alpha, hyperparam.momentum, hyperparam.eps
 
     @staticmethod
+    @compiled('rmsprop_graves')
     def formula(
         xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, n: Any, g: Any, delta: Any
     ) -> None:

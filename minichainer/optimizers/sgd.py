@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -15,6 +16,7 @@ class SGDRule(FormulaRule):
     lr = hyperparameter(0.01, r'learning rate :math:`\eta`')
 
     @staticmethod
+    @compiled('sgd')
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any) -> None:
         (lr,) = coefficients
         (step,) = temporaries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
@@ -20,6 +21,7 @@ class SMORMS3Rule(FormulaRule):
     temporaries = 2
 
     @staticmethod
+    @compiled('smorms3')
     def formula(
         xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, mem: Any, g: Any, g2: Any
     ) -> None:

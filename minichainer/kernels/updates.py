@@ -1,0 +1,95 @@
+"""Compiled updates of parameters: one pass over memory for a formula of an optimizer.
+
+A formula that has a compiled twin says so: ``@compiled('adam', optional=(4, 5, 6))``. The twin belongs to the function
+and not to its class, so that a class that replaces the formula is computed by its own. Results are equal bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy
+
+from minichainer import configuration
+from minichainer._native.library import kernels as native
+
+F = TypeVar('F', bound=Callable[..., Any])
+Update = tuple[Callable[..., bool], tuple[Any, ...]]
+
+#: Numbers that kernels round as NumPy does; anything else, for example an array, is left to NumPy.
+_NUMBERS = frozenset((float, int, bool, numpy.float32, numpy.float64))
+
+
+class _Twin(NamedTuple):
+    """The kernel of a formula; ``optional`` are the positions of coefficients that may be None."""
+
+    formula: Any
+    kernel: Any
+    optional: frozenset[int]
+
+
+def compiled(name: str, optional: Sequence[int] = ()) -> Callable[[F], F]:
+    """Decorator of a formula that a compiled kernel computes too, if kernels were built.
+
+    Args:
+        name: name of the kernel, whose numbers are the coefficients of the formula.
+        optional: positions of the coefficients that may be None.
+    """
+
+    def declare(formula: F) -> F:
+        if native is not None:
+            twin = _Twin(formula, getattr(native, name), frozenset(optional))
+            formula._twin = twin  # type: ignore[attr-defined]
+        return formula
+
+    return declare
+
+
+def compiled_update(formula: Any, dtype: Any, coefficients: Sequence[Any], states: int) -> Update | None:
+    """Returns a kernel and its last arguments, or None if there is no kernel for this.
+
+    ``kernel(grad, param, *states, *last)`` returns False, and has done nothing, if the NumPy arrays do not fit.
+
+    Args:
+        formula: the formula, as it is called.
+        dtype: dtype of the computation.
+        coefficients: its coefficients.
+        states: number of states.
+    """
+    twin = getattr(formula, '_twin', None)
+    if twin is None or twin.formula is not formula or dtype.char not in 'fd':  # wrappers copy attributes
+        return None
+    if configuration.nondefault and not configuration.config.use_native_kernels:
+        return None
+    signature = twin.kernel.signature
+    absent = signature.count('T') - 2 - states
+    if not 0 <= absent <= signature.count('?') or signature.count('s') != len(coefficients):
+        return None
+    there, numbers = 0, []
+    for position, value in enumerate(coefficients):
+        if type(value) in _NUMBERS:
+            there |= 1 << position
+        elif value is not None or position not in twin.optional:
+            return None
+        numbers.append(0.0 if value is None else value)
+    return twin.kernel, (*[None] * absent, there, *numbers)
+
+
+def add_scaled(x: Any, factor: float, y: Any) -> bool:
+    """Adds ``x * factor`` to ``y`` in place; returns False, and has done nothing, if there is no kernel for this."""
+    return _added('add_scaled', x, factor, y)
+
+
+def add_scaled_sign(x: Any, factor: float, y: Any) -> bool:
+    """Adds ``sign(x) * factor`` to ``y`` in place; returns False if there is no kernel for this."""
+    return _added('add_scaled_sign', x, factor, y)
+
+
+def _added(name: str, x: Any, factor: Any, y: Any) -> bool:
+    if native is None or type(x) is not numpy.ndarray or type(y) is not numpy.ndarray:
+        return False
+    if type(factor) not in _NUMBERS or (configuration.nondefault and not configuration.config.use_native_kernels):
+        return False
+    done: bool = getattr(native, name)(x, y, factor)
+    return done
