@@ -17,6 +17,7 @@ from minichainer._native.library import kernels as native
 F = TypeVar('F', bound=Callable[..., Any])
 Update = tuple[Callable[..., bool], tuple[Any, ...]]
 
+HAS_KERNELS = native is not None
 #: Numbers that kernels round as NumPy does; anything else, for example an array, is left to NumPy.
 _NUMBERS = frozenset((float, int, bool, numpy.float32, numpy.float64))
 

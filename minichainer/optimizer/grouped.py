@@ -11,7 +11,7 @@ import numpy as np
 
 from minichainer._inplace import clock, wrote
 from minichainer.backends import cuda
-from minichainer.kernels.updates import compiled_update
+from minichainer.kernels.updates import HAS_KERNELS, compiled_update
 from minichainer.optimizer.formula import BLOCK_BYTES, FormulaRule, apply_in_place, computing_dtype
 from minichainer.optimizer.grouped_device import DeviceUpdate
 from minichainer.optimizer.hyperparameters import Hyperparameter
@@ -154,26 +154,22 @@ class GroupedUpdate:
                 self._on_device.run()
             except Exception as error:
                 errors.append(error)
+        blocks = self._blocks
         while self._groups:
-            group = self._groups.pop(0)
+            group, position = self._groups.pop(0), self._used
+            held = blocks[position].held if position < len(blocks) else []
             try:
-                if group.update is None:
-                    self._run_block(group)
-                else:
+                if group.update is not None:
                     _one_by_one(group)
+                    continue
+                if len(held) != len(group.arrays) or not all(map(is_, held, group.arrays)):
+                    blocks[position : position + 1] = [_Block(group)]
+                self._used = position + 1
+                blocks[position].run(group)
             except Exception as error:
                 errors.append(error)
         if errors:
             raise errors[0]
-
-    def _run_block(self, group: _Group) -> None:
-        """Updates the parameters of a group by one evaluation of the formula, in the block of the last update."""
-        blocks, position = self._blocks, self._used
-        held = blocks[position].held if position < len(blocks) else []
-        if len(held) != len(group.arrays) or not all(map(is_, held, group.arrays)):
-            blocks[position : position + 1] = [_Block(group)]
-        self._used = position + 1
-        blocks[position].run(group)
 
 
 class _Group:
@@ -190,8 +186,10 @@ class _Group:
         self.coefficients = rule.coefficients(hyperparam, self.dtype)
         self.states = rule._kept_states(hyperparam)
         # The compiled kernel, which updates one parameter after another, or the operands of the formula.
-        self.update = compiled_update(rule.formula, self.dtype, self.coefficients, len(self.states))
-        self.operands = None if self.update else rule.operands(self.coefficients, self.dtype)
+        self.update: Any = None
+        if HAS_KERNELS:
+            self.update = compiled_update(rule.formula, self.dtype, self.coefficients, len(self.states))
+        self.operands = rule.operands(self.coefficients, self.dtype) if self.update is None else None
         self.capacity = BLOCK_BYTES // self.dtype.itemsize
         self.total = 0
         self.params: list[Parameter] = []
