@@ -1,7 +1,8 @@
 """Compiled updates of parameters: one pass over memory for a formula of an optimizer.
 
-A formula that has a compiled twin says so: ``@compiled('adam', optional=(4, 5, 6))``. The twin belongs to the function
-and not to its class, so that a class that replaces the formula is computed by its own. Results are equal bit for bit.
+A formula that a compiled kernel computes too says so: ``@compiled('adam', optional=(4, 5, 6))``. The declaration
+belongs to the function and not to its class, so that the formula of a subclass is computed as it is. Results are equal
+bit for bit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HAS_KERNELS = native is not None
 _NUMBERS = frozenset((float, int, bool, numpy.float32, numpy.float64))
 
 
-class _Twin(NamedTuple):
+class _Compiled(NamedTuple):
     """The kernel of a formula; ``optional`` are the positions of coefficients that may be None."""
 
     formula: Any
@@ -40,8 +41,8 @@ def compiled(name: str, optional: Sequence[int] = ()) -> Callable[[F], F]:
 
     def declare(formula: F) -> F:
         if native is not None:
-            twin = _Twin(formula, getattr(native, name), frozenset(optional))
-            formula._twin = twin  # type: ignore[attr-defined]
+            found = _Compiled(formula, getattr(native, name), frozenset(optional))
+            formula._compiled = found  # type: ignore[attr-defined]
         return formula
 
     return declare
@@ -58,12 +59,12 @@ def compiled_update(formula: Any, dtype: Any, coefficients: Sequence[Any], state
         coefficients: its coefficients.
         states: number of states.
     """
-    twin = getattr(formula, '_twin', None)
-    if twin is None or twin.formula is not formula or dtype.char not in 'fd':  # wrappers copy attributes
+    declared = getattr(formula, '_compiled', None)
+    if declared is None or declared.formula is not formula or dtype.char not in 'fd':  # wrappers copy attributes
         return None
     if configuration.nondefault and not configuration.config.use_native_kernels:
         return None
-    signature = twin.kernel.signature
+    signature = declared.kernel.signature
     absent = signature.count('T') - 2 - states
     if not 0 <= absent <= signature.count('?') or signature.count('s') != len(coefficients):
         return None
@@ -71,10 +72,10 @@ def compiled_update(formula: Any, dtype: Any, coefficients: Sequence[Any], state
     for position, value in enumerate(coefficients):
         if type(value) in _NUMBERS:
             there |= 1 << position
-        elif value is not None or position not in twin.optional:
+        elif value is not None or position not in declared.optional:
             return None
         numbers.append(0.0 if value is None else value)
-    return twin.kernel, (*[None] * absent, there, *numbers)
+    return declared.kernel, (*[None] * absent, there, *numbers)
 
 
 def add_scaled(x: Any, factor: float, y: Any) -> bool:
