@@ -1,8 +1,8 @@
 """Compiled updates of parameters: one pass over memory for a formula of an optimizer.
 
 A formula that a compiled kernel computes too says so: ``@compiled('adam', optional=(4, 5, 6))``. The declaration
-belongs to the function and not to its class, so that the formula of a subclass is computed as it is. Results are equal
-bit for bit.
+belongs to the function and not to its class, so that the formula of a subclass is computed as it is. Results are
+equal bit for bit.
 """
 
 from __future__ import annotations

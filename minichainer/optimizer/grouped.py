@@ -28,11 +28,11 @@ ATTRIBUTES = frozenset(vars(FormulaRule())) | {'group_token'}
 class GroupedUpdate:
     """Does ``param.update()`` for each parameter in order, for parameters with equal rules and values together.
 
-    If there is a compiled kernel, it updates the parameters of a group one after another. If not, small parameters
-    are gathered into one block, updated by one evaluation of the formula, and scattered back; larger ones are updated
-    in place. Parameters that cannot be grouped (another rule class, hooks, float32 updates, arrays that overlap or are
-    not contiguous, another device) are updated alone. Contains only scratch
-    memory and views: a copy or a pickle of it is empty.
+    If there is a compiled kernel, it updates the parameters of a group one after another. If not, small ones are
+    gathered into one block, updated by one evaluation of the formula, and scattered back; larger ones are updated in
+    place. Parameters that cannot be grouped (another rule class, hooks, float32 updates, arrays that overlap or are
+    not contiguous, another device) are updated alone. Contains only scratch memory and views: a copy or a pickle of
+    it is empty.
     """
 
     def __init__(self) -> None:
