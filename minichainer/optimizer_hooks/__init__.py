@@ -354,7 +354,10 @@ def _is_on_device(param: Any) -> bool:
 
 def _multiply(grad: Any, factor: float) -> None:
     """Multiplies in place by a number that may not be representable in float16."""
-    grad[...] = grad.astype(np.promote_types(grad.dtype, np.float32), copy=False) * factor
+    if grad.dtype.char in 'fd':
+        grad *= factor
+    else:
+        grad[...] = grad.astype(np.promote_types(grad.dtype, np.float32), copy=False) * factor
 
 
 def _scale_of(param: Any) -> float:
