@@ -217,6 +217,16 @@ def _log_probabilities(dtype: str) -> Any:
     return (4 * x - np.log(np.exp(4 * x).sum(-1, keepdims=True))).astype(dtype)
 
 
+def _alignment_problems(dtype: str) -> Iterator[Arguments]:
+    """In C order, in another one; with classes that are impossible, and probabilities that are unknown."""
+    log_p, ways = _log_probabilities(dtype), _ways(_LABELS, _LABEL_LENGTHS, _STEPS, 0)
+    yield log_p, ways
+    yield np.asfortranarray(log_p), ways
+    strange = log_p.copy()
+    strange[2, :, 1], strange[1, 4, 2] = -INF, NAN
+    yield strange, ways
+
+
 def _beginnings(p: Any, path: Any, skip: Any) -> list[Any]:
     """The probability of all beginnings of alignments of one sequence that end in each state, at each step."""
     count, found = len(path), []
@@ -276,11 +286,11 @@ _CTC = {
         dtypes='d', dtypes_of_result=('l', '?', '?', 'l'), shares=True,
     ),
     'ctc.forward': Row(
-        lambda t: iter([(_log_probabilities(t), _ways(_LABELS, _LABEL_LENGTHS, _STEPS, 0))]),
+        _alignment_problems,
         call=_counted, plain=_likelihoods, dtypes='fd',
     ),
     'ctc.gradient': Row(
-        lambda t: iter([(_log_probabilities(t), _ways(_LABELS, _LABEL_LENGTHS, _STEPS, 0))]),
+        _alignment_problems,
         call=lambda k, log_p, ways: k(log_p, ways, *kernel('ctc.forward')(log_p, ways)),
         plain=_shares_of_alignments, dtypes='fd',
     ),
