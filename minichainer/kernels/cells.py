@@ -71,7 +71,7 @@ def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tu
 
 
 def adjacent_gates(x: Any) -> Any:
-    """The gates of each unit, which are adjacent: a view ``(B, n, 4, ...)`` of an array or Variable ``(B, 4 n, ...)``."""
+    """The gates of each unit, which are adjacent: ``(B, n, 4, ...)`` of an array or Variable ``(B, 4 n, ...)``."""
     return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:])
 
 

@@ -122,7 +122,9 @@ def _forward_native(xp: Any, log_p: Any, ways: Alignments) -> Any:
     if sizes is None:
         return DECLINED
     steps, batch, _, states = sizes
-    likelihoods, sums, scratch = [numpy.empty(s, log_p.dtype) for s in (batch, (steps, batch, states), 3 * states + 2)]
+    likelihoods, sums, scratch = [
+        numpy.empty(s, log_p.dtype) for s in (batch, (steps, batch, states), 3 * states + 2)
+    ]
     done = native.ctc_forward(log_p, *_plain_arrays(ways), likelihoods, sums, scratch, *sizes)
     return (likelihoods, sums) if done else DECLINED
 
