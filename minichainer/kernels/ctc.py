@@ -10,7 +10,10 @@ import math
 from collections.abc import Container
 from typing import Any, NamedTuple
 
-from minichainer.kernels._dispatch import kernel
+import numpy
+
+from minichainer._native.library import kernels as native
+from minichainer.kernels._dispatch import DECLINED, kernel
 
 #: Used in place of minus infinity, because infinities cannot be subtracted.
 _SMALL = -1e30
@@ -78,6 +81,7 @@ class _States:
         return self.xp.logaddexp(near, self._far + self._bars, out=near)
 
 
+@kernel
 def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
     """Log-likelihoods, and the sums over all prefixes of alignments.
 
@@ -110,6 +114,32 @@ def forward(xp: Any, log_p: Any, ways: Alignments) -> tuple[Any, Any]:
     without_labels = ways.is_last[:, 0]
     nothing = xp.where(without_labels, xp.zeros((), log_p.dtype), no_way)
     return xp.where(ways.lengths == 0, nothing, likelihoods), sums
+
+
+@forward.on_native
+def _forward_native(xp: Any, log_p: Any, ways: Alignments) -> Any:
+    sizes = _sizes(log_p, ways)
+    if sizes is None:
+        return DECLINED
+    steps, batch, _, states = sizes
+    likelihoods, sums, scratch = [
+        numpy.empty(s, log_p.dtype) for s in (batch, (steps, batch, states), 3 * states + 2)
+    ]
+    done = native.ctc_forward(log_p, *_plain_arrays(ways), likelihoods, sums, scratch, *sizes)
+    return (likelihoods, sums) if done else DECLINED
+
+
+def _sizes(log_p: Any, ways: Alignments) -> tuple[int, ...] | None:
+    """Steps, batch, classes and states, if all labels are below the number of classes."""
+    path, (steps, batch, classes) = ways.path, log_p.shape
+    if len(path) != batch or not steps or not path.size or path.min() < 0 or path.max() >= classes:
+        return None
+    return steps, batch, classes, path.shape[1]
+
+
+def _plain_arrays(ways: Alignments) -> tuple[Any, ...]:
+    path, lengths = (numpy.ascontiguousarray(a, 'q') for a in (ways.path, ways.lengths))
+    return path, numpy.ascontiguousarray(ways.may_skip), numpy.ascontiguousarray(ways.is_last), lengths
 
 
 def _log_of_sums(xp: Any, x: Any) -> Any:
@@ -153,6 +183,7 @@ def _emissions(xp: Any, log_p: Any, ways: Alignments) -> Any:
     return xp.take_along_axis(log_p, path, axis=2)
 
 
+@kernel
 def gradient(xp: Any, log_p: Any, ways: Alignments, likelihoods: Any, sums: Any) -> Any:
     """The gradient of the negative log-likelihoods with respect to the inputs of softmax.
 
@@ -178,6 +209,16 @@ def gradient(xp: Any, log_p: Any, ways: Alignments, likelihoods: Any, sums: Any)
     for state in range(1, shares.shape[2], 2):
         result[:, rows, ways.path[:, state]] -= shares[:, :, state]
     return xp.where(active, result, xp.zeros((), log_p.dtype))
+
+
+@gradient.on_native
+def _gradient_native(xp: Any, log_p: Any, ways: Alignments, likelihoods: Any, sums: Any) -> Any:
+    sizes = _sizes(log_p, ways)
+    if sizes is None:
+        return DECLINED
+    result, scratch = numpy.empty_like(log_p), numpy.empty(4 * sizes[3] + 2, log_p.dtype)
+    done = native.ctc_gradient(log_p, *_plain_arrays(ways), likelihoods, sums, result, scratch, *sizes)
+    return result if done else DECLINED
 
 
 def _endings(xp: Any, log_p: Any, ways: Alignments) -> Any:

@@ -1,4 +1,4 @@
-"""Recurrent layers and gated cells on arrays: the loops over steps, forward and backward.
+"""Recurrent layers on arrays: the loops over steps, forward and backward.
 
 A batch of sequences is packed: the rows of step 0, then those of step 1, ...; the rows of a step belong to the first
 sequences of the batch. So a layer multiplies the inputs of all steps in one gemm, and computes each weight gradient
@@ -16,15 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from minichainer.kernels._dispatch import kernel
 from minichainer.kernels.precision import in_float32
-from minichainer.kernels.rnn_steps import (
-    gru_step,
-    gru_step_backward,
-    lstm_step,
-    lstm_step_backward,
-    sigmoids_of_negated,
-)
+from minichainer.kernels.rnn_steps import gru_step, gru_step_backward, lstm_step, lstm_step_backward
 
 #: First and last row of each step, in the order of computation.
 Spans = Sequence[tuple[int, int]]
@@ -352,61 +345,3 @@ def layers_backward(
             gx = found if gx is None else gx + found
         gy = gx
     return gstates, gradients, gy
-
-
-# --- single cells ------------------------------------------------------------------------------------------------
-def gated_sum(xp: Any, gates: Sequence[Any], cells: Sequence[Any], inputs: int) -> tuple[Any, Any, tuple[Any, ...]]:
-    r"""The cell :math:`c = \sum_k \sigma(z_k) u_k,\; h = \sigma(z_o) \tanh c`.
-
-    The :math:`u_k` are :math:`\tanh a_j` for each new input, then the previous cells.
-
-    Args:
-        xp: numpy or cupy.
-        gates: arrays of one shape: :math:`z_1 \dots z_K, z_o`, then :math:`a_1, \dots`.
-        cells: previous cells, ``K - inputs`` arrays.
-        inputs: number of new inputs.
-
-    Returns:
-        c, h, and what :func:`gated_sum_backward` needs; computed at least in float32.
-    """
-    last, cells = inputs + len(cells), [in_float32(c) for c in cells]
-    z = xp.empty((len(gates), *gates[0].shape), cells[0].dtype)
-    for k, gate in enumerate(gates):
-        if k <= last:
-            xp.negative(gate, out=z[k])
-        else:
-            xp.tanh(in_float32(gate), out=z[k])
-    with numpy.errstate(over='ignore'):
-        sigmoids_of_negated(xp, z[: last + 1])
-    terms = [*z[last + 1 :], *cells]
-    c = z[0] * terms[0]
-    for k in range(1, last):
-        c += z[k] * terms[k]
-    squashed = xp.tanh(c)
-    return c, z[last] * squashed, (z, terms, squashed)
-
-
-@kernel(widens=True)
-def gated_sum_backward(xp: Any, saved: Any, gc: Any, gh: Any, inputs: int) -> tuple[Any, ...]:
-    """Gradients of :func:`gated_sum` for the gates, stacked, and for each cell; does not change ``saved``."""
-    z, terms, squashed = saved
-    last = len(terms)
-    gz = xp.empty_like(z)
-    slopes, of_new = gz[: last + 1], gz[last + 1 :]
-    xp.subtract(1, z[: last + 1], out=slopes)
-    slopes *= z[: last + 1]
-    slopes[last] *= gh
-    slopes[last] *= squashed
-    total = squashed * squashed
-    xp.subtract(1, total, out=total)
-    total *= z[last]
-    total *= gh
-    total += gc
-    for slope, term in zip(slopes, terms, strict=False):
-        slope *= total
-        slope *= term
-    xp.multiply(z[last + 1 :], z[last + 1 :], out=of_new)
-    xp.subtract(1, of_new, out=of_new)
-    of_new *= total
-    of_new *= z[:inputs]
-    return (gz, *[total * gate for gate in z[inputs:last]])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.kernels._dispatch import kernel
+import numpy
+
+from minichainer._native.library import kernels as native
+from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.cuda import rnn as cuda
 
 
@@ -70,6 +73,19 @@ def lstm_step(
     y[...] = h
 
 
+@lstm_step.on_native
+def _lstm_step_native(
+    xp: Any, product: Any, z: Any, b: Any, new: Any, h: Any, c: Any,
+    before_h: Any, before_c: Any, tanh_c: Any, y: Any, values: Any,
+) -> Any:  # fmt: skip
+    whole = y if y.flags.c_contiguous else new  # the outputs of one of two directions are columns
+    if not native.lstm_step(product, z, b, h, c, before_h, before_c, tanh_c, whole, values, *h.shape):
+        return DECLINED
+    if whole is new:
+        y[...] = new
+    return None
+
+
 @lstm_step.on('cuda')
 def _lstm_step_cuda(xp: Any, product: Any, z: Any, b: Any, new: Any, *outs: Any) -> None:
     cuda.lstm_forward(product, z, b, b.shape[2], *outs)
@@ -109,6 +125,14 @@ def lstm_step_backward(
     d[1:] *= dc
     dc *= f
     _by_gate(gz, 4)[...] = d
+
+
+@lstm_step_backward.on_native
+def _lstm_step_backward_native(
+    xp: Any, gy: Any, tanh_c: Any, before_c: Any, values: Any, slope: Any, d: Any, dh: Any, dc: Any, gz: Any
+) -> Any:
+    gy = numpy.ascontiguousarray(gy)
+    return None if native.lstm_step_gradient(gy, tanh_c, before_c, values, dh, dc, gz, *dh.shape) else DECLINED
 
 
 @lstm_step_backward.on('cuda')
@@ -153,6 +177,19 @@ def gru_step(
     y[...] = h
 
 
+@gru_step.on_native
+def _gru_step_native(
+    xp: Any, product: Any, z: Any, bx: Any, bh: Any, of_state: Any, h: Any, before: Any, from_state: Any, y: Any,
+    values: Any,
+) -> Any:  # fmt: skip
+    whole = y if y.flags.c_contiguous else of_state[0]
+    if not native.gru_step(product, z, bx, bh, h, before, from_state, whole, values, *h.shape):
+        return DECLINED
+    if whole is not y:
+        y[...] = whole
+    return None
+
+
 @gru_step.on('cuda')
 def _gru_step_cuda(xp: Any, product: Any, z: Any, bx: Any, bh: Any, of_state: Any, *outs: Any) -> None:
     cuda.gru_forward(product, z, bx, bh, bx.shape[2], *outs)
@@ -191,6 +228,14 @@ def gru_step_backward(
     dc *= r
     _by_gate(ga, 3)[...] = d
     xp.multiply(dh, u, out=rest)
+
+
+@gru_step_backward.on_native
+def _gru_step_backward_native(
+    xp: Any, gy: Any, before: Any, from_state: Any, values: Any, d: Any, dh: Any, rest: Any, gx: Any, ga: Any
+) -> Any:
+    gy = numpy.ascontiguousarray(gy)
+    return None if native.gru_step_gradient(gy, before, from_state, values, dh, rest, gx, ga, *dh.shape) else DECLINED
 
 
 @gru_step_backward.on('cuda')

@@ -7,11 +7,13 @@ The sums are identical.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 
 #: From how many elements per row, and in total, whole rows are faster.
@@ -25,6 +27,12 @@ def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _flipped(xp.cumsum(_flipped(x, axis, flip), axis=axis), axis, flip)
 
 
+@running_sum.on_native
+def _running_sum_native(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    y = numpy.empty_like(x)
+    return y if x.size and native.running_sum(x, y, *_sizes(x, axis), flip) else DECLINED
+
+
 @running_sum.on('numpy', declines=True)
 def _running_sum_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return _by_rows(numpy.add, x, axis, flip)
@@ -34,6 +42,12 @@ def _running_sum_numpy(xp: Any, x: Any, axis: int, flip: bool) -> Any:
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """The cumulative product."""
     return _flipped(xp.cumprod(_flipped(x, axis, flip), axis=axis), axis, flip)
+
+
+@running_product.on_native
+def _running_product_native(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    y = numpy.empty_like(x)
+    return y if x.size and native.running_product(x, y, *_sizes(x, axis), flip) else DECLINED
 
 
 @running_product.on('numpy', declines=True)
@@ -55,6 +69,13 @@ def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
         factor[late] = factor[late] * factor[early]
         step *= 2
     return _flipped(s, axis, flip)
+
+
+@recurrence.on_native
+def _recurrence_native(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
+    s = numpy.empty_like(g)
+    done = g.size and a.shape == g.shape and native.recurrence(g, a, s, *_sizes(g, axis), flip)
+    return s if done else DECLINED
 
 
 @recurrence.on('numpy', declines=True)
@@ -88,6 +109,12 @@ def _quotient_is_precise_numpy(xp: Any, x: Any, y: Any) -> bool:
 def along(axis: int, part: slice) -> tuple[Any, ...]:
     """The index that selects a part of an axis."""
     return (*[slice(None)] * axis, part)
+
+
+def _sizes(x: Any, axis: int) -> tuple[int, int, int]:
+    """The product of the sizes before an axis, its size, and the product of those behind it."""
+    shape: tuple[int, ...] = x.shape
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis:]) // shape[axis]
 
 
 def _flipped(x: Any, axis: int, flip: bool) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 
 #: From this many elements on, it pays to make a sparse matrix, which takes 25 microseconds.
@@ -46,12 +47,33 @@ def _scattered_numpy(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int,
     return numpy.moveaxis(total.reshape(shape[axis], *lead, *tail), 0, axis)
 
 
+@scattered.on_native
+def _scattered_native(xp: Any, x: Any, slices: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    return _with_rows(numpy.zeros(shape, x.dtype), x, slices) if len(slices) == 1 else DECLINED
+
+
+def _with_rows(result: Any, b: Any, slices: tuple[Any, ...]) -> Any:
+    """The array after rows are added to it, if that is what slices say."""
+    if _axis_of_numbers(slices) != 0 or not (result.size and b.size and b.flags.c_contiguous):
+        return DECLINED
+    numbers = numpy.ascontiguousarray(slices[0]).reshape(-1)
+    if b.size * len(result) != numbers.size * result.size:
+        return DECLINED
+    table, rows = result.reshape(len(result), -1), b.reshape(numbers.size, -1)
+    return result if _add_rows(table, rows, numbers) else DECLINED
+
+
 @kernel
 def added_at(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
     """A copy of ``a`` with ``b`` added at ``slices``."""
     result = a.copy()
     xp.add.at(result, slices, b)
     return result
+
+
+@added_at.on_native
+def _added_at_native(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
+    return _with_rows(a.copy(order='C'), b, slices) if len(slices) == 1 else DECLINED
 
 
 @added_at.on('numpy', declines=True)
@@ -85,6 +107,20 @@ def sums_of_rows(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     result = xp.zeros((count, rows.shape[1]), rows.dtype)
     xp.add.at(result, numbers, rows)
     return result
+
+
+@sums_of_rows.on_native
+def _sums_of_rows_native(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
+    sums = numpy.zeros((count, rows.shape[1]), rows.dtype)
+    return sums if numbers.shape == rows.shape[:1] and _add_rows(sums, rows, numbers) else DECLINED
+
+
+def _add_rows(table: Any, rows: Any, numbers: Any) -> bool:
+    """Whether it added all rows: False if one has no place, about which the next body complains."""
+    few, many = (numbers, None) if numbers.dtype.itemsize == 4 else (None, numbers)
+    outside = numpy.zeros(1, 'B')
+    done = native.add_rows(rows, few, many, table, outside, *rows.shape, len(table))
+    return bool(done) and not outside[0]
 
 
 @sums_of_rows.on('numpy', declines=True)

@@ -161,7 +161,8 @@ _REDUCTIONS = {
 
 # --- along a line ---
 _LINES = [((3, 4), 1), ((0, 3), 0), ((64, 255), 0), ((64, 256), 0), ((63, 260), 0), ((256, 64), 1), ((20, 30, 40), 1),
-          ((2, 9000), 1), ((2, 9000), 0), ((1, 5), 0)]  # fmt: skip
+          ((2, 9000), 1), ((2, 9000), 0), ((1, 5), 0), ((17, 6), 1), ((8, 5, 1), 1), ((0, 3), 1),
+          ((3, 0), 1)]  # fmt: skip
 _WAYS = [(s, axis, flip) for s, axis in _LINES for flip in (False, True)]
 
 
@@ -210,6 +211,18 @@ _RUNNING = {
         )
         for name, operator in (('running_sum', np.add), ('running_product', np.multiply))
     },
+    **{
+        f'running.{name}, of columns': Row(
+            each(lambda t, s, flip: (drawn(t, s)[0].T, 1, flip), ((64, 256), False), ((3, 2), True)),
+            plain=lambda *args, operator=operator: _running(operator, *args),
+            tolerance=_LONG_SUMS,
+        )
+        for name, operator in (('running_sum', np.add), ('running_product', np.multiply))
+    },
+    'running.recurrence, of columns': Row(
+        each(lambda t, s, flip: (*[x.T for x in drawn(t, s, s)], 1, flip), ((64, 256), False), ((3, 2), True)),
+        plain=_recurrence,
+    ),
     'running.recurrence': Row(
         each(lambda t, s, axis, flip: (*drawn(t, s, s), axis, flip), *_WAYS), plain=_recurrence
     ),
@@ -316,6 +329,14 @@ _PLACES = {
     'scattering.sums_of_rows': Row(
         each(
             lambda t, n, d, count: (drawn(t, (n, d))[0], np.arange(n) % (2 * count) - count, count), *_NUMBERS
+        ),
+        plain=_sums_of_rows,
+        tolerance=64,
+    ),
+    'scattering.sums_of_rows, of 32 bits': Row(
+        each(
+            lambda t, n, d, count: (drawn(t, (n, d))[0], (np.arange(n) % (2 * count) - count).astype('i'), count),
+            *_NUMBERS,
         ),
         plain=_sums_of_rows,
         tolerance=64,

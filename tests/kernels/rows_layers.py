@@ -217,6 +217,16 @@ def _log_probabilities(dtype: str) -> Any:
     return (4 * x - np.log(np.exp(4 * x).sum(-1, keepdims=True))).astype(dtype)
 
 
+def _alignment_problems(dtype: str) -> Iterator[Arguments]:
+    """In C order, in another one; with classes that are impossible, and probabilities that are unknown."""
+    log_p, ways = _log_probabilities(dtype), _ways(_LABELS, _LABEL_LENGTHS, _STEPS, 0)
+    yield log_p, ways
+    yield np.asfortranarray(log_p), ways
+    strange = log_p.copy()
+    strange[2, :, 1], strange[1, 4, 2] = -INF, NAN
+    yield strange, ways
+
+
 def _beginnings(p: Any, path: Any, skip: Any) -> list[Any]:
     """The probability of all beginnings of alignments of one sequence that end in each state, at each step."""
     count, found = len(path), []
@@ -276,11 +286,11 @@ _CTC = {
         dtypes='d', dtypes_of_result=('l', '?', '?', 'l'), shares=True,
     ),
     'ctc.forward': Row(
-        lambda t: iter([(_log_probabilities(t), _ways(_LABELS, _LABEL_LENGTHS, _STEPS, 0))]),
+        _alignment_problems,
         call=_counted, plain=_likelihoods, dtypes='fd',
     ),
     'ctc.gradient': Row(
-        lambda t: iter([(_log_probabilities(t), _ways(_LABELS, _LABEL_LENGTHS, _STEPS, 0))]),
+        _alignment_problems,
         call=lambda k, log_p, ways: k(log_p, ways, *kernel('ctc.forward')(log_p, ways)),
         plain=_shares_of_alignments, dtypes='fd',
     ),
@@ -319,19 +329,172 @@ def _cells_and_upstream(dtype: str, inputs: int, cells: int) -> Arguments:
     return *_cells(dtype, inputs, cells), *drawn(dtype, (3, 4), (3, 4), seed=1)
 
 
+#: Gates that are open or closed, and some that are not numbers.
+_FAR = [NAN, INF, -INF, 1e4, -1e4, 50, -50, 0]
+
+
+def _planes(x: Any) -> list[Any]:
+    """The gates i, f, o, a."""
+    return [x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:])[:, :, k] for k in (1, 2, 3, 0)]
+
+
+def _adjacent(dtype: str, shape: Any) -> Arguments:
+    return tuple(drawn(dtype, shape, (shape[0], 4 * shape[1], *shape[2:])))
+
+
+def _adjacent_gradients(before: Any, x: Any, gc: Any, gh: Any) -> Any:
+    gz, gcells = _gated_gradients(_planes(x), [before], 1, gc, gh)
+    return *gcells, np.stack(list(gz[[3, 0, 1, 2]]), axis=2).reshape(x.shape)
+
+
 _GATES = {
-    'rnn.gated_sum': Row(
+    'cells.gated_sum': Row(
         each(_cells, (1, 1), (2, 2), (1, 3)),
         call=lambda k, *args: k(*args)[:2],
         plain=_gated_sum,
         dtypes_of_result=('computed', 'computed'),
     ),
-    'rnn.gated_sum_backward': Row(
+    'cells.gated_sum_backward': Row(
         each(_cells_and_upstream, (1, 1), (2, 2), (1, 3)),
         call=lambda k, gates, cells, inputs, gc, gh: k(
-            kernel('rnn.gated_sum')(gates, cells, inputs)[2], gc, gh, inputs
+            kernel('cells.gated_sum')(gates, cells, inputs)[2], gc, gh, inputs
         ),
         plain=_gated_gradients,
+    ),
+    'cells.lstm_cell': Row(
+        each(_adjacent, ((3, 4),), ((2, 3, 5),), ((0, 3),), ((5, 300),)),
+        call=lambda k, *args: k(*args)[:2],
+        plain=lambda before, x: _gated_sum(_planes(x), [before], 1),
+        dtypes_of_result=('computed', 'computed'),
+    ),
+    'cells.lstm_cell, not finite': Row(
+        each(lambda t: (np.ones((4, 3), t), np.array(_FAR, t)[np.indices((4, 12)).sum(axis=0) % len(_FAR)]), ()),
+        call=lambda k, *args: k(*args)[:2],
+        plain=lambda before, x: _gated_sum(_planes(x), [before], 1),
+        dtypes_of_result=('computed', 'computed'),
+    ),
+    'cells.lstm_cell_backward': Row(
+        each(
+            lambda t, shape: (*_adjacent(t, shape), *drawn(t, shape, shape, seed=1)),
+            ((3, 4),), ((2, 3, 5),), ((0, 3),), ((5, 300),),
+        ),
+        call=lambda k, before, x, gc, gh: k(kernel('cells.lstm_cell')(before, x)[2], gc, gh),
+        plain=_adjacent_gradients,
+    ),
+    'cells.adjacent_gates': Row(
+        each(lambda t, s: drawn(t, s), ((3, 8),), ((2, 4, 5),)),
+        plain=lambda x: np.stack(_planes(x), axis=2)[:, :, [3, 0, 1, 2]], tolerance=0, shares=True,
+    ),
+    'cells.joined_gates': Row(
+        each(lambda t, s, order: (*drawn(t, s), order), ((5, 2, 3), (1, 4, 0, 2)), ((4, 2, 3, 2), (0, 1, 2, 3))),
+        plain=lambda gz, order: np.stack([gz[k] for k in order], axis=2).reshape(
+            gz.shape[1], 4 * gz.shape[2], *gz.shape[3:]
+        ), tolerance=0,
+    ),
+}  # fmt: skip
+
+
+# --- steps of recurrent layers ---
+#: Rows, units, whether the outputs are columns of a wider matrix, whether rows of the input's part lie apart.
+_SIZES = [(1, 1, False, False), (3, 5, False, False), (2, 37, True, False), (0, 3, False, False), (3, 2, False, True)]
+
+
+def _rows_of(x: Any, gates: int) -> Any:
+    return np.moveaxis(x.reshape(len(x), gates, x.shape[1] // gates), 1, 0)
+
+
+def _step(gates: int, biases: int, states: int) -> Any:
+    """Arguments: the state's and the input's part, biases, states, whether outputs are columns."""
+
+    def arguments(dtype: str, rows: int, units: int, columns: bool, apart: bool) -> Arguments:
+        width = gates * units
+        parts = drawn(dtype, (rows, width), (rows, width), *[(gates, 1, units)] * biases, *[(rows, units)] * states)
+        parts[1] = np.concatenate([parts[1], parts[1]], axis=1)[:, :width] if apart else parts[1]
+        return tuple(parts[: 2 + biases]), tuple(parts[2 + biases :]), columns
+
+    return each(arguments, *_SIZES)
+
+
+def _stepped(gates: int) -> Any:
+    """Calls a step with copies of what it changes, and scratch; returns what it fills."""
+
+    def call(k: Any, parts: Any, states: Any, columns: bool) -> Any:
+        xp, shape, states = get_array_module(parts[0]), states[0].shape, [s.copy(order='C') for s in states]
+        saved = [xp.empty(shape, parts[0].dtype) for _ in range(len(states) + 1)]
+        y = xp.empty((shape[0], (1 + columns) * shape[1]), parts[0].dtype)[:, columns * shape[1] :]
+        values, scratch = (xp.empty((gates, *shape), parts[0].dtype) for _ in range(2))
+        k(parts[0].copy(), *parts[1:], scratch if gates == 3 else scratch[0], *states, *saved, y, values)
+        return [*states, *saved, y, values]
+
+    return call
+
+
+def _lstm_step(parts: Any, states: Any, columns: bool) -> Any:
+    o, i, f, g = z = _rows_of(parts[0] + parts[1], 4) + parts[2]
+    z[:3], g[:] = _sigmoid(z[:3]), np.tanh(g)
+    c = states[1] * f + i * g
+    h = o * np.tanh(c)
+    return [h, c, *states, np.tanh(c), h, z]
+
+
+def _gru_step(parts: Any, states: Any, columns: bool) -> Any:
+    of_state, z = _rows_of(parts[0], 3) + parts[3], _rows_of(parts[1], 3) + parts[2]
+    r, u = _sigmoid(of_state[:2] + z[:2])
+    v = np.tanh(z[2] + r * of_state[2])
+    h = u * states[0] + (1 - u) * v
+    return [h, states[0], of_state[2], h, np.stack([r, u, v])]
+
+
+def _step_backward(gates: int) -> Any:
+    """Arguments: upstream gradient, two saved arrays, values of the gates, gradients of the states."""
+
+    def arguments(dtype: str, rows: int, units: int, columns: bool, apart: bool) -> Arguments:
+        row = (rows, units)
+        *rest, values = drawn(dtype, row, row, row, row, row, (gates, *row))
+        values = values.transpose(0, 2, 1).copy().transpose(0, 2, 1) if apart else values
+        wide = np.concatenate([rest[0], rest[0]], axis=1)[:, units:] if columns else rest[0]
+        return (wide, *rest[1:3], values), rest[3], rest[4]
+
+    return each(arguments, *_SIZES)
+
+
+def _lstm_stepped_back(k: Any, ins: Any, dh: Any, dc: Any) -> Any:
+    xp, dc = get_array_module(dh), dc.copy(order='C')
+    gz, scratch = (xp.empty(shape, dh.dtype) for shape in ((len(dh), 4 * dh.shape[1]), (4, *dh.shape)))
+    k(*ins, scratch[0], scratch, dh.copy(order='C'), dc, gz)
+    return dc, gz
+
+
+def _lstm_step_gradients(ins: Any, dh: Any, dc: Any) -> Any:
+    gy, tanh_c, before, (o, i, f, g) = ins
+    total = dc + (1 - tanh_c**2) * o * (dh + gy)
+    of_gates = [o * (1 - o) * tanh_c * (dh + gy), i * (1 - i) * g * total, f * (1 - f) * before * total]
+    return total * f, np.concatenate([*of_gates, (1 - g * g) * i * total], axis=1)
+
+
+def _gru_stepped_back(k: Any, ins: Any, dh: Any, rest: Any) -> Any:
+    xp, rest = get_array_module(dh), rest.copy(order='C')
+    gx, ga = (xp.empty((len(dh), 3 * dh.shape[1]), dh.dtype) for _ in range(2))
+    k(*ins, xp.empty((3, *dh.shape), dh.dtype), dh.copy(order='C'), rest, gx, ga)
+    return rest, gx, ga
+
+
+def _gru_step_gradients(ins: Any, dh: Any, rest: Any) -> Any:
+    gy, before, from_state, (r, u, v) = ins
+    of_v, of_u = (1 - v * v) * (1 - u) * (dh + gy), u * (1 - u) * (before - v) * (dh + gy)
+    of_r = r * (1 - r) * of_v * from_state
+    joined = [np.concatenate([of_r, of_u, last], axis=1) for last in (of_v, of_v * r)]
+    return (dh + gy) * u, *joined
+
+
+_RECURRENT = {
+    'rnn_steps.lstm_step': Row(_step(4, 1, 2), call=_stepped(4), plain=_lstm_step, dtypes='fd'),
+    'rnn_steps.gru_step': Row(_step(3, 2, 1), call=_stepped(3), plain=_gru_step, dtypes='fd'),
+    'rnn_steps.lstm_step_backward': Row(
+        _step_backward(4), call=_lstm_stepped_back, plain=_lstm_step_gradients, dtypes='fd'
+    ),
+    'rnn_steps.gru_step_backward': Row(
+        _step_backward(3), call=_gru_stepped_back, plain=_gru_step_gradients, dtypes='fd'
     ),
 }
 
@@ -408,4 +571,4 @@ _REGIONS = {
         each(lambda t, c: (_regions(t, c)[3], _picked(c, t), (3, c, 4, 5)), 1, 3), plain=_put
     ),
 }  # fmt: skip
-ROWS = {**_ATTEND, **_CROSS_ENTROPY, **_CTC, **_GATES, **_REGIONS}
+ROWS = {**_ATTEND, **_CROSS_ENTROPY, **_CTC, **_GATES, **_RECURRENT, **_REGIONS}

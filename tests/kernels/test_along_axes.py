@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minichainer._native import library
 from minichainer.kernels import cofactors, reductions, running, scattering, softmax, triangular
 
 
@@ -176,3 +177,17 @@ def test_cofactors_where_there_is_almost_no_inverse(dtype):
     tiny = np.finfo(dtype).tiny / 100
     found = cofactors.cofactors(np, np.diag(np.array([tiny, 2], dtype)), np.array(2 * tiny, dtype))
     np.testing.assert_allclose(found, [[2, 0], [0, tiny]], rtol=1e-3)
+
+
+@pytest.mark.parametrize('number', [3, -4, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize('dtype', ['i', 'q'])
+def test_a_row_out_of_range_is_added_nowhere(number: int, dtype: str) -> None:
+    rows, numbers = np.ones((3, 5), 'f'), np.array([0, number, -1], dtype)
+    with pytest.raises(IndexError, match='out of bounds'):
+        scattering.sums_of_rows(np, rows, numbers, 3)
+    if library.kernels is not None:
+        memory, outside = np.full((5, 5), 7, 'f'), np.zeros(1, 'B')
+        few, many = (numbers, None) if dtype == 'i' else (None, numbers)
+        assert library.kernels.add_rows(rows, few, many, memory[1:4], outside, 3, 5, 3)
+        assert outside[0]
+        np.testing.assert_array_equal(memory, [[7] * 5, [8] * 5, [7] * 5, [8] * 5, [7] * 5])

@@ -31,7 +31,6 @@ from tests.kernels.rows_arrays import ROWS
 TESTS = Path(__file__).parents[1]
 _BINS = 'kernels/test_roi.py::test_bins_of_pixels'
 _POINTS = 'kernels/test_roi.py::test_interpolated_points'
-_STEPS = 'kernels/test_device_code.py::test_steps_of_recurrent_cells'
 _LAYERS = 'kernels/test_rnn.py::test_layers'
 #: Kernels whose arguments or results are structures, and what is no kernel but serves them.
 COMPARED_BY = {
@@ -85,10 +84,6 @@ COMPARED_BY = {
     'updates.compiled_update': 'kernels/test_updates.py::test_equal_bits',
     'updates.add_scaled': 'kernels/test_updates.py::test_products_that_are_added',
     'updates.add_scaled_sign': 'kernels/test_updates.py::test_products_that_are_added',
-    'rnn_steps.lstm_step': _STEPS,
-    'rnn_steps.lstm_step_backward': _STEPS,
-    'rnn_steps.gru_step': _STEPS,
-    'rnn_steps.gru_step_backward': _STEPS,
     'rnn_steps.sigmoids_of_negated': 'kernels/test_device_code.py::test_sigmoids',
     'normalization.channels_of': 'kernels/test_normalization.py::test_laying_and_its_inverse',
     'rnn.spans_of': 'kernels/test_rnn.py::test_spans',

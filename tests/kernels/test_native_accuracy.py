@@ -55,3 +55,21 @@ def test_error_in_units_in_the_last_place(name: str, dtype: str, level: str) -> 
     np.testing.assert_array_equal(y[~finite], rounded[~finite])
     error = np.abs(y[finite] - exact[finite]) / np.spacing(np.abs(rounded[finite]))
     assert error.max() <= row.limit, x[finite][error.argmax()]
+
+
+@pytest.mark.parametrize('level', _compiled.levels())
+@pytest.mark.parametrize('dtype', ['f', 'd'])
+def test_error_of_gates(dtype: str, level: str) -> None:
+    """A step of LSTM without a product leaves its sigmoids and its tanh."""
+    x = arguments(Row(np.exp, {'f': (-104, 104), 'd': (-746, 746)}, 0), dtype)
+    product, zeros = np.tile(x, 4)[None], np.zeros((1, 4 * x.size), dtype)
+    outs, values = np.zeros((6, 1, x.size), dtype), np.empty((4, 1, x.size), dtype)
+    assert _compiled.kernels(level)['lstm_step'](product, zeros, zeros, *outs, values, 1, x.size)
+    wide = x.astype('d' if dtype == 'f' else np.longdouble)
+    with np.errstate(all='ignore'):
+        exact = [np.exp(np.minimum(wide, 0)) / (1 + np.exp(-np.abs(wide)))] * 3 + [np.tanh(wide)]
+    for y, e in zip(values[:, 0], exact, strict=True):
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(x))
+        known = ~np.isnan(x)
+        error = np.abs(y[known] - e[known]) / np.spacing(np.abs(e[known]).astype(dtype))
+        assert error.max() <= 2.4, x[known][error.argmax()]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minichainer.kernels import cells
 from minichainer.kernels import rnn as kernels
 
 CELLS = {'LSTM': kernels.LSTM(), 'GRU': kernels.GRU(), 'tanh': kernels.Elman('tanh'), 'relu': kernels.Elman('relu')}
@@ -192,9 +193,9 @@ def test_spans() -> None:
 def test_saturated_gates(dtype: str) -> None:
     """Huge arguments of the gates give 0 and 1 without warnings, and gradients of zero."""
     z = np.array([1e30, -1e30, 1e30, 1e30], dtype).reshape(4, 1)
-    c, h, saved = kernels.gated_sum(np, z.copy(), [np.array([2.0], dtype)], 1)
+    c, h, saved = cells.gated_sum(np, z.copy(), [np.array([2.0], dtype)], 1)
     np.testing.assert_allclose([c[0], h[0]], [1, np.tanh(1)], rtol=1e-6)
-    gz, gc = kernels.gated_sum_backward(np, saved, np.ones(1, dtype), np.ones(1, dtype), 1)
+    gz, gc = cells.gated_sum_backward(np, saved, np.ones(1, dtype), np.ones(1, dtype), 1)
     assert not gz.any() and gc == 0
 
 
@@ -202,9 +203,9 @@ def test_cells_of_float16_are_computed_in_float32() -> None:
     gates = list(np.random.RandomState(0).randn(4, 3, 2).astype('e'))
     results = []
     for dtype in 'ef':
-        c, h, saved = kernels.gated_sum(np, [g.astype(dtype) for g in gates], [gates[0].astype(dtype)], 1)
+        c, h, saved = cells.gated_sum(np, [g.astype(dtype) for g in gates], [gates[0].astype(dtype)], 1)
         upstream = gates[1].astype(dtype)
-        results.append([c, h, *kernels.gated_sum_backward(np, saved, upstream, upstream, 1)])
+        results.append([c, h, *cells.gated_sum_backward(np, saved, upstream, upstream, 1)])
     for i, (half, single) in enumerate(zip(*results, strict=True)):
         np.testing.assert_array_equal(half, single.astype(half.dtype))
         assert half.dtype == ('f' if i < 2 else 'e')
@@ -218,7 +219,7 @@ def test_gates_keep_their_digits_where_they_are_tiny(name: str, dtype: str) -> N
     gate = np.exp(x.astype('d'))
     if name == 'cell':
         far = np.full_like(x, -200)
-        c, *_ = kernels.gated_sum(np, [far, x, far, far], [1 / gate.astype(dtype)], 1)
+        c, *_ = cells.gated_sum(np, [far, x, far, far], [1 / gate.astype(dtype)], 1)
         np.testing.assert_allclose(c, 1, rtol=1e-4)
         return
     order = CELLS[name].order

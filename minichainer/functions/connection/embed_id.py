@@ -25,8 +25,8 @@ _arguments = Arguments('EmbedIDFunction', 'embed_id')
 def embedded(xp: Any, W: Any, ids: Any, ignored: Any) -> Any:
     """The rows ``ids`` of W; zeros where the mask ``ignored`` is true, unless it is None."""
     if ignored is None:
-        return W[ids]
-    rows = W[xp.where(ignored, 0, ids)]
+        return W.take(ids, axis=0)  # NumPy takes two to three times as long for W[ids]
+    rows = W.take(xp.where(ignored, 0, ids), axis=0)
     rows[ignored] = 0
     return rows
 

@@ -9,7 +9,7 @@ from minichainer.functions._composed import differentiated
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.sigmoidal import sigmoid, tanh
 from minichainer.functions.array.joining import concat
-from minichainer.kernels import rnn as kernels
+from minichainer.kernels import cells as kernels
 from minichainer.variable import Variable, as_variable
 
 _lstm, _slstm, _tree = Arguments('LSTM', 'lstm'), Arguments('SLSTM', 'slstm'), Arguments('TreeLSTM', 'tree_lstm')
@@ -22,8 +22,11 @@ Parts = tuple[list[Any], list[Any]]
 
 def _forward(xp: Any, parts: Parts, new_inputs: int = 1) -> Any:
     gates, cells = parts
-    c, h, saved = kernels.gated_sum(xp, gates, cells, new_inputs)
-    dtype = gates[0].dtype
+    return _narrowed(kernels.gated_sum(xp, gates, cells, new_inputs), gates[0].dtype)
+
+
+def _narrowed(found: Any, dtype: Any) -> Any:
+    c, h, saved = found
     return (c.astype(dtype, copy=False), h.astype(dtype, copy=False)), saved
 
 
@@ -35,30 +38,14 @@ def _plain(parts: Parts, new_inputs: int = 1) -> tuple[Variable, Variable]:
     return c, sigmoid(gates[len(terms)]) * tanh(c)
 
 
-def _interleaved(x: Any) -> Any:
-    """The gates of each unit, which are adjacent, ``(B, n, 4, ...)``."""
-    return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:])
-
-
-def _joined(xp: Any, gz: Any, order: tuple[int, ...]) -> Any:
-    """The gradient of an input with adjacent gates."""
-    _, batch, units, *rest = gz.shape
-    gx = xp.empty((batch, units, 4, *rest), gz.dtype)
-    for place, gate in enumerate(order):
-        gx[:, :, place] = gz[gate]
-    return gx.reshape(batch, units * 4, *rest)
-
-
 # --- LSTM -----------------------------------------------------------------------------------------------------------
 def _lstm_parts(c: Any, x: Any) -> Parts:
-    planes = _interleaved(x)
+    planes = kernels.adjacent_gates(x)
     return [planes[:, :, k] for k in (1, 2, 3, 0)], [c]
 
 
 def _lstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
-    gc, gh = gy
-    gz, *gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 1)
-    return (*gcells, _joined(xp, gz, (3, 0, 1, 2)))
+    return kernels.lstm_cell_backward(xp, residual, *gy)
 
 
 @primitive(
@@ -69,12 +56,12 @@ def _lstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
 )
 def lstm_cell(xp: Any, c_prev: Any, x: Any) -> Any:
     """One step of LSTM; c and x have the same batch size."""
-    return _forward(xp, _lstm_parts(c_prev, x))
+    return _narrowed(kernels.lstm_cell(xp, c_prev, x), x.dtype)
 
 
 # --- S-LSTM ---------------------------------------------------------------------------------------------------------
 def _slstm_parts(c1: Any, c2: Any, x1: Any, x2: Any) -> Parts:
-    first, second = _interleaved(x1), _interleaved(x2)
+    first, second = kernels.adjacent_gates(x1), kernels.adjacent_gates(x2)
     (a1, a2), (i1, i2), (f1, f2), (o1, o2) = [(first[:, :, k], second[:, :, k]) for k in range(4)]
     return [i1, i2, f1, f2, o1 + o2, a1, a2], [c1, c2]
 
@@ -82,7 +69,7 @@ def _slstm_parts(c1: Any, c2: Any, x1: Any, x2: Any) -> Parts:
 def _slstm_gradients(xp: Any, gy: Any, residual: Any) -> tuple[Any, ...]:
     gc, gh = gy
     gz, *gcells = kernels.gated_sum_backward(xp, residual, gc, gh, 2)
-    return (*gcells, _joined(xp, gz, (5, 0, 2, 4)), _joined(xp, gz, (6, 1, 3, 4)))
+    return (*gcells, kernels.joined_gates(xp, gz, (5, 0, 2, 4)), kernels.joined_gates(xp, gz, (6, 1, 3, 4)))
 
 
 @primitive(
