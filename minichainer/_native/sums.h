@@ -7,11 +7,14 @@
 #define LANES 32
 #define SUMMED 32
 
-/* Adds up the accumulators in pairs, which it overwrites. */
+static inline T NAME(larger)(T a, T b) { return a > b ? a : b; }
+
+/* Adds up the accumulators in pairs, which it overwrites; in steps of constant size, which compilers unroll. */
 static inline double NAME(folded)(T *lanes) {
-    for (int width = LANES / 2; width; width /= 2)
-        for (int k = 0; k < width; k++) lanes[k] += lanes[k + width];
-    return lanes[0];
+    for (int k = 0; k < 16; k++) lanes[k] += lanes[k + 16];
+    for (int k = 0; k < 8; k++) lanes[k] += lanes[k + 8];
+    for (int k = 0; k < 4; k++) lanes[k] += lanes[k + 4];
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
 /* Adds the terms for i = 0 to n - 1 to a double. */
@@ -42,11 +45,12 @@ static inline T NAME(largest)(const T *x, isize n) {
         T lanes[LANES];
         memcpy(lanes, x, sizeof lanes);
         for (i = LANES; i + LANES <= n; i += LANES)
-            for (int k = 0; k < LANES; k++) lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
-        for (int width = LANES / 2; width; width /= 2)
-            for (int k = 0; k < width; k++) lanes[k] = lanes[k] > lanes[k + width] ? lanes[k] : lanes[k + width];
-        top = lanes[0];
+            for (int k = 0; k < LANES; k++) lanes[k] = NAME(larger)(x[i + k], lanes[k]);
+        for (int k = 0; k < 16; k++) lanes[k] = NAME(larger)(lanes[k], lanes[k + 16]);
+        for (int k = 0; k < 8; k++) lanes[k] = NAME(larger)(lanes[k], lanes[k + 8]);
+        for (int k = 0; k < 4; k++) lanes[k] = NAME(larger)(lanes[k], lanes[k + 4]);
+        top = NAME(larger)(NAME(larger)(lanes[0], lanes[2]), NAME(larger)(lanes[1], lanes[3]));
     }
-    for (; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (; i < n; i++) top = NAME(larger)(x[i], top);
     return top;
 }
