@@ -165,7 +165,28 @@ def _renormalized(mean: Any, var: Any, running_mean: Any, running_var: Any) -> A
     return np.clip(np.sqrt(var + EPS) / std, 1 / 1.5, 1.5), np.clip((mean - running_mean) / std, -0.7, 0.7)
 
 
+def _of_statistics(dtype: str, channels: int) -> Arguments:
+    """Two arrays of parameters, and three of statistics, of which the second is positive."""
+    mean, var, others = drawn('d', *[(channels,)] * 3)
+    return *drawn(dtype, *[(channels,)] * 2), mean, var * var, others
+
+
+def _coefficients(gbeta: Any, product: Any, mean: Any, inv_std: Any, gamma: Any, size: int) -> Any:
+    ggamma = (product - mean * gbeta) * inv_std
+    of_mean = gamma * inv_std**2 * ggamma * mean / size
+    return ggamma, gamma * inv_std, -inv_std * ggamma / size, of_mean - gamma * inv_std * gbeta / size
+
+
 _CHANNELS = {
+    'normalization.affine_of_channels': Row(
+        each(lambda t, n: _of_statistics(t, n)[:4], 5, 0), call=lambda k, *args: k(*args, EPS),
+        plain=lambda gamma, beta, mean, var: (gamma / np.sqrt(var + EPS), beta - mean * gamma / np.sqrt(var + EPS)),
+        dtypes_of_result=('d', 'd'),
+    ),
+    'normalization.gradient_coefficients': Row(
+        each(lambda t, n: (*_of_statistics(t, n)[2:], *drawn('d', (n,), seed=1), _of_statistics(t, n)[0], 6), 5, 0),
+        plain=_coefficients, dtypes_of_result=('d',) * 4,
+    ),
     'normalization.rows_at_a_time': Row(
         same(*[(np.broadcast_to(np.zeros(()), s), wanted) for s, wanted in (
             ((3, 5), PIECE // 5), ((0, 5), PIECE), ((5, 0), 5 * PIECE), ((2, PIECE - 1), 1), ((2, PIECE + 1), 1),
