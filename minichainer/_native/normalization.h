@@ -1,17 +1,18 @@
 /* Layer, group, RMS and batch normalization. Included for each T.
 
-   Rows are normalized each by itself. Channels are arrays (batch, outer, channels, inner), with numbers of shape (batch,
-   channels), over outer and inner: batch is 1 but for groups of channels that are last in memory. Where inner is 1,
-   channels are computed side by side, narrow ones several times. Statistics are summed as sums.h says. */
+   Rows are normalized each by itself. Channels are those of an array (outer, channels, inner), which are its sizes;
+   where inner is 1, they are computed side by side, a few ones several times. Sums are summed as sums.h says. */
 #define NORMALIZATION(BOTH, SINGLE)                   \
     BOTH(normalize_rows, "TTT?>TT?T?T:nns")           \
     BOTH(rows_gradient, "TTTT?T?T>TTTd:nn")           \
     BOTH(channel_moments, "T>Tdd:nnn")                \
-    BOTH(channel_sums, "T?TT?>dd:nnnn")               \
-    BOTH(scale_channels, "TT?dd>T:nnnn")              \
-    BOTH(combine_channels, "TTT?ddd>T:nnnn")          \
+    BOTH(channel_sums, "TTT?>dd:nnn")                 \
+    BOTH(scale_channels, "TT?dd>T:nnn")               \
+    BOTH(combine_channels, "TTT?ddd>T:nnn")           \
     BOTH(affine_of_channels, "TTdd>dd:ns")            \
-    BOTH(gradient_coefficients, "Tdddd>dddd:nn")
+    BOTH(gradient_coefficients, "Tdddd>dddd:nn")      \
+    BOTH(normalize_groups, "TTT>TTddTd:nnnnns")       \
+    BOTH(groups_gradient, "TTTTdd>TddTd:nnnnn")
 
 /* Columns side by side, rows whose columns are summed while they are in a cache, and the number of standard deviations
    from zero beyond which elements are shifted (kernels/normalization.py says why). */
@@ -121,9 +122,10 @@ static inline NAME(span) NAME(span_of)(isize first, isize outer, isize channels)
     return span;
 }
 
-/* Numbers of channels, or zeros, as T for each column of a span. */
+/* Numbers of channels, ones if they are NULL, as T for each column of a span; and a shift, or zeros. */
 static void NAME(spread)(const double *numbers, isize first, isize count, isize channels, T *spread) {
-    for (isize k = 0, c = first; k < count; k++, c = c + 1 < channels ? c + 1 : 0) spread[k] = (T)numbers[c];
+    for (isize k = 0, c = first; k < count; k++, c = c + 1 < channels ? c + 1 : 0)
+        spread[k] = numbers ? (T)numbers[c] : 1;
 }
 
 static void NAME(spread_shift)(const T *shift, isize first, isize count, isize channels, T *spread) {
@@ -188,15 +190,10 @@ static void NAME(sum_channels)(const T *g, const T *x, const T *shift, const isi
         }
 }
 
-/* The sums of g and g (x - shift) over each channel, or of x - shift and its square without g: arguments g or None, x,
-   shift or None. */
+/* The sums of g and g (x - shift) over each channel: arguments g, x, shift or None. */
 KERNEL(channel_sums) {
-    const isize channels = sizes[2], size = sizes[1] * channels * sizes[3];
-    const T *const g = IN(T, 0), *const shift = IN(T, 2);
     UNUSED(numbers);
-    for (isize b = 0; b < sizes[0]; b++)
-        NAME(sum_channels)(g ? g + b * size : NULL, IN(T, 1) + b * size, shift ? shift + b * channels : NULL,
-                           sizes + 1, OUT(double, 3) + b * channels, OUT(double, 4) + b * channels);
+    NAME(sum_channels)(IN(T, 0), IN(T, 1), IN(T, 2), sizes, OUT(double, 3), OUT(double, 4));
 }
 
 /* Makes mean and variance of sums; whether a mean is far from zero. */
@@ -211,7 +208,7 @@ static int NAME(divide_moments)(isize channels, double size, double *mean, doubl
     return far;
 }
 
-/* A shift, which is 0 unless a mean is far from zero, and mean and variance of x - shift. Sizes without batch. */
+/* A shift, which is 0 unless a mean is far from zero, and mean and variance of x - shift. */
 KERNEL(channel_moments) {
     const isize channels = sizes[1];
     const double size = (double)sizes[0] * (double)sizes[2];
@@ -226,62 +223,67 @@ KERNEL(channel_moments) {
     NAME(divide_moments)(channels, size, mean, var);
 }
 
-/* a (g + b (x - shift)) + c with one number of each kind for each channel. Without g, a is 1 and g is 0. */
-static void NAME(combine)(const T *g, const T *x, const T *shift, const double *const *abc, const isize *sizes, T *y) {
-    const isize outer = sizes[0], channels = sizes[1], inner = sizes[2];
-    T near[WIDE], a[WIDE], b[WIDE], c[WIDE];
-    for (isize first = 0; inner == 1 && first < channels; first += WIDE) {
+/* What combine makes of each element: (d g + b (x - shift)) a + c with one number of each kind for each channel; d may
+   be NULL, which is 1. Without g it is b (x - shift) + c. */
+typedef struct {
+    const T *g, *x, *shift;
+    const double *a, *b, *c, *d;
+} NAME(combination);
+
+static void NAME(combine_columns)(NAME(combination) of, isize outer, isize channels, T *y) {
+    T near[WIDE], a[WIDE], b[WIDE], c[WIDE], d[WIDE];
+    for (isize first = 0; first < channels; first += WIDE) {
         const NAME(span) span = NAME(span_of)(first, outer, channels);
-        NAME(spread_shift)(shift, first, span.count, channels, near);
-        NAME(spread)(abc[1], first, span.count, channels, b);
-        NAME(spread)(abc[2], first, span.count, channels, c);
-        if (g) NAME(spread)(abc[0], first, span.count, channels, a);
+        NAME(spread_shift)(of.shift, first, span.count, channels, near);
+        NAME(spread)(of.b, first, span.count, channels, b);
+        NAME(spread)(of.c, first, span.count, channels, c);
+        if (of.g) NAME(spread)(of.a, first, span.count, channels, a);
+        if (of.g) NAME(spread)(of.d, first, span.count, channels, d);
         for (isize at = first; at < span.end; at += span.stride) {
             const isize count = NAME(less)(span.count, span.end - at);
-            const T *const of_x = x + at, *const of_g = g ? g + at : NULL;
-            T *const of_y = y + at;
-            if (g)
-                for (isize k = 0; k < count; k++) of_y[k] = (of_g[k] + (of_x[k] - near[k]) * b[k]) * a[k] + c[k];
-            else
-                for (isize k = 0; k < count; k++) of_y[k] = (of_x[k] - near[k]) * b[k] + c[k];
+            const T *const x = of.x + at;
+            T *const z = y + at;
+            if (of.g) {
+                const T *const g = of.g + at;
+                for (isize k = 0; k < count; k++) z[k] = (g[k] * d[k] + (x[k] - near[k]) * b[k]) * a[k] + c[k];
+            } else {
+                for (isize k = 0; k < count; k++) z[k] = (x[k] - near[k]) * b[k] + c[k];
+            }
         }
     }
-    for (isize row = 0; inner != 1 && row < outer * channels; row++, x += inner, y += inner) {
-        const isize of = row % channels;
-        const T from = shift ? shift[of] : 0, slope = (T)abc[1][of], offset = (T)abc[2][of];
-        if (g) {
-            const T scale = (T)abc[0][of];
-            for (isize i = 0; i < inner; i++) y[i] = (g[i] + (x[i] - from) * slope) * scale + offset;
-            g += inner;
+}
+
+static void NAME(combine)(NAME(combination) of, const isize *sizes, T *y) {
+    const isize outer = sizes[0], channels = sizes[1], inner = sizes[2];
+    if (inner == 1) {
+        NAME(combine_columns)(of, outer, channels, y);
+        return;
+    }
+    for (isize row = 0; row < outer * channels; row++, y += inner) {
+        const isize k = row % channels;
+        const T near = of.shift ? of.shift[k] : 0, b = (T)of.b[k], c = (T)of.c[k], *const x = of.x + row * inner;
+        if (of.g) {
+            const T a = (T)of.a[k], d = of.d ? (T)of.d[k] : 1, *const g = of.g + row * inner;
+            for (isize i = 0; i < inner; i++) y[i] = (g[i] * d + (x[i] - near) * b) * a + c;
         } else {
-            for (isize i = 0; i < inner; i++) y[i] = (x[i] - from) * slope + offset;
+            for (isize i = 0; i < inner; i++) y[i] = (x[i] - near) * b + c;
         }
     }
 }
 
 /* (x - shift) scale + bias: arguments x, shift or None, scale, bias. */
 KERNEL(scale_channels) {
-    const isize channels = sizes[2], size = sizes[1] * channels * sizes[3];
-    const T *const shift = IN(T, 1);
+    const NAME(combination) of = {NULL, IN(T, 0), IN(T, 1), NULL, IN(double, 2), IN(double, 3), NULL};
     UNUSED(numbers);
-    for (isize n = 0; n < sizes[0]; n++) {
-        const double *const abc[] = {NULL, IN(double, 2) + n * channels, IN(double, 3) + n * channels};
-        NAME(combine)(NULL, IN(T, 0) + n * size, shift ? shift + n * channels : NULL, abc, sizes + 1,
-                      OUT(T, 4) + n * size);
-    }
+    NAME(combine)(of, sizes, OUT(T, 4));
 }
 
 /* a (g + b (x - shift)) + c: arguments g, x, shift or None, a, b, c. */
 KERNEL(combine_channels) {
-    const isize channels = sizes[2], size = sizes[1] * channels * sizes[3];
-    const T *const shift = IN(T, 2);
+    const NAME(combination) of = {IN(T, 0),      IN(T, 1),      IN(T, 2), IN(double, 3),
+                                  IN(double, 4), IN(double, 5), NULL};
     UNUSED(numbers);
-    for (isize n = 0; n < sizes[0]; n++) {
-        const isize at = n * channels;
-        const double *const abc[] = {IN(double, 3) + at, IN(double, 4) + at, IN(double, 5) + at};
-        NAME(combine)(IN(T, 0) + n * size, IN(T, 1) + n * size, shift ? shift + at : NULL, abc, sizes + 1,
-                      OUT(T, 6) + n * size);
-    }
+    NAME(combine)(of, sizes, OUT(T, 6));
 }
 
 /* Scale and bias that normalize: gamma / sqrt(var + eps) and beta - mean scale, for arguments gamma, beta, mean, var. */
@@ -306,5 +308,98 @@ KERNEL(gradient_coefficients) {
         a[c] = (double)IN(T, 0)[c] * inverse[c];
         b[c] = -inverse[c] * ggamma[c] / size;
         OUT(double, 8)[c] = -a[c] * (gbeta[c] / size + b[c] * mean[c]);
+    }
+}
+
+/* --- groups of channels --- */
+
+/* Sums of group k over its channels, each times a number of T or 1. */
+static double NAME(total_of_group)(const double *sums, const T *factors, isize k, isize width) {
+    double total = 0;
+    for (isize c = k * width; c < (k + 1) * width; c++) total += sums[c] * (factors ? (double)factors[c] : 1);
+    return total;
+}
+
+/* Mean and inverse deviation of each group of a sample minus its shift, from sums over channels; whether a mean is far
+   from zero. Sizes outer, channels, inner, groups. */
+static int NAME(group_moments)(const T *x, const T *near, const isize *sizes, double eps, double *sums, double *mean,
+                               double *inverse) {
+    const isize channels = sizes[1], groups = sizes[3], width = channels / groups;
+    const double size = (double)width * (double)sizes[0] * (double)sizes[2];
+    int far = 0;
+    NAME(sum_channels)(NULL, x, near, sizes, sums, sums + channels);
+    for (isize k = 0; k < groups; k++) {
+        mean[k] = NAME(total_of_group)(sums, NULL, k, width) / size;
+        double var = NAME(total_of_group)(sums + channels, NULL, k, width) / size - mean[k] * mean[k];
+        var = var < 0 ? 0 : var;
+        far |= mean[k] * mean[k] > FAR * FAR * var;
+        inverse[k] = 1 / sqrt(var + eps);
+    }
+    return far;
+}
+
+/* Groups of channels of each sample, (x - mean) / sqrt(var + eps) gamma + beta: arguments x, gamma, beta; results y, for
+   each group a shift, the mean of x - shift and the inverse deviation, and scratch memory of one T and two doubles for
+   each channel. Sizes samples, and outer, channels, inner, groups of each; eps. */
+KERNEL(normalize_groups) {
+    const isize channels = sizes[2], groups = sizes[4], width = channels / groups, size = sizes[1] * channels * sizes[3];
+    const T *const gamma = IN(T, 1), *const beta = IN(T, 2);
+    T *const near = OUT(T, 7);
+    double *const scale = OUT(double, 8), *const bias = scale + channels;
+    for (isize n = 0; n < sizes[0]; n++) {
+        const T *const x = IN(T, 0) + n * size;
+        T *const shift = OUT(T, 4) + n * groups;
+        double *const mean = OUT(double, 5) + n * groups, *const inverse = OUT(double, 6) + n * groups;
+        memset(shift, 0, (size_t)groups * sizeof *shift);
+        memset(near, 0, (size_t)channels * sizeof *near);
+        if (NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse)) {
+            for (isize k = 0; k < groups; k++) shift[k] = (T)mean[k];
+            for (isize c = 0; c < channels; c++) near[c] = shift[c / width];
+            NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse);
+        }
+        for (isize c = 0; c < channels; c++) {
+            scale[c] = (double)gamma[c] * inverse[c / width];
+            bias[c] = (double)beta[c] - scale[c] * mean[c / width];
+        }
+        const NAME(combination) of = {NULL, x, near, NULL, scale, bias, NULL};
+        NAME(combine)(of, sizes + 1, OUT(T, 3) + n * size);
+    }
+}
+
+/* Gradients of normalize_groups, as of rows with groups for rows: arguments g, x, gamma, shift, mean, inverse; results
+   gx, ggamma, gbeta, scratch memory of one T and six doubles for each channel. Sizes as there. */
+KERNEL(groups_gradient) {
+    const isize channels = sizes[2], groups = sizes[4], width = channels / groups, size = sizes[1] * channels * sizes[3];
+    const double over = 1 / ((double)width * (double)sizes[1] * (double)sizes[3]);
+    const T *const gamma = IN(T, 2);
+    T *const near = OUT(T, 9);
+    double *const ggamma = OUT(double, 7), *const gbeta = OUT(double, 8), *const sums = OUT(double, 10);
+    double *const with_z = sums + channels, *const a = sums + 2 * channels, *const b = sums + 3 * channels;
+    double *const c = sums + 4 * channels, *const d = sums + 5 * channels;
+    UNUSED(numbers);
+    memset(ggamma, 0, (size_t)channels * sizeof *ggamma);
+    memset(gbeta, 0, (size_t)channels * sizeof *gbeta);
+    for (isize n = 0; n < sizes[0]; n++) {
+        const T *const g = IN(T, 0) + n * size, *const x = IN(T, 1) + n * size, *const shift = IN(T, 3) + n * groups;
+        const double *const mean = IN(double, 4) + n * groups, *const inverse = IN(double, 5) + n * groups;
+        for (isize k = 0; k < channels; k++) near[k] = shift[k / width];
+        NAME(sum_channels)(g, x, near, sizes + 1, sums, with_z);
+        for (isize k = 0; k < channels; k++) {
+            with_z[k] = (with_z[k] - mean[k / width] * sums[k]) * inverse[k / width];
+            ggamma[k] += with_z[k];
+            gbeta[k] += sums[k];
+        }
+        for (isize k = 0; k < groups; k++) {
+            const double mean_g = NAME(total_of_group)(sums, gamma, k, width) * over;
+            const double slope = -inverse[k] * NAME(total_of_group)(with_z, gamma, k, width) * over;
+            for (isize i = k * width; i < (k + 1) * width; i++) {
+                a[i] = inverse[k];
+                b[i] = slope;
+                c[i] = -inverse[k] * (mean_g + slope * mean[k]);
+                d[i] = gamma[i];
+            }
+        }
+        const NAME(combination) of = {g, x, near, a, b, c, d};
+        NAME(combine)(of, sizes + 1, OUT(T, 6) + n * size);
     }
 }

@@ -432,7 +432,7 @@ def _scale_channels_native(xp: Any, laid: Any, channels: Channels, shift: Any, s
     if not channels.fit(laid, shift, scale, bias):
         return DECLINED
     y = numpy.empty(laid.shape, laid.dtype)
-    return y if native.scale_channels(laid, shift, scale, bias, y, 1, *channels.sizes) else DECLINED
+    return y if native.scale_channels(laid, shift, scale, bias, y, *channels.sizes) else DECLINED
 
 
 @scale_channels.on('cuda')
@@ -464,7 +464,7 @@ def _sums_with_native(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any
     if g.shape != laid.shape or not channels.fit(laid, shift):
         return DECLINED
     total, product = numpy.empty((2, channels.channels))
-    done = native.channel_sums(g, laid, shift, total, product, 1, *channels.sizes)
+    done = native.channel_sums(g, laid, shift, total, product, *channels.sizes)
     return (total, product) if done else DECLINED
 
 
@@ -511,7 +511,7 @@ def _combine_channels_native(
     if g.shape != laid.shape or not channels.fit(laid, shift, a, b, c):
         return DECLINED
     y = numpy.empty(laid.shape, laid.dtype)
-    return y if native.combine_channels(g, laid, shift, a, b, c, y, 1, *channels.sizes) else DECLINED
+    return y if native.combine_channels(g, laid, shift, a, b, c, y, *channels.sizes) else DECLINED
 
 
 @combine_channels.on('cuda')

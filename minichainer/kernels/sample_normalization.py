@@ -187,6 +187,11 @@ class Groups(NamedTuple):
     groups: int
     last: bool
 
+    def sizes(self, x: Any) -> tuple[int, int, int, int, int]:
+        """What compiled kernels get: samples, elements before a channel, channels, elements of one, groups."""
+        n, first, second = x.shape
+        return (n, first, second, 1, self.groups) if self.last else (n, 1, first, second, self.groups)
+
     def spread(self, values: Any) -> Any:
         """Values (N, C), to broadcast against the array."""
         return values[:, None, :] if self.last else values[:, :, None]
@@ -280,6 +285,19 @@ def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps
     return y, moments
 
 
+@normalize_groups.on_native
+def _normalize_groups_native(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float) -> Any:
+    sizes = groups.sizes(x)
+    if not x.size or sizes[2] % groups.groups or not gamma.shape == beta.shape == (sizes[2],):
+        return DECLINED
+    y, (mean, inv_std) = numpy.empty(x.shape, x.dtype), numpy.empty((2, len(x), groups.groups))
+    shift = numpy.empty(mean.shape, x.dtype)
+    scratch = numpy.empty(gamma.size, x.dtype), numpy.empty(2 * gamma.size)
+    if not native.normalize_groups(x, gamma, beta, y, shift, mean, inv_std, *scratch, *sizes, eps):
+        return DECLINED
+    return y, GroupMoments(shift, mean, inv_std)
+
+
 @normalize_groups.on('cuda')
 def _normalize_groups_cuda(
     xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float
@@ -342,6 +360,18 @@ def groups_gradient(
         out += c
         out += g[piece] * a
     return gx, ggamma, gbeta
+
+
+@groups_gradient.on_native
+def _groups_gradient_native(xp: Any, g: Any, x: Any, groups: Groups, gamma: Any, moments: GroupMoments) -> Any:
+    sizes = groups.sizes(x)
+    if not x.size or sizes[2] % groups.groups or g.shape != x.shape or gamma.shape != (sizes[2],):
+        return DECLINED
+    if any([v.shape != (len(x), groups.groups) for v in moments]):
+        return DECLINED
+    found = numpy.empty(x.shape, x.dtype), *numpy.empty((2, gamma.size))
+    scratch = numpy.empty(gamma.size, x.dtype), numpy.empty(6 * gamma.size)
+    return found if native.groups_gradient(g, x, gamma, *moments, *found, *scratch, *sizes) else DECLINED
 
 
 @groups_gradient.on('cuda')
