@@ -285,7 +285,9 @@ def _affine_of_channels_native(xp: Any, gamma: Any, beta: Any, mean: Any, var: A
     scale, bias = numpy.empty((2, gamma.size))
     if not gamma.shape == beta.shape == mean.shape == var.shape == scale.shape:
         return DECLINED
-    return (scale, bias) if native.affine_of_channels(gamma, beta, mean, var, scale, bias, gamma.size, eps) else DECLINED
+    return (
+        (scale, bias) if native.affine_of_channels(gamma, beta, mean, var, scale, bias, gamma.size, eps) else DECLINED
+    )
 
 
 @affine_of_channels.on('cuda')

@@ -46,7 +46,13 @@ def _far_scores(plain: Callable[..., Any]) -> Row:
 
 def _infinite_scores(plain: Callable[..., Any]) -> Row:
     return Row(
-        each(lambda t, s: (with_special(drawn(t, s)[0], -INF, 1, NAN), 1), ((1, 4),), ((5, 4),), ((2, _MANY),), ((3, 4, 3),)),
+        each(
+            lambda t, s: (with_special(drawn(t, s)[0], -INF, 1, NAN), 1),
+            ((1, 4),),
+            ((5, 4),),
+            ((2, _MANY),),
+            ((3, 4, 3),),
+        ),
         plain=plain,
         tolerance=_LONG_SUMS,
     )

@@ -185,11 +185,17 @@ def _gradient_of_loss(k: Any, gy: Any, x: Any, samples: Samples) -> Any:
 
 _CROSS_ENTROPY = {
     'cross_entropy.cross_entropy': Row(
-        each(_samples, *_LOSSES, *_OF_OTHER_LABELS), call=lambda k, *args: k(*args)[0], plain=_losses, tolerance=64,
+        each(_samples, *_LOSSES, *_OF_OTHER_LABELS),
+        call=lambda k, *args: k(*args)[0],
+        plain=_losses,
+        tolerance=64,
         layouts=IMAGES,
     ),
     'cross_entropy.cross_entropy_gradient': Row(
-        each(_with_upstream, *_LOSSES, *_OF_OTHER_LABELS), call=_gradient_of_loss, plain=_loss_gradient, tolerance=64,
+        each(_with_upstream, *_LOSSES, *_OF_OTHER_LABELS),
+        call=_gradient_of_loss,
+        plain=_loss_gradient,
+        tolerance=64,
         layouts=IMAGES,
     ),
     'cross_entropy.coefficients_of': Row(

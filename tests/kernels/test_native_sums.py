@@ -1,4 +1,4 @@
-"""Sums of compiled kernels: errors against float64, beside those of the NumPy path, on every level of this processor."""
+"""Sums of compiled kernels: errors against float64, beside those of the NumPy path, on every level."""
 
 from __future__ import annotations
 
