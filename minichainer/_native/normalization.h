@@ -208,7 +208,8 @@ static int NAME(divide_moments)(isize channels, double size, double *mean, doubl
     return far;
 }
 
-/* A shift, which is 0 unless a mean is far from zero, and mean and variance of x - shift. */
+/* A shift, the mean as T, and mean and variance of x - shift. They are computed from shifted elements if a mean is far
+   from zero; otherwise the shift is subtracted from the mean. */
 KERNEL(channel_moments) {
     const isize channels = sizes[1];
     const double size = (double)sizes[0] * (double)sizes[2];
@@ -216,9 +217,12 @@ KERNEL(channel_moments) {
     double *const mean = OUT(double, 2), *const var = OUT(double, 3);
     UNUSED(numbers);
     NAME(sum_channels)(NULL, IN(T, 0), NULL, sizes, mean, var);
-    memset(shift, 0, (size_t)channels * sizeof *shift);
-    if (!NAME(divide_moments)(channels, size, mean, var)) return;
-    for (isize c = 0; c < channels; c++) shift[c] = (T)mean[c];
+    const int far = NAME(divide_moments)(channels, size, mean, var);
+    for (isize c = 0; c < channels; c++) {
+        shift[c] = isfinite(mean[c]) ? (T)mean[c] : 0;
+        mean[c] -= (double)shift[c];
+    }
+    if (!far) return;
     NAME(sum_channels)(NULL, IN(T, 0), shift, sizes, mean, var);
     NAME(divide_moments)(channels, size, mean, var);
 }
@@ -350,13 +354,14 @@ KERNEL(normalize_groups) {
         const T *const x = IN(T, 0) + n * size;
         T *const shift = OUT(T, 4) + n * groups;
         double *const mean = OUT(double, 5) + n * groups, *const inverse = OUT(double, 6) + n * groups;
-        memset(shift, 0, (size_t)groups * sizeof *shift);
         memset(near, 0, (size_t)channels * sizeof *near);
-        if (NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse)) {
-            for (isize k = 0; k < groups; k++) shift[k] = (T)mean[k];
-            for (isize c = 0; c < channels; c++) near[c] = shift[c / width];
-            NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse);
+        const int far = NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse);
+        for (isize k = 0; k < groups; k++) {
+            shift[k] = isfinite(mean[k]) ? (T)mean[k] : 0;
+            mean[k] -= (double)shift[k];
         }
+        for (isize c = 0; c < channels; c++) near[c] = shift[c / width];
+        if (far) NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse);
         for (isize c = 0; c < channels; c++) {
             scale[c] = (double)gamma[c] * inverse[c / width];
             bias[c] = (double)beta[c] - scale[c] * mean[c / width];
