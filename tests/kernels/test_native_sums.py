@@ -118,3 +118,31 @@ def test_error_is_at_most_twice_that_of_numpy(name: str, level: str) -> None:
             errors = [float(np.sqrt(np.mean((v - e) ** 2))) for v in (a, b)]
             least = 2.0**-25 * float(np.abs(e).max())  # NumPy's error may be smaller by chance
             assert errors[0] <= 2 * errors[1] + least, (shape, k, errors)
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize('name', ROWS)
+def test_what_is_not_finite_is_as_in_numpy(name: str, value: float, level: str) -> None:
+    row = ROWS[name]
+    x, gy = np.random.RandomState(0).randn(2, *row.shapes[-1]).astype('f')
+    x[3, 5], x[7, 1] = value, value
+    with np.errstate(all='ignore'):
+        ours = _results(row, gy, x)
+        with chainer.using_config('use_native_kernels', False):
+            theirs = _results(row, gy, x)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b))
+        np.testing.assert_array_equal(np.nan_to_num(a[~np.isfinite(a)]), np.nan_to_num(b[~np.isfinite(b)]))
+
+
+@pytest.mark.parametrize('label', [-1, 10, 1 << 30])
+def test_labels_that_are_no_class_are_not_read(label: int, level: str) -> None:
+    """Labels are checked before; but a program may write to them between forward and backward."""
+    x, labels = np.random.RandomState(0).randn(4, 10).astype('f'), np.array([1, 2, 3, 4])
+    samples = Samples(labels, None, None)
+    residual = cross_entropy.cross_entropy(np, x, samples)[1]
+    labels[2] = label
+    losses = cross_entropy.cross_entropy(np, x, samples)[0]
+    gx = cross_entropy.cross_entropy_gradient(np, np.ones(4, 'f'), x, samples, residual)
+    np.testing.assert_array_equal(np.isnan(losses), labels == label)
+    np.testing.assert_array_equal(np.isnan(gx), np.repeat((labels == label)[:, None], 10, 1))
