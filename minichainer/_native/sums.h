@@ -7,7 +7,7 @@
 #define LANES 32
 #define SUMMED 32
 
-static inline T NAME(larger)(T a, T b) { return a > b ? a : b; }
+static inline T NAME(larger_number)(T a, T b) { return a > b ? a : b; }
 
 /* Adds up the accumulators in pairs, which it overwrites; in steps of constant size, which compilers unroll. */
 static inline double NAME(folded)(T *lanes) {
@@ -45,12 +45,12 @@ static inline T NAME(largest)(const T *x, isize n) {
         T lanes[LANES];
         memcpy(lanes, x, sizeof lanes);
         for (i = LANES; i + LANES <= n; i += LANES)
-            for (int k = 0; k < LANES; k++) lanes[k] = NAME(larger)(x[i + k], lanes[k]);
-        for (int k = 0; k < 16; k++) lanes[k] = NAME(larger)(lanes[k], lanes[k + 16]);
-        for (int k = 0; k < 8; k++) lanes[k] = NAME(larger)(lanes[k], lanes[k + 8]);
-        for (int k = 0; k < 4; k++) lanes[k] = NAME(larger)(lanes[k], lanes[k + 4]);
-        top = NAME(larger)(NAME(larger)(lanes[0], lanes[2]), NAME(larger)(lanes[1], lanes[3]));
+            for (int k = 0; k < LANES; k++) lanes[k] = NAME(larger_number)(x[i + k], lanes[k]);
+        for (int k = 0; k < 16; k++) lanes[k] = NAME(larger_number)(lanes[k], lanes[k + 16]);
+        for (int k = 0; k < 8; k++) lanes[k] = NAME(larger_number)(lanes[k], lanes[k + 8]);
+        for (int k = 0; k < 4; k++) lanes[k] = NAME(larger_number)(lanes[k], lanes[k + 4]);
+        top = NAME(larger_number)(NAME(larger_number)(lanes[0], lanes[2]), NAME(larger_number)(lanes[1], lanes[3]));
     }
-    for (; i < n; i++) top = NAME(larger)(x[i], top);
+    for (; i < n; i++) top = NAME(larger_number)(x[i], top);
     return top;
 }
