@@ -1,5 +1,6 @@
 /* All families of kernels, for one T, and the list of all their kernels. */
 #include "elementary.h"
+#include "sums.h"
 
 #include "activations.h"
 #include "updates.h"

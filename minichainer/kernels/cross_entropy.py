@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from minichainer.kernels._dispatch import kernel
+import numpy
+
+from minichainer._native.library import kernels as native
+from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.cuda import cross_entropy as cuda
 from minichainer.kernels.precision import accumulator, in_float32
 from minichainer.kernels.softmax import total
@@ -95,6 +98,29 @@ def cross_entropy(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
     return xp.asarray(losses, x.dtype), Residual(top, normalizer)
 
 
+@cross_entropy.on_native
+def _cross_entropy_native(xp: Any, x: Any, samples: Samples) -> Any:
+    labels, weights, scale = samples
+    if not x.size or x.size != labels.size * x.shape[1] or (weights is not None and weights.size != labels.size):
+        return DECLINED
+    top, normalizer = (numpy.empty((len(x), 1, *x.shape[2:]), x.dtype) for _ in range(2))
+    losses = numpy.empty(labels.shape if scale is None else (), x.dtype)
+    arrays = *_by_width(labels), weights, losses, top, normalizer
+    sizes = labels.size, x.shape[1], scale is not None
+    done = native.cross_entropy(_classes_last(x), *arrays, *sizes, 1 if scale is None else scale)
+    return (losses, Residual(top, normalizer)) if done else DECLINED
+
+
+def _by_width(labels: Any) -> tuple[Any, Any]:
+    """Labels of 32 and of 64 bits, one of them None."""
+    return (labels, None) if labels.itemsize == 4 else (None, labels)
+
+
+def _classes_last(x: Any) -> Any:
+    """Scores (B, C, ...) as (B, ..., C), without a copy."""
+    return x if x.ndim == 2 else x.transpose(0, *range(2, x.ndim), 1)
+
+
 @cross_entropy.on('cuda')
 def _cross_entropy_cuda(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
     dtype = accumulator(x.dtype)
@@ -123,6 +149,21 @@ def cross_entropy_gradient(xp: Any, gy: Any, x: Any, samples: Samples, residual:
     if weights is not None and not weights.all():  # 0 * NaN of an ignored sample must be 0
         gx = xp.where(xp.expand_dims(weights == 0, 1), xp.zeros((), gx.dtype), gx)
     return gx.astype(x.dtype, copy=False)
+
+
+@cross_entropy_gradient.on_native
+def _cross_entropy_gradient_native(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
+    labels, weights, scale = samples
+    of_samples = [v for v in (*residual, weights) if v is not None]
+    if not x.size or x.size != labels.size * x.shape[1] or any([v.size != labels.size for v in of_samples]):
+        return DECLINED
+    if gy.size not in (1, labels.size):
+        return DECLINED
+    gx = numpy.empty_like(x)
+    gy = gy if gy.flags.c_contiguous else gy.copy()  # the gradient of a sum is one number, repeated
+    arrays = gy, _classes_last(x), *residual, *_by_width(labels), weights, _classes_last(gx)
+    sizes = labels.size, x.shape[1], gy.size
+    return gx if native.cross_entropy_gradient(*arrays, *sizes, 1 if scale is None else scale) else DECLINED
 
 
 @cross_entropy_gradient.on('cuda')

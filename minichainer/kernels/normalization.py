@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from minichainer.kernels._dispatch import kernel
+from minichainer._native.library import kernels as native
+from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.cuda import normalization as cuda
 from minichainer.kernels.precision import in_float32
 
@@ -62,6 +63,16 @@ class Channels(NamedTuple):
         """The inverse of :meth:`lay`."""
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
         return laid.reshape(self.shape).transpose(inverse)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """What compiled kernels get."""
+        return self.outer, self.channels, self.inner
+
+    def fit(self, laid: Any, *numbers: Any) -> bool:
+        """Whether a laid array has elements, and as many as there should be; so do numbers of channels, or None."""
+        count = self.outer * self.inner * self.channels
+        return laid.size == count != 0 and all([v is None or v.size == self.channels for v in numbers])
 
     def spread(self, values: Any) -> Any:
         """One value per channel, to broadcast against the result of :meth:`lay`."""
@@ -200,6 +211,14 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
     return Moments(shift, mean, var)
 
 
+@moments.on_native
+def _moments_native(xp: Any, laid: Any, channels: Channels) -> Any:
+    shift, mean, var = numpy.empty(channels.channels, laid.dtype), *numpy.empty((2, channels.channels))
+    if channels.fit(laid) and native.channel_moments(laid, shift, mean, var, *channels.sizes):
+        return Moments(shift, mean, var)
+    return DECLINED
+
+
 @moments.on('cuda')
 def _moments_cuda(xp: Any, laid: Any, channels: Channels) -> Moments:
     """Always shifted: whether that is needed would have to be read from the device."""
@@ -259,6 +278,16 @@ def affine_of_channels(xp: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps:
     """Scale and bias that normalize each channel to mean ``beta`` and deviation ``gamma``, arrays (channels,)."""
     scale = gamma * (var + eps) ** -0.5
     return scale, beta - mean * scale
+
+
+@affine_of_channels.on_native
+def _affine_of_channels_native(xp: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float) -> Any:
+    scale, bias = numpy.empty((2, gamma.size))
+    if not gamma.shape == beta.shape == mean.shape == var.shape == scale.shape:
+        return DECLINED
+    return (
+        (scale, bias) if native.affine_of_channels(gamma, beta, mean, var, scale, bias, gamma.size, eps) else DECLINED
+    )
 
 
 @affine_of_channels.on('cuda')
@@ -400,6 +429,14 @@ def scale_channels(xp: Any, laid: Any, channels: Channels, shift: Any, scale: An
     return y
 
 
+@scale_channels.on_native
+def _scale_channels_native(xp: Any, laid: Any, channels: Channels, shift: Any, scale: Any, bias: Any) -> Any:
+    if not channels.fit(laid, shift, scale, bias):
+        return DECLINED
+    y = numpy.empty(laid.shape, laid.dtype)
+    return y if native.scale_channels(laid, shift, scale, bias, y, *channels.sizes) else DECLINED
+
+
 @scale_channels.on('cuda')
 def _scale_channels_cuda(xp: Any, laid: Any, channels: Channels, shift: Any, scale: Any, bias: Any) -> Any:
     numbers = [v.astype('d', copy=False)[:, None] for v in (scale, bias)]
@@ -422,6 +459,15 @@ def sums_with(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> tup
         total += channels.sums(xp, g[piece])
         product += channels.products(xp, g[piece], x)
     return total, product
+
+
+@sums_with.on_native
+def _sums_with_native(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any) -> Any:
+    if g.shape != laid.shape or not channels.fit(laid, shift):
+        return DECLINED
+    total, product = numpy.empty((2, channels.channels))
+    done = native.channel_sums(g, laid, shift, total, product, *channels.sizes)
+    return (total, product) if done else DECLINED
 
 
 @sums_with.on('cuda')
@@ -460,6 +506,16 @@ def combine_channels(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any,
     return y
 
 
+@combine_channels.on_native
+def _combine_channels_native(
+    xp: Any, g: Any, laid: Any, channels: Channels, shift: Any, a: Any, b: Any, c: Any
+) -> Any:
+    if g.shape != laid.shape or not channels.fit(laid, shift, a, b, c):
+        return DECLINED
+    y = numpy.empty(laid.shape, laid.dtype)
+    return y if native.combine_channels(g, laid, shift, a, b, c, y, *channels.sizes) else DECLINED
+
+
 @combine_channels.on('cuda')
 def _combine_channels_cuda(xp: Any, g: Any, laid: Any, channels: Channels, shift: Any, a: Any, b: Any, c: Any) -> Any:
     numbers = [v.astype('d', copy=False)[:, None] for v in (a, b, c)]
@@ -486,6 +542,17 @@ def gradient_coefficients(
     a = gamma * inv_std
     b = -inv_std * ggamma / size
     return ggamma, a, b, -a * (gbeta / size + b * mean)
+
+
+@gradient_coefficients.on_native
+def _gradient_coefficients_native(
+    xp: Any, gbeta: Any, product: Any, mean: Any, inv_std: Any, gamma: Any, size: int
+) -> Any:
+    found = tuple(numpy.empty((4, gamma.size)))
+    given = gamma, gbeta, product, mean, inv_std
+    if any([v.shape != found[0].shape for v in given]):
+        return DECLINED
+    return found if native.gradient_coefficients(*given, *found, gamma.size, size) else DECLINED
 
 
 @gradient_coefficients.on('cuda')

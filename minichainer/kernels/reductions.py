@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.conditions import somewhere
 
@@ -69,6 +70,16 @@ def log_sum_exp(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
         with numpy.errstate(divide='ignore'):  # the logarithm of 0 is intended
             y = _log_of_sum(xp, x, xp.where(xp.isfinite(top), top, xp.zeros((), x.dtype)), axis)
     return y if keepdims else y.squeeze(axis)
+
+
+@log_sum_exp.on_native
+def _log_sum_exp_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    if not x.size or (axis is not None and axis != (x.ndim - 1,)):
+        return DECLINED
+    rows, columns = (1, x.size) if axis is None else (x.size // x.shape[-1], x.shape[-1])
+    kept = [1] * x.ndim if axis is None else [*x.shape[:-1], 1]
+    y = numpy.empty(kept if keepdims else kept[: x.ndim - 1] if axis else (), x.dtype)
+    return y if native.log_sum_exp(x, y, rows, columns) else DECLINED
 
 
 def _log_of_sum(xp: Any, x: Any, top: Any, axis: Any) -> Any:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels import normalization
-from minichainer.kernels._dispatch import kernel
+from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.conditions import somewhere
 from minichainer.kernels.cuda import normalization as cuda
 from minichainer.kernels.normalization import pieces
@@ -74,6 +75,18 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
     return y.astype(dtype, copy=False), RowMoments(mean, rest, inv_std)
 
 
+@normalize_rows.on_native
+def _normalize_rows_native(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> Any:
+    rows, columns = x.shape
+    if not x.size or gamma.size != columns or (beta is not None and beta.size != columns):
+        return DECLINED
+    y, inv_std, mean, rest = numpy.empty(x.shape, x.dtype), numpy.empty(rows, x.dtype), None, None
+    if beta is not None:
+        mean, rest = numpy.empty((2, rows), x.dtype)
+    done = native.normalize_rows(x, gamma, beta, y, mean, rest, inv_std, rows, columns, eps)
+    return (y, RowMoments(mean, rest, inv_std)) if done else DECLINED
+
+
 @normalize_rows.on('cuda')
 def _normalize_rows_cuda(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[Any, RowMoments]:
     inv_std = xp.empty((len(x), 1), in_float32(x[:0]).dtype)
@@ -114,6 +127,18 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
         xp.multiply(g[piece], _outer(inv, gamma), out=out)
         out -= centre
     return gx, ggamma.astype(x.dtype), xp.ones(len(x), x.dtype) @ g
+
+
+@rows_gradient.on_native
+def _rows_gradient_native(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> Any:
+    rows, columns = x.shape
+    if not x.size or g.shape != x.shape or gamma.size != columns:
+        return DECLINED
+    if any([v is not None and v.size != rows for v in moments]):
+        return DECLINED
+    found = numpy.empty(x.shape, x.dtype), *numpy.empty((2, columns), x.dtype)
+    done = native.rows_gradient(g, x, gamma, *moments, *found, numpy.empty(2 * columns), rows, columns)
+    return found if done else DECLINED
 
 
 @rows_gradient.on('cuda')
@@ -161,6 +186,11 @@ class Groups(NamedTuple):
 
     groups: int
     last: bool
+
+    def sizes(self, x: Any) -> tuple[int, int, int, int, int]:
+        """What compiled kernels get: samples, elements before a channel, channels, elements of one, groups."""
+        n, first, second = x.shape
+        return (n, first, second, 1, self.groups) if self.last else (n, 1, first, second, self.groups)
 
     def spread(self, values: Any) -> Any:
         """Values (N, C), to broadcast against the array."""
@@ -255,6 +285,19 @@ def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps
     return y, moments
 
 
+@normalize_groups.on_native
+def _normalize_groups_native(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float) -> Any:
+    sizes = groups.sizes(x)
+    if not x.size or sizes[2] % groups.groups or not gamma.shape == beta.shape == (sizes[2],):
+        return DECLINED
+    y, (mean, inv_std) = numpy.empty(x.shape, x.dtype), numpy.empty((2, len(x), groups.groups))
+    shift = numpy.empty(mean.shape, x.dtype)
+    scratch = numpy.empty(gamma.size, x.dtype), numpy.empty(2 * gamma.size)
+    if not native.normalize_groups(x, gamma, beta, y, shift, mean, inv_std, *scratch, *sizes, eps):
+        return DECLINED
+    return y, GroupMoments(shift, mean, inv_std)
+
+
 @normalize_groups.on('cuda')
 def _normalize_groups_cuda(
     xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float
@@ -317,6 +360,18 @@ def groups_gradient(
         out += c
         out += g[piece] * a
     return gx, ggamma, gbeta
+
+
+@groups_gradient.on_native
+def _groups_gradient_native(xp: Any, g: Any, x: Any, groups: Groups, gamma: Any, moments: GroupMoments) -> Any:
+    sizes = groups.sizes(x)
+    if not x.size or sizes[2] % groups.groups or g.shape != x.shape or gamma.shape != (sizes[2],):
+        return DECLINED
+    if any([v.shape != (len(x), groups.groups) for v in moments]):
+        return DECLINED
+    found = numpy.empty(x.shape, x.dtype), *numpy.empty((2, gamma.size))
+    scratch = numpy.empty(gamma.size, x.dtype), numpy.empty(6 * gamma.size)
+    return found if native.groups_gradient(g, x, gamma, *moments, *found, *scratch, *sizes) else DECLINED
 
 
 @groups_gradient.on('cuda')

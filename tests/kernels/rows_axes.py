@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from tests.kernels.comparing import IMAGES
 from tests.kernels.drawing import Arguments, Row, drawn, each, same, wanted, without_wanted
 from tests.kernels.kernels import threshold
 
@@ -23,7 +24,8 @@ def with_special(x: Any, *values: float) -> Any:
 # --- softmax ---
 _MANY, _LONG = threshold('softmax', '_MANY'), threshold('softmax', '_LONG')
 _SCORES = [((3, 4), 1), ((3, 4), 0), ((0, 3), 1), ((3, 0), 0), ((1, _MANY - 1), 1), ((2, _MANY // 2), 1),
-           ((2, 3, 900), -1), ((1400, 3), 0), ((30, 20, 10), 1), ((1, _LONG), 1), ((1, _LONG + 1), 1)]  # fmt: skip
+           ((2, 3, 900), -1), ((1400, 3), 0), ((30, 20, 10), 1), ((2, 3, 300), 1), ((3, 4, 2, 2), 1), ((700, 10), 1),
+           ((1, _LONG), 1), ((1, _LONG + 1), 1)]  # fmt: skip
 #: NumPy adds up along a strided axis one by one.
 _LONG_SUMS = 256
 
@@ -31,6 +33,7 @@ _LONG_SUMS = 256
 def _scores(plain: Callable[..., Any]) -> Row:
     return Row(
         each(lambda t, s, axis: (8 * drawn(t, s)[0], axis), *_SCORES), plain=plain, tolerance=_LONG_SUMS,
+        layouts=IMAGES,
     )  # fmt: skip
 
 
@@ -43,7 +46,13 @@ def _far_scores(plain: Callable[..., Any]) -> Row:
 
 def _infinite_scores(plain: Callable[..., Any]) -> Row:
     return Row(
-        each(lambda t, s: (with_special(drawn(t, s)[0], -INF, 1, NAN), 1), ((1, 4),), ((5, 4),), ((2, _MANY),)),
+        each(
+            lambda t, s: (with_special(drawn(t, s)[0], -INF, 1, NAN), 1),
+            ((1, 4),),
+            ((5, 4),),
+            ((2, _MANY),),
+            ((3, 4, 3),),
+        ),
         plain=plain,
         tolerance=_LONG_SUMS,
     )
@@ -51,7 +60,8 @@ def _infinite_scores(plain: Callable[..., Any]) -> Row:
 
 def _softmax_gradients(plain: Callable[..., Any]) -> Row:
     # Only sums of less than thousands: the gradient's terms cancel.
-    return Row(each(lambda t, s, axis: (*drawn(t, s, s), axis), *_SCORES[:-2]), plain=plain, tolerance=_LONG_SUMS)
+    return Row(each(lambda t, s, axis: (*drawn(t, s, s), axis), *_SCORES[:-2]), plain=plain, tolerance=_LONG_SUMS,
+               layouts=IMAGES)  # fmt: skip
 
 
 _SOFTMAX = {
@@ -87,7 +97,8 @@ _GROUPS, _SHORT = threshold('reductions', '_MANY') // 4, threshold('reductions',
 _REDUCED = [((3, 4), (1,)), ((0, 4), (1,)), ((_GROUPS - 1, 4), (1,)), ((_GROUPS, 4), (1,)), ((64, 8, _SHORT), (2,)),
             ((64, 8, _SHORT + 1), (2,)), ((_GROUPS, 4), (0,)), ((_GROUPS, 4), None), ((_GROUPS, 4), (0, 1)),
             ((9000, 1), (1,)), ((9000, 2), (1,)), ((4097, 3, 1), (1,))]  # fmt: skip
-_FEW_REDUCED = [((3, 4), (1,)), ((2, 40), (1,)), ((0, 4), (1,)), ((5, 6), None), ((2, 3, 4), (0, 2))]
+_FEW_REDUCED = [((3, 4), (1,)), ((2, 40), (1,)), ((0, 4), (1,)), ((5, 6), None), ((2, 3, 4), (0, 2)),
+                ((3, 4, 2500), (2,)), ((500, 10), (1,))]  # fmt: skip
 
 
 def _reduced(plain: Callable[..., Any], cases: Any = _REDUCED, **options: Any) -> Row:

@@ -12,6 +12,7 @@ from minichainer.backends.cuda import get_array_module
 from minichainer.kernels.cross_entropy import Samples
 from minichainer.kernels.ctc import Alignments
 from minichainer.kernels.roi import Picked
+from tests.kernels.comparing import IMAGES
 from tests.kernels.drawing import Arguments, Row, drawn, each
 from tests.kernels.kernels import kernel, threshold
 
@@ -126,10 +127,12 @@ _ATTEND = {
 
 
 # --- losses ---
-def _samples(dtype: str, shape: tuple[int, ...], weighted: bool, scale: float | None) -> tuple[Any, Samples]:
+def _samples(
+    dtype: str, shape: tuple[int, ...], weighted: bool, scale: float | None, of_labels: str = 'l'
+) -> tuple[Any, Samples]:
     random = np.random.RandomState(0)
     (x,) = drawn(dtype, shape)
-    labels = random.randint(0, shape[1], (shape[0], *shape[2:]))
+    labels = random.randint(0, shape[1], (shape[0], *shape[2:])).astype(of_labels)
     weights = random.uniform(0.5, 2, labels.shape).astype(dtype) if weighted else None
     if weighted and labels.size > 1:
         weights.reshape(-1)[0], labels.reshape(-1)[0] = 0, 0
@@ -140,8 +143,13 @@ def _samples(dtype: str, shape: tuple[int, ...], weighted: bool, scale: float | 
 
 _LEAST = threshold('softmax', '_MANY') // 64
 _LOSSES = list(
-    itertools.product([(3, 4), (2, 3, 5), (0, 3), (64, _LEAST), (63, _LEAST), (1, 1)], (False, True), (None, 0.5))
-)
+    itertools.product(
+        [(3, 4), (2, 3, 5), (0, 3), (64, _LEAST), (63, _LEAST), (1, 1), (300, 10), (3, 2500)],
+        (False, True), (None, 0.5)
+    )
+)  # fmt: skip
+_OF_OTHER_LABELS = [((3, 4), False, None, 'i'), ((7, 3, 2, 2), True, 0.5, 'i'), ((3, 4), True, None, 'h'),
+                    ((3, 4), False, 0.5, 'I')]  # fmt: skip
 
 
 def _log_p(x: Any, labels: Any) -> tuple[Any, Any, Any]:
@@ -177,10 +185,18 @@ def _gradient_of_loss(k: Any, gy: Any, x: Any, samples: Samples) -> Any:
 
 _CROSS_ENTROPY = {
     'cross_entropy.cross_entropy': Row(
-        each(_samples, *_LOSSES), call=lambda k, *args: k(*args)[0], plain=_losses, tolerance=64
+        each(_samples, *_LOSSES, *_OF_OTHER_LABELS),
+        call=lambda k, *args: k(*args)[0],
+        plain=_losses,
+        tolerance=64,
+        layouts=IMAGES,
     ),
     'cross_entropy.cross_entropy_gradient': Row(
-        each(_with_upstream, *_LOSSES), call=_gradient_of_loss, plain=_loss_gradient, tolerance=64
+        each(_with_upstream, *_LOSSES, *_OF_OTHER_LABELS),
+        call=_gradient_of_loss,
+        plain=_loss_gradient,
+        tolerance=64,
+        layouts=IMAGES,
     ),
     'cross_entropy.coefficients_of': Row(
         each(lambda t, *case: _with_upstream(t, *case)[::2], *_LOSSES),

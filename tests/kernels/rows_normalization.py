@@ -27,7 +27,8 @@ def _with_mean(x: Any, mean: float, deviation: float = 1.0) -> Any:
 _SHAPES = [((4, 3, 5), (0, 2), 0), ((6, 4), (0,), 50), ((2, 3, 4, 4), (0, 2, 3), 0), ((3, 4), (), 0), ((5,), (0,), 0),
            ((2, 3, 4), (1,), 50), ((2, 3, 4), (0,), 0), ((0, 3, 2), (0, 2), 0), ((2, 0, 2), (0, 2), 0),
            ((1, 1, 1), (0, 2), 0), ((500, 3), (0,), FAR - 0.3), ((500, 3), (0,), FAR + 0.3),
-           ((2, 5, 40), (0, 2), -30)]  # fmt: skip
+           ((2, 5, 40), (0, 2), -30),
+           ((40, 300, 2), (0, 2), 0), ((30, 600), (0,), 9), ((3, 37, 7), (0, 2), 0)]  # fmt: skip
 _LARGE = [((300, PIECE // 300 - 1), (0,), 0), ((300, PIECE // 150), (0,), 20), ((4, 3, PIECE // 8), (0, 2), 0)]
 _FEW = _SHAPES[:3]
 
@@ -165,7 +166,28 @@ def _renormalized(mean: Any, var: Any, running_mean: Any, running_var: Any) -> A
     return np.clip(np.sqrt(var + EPS) / std, 1 / 1.5, 1.5), np.clip((mean - running_mean) / std, -0.7, 0.7)
 
 
+def _of_statistics(dtype: str, channels: int) -> Arguments:
+    """Two arrays of parameters, and three of statistics, of which the second is positive."""
+    mean, var, others = drawn('d', *[(channels,)] * 3)
+    return *drawn(dtype, *[(channels,)] * 2), mean, var * var, others
+
+
+def _coefficients(gbeta: Any, product: Any, mean: Any, inv_std: Any, gamma: Any, size: int) -> Any:
+    ggamma = (product - mean * gbeta) * inv_std
+    of_mean = gamma * inv_std**2 * ggamma * mean / size
+    return ggamma, gamma * inv_std, -inv_std * ggamma / size, of_mean - gamma * inv_std * gbeta / size
+
+
 _CHANNELS = {
+    'normalization.affine_of_channels': Row(
+        each(lambda t, n: _of_statistics(t, n)[:4], 5, 0), call=lambda k, *args: k(*args, EPS),
+        plain=lambda gamma, beta, mean, var: (gamma / np.sqrt(var + EPS), beta - mean * gamma / np.sqrt(var + EPS)),
+        dtypes_of_result=('d', 'd'),
+    ),
+    'normalization.gradient_coefficients': Row(
+        each(lambda t, n: (*_of_statistics(t, n)[2:], *drawn('d', (n,), seed=1), _of_statistics(t, n)[0], 6), 5, 0),
+        plain=_coefficients, dtypes_of_result=('d',) * 4,
+    ),
     'normalization.rows_at_a_time': Row(
         same(*[(np.broadcast_to(np.zeros(()), s), wanted) for s, wanted in (
             ((3, 5), PIECE // 5), ((0, 5), PIECE), ((5, 0), 5 * PIECE), ((2, PIECE - 1), 1), ((2, PIECE + 1), 1),
@@ -299,7 +321,8 @@ def _rows(dtype: str, n: int, size: int, mean: float, centred: bool) -> Argument
 
 
 _ROWS = [(3, 4, 0, True), (3, 4, 0, False), (5, 7, 50, True), (0, 3, 0, True), (3, 0, 0, True), (2, 1, 0, True),
-         (PIECE // 1000 + 5, 1000, 0, True), (PIECE // 1000 - 5, 1000, 30, True)]  # fmt: skip
+         (PIECE // 1000 + 5, 1000, 0, True), (PIECE // 1000 - 5, 1000, 30, True),
+         (40, 33, 1, True), (33, 64, 2, False)]  # fmt: skip
 
 
 def _z(x: Any, groups: int, centred: bool = True) -> tuple[Any, Any]:
@@ -349,12 +372,13 @@ def _rows_backward(k: Any, gy: Any, x: Any, gamma: Any, beta: Any) -> Any:
 
 def _groups(dtype: str, n: int, channels: int, size: int, groups: int, mean: float) -> Arguments:
     x, gy = drawn(dtype, (n, channels, size), (n, channels, size))
-    gamma, beta = drawn('d', (channels,), (channels,))
+    gamma, beta = drawn('d' if mean else dtype, (channels,), (channels,))
     return _with_mean(x, mean), gy, gamma, beta, groups
 
 
 _GROUPS = [(2, 6, 5, 3, 0), (2, 4, 3, 1, 50), (0, 4, 3, 2, 0), (2, 3, 0, 3, 0), (3, 2, 4, 2, FAR - 0.3),
-           (3, 2, 40, 2, FAR + 0.3), (9, 8, PIECE // 50, 4, 0)]  # fmt: skip
+           (3, 2, 40, 2, FAR + 0.3), (9, 8, PIECE // 50, 4, 0),
+           (2, 300, 7, 2, 0), (3, 6, 1, 2, 0)]  # fmt: skip
 _IMAGE_SHAPES = [((2, 6, 2, 3), 3, 0), ((2, 4, 3), 1, 50), ((3, 4), 2, 0), ((0, 4, 3, 1), 2, 0), ((2, 3, 0, 2), 3, 0),
                  ((2, 2, 3, 2, 2), 1, 0)]  # fmt: skip
 

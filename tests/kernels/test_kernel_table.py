@@ -77,8 +77,6 @@ COMPARED_BY = {
     'cuda.sequences.divide': 'kernels/test_device_code.py::test_place_and_divide_in_a_launch',
     'sequences.zeros_of': 'kernels/test_device_code.py::test_zeros',
     'cuda.pooling.numbers': 'kernels/test_device_code.py::test_windows_over_more_than_three_axes_have_no_kernel',
-    'normalization.affine_of_channels': 'kernels/test_device_code.py::test_numbers_of_channels',
-    'normalization.gradient_coefficients': 'kernels/test_device_code.py::test_numbers_of_channels',
     'normalization.move': 'kernels/test_device_code.py::test_numbers_of_channels',
     'updates.compiled': 'kernels/test_updates.py::test_formulas_that_have_a_kernel',
     'updates.compiled_update': 'kernels/test_updates.py::test_equal_bits',
