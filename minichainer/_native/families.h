@@ -7,6 +7,7 @@
 #include "normalization.h"
 #include "pooling.h"
 #include "patches.h"
+#include "winograd.h"
 #include "gates.h"
 #include "gathering.h"
 #include "ctc.h"
@@ -18,6 +19,7 @@
     NORMALIZATION(BOTH, SINGLE) \
     POOLING(BOTH, SINGLE) \
     PATCHES(BOTH, SINGLE) \
+    WINOGRAD(BOTH, SINGLE) \
     GATES(BOTH, SINGLE) \
     GATHERING(BOTH, SINGLE) \
     CTC(BOTH, SINGLE)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.kernels import depthwise, winograd
+from minichainer.kernels import depthwise, tiles, winograd
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
 
@@ -69,6 +69,13 @@ def _products_of_tiles(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     if not winograd.applies(geometry, x.shape[1], len(W)):
         return DECLINED
     return winograd.convolve(_rows(xp, x), W, geometry)
+
+
+@_products.on_native
+def _products_of_compiled_tiles(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
+    if not winograd.applies(geometry, x.shape[1], len(W)):
+        return DECLINED
+    return tiles.convolve(_rows(xp, x), W, geometry, tiles.size_wanted())
 
 
 @kernel
@@ -159,6 +166,13 @@ def _filter_gradient_numpy(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     if winograd.applies(geometry, x.shape[1], gy.shape[1]):
         return winograd.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry)
     return DECLINED
+
+
+@filter_gradient.on_native
+def _filter_gradient_native(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
+    if not winograd.applies(geometry, x.shape[1], gy.shape[1]):
+        return DECLINED
+    return tiles.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry, tiles.size_wanted())
 
 
 @kernel(widens=True)
