@@ -5,7 +5,10 @@
 #include "updates.h"
 #include "softmax.h"
 #include "normalization.h"
+#include "windows.h"
+
 #include "pooling.h"
+#include "depthwise.h"
 #include "patches.h"
 #include "winograd.h"
 #include "gates.h"
@@ -18,6 +21,7 @@
     SOFTMAX(BOTH, SINGLE) \
     NORMALIZATION(BOTH, SINGLE) \
     POOLING(BOTH, SINGLE) \
+    DEPTHWISE(BOTH, SINGLE) \
     PATCHES(BOTH, SINGLE) \
     WINOGRAD(BOTH, SINGLE) \
     GATES(BOTH, SINGLE) \

@@ -1,89 +1,27 @@
-/* Pooling of windows over up to three axes, of images with channels first or last. Included for each T.
+/* Pooling of the windows of windows.h. Included for each T.
 
-   Images are (outer, d1, d2, d3, inner): channels first with inner = 1, channels last with outer the number of images;
-   an axis of 1 with windows of 1 stands for one that is not there. Sizes: outer, inner, then for the three axes the
-   input size, number of windows, window size, stride, padding and dilation. A place is the index of an element in its
-   window, in C's order, less than 256. What is outside of the image does not count. */
-#define POOLED_ ":nnnnnnnnnnnnnnnnnnnn"
+   A place is the index of an element in its window, in C's order, less than 256. What is outside of the image does not
+   count. */
 #define POOLING(BOTH, SINGLE) \
-    BOTH(pool_maxima, "T>T" POOLED_) \
-    BOTH(pool_places, "TT>B" POOLED_) \
-    BOTH(pool_spread, "TB>T" POOLED_) \
-    BOTH(pool_pick, "TB>T" POOLED_) \
-    BOTH(pool_sums, "T>T" POOLED_) \
-    BOTH(pool_spread_sums, "T>T" POOLED_) \
-    BOTH(pool_maxima_gradient, "TTT>T" POOLED_)
+    BOTH(pool_maxima, "T>T" WINDOWS_) \
+    BOTH(pool_places, "TT>B" WINDOWS_) \
+    BOTH(pool_spread, "TB>T" WINDOWS_) \
+    BOTH(pool_pick, "TB>T" WINDOWS_) \
+    BOTH(pool_sums, "T>T" WINDOWS_) \
+    BOTH(pool_spread_sums, "T>T" WINDOWS_) \
+    BOTH(pool_maxima_gradient, "TTT>T" WINDOWS_)
 
 #ifndef MINICHAINER_POOLING
 #define MINICHAINER_POOLING
-enum { POOLED_AT_ONCE = 1024 };
-
 /* What is done with each element: HAND_OVER, PUT and PUT_ALL are HAND_BACK, SPREAD and SPREAD_ALL
    where each element is in one window. */
 typedef enum { LARGEST, PLACE, HAND_BACK, HAND_OVER, PICK, SUM, SPREAD, SPREAD_ALL, PUT, PUT_ALL } pooling;
-
-/* The windows; pointers have a number for each axis. */
-typedef struct {
-    isize outer, inner;
-    const isize *in, *out, *window, *stride, *pad, *dilate;
-} windows;
-
-/* Windows that are computed together: those from from to until of row o[0], o[1] of an image, some of its channels.
-   Their results begin at the place at. */
-typedef struct {
-    isize image, o[2], from, until, channel, channels, count, at;
-} run;
-
-static inline windows windows_of(const isize *s) {
-    const windows w = {s[0], s[1], s + 2, s + 5, s + 8, s + 11, s + 14, s + 17};
-    return w;
-}
-
-/* Where element t of window o is on axis k; not in [0, in) if it is in the padding. */
-static inline isize position(const windows *w, int k, isize o, isize t) {
-    return o * w->stride[k] - w->pad[k] + t * w->dilate[k];
-}
-
-static inline int is_inside(const windows *w, int k, isize o, isize t) {
-    const isize i = position(w, k, o, t);
-    return i >= 0 && i < w->in[k];
-}
-
-/* Whether each element is in exactly one window. */
-static inline int is_tiling(const windows *w) {
-    int found = 1;
-    for (int k = 0; k < 3; k++)
-        found &= !w->pad[k] && w->stride[k] == w->window[k] && (w->dilate[k] == 1 || w->window[k] == 1) &&
-                 w->out[k] * w->stride[k] == w->in[k];
-    return found;
-}
-
-/* The run that follows another one; 0 if there is none. It is begun with a run of zeros. */
-static inline int next_run(const windows *w, run *r) {
-    r->at += r->count;
-    r->channel += r->channels;
-    if (r->channel == w->inner) r->channel = 0, r->from = r->until;
-    if (r->from == w->out[2]) r->from = 0, r->o[1]++;
-    if (r->o[1] == w->out[1]) r->o[1] = 0, r->o[0]++;
-    if (r->o[0] == w->out[0]) r->o[0] = 0, r->image++;
-    if (r->image == w->outer) return 0;
-    r->channels = w->inner < POOLED_AT_ONCE ? w->inner : POOLED_AT_ONCE;
-    if (r->channels > w->inner - r->channel) r->channels = w->inner - r->channel;
-    const isize most = w->inner < POOLED_AT_ONCE ? POOLED_AT_ONCE / w->inner : 1, rest = w->out[2] - r->from;
-    r->until = r->from + (most < rest ? most : rest);
-    r->count = (r->until - r->from) * r->channels;
-    return 1;
-}
-
-static inline int is_empty(const windows *w) {
-    return !(w->outer && w->inner && w->out[0] && w->out[1] && w->out[2]);
-}
 #endif
 
 /* The values of a run, and their places, or something else of which each window has one. Places are of type T, which
    holds them exactly: vectors of one type are fast. */
 typedef struct {
-    T value[POOLED_AT_ONCE], place[POOLED_AT_ONCE];
+    T value[WINDOWS_AT_ONCE], place[WINDOWS_AT_ONCE];
 } NAME(some);
 
 /* What the element number tap of count windows does to their values; the elements are step apart, from x on. A maximum
@@ -124,25 +62,11 @@ INLINED void NAME(meet_windows)(pooling what, const windows *w, const run *r, NA
     else NAME(meet)(what, value, place, x, gx, count, step, tap);
 }
 
-/* The same for all elements of a run's windows that are not in the padding. Gradients are for HAND_BACK. */
+/* The same for all elements of a run's windows. Gradients are for HAND_BACK and HAND_OVER. */
 INLINED void NAME(meet_all)(pooling what, const windows *w, const run *r, NAME(some) *some, T *images,
                             T *gradients) {
-    isize tap = 0;
-    for (isize t0 = 0; t0 < w->window[0]; t0++) {
-        for (isize t1 = 0; t1 < w->window[1]; t1++) {
-            const int inside = is_inside(w, 0, r->o[0], t0) && is_inside(w, 1, r->o[1], t1);
-            const isize i0 = position(w, 0, r->o[0], t0), i1 = position(w, 1, r->o[1], t1);
-            const isize row = ((r->image * w->in[0] + i0) * w->in[1] + i1) * w->in[2] * w->inner + r->channel;
-            for (isize t2 = 0; t2 < w->window[2]; t2++, tap++) {
-                isize first = r->from, end = inside ? r->until : first;
-                while (first < end && !is_inside(w, 2, first, t2)) first++;
-                while (first < end && !is_inside(w, 2, end - 1, t2)) end--;
-                if (first == end) continue;
-                const isize at = row + position(w, 2, first, t2) * w->inner;
-                NAME(meet_windows)(what, w, r, some, images + at, gradients + at, first, end, (T)tap);
-            }
-        }
-    }
+    for (tap t = before_taps; next_tap(w, r, &t);)
+        NAME(meet_windows)(what, w, r, some, images + t.at, gradients + t.at, t.first, t.end, (T)t.number);
 }
 
 static inline void NAME(take)(T *some, const run *r, const T *values) {
@@ -157,15 +81,11 @@ static inline void NAME(give)(const NAME(some) *some, const run *r, T *values) {
     memcpy(values + r->at, some->value, (size_t)r->count * sizeof(T));
 }
 
-static inline void NAME(clear)(const windows *w, T *images) {
-    memset(images, 0, (size_t)(w->outer * w->in[0] * w->in[1] * w->in[2] * w->inner) * sizeof(T));
-}
-
 #define EACH_RUN(some) \
     const windows w = windows_of(sizes); \
     NAME(some) some; \
     UNUSED(numbers); \
-    for (run r = {0}; !is_empty(&w) && next_run(&w, &r);)
+    for (run r = {0}; next_run(&w, &r);)
 
 /* The largest element of each window; NaN if there is one, minus infinity if all is padding: x, y. */
 KERNEL(pool_maxima) {

@@ -17,7 +17,7 @@ import numpy
 from minichainer._native.library import kernels as native
 from minichainer.backends.number_arrays import NumberArray
 from minichainer.kernels._dispatch import DECLINED, kernel
-from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
+from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, numbers_of, unfit
 from minichainer.kernels.cuda import pooling as cuda
 
 _EVERY: Any = (slice(None), slice(None))
@@ -27,8 +27,6 @@ _FEW_TAPS = 4
 
 #: Places of windows with this many elements or more do not fit a byte.
 _MANY_TAPS = 256
-#: Products of larger numbers might not fit 64 bits.
-_HUGE = 1 << 31
 
 
 def _compiled(kernel: Any, geometry: Geometry, result: str, dtype: Any = None, **arrays: Any) -> Any:
@@ -41,12 +39,12 @@ def _compiled(kernel: Any, geometry: Geometry, result: str, dtype: Any = None, *
         dtype: that of the result; by default that of the first array.
         arrays: by name; those that are named ``images`` have the size of images, others one element per window.
     """
-    sizes, first = _sizes(geometry), next(iter(arrays.values()))
+    sizes, first = numbers_of(geometry), next(iter(arrays.values()))
     found = {'images': geometry.in_size}
     for name, x in arrays.items():
         if x.shape != (*first.shape[:2], *found.get(name, geometry.out_size)):
             return DECLINED
-    if sizes is None:
+    if sizes is None or math.prod(geometry.ksize) >= _MANY_TAPS:
         return DECLINED
     (batch, channels), size = first.shape[:2], found.get(result, geometry.out_size)
     if all([x.flags.c_contiguous for x in arrays.values()]):
@@ -55,16 +53,6 @@ def _compiled(kernel: Any, geometry: Geometry, result: str, dtype: Any = None, *
     y = numpy.empty((batch, *size, channels), first.dtype if dtype is None else dtype)
     last = [x.transpose(0, *range(2, x.ndim), 1) for x in arrays.values()]
     return y.transpose(0, y.ndim - 1, *range(1, y.ndim - 1)) if kernel(*last, y, batch, channels, *sizes) else DECLINED
-
-
-def _sizes(geometry: Geometry) -> tuple[int, ...] | None:
-    """The sizes for compiled kernels, of three axes; None if there are more, or if they or places might overflow."""
-    size, ksize, stride, pad, dilate, out, _ = geometry
-    lacking = 3 - len(ksize)
-    if not 0 <= lacking <= 2 or math.prod(ksize) >= _MANY_TAPS or max(*stride, *map(abs, pad), *dilate) >= _HUGE:
-        return None
-    ones, zeros = (1,) * lacking, (0,) * lacking
-    return (*ones, *size, *ones, *out, *ones, *ksize, *ones, *stride, *zeros, *pad, *ones, *dilate)
 
 
 @kernel
