@@ -105,7 +105,7 @@ class GlobalConfig(_Settings):
     ``detect_anomaly`` (see ``autograd.detect_anomaly``), ``gradcheck_strictness`` (whether gradient checks are
     'strict' or accept what Chainer's own accept, 'chainer'), ``use_native_kernels`` (compiled kernels on NumPy
     arrays, where they were built) and ``winograd`` ('exact', or 'fast': compiled convolutions with 3 x 3 filters and
-    many channels use larger tiles, whose error is 5.6e-6 of the largest result in float32, not 4e-7; without compiled
+    many channels use larger tiles, whose error is 6e-6 of the largest result in float32, not 4e-7; without compiled
     kernels, and on devices, 'fast' is 'exact').
 
     >>> import minichainer as chainer

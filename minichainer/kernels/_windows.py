@@ -6,7 +6,6 @@ import functools
 import itertools
 from typing import Any, NamedTuple
 
-
 #: Products of two numbers of this size fit 64 bits; of larger ones they may not.
 _HUGE = 1 << 31
 

@@ -319,7 +319,8 @@ class _Patches:
         count, elements = math.prod(rows.shape[:-1]), matrix.shape[1]
         product = self._product(rows.reshape(count, len(matrix)), matrix, (count, elements))
         images, numbers = self._lines(place), numbers_of(self._part(self._shape(place)))
-        return native.add_rows_of_patches(product, images, len(images), self.channels, *(numbers or ()))
+        added: bool = native.add_rows_of_patches(product, images, len(images), self.channels, *(numbers or ()))
+        return added
 
     def taps_of(self, matrix: Any) -> Any:
         """Filters as matrices for :meth:`add`, (groups, elements of a filter, O, C), or with O last."""

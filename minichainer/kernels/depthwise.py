@@ -46,7 +46,9 @@ def _convolved(xp: Any, images: Any, taps: Any, geometry: Geometry) -> Any:
 
 @_convolved.on_native
 def _convolved_native(xp: Any, images: Any, taps: Any, geometry: Geometry) -> Any:
-    return _compiled(native.depthwise_convolve, images, taps, geometry, (len(images), *geometry.out_size, taps.shape[-1]))
+    return _compiled(
+        native.depthwise_convolve, images, taps, geometry, (len(images), *geometry.out_size, taps.shape[-1])
+    )
 
 
 def _compiled(kernel: Any, x: Any, other: Any, geometry: Geometry, shape: tuple[int, ...]) -> Any:

@@ -52,7 +52,9 @@ def _compiled(kernel: Any, geometry: Geometry, result: str, dtype: Any = None, *
         return y if kernel(*arrays.values(), y, batch * channels, 1, *sizes) else DECLINED
     y = numpy.empty((batch, *size, channels), first.dtype if dtype is None else dtype)
     last = [x.transpose(0, *range(2, x.ndim), 1) for x in arrays.values()]
-    return y.transpose(0, y.ndim - 1, *range(1, y.ndim - 1)) if kernel(*last, y, batch, channels, *sizes) else DECLINED
+    return (
+        y.transpose(0, y.ndim - 1, *range(1, y.ndim - 1)) if kernel(*last, y, batch, channels, *sizes) else DECLINED
+    )
 
 
 @kernel
@@ -244,7 +246,9 @@ def maxima_gradient(xp: Any, gy: Any, x: Any, y: Any, geometry: Geometry) -> Any
 def _maxima_gradient_native(xp: Any, gy: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     if gy.dtype != x.dtype:
         return DECLINED
-    return _compiled(native.pool_maxima_gradient, geometry, 'images', gy=_laid_out_like(xp, gy, y), images=x, maxima=y)
+    return _compiled(
+        native.pool_maxima_gradient, geometry, 'images', gy=_laid_out_like(xp, gy, y), images=x, maxima=y
+    )
 
 
 @kernel

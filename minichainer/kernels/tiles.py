@@ -2,7 +2,7 @@
 
 ``size`` is the number of results along the sides of a tile. With 2 the arithmetic is that of
 :mod:`~minichainer.kernels.winograd`, its NumPy form. With 4 there are 36 products in the place of 144, and the
-transforms have coefficients up to 8: the error is 5.6e-6 of the largest result in float32, so
+transforms have coefficients up to 8: the error is 6e-6 of the largest result in float32, so
 ``chainer.config.winograd = 'fast'`` has to ask for it.
 """
 
@@ -18,8 +18,8 @@ from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED
 from minichainer.kernels._windows import Geometry
 
-#: Of the inputs of a block of tiles, by the size of tiles: they, their products and the filters stay in the cache.
-_BLOCK_BYTES = {2: 1 << 19, 4: 1 << 19}
+#: Of the inputs of a block of tiles: they, their products and the filters stay in the cache.
+_BLOCK_BYTES = 1 << 19
 _FILTERS = {
     2: numpy.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]]),
     4: numpy.array(
@@ -39,7 +39,7 @@ def _blocks(geometry: Geometry, images: int, channels: int, outputs: int, itemsi
     lines, columns = ((n + size - 1) // size for n in geometry.out_size)
     tiles, bytes_each = images * lines * columns, (size + 2) ** 2 * max(channels, outputs) * itemsize
     # Odd, because planes at distances of a power of two share few places of the cache: transforms take twice as long.
-    step = (_BLOCK_BYTES[size] // bytes_each - 1) | 1 if bytes_each < _BLOCK_BYTES[size] else 1
+    step = (max(1, _BLOCK_BYTES // bytes_each) - 1) | 1
     for first in range(0, tiles, step):
         count = min(step, tiles - first)
         places = (lines, columns, first, count, size)

@@ -34,6 +34,8 @@ PLANES = [
 #: Dilated, without axes, of step 1 on an image that is large beside the filters.
 SPREAD = [_geometry((7, 6), (3, 2), (1, 2), (2, 1), (2, 1)), _geometry((), (), (), ()),
           _geometry((8, 8), (2, 2), (1, 1), (0, 0))]  # fmt: skip
+#: More axes than compiled kernels know.
+_FOUR = _geometry((2, 3, 2, 3), (1, 2, 1, 2), (1, 1, 2, 1), (0, 1, 0, 0))
 NO_WINDOW = _geometry((2, 3), (3, 2), (1, 1), (0, 0))
 GROUPED = [*PLANES, *SPREAD, NO_WINDOW, PLANES[0]._replace(groups=2), PLANES[1]._replace(groups=3)]
 #: On both sides of the number of channels whose patches are laid out otherwise.
@@ -309,21 +311,21 @@ _CONVOLUTIONS = {
         plain=lambda x: x.sum(axis=(0, *range(2, x.ndim))),
     ),
     'depthwise.convolve': Row(
-        _windows(lambda *a: (*_depthwise(*a)[0][:2], _depthwise(*a)[1]), [*PLANES, SPREAD[0]]),
+        _windows(lambda *a: (*_depthwise(*a)[0][:2], _depthwise(*a)[1]), [*PLANES, SPREAD[0], _FOUR]),
         plain=lambda x, W, g: _last(convolution.convolve_reference(_second(x), W, None, g)),
         dtypes='fd',
         layouts=('C',),
         numpy_only=True,
     ),
     'depthwise.data_gradient': Row(
-        _windows(lambda *a: (*_depthwise(*a)[0][2:0:-1], _depthwise(*a)[1]), [*PLANES, SPREAD[0]]),
+        _windows(lambda *a: (*_depthwise(*a)[0][2:0:-1], _depthwise(*a)[1]), [*PLANES, SPREAD[0], _FOUR]),
         plain=lambda gy, W, g: _last(convolution.data_gradient_reference(_second(gy), W, None, g)),
         dtypes='fd',
         layouts=('C',),
         numpy_only=True,
     ),
     'depthwise.filter_gradient': Row(
-        _windows(lambda *a: (*_depthwise(*a)[0][:3:2], _depthwise(*a)[1]), PLANES, [*COUNTS, (33, 2)]),
+        _windows(lambda *a: (*_depthwise(*a)[0][:3:2], _depthwise(*a)[1]), [*PLANES, _FOUR], [*COUNTS, (33, 2)]),
         plain=lambda x, gy, g: convolution.filter_gradient_reference(_second(x), _second(gy), g),
         dtypes='fd',
         layouts=('C',),
@@ -387,7 +389,11 @@ _POOLING = {
         dtypes_of_result=('I',),
     ),
     'pooling.maxima_gradient': Row(
-        _windows(lambda *a: (_outputs(*a), *_pooled(*a)[:2], a[1]), [*SMALL, PLANES[4], PLANES[3], SPREAD[0]], [*FEW, (2, 4)]),
+        _windows(
+            lambda *a: (_outputs(*a), *_pooled(*a)[:2], a[1]),
+            [*SMALL, PLANES[4], PLANES[3], SPREAD[0]],
+            [*FEW, (2, 4)],
+        ),
         plain=_maxima_gradient,
     ),
     'pooling.maxima_gradient, many': Row(
@@ -407,7 +413,8 @@ _POOLING = {
     ),
     **{
         f'pooling.means, {counted}': Row(
-            _windows(lambda *a, counted=counted: (_filters(*a)[0], a[1], counted), [*PLANES, _LONG]), plain=pooling.means_reference
+            _windows(lambda *a, counted=counted: (_filters(*a)[0], a[1], counted), [*PLANES, _LONG]),
+            plain=pooling.means_reference,
         )
         for counted in (False, True)
     },

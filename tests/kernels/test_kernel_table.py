@@ -32,6 +32,7 @@ TESTS = Path(__file__).parents[1]
 _BINS = 'kernels/test_roi.py::test_bins_of_pixels'
 _POINTS = 'kernels/test_roi.py::test_interpolated_points'
 _STEPS = 'kernels/test_device_code.py::test_steps_of_recurrent_cells'
+_TILES = 'kernels/test_winograd.py::test_compiled_tiles_agree_with_the_definition'
 _LAYERS = 'kernels/test_rnn.py::test_layers'
 #: Kernels whose arguments or results are structures, and what is no kernel but serves them.
 COMPARED_BY = {
@@ -86,6 +87,10 @@ COMPARED_BY = {
     'rnn_steps.gru_step': _STEPS,
     'rnn_steps.gru_step_backward': _STEPS,
     'rnn_steps.sigmoids_of_negated': 'kernels/test_device_code.py::test_sigmoids',
+    'tiles.convolve': _TILES,
+    'tiles.filter_gradient': _TILES,
+    'tiles.size_wanted': 'kernels/test_winograd.py::test_larger_tiles_have_to_be_asked_for',
+    '_windows.numbers_of': 'kernels/test_pooling.py::test_numbers_for_compiled_kernels',
     'normalization.channels_of': 'kernels/test_normalization.py::test_laying_and_its_inverse',
     'rnn.spans_of': 'kernels/test_rnn.py::test_spans',
     'rnn.layer_forward': 'kernels/test_rnn.py::test_forward',
