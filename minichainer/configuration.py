@@ -91,6 +91,7 @@ class _Settings:
     use_native_kernels: bool
     use_static_graph: bool
     warn_nondeterministic: bool
+    winograd: str
 
 
 class GlobalConfig(_Settings):
@@ -102,8 +103,10 @@ class GlobalConfig(_Settings):
     Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
     'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch),
     ``detect_anomaly`` (see ``autograd.detect_anomaly``), ``gradcheck_strictness`` (whether gradient checks are
-    'strict' or accept what Chainer's own accept, 'chainer') and ``use_native_kernels`` (compiled kernels on NumPy
-    arrays, where they were built).
+    'strict' or accept what Chainer's own accept, 'chainer'), ``use_native_kernels`` (compiled kernels on NumPy
+    arrays, where they were built) and ``winograd`` ('exact', or 'fast': compiled convolutions with 3 x 3 filters and
+    many channels use larger tiles, whose error is 6e-6 of the largest result in float32, not 4e-7; without compiled
+    kernels, and on devices, 'fast' is 'exact').
 
     >>> import minichainer as chainer
     >>> chainer.global_config.train
@@ -130,6 +133,7 @@ class GlobalConfig(_Settings):
     use_native_kernels: bool = True
     use_static_graph: bool = True
     warn_nondeterministic: bool = False
+    winograd: str = 'exact'
 
     def __init__(self) -> None:
         self.autotune = _flag('CHAINER_AUTOTUNE', False)
@@ -155,6 +159,7 @@ class GlobalConfig(_Settings):
         self.use_native_kernels = True
         self.use_static_graph = True
         self.warn_nondeterministic = False
+        self.winograd = 'exact'
 
     def __setattr__(self, name: str, value: Any) -> None:
         before = _weight(name, self.__dict__[name]) if name in self.__dict__ else 0

@@ -6,8 +6,12 @@
 #include "updates.h"
 #include "softmax.h"
 #include "normalization.h"
+#include "windows.h"
+
 #include "pooling.h"
+#include "depthwise.h"
 #include "patches.h"
+#include "winograd.h"
 #include "gates.h"
 #include "gathering.h"
 #include "ctc.h"
@@ -18,7 +22,9 @@
     SOFTMAX(BOTH, SINGLE) \
     NORMALIZATION(BOTH, SINGLE) \
     POOLING(BOTH, SINGLE) \
+    DEPTHWISE(BOTH, SINGLE) \
     PATCHES(BOTH, SINGLE) \
+    WINOGRAD(BOTH, SINGLE) \
     GATES(BOTH, SINGLE) \
     GATHERING(BOTH, SINGLE) \
     CTC(BOTH, SINGLE)

@@ -11,6 +11,22 @@
     static void NAME(name)(char *const *const arrays, const isize *const sizes, const double *const numbers)
 #define IN(type, k) ((const type *)arrays[k])
 #define OUT(type, k) ((type *)arrays[k])
+/* Functions that are only worth it where the compiler sees the arguments of the call. */
+#if defined(__GNUC__)
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+/* Before a loop whose steps do not depend on each other, where the compiler cannot see it. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#elif defined(_MSC_VER)
+#define INDEPENDENT __pragma(loop(ivdep))
+#else
+#define INDEPENDENT
+#endif
 /* Says which arguments a kernel does not use. */
 #define UNUSED(argument) (void)(argument)
 

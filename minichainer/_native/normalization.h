@@ -133,7 +133,7 @@ static void NAME(spread_shift)(const T *shift, isize first, isize count, isize c
 }
 
 /* Adds some rows of columns: g and g (x - shift), or x - shift and its square where g is NULL. */
-static inline void NAME(add_rows)(const T *g, const T *x, const T *near, isize count, T *sums, T *products) {
+static inline void NAME(add_lines)(const T *g, const T *x, const T *near, isize count, T *sums, T *products) {
     if (g)
         for (isize k = 0; k < count; k++) {
             sums[k] += g[k];
@@ -157,7 +157,7 @@ static void NAME(sum_columns)(const T *g, const T *x, const T *shift, isize oute
             memset(sums, 0, (size_t)span.count * sizeof *sums);
             memset(products, 0, (size_t)span.count * sizeof *products);
             for (int r = 0; r < SUMMED && at < span.end; r++, at += span.stride)
-                NAME(add_rows)(g ? g + at : NULL, x + at, near, NAME(less)(span.count, span.end - at), sums, products);
+                NAME(add_lines)(g ? g + at : NULL, x + at, near, NAME(less)(span.count, span.end - at), sums, products);
             for (isize k = 0, c = first; k < span.count; k++, c = c + 1 < channels ? c + 1 : 0) {
                 total[c] += sums[k];
                 product[c] += products[k];

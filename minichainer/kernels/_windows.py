@@ -6,6 +6,9 @@ import functools
 import itertools
 from typing import Any, NamedTuple
 
+#: Products of two numbers of this size fit 64 bits; of larger ones they may not.
+_HUGE = 1 << 31
+
 
 class Geometry(NamedTuple):
     """The position of windows on an array, one number per spatial axis.
@@ -47,6 +50,16 @@ def _taps(
         axes = zip(place, dilate, stride, out_size, strict=True)
         found.append((place, tuple([slice(i * d, i * d + max((o - 1) * s + 1, 0), s) for i, d, s, o in axes])))
     return tuple(found)
+
+
+def numbers_of(geometry: Geometry) -> tuple[int, ...] | None:
+    """The windows as compiled kernels take them, with three axes; None if there are more or none, or huge numbers."""
+    size, ksize, stride, pad, dilate, out, _ = geometry
+    lacking = 3 - len(ksize)
+    if not 0 <= lacking <= 2 or 0 in ksize or max(*stride, *map(abs, pad), *dilate) >= _HUGE:
+        return None
+    ones, zeros = (1,) * lacking, (0,) * lacking
+    return (*ones, *size, *ones, *out, *ones, *ksize, *ones, *stride, *zeros, *pad, *ones, *dilate)
 
 
 def overlap(geometry: Geometry) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

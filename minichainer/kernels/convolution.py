@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy
 
-from minichainer.kernels import depthwise, winograd
+from minichainer._native.library import kernels as native
+from minichainer.kernels import depthwise, tiles, winograd
 from minichainer.kernels._dispatch import DECLINED, kernel
-from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
+from minichainer.kernels._windows import Geometry, fit, flipped_geometry, numbers_of, unfit
 
 _BLOCK_BYTES = 1 << 20
 _BLOCK_BYTES_ON_GPU = 1 << 28
@@ -71,6 +72,13 @@ def _products_of_tiles(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
     return winograd.convolve(_rows(xp, x), W, geometry)
 
 
+@_products.on_native
+def _products_of_compiled_tiles(xp: Any, x: Any, W: Any, geometry: Geometry) -> Any:
+    if not winograd.applies(geometry, x.shape[1], len(W)):
+        return DECLINED
+    return tiles.convolve(_rows(xp, x), W, geometry, tiles.size_wanted())
+
+
 @kernel
 def _write_product(xp: Any, left: Any, right: Any, out: Any) -> None:
     """Writes a product of matrices (groups, ...)."""
@@ -113,6 +121,7 @@ def _data_gradient_of_channels(xp: Any, gy: Any, W: Any, b: Any, geometry: Geome
     return _with_bias(xp, depthwise.data_gradient(_rows(xp, gy), W, geometry), b)
 
 
+@kernel
 def _added_products(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     """The data gradient as a sum of patches, which are products of the output gradient with the filters."""
     rows = _rows(xp, gy)
@@ -124,6 +133,21 @@ def _added_products(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
     taps = patches.taps_of(_as_matrices(W, geometry, rows.dtype))
     for place in patches.blocks():
         patches.add(place, _grouped(rows[place], groups), taps)
+    return unfit(xp, span, geometry, first=1)
+
+
+@_added_products.on_native
+def _added_products_native(xp: Any, gy: Any, W: Any, geometry: Geometry) -> Any:
+    """One product for all elements of patches, which are added while they are in the cache."""
+    channels, rows = W.shape[1], _rows(xp, gy)
+    if geometry.groups != 1 or channels <= _FEW_CHANNELS or numbers_of(geometry) is None:
+        return DECLINED
+    matrix = _as_matrices(W, geometry, rows.dtype)[0].T
+    span = numpy.zeros((len(gy), *geometry.span, channels), rows.dtype)
+    patches = _Patches(xp, span, geometry)
+    for place in patches.blocks():
+        if not patches.add_compiled(place, rows[place], matrix):
+            return DECLINED
     return unfit(xp, span, geometry, first=1)
 
 
@@ -161,6 +185,13 @@ def _filter_gradient_numpy(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
     return DECLINED
 
 
+@filter_gradient.on_native
+def _filter_gradient_native(xp: Any, x: Any, gy: Any, geometry: Geometry) -> Any:
+    if not winograd.applies(geometry, x.shape[1], gy.shape[1]):
+        return DECLINED
+    return tiles.filter_gradient(_rows(xp, x), _rows(xp, gy), geometry, tiles.size_wanted())
+
+
 @kernel(widens=True)
 def sum_of_channels(xp: Any, x: Any) -> Any:
     """The sum over all axes but the second; in NumPy a product with ones, which is faster than ``sum``.
@@ -191,6 +222,27 @@ def _product(xp: Any, left: Any, right: Any, buffer: Callable[[], Any]) -> Any:
 def _product_in_buffer(xp: Any, left: Any, right: Any, buffer: Callable[[], Any]) -> Any:
     """Allocating new memory would take longer than the product."""
     return numpy.matmul(left, right, out=buffer())
+
+
+@kernel
+def _copy_patches(xp: Any, ordered: Any, columns: Any, images: Any, geometry: Geometry, windows_last: bool) -> None:
+    """Copies patches, a view of images, to contiguous columns."""
+    columns[...] = ordered
+
+
+@_copy_patches.on_native
+def _copy_patches_native(
+    xp: Any, ordered: Any, columns: Any, images: Any, geometry: Geometry, windows_last: bool
+) -> Any:
+    numbers, (batch, *size, channels) = numbers_of(geometry), images.shape
+    if numbers is None or geometry.groups != 1 or tuple(size) != geometry.in_size:
+        return DECLINED
+    sizes = (batch, channels, *numbers)
+    if not windows_last:
+        return None if native.patches_as_rows(images, columns, *sizes) else DECLINED
+    plane = batch * math.prod(geometry.out_size)
+    apart = (channels * plane, plane, plane // batch if batch else 0)
+    return None if native.patches_as_planes(_channels_second(images), columns, *sizes, *apart) else DECLINED
 
 
 class _Patches:
@@ -231,7 +283,7 @@ class _Patches:
         axes = self._memory_order(windows.ndim)
         ordered = windows.transpose(axes)
         columns = buffer.reshape(ordered.shape)
-        columns[...] = ordered
+        _copy_patches(self.xp, ordered, columns, self._lines(place), self._part(shape), self.windows_last)
         if self.windows_last:
             return columns.reshape(groups, self.elements, count).transpose(0, 2, 1)
         return columns.reshape(groups, count, self.elements)
@@ -262,6 +314,14 @@ class _Patches:
             place_of_tap = images[(slice(None),) + slices]
             self.xp.add(place_of_tap, patches[tap], out=place_of_tap)
 
+    def add_compiled(self, place: tuple[slice, ...], rows: Any, matrix: Any) -> bool:
+        """The same by a compiled kernel, for ``rows`` (n, *out, O), filters (O, elements) and one group."""
+        count, elements = math.prod(rows.shape[:-1]), matrix.shape[1]
+        product = self._product(rows.reshape(count, len(matrix)), matrix, (count, elements))
+        images, numbers = self._lines(place), numbers_of(self._part(self._shape(place)))
+        added: bool = native.add_rows_of_patches(product, images, len(images), self.channels, *(numbers or ()))
+        return added
+
     def taps_of(self, matrix: Any) -> Any:
         """Filters as matrices for :meth:`add`, (groups, elements of a filter, O, C), or with O last."""
         groups, _, o = matrix.shape
@@ -284,6 +344,11 @@ class _Patches:
         if self.scratch is None or self.scratch.size < size:
             self.scratch = self.xp.empty(size, self.images.dtype)
         return self.scratch[:size]
+
+    def _part(self, shape: tuple[int, ...]) -> Geometry:
+        """The windows of a block, by the shape of :meth:`_shape`, on its part of the images."""
+        part = self.geometry._replace(out_size=shape[1 : len(self.geometry.ksize) + 1])
+        return part._replace(in_size=part.span, pad=(0,) * len(part.ksize))
 
     def _shape(self, place: tuple[slice, ...]) -> tuple[int, ...]:
         geometry = self.geometry

@@ -15,7 +15,9 @@ from typing import Any
 import numpy
 from numpy.lib.stride_tricks import as_strided
 
-from minichainer.kernels._windows import Geometry, fit, flipped_geometry, unfit
+from minichainer._native.library import kernels as native
+from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels._windows import Geometry, fit, flipped_geometry, numbers_of, unfit
 
 #: The number of images that are summed at a time: sums of fewer numbers are more accurate.
 _IMAGES = 32
@@ -29,30 +31,67 @@ def applies(geometry: Geometry, channels: int) -> bool:
 def convolve(images: Any, W: Any, geometry: Geometry) -> Any:
     """Convolution of images (N, *in_size, C): (N, *out_size, C * D)."""
     images = _repeated(images, len(W) // geometry.groups)
+    return _convolved(numpy, images, _taps(W), geometry)
+
+
+@kernel
+def _convolved(xp: Any, images: Any, taps: Any, geometry: Geometry) -> Any:
+    """The convolution of images (N, *in_size, F) with one filter for each of F channels, (*ksize, F)."""
+    filters = taps.shape[-1]
     lines = _Lines(fit(numpy, images, geometry, 0, first=1), geometry)
-    y = numpy.empty((len(images), *geometry.out_size, len(W)), images.dtype)
-    numpy.einsum(lines.view, lines.axes, lines.along_row(_taps(W)), lines.tap_axes, lines.out_axes, out=lines.row(y))
+    y = numpy.empty((len(images), *geometry.out_size, filters), images.dtype)
+    numpy.einsum(lines.view, lines.axes, lines.along_row(taps), lines.tap_axes, lines.out_axes, out=lines.row(y))
     return y
+
+
+@_convolved.on_native
+def _convolved_native(xp: Any, images: Any, taps: Any, geometry: Geometry) -> Any:
+    return _compiled(
+        native.depthwise_convolve, images, taps, geometry, (len(images), *geometry.out_size, taps.shape[-1])
+    )
+
+
+def _compiled(kernel: Any, x: Any, other: Any, geometry: Geometry, shape: tuple[int, ...]) -> Any:
+    """The result of a compiled kernel; x is (N, *size, F)."""
+    numbers, y = numbers_of(geometry), numpy.empty(shape, x.dtype)
+    return y if numbers and kernel(x, other, y, len(x), x.shape[-1], *numbers) else DECLINED
 
 
 def data_gradient(rows: Any, W: Any, geometry: Geometry) -> Any:
     """The transpose of :func:`convolve` with respect to the images: (N, *in_size, C) from (N, *out_size, C * D)."""
     groups = geometry.groups
-    each = geometry._replace(groups=len(W))
-    if all(s == 1 for s in geometry.stride) and len(W) > 1:
-        flipped = W[(slice(None), slice(None)) + (slice(None, None, -1),) * len(geometry.ksize)]
-        gx = convolve(rows, flipped, flipped_geometry(each))
-    else:
-        gx = _added_up(rows, W, geometry)
+    gx = _data_gradient(numpy, rows, W, geometry)
     if len(W) == groups:
         return gx
     return gx.reshape(*gx.shape[:-1], groups, len(W) // groups).sum(axis=-1)
 
 
+@kernel
+def _data_gradient(xp: Any, rows: Any, W: Any, geometry: Geometry) -> Any:
+    """The data gradient before results of one channel are added, (N, *in_size, C * D)."""
+    if all(s == 1 for s in geometry.stride) and len(W) > 1:
+        flipped = W[(slice(None), slice(None)) + (slice(None, None, -1),) * len(geometry.ksize)]
+        return convolve(rows, flipped, flipped_geometry(geometry._replace(groups=len(W))))
+    return _added_up(rows, W, geometry)
+
+
+@_data_gradient.on_native
+def _data_gradient_native(xp: Any, rows: Any, W: Any, geometry: Geometry) -> Any:
+    shape = (len(rows), *geometry.in_size, len(W))
+    return _compiled(native.depthwise_data_gradient, rows, _taps(W).astype(rows.dtype, copy=False), geometry, shape)
+
+
 def filter_gradient(images: Any, rows: Any, geometry: Geometry) -> Any:
     """The transpose of :func:`convolve` with respect to the filters: (C * D, 1, *ksize)."""
+    total = _filter_gradient(numpy, _repeated(images, rows.shape[-1] // geometry.groups), rows, geometry)
+    return numpy.moveaxis(total, -1, 0)[:, None]
+
+
+@kernel
+def _filter_gradient(xp: Any, images: Any, rows: Any, geometry: Geometry) -> Any:
+    """The filter gradient (*ksize, F) from images and gradients of F channels."""
     filters = rows.shape[-1]
-    images = fit(numpy, _repeated(images, filters // geometry.groups), geometry, 0, first=1)
+    images = fit(numpy, images, geometry, 0, first=1)
     total = numpy.zeros((*geometry.ksize, filters), images.dtype)
     for start in range(0, len(images), _IMAGES):
         block = slice(start, start + _IMAGES)
@@ -60,7 +99,13 @@ def filter_gradient(images: Any, rows: Any, geometry: Geometry) -> Any:
         products = numpy.einsum(lines.view, lines.axes, lines.row(rows[block]), lines.out_axes, lines.tap_axes)
         width = geometry.out_size[-1] if lines.together else 1
         total += products.reshape(*geometry.ksize, width, filters).sum(axis=-2)
-    return numpy.moveaxis(total, -1, 0)[:, None]
+    return total
+
+
+@_filter_gradient.on_native
+def _filter_gradient_native(xp: Any, images: Any, rows: Any, geometry: Geometry) -> Any:
+    shape = (*geometry.ksize, rows.shape[-1])
+    return _compiled(native.depthwise_filter_gradient, images, rows, geometry, shape)
 
 
 class _Lines:

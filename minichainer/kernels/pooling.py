@@ -14,14 +14,47 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.backends.number_arrays import NumberArray
 from minichainer.kernels._dispatch import DECLINED, kernel
-from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, unfit
+from minichainer.kernels._windows import Geometry, empty_like_layout, fit, fits, numbers_of, unfit
 from minichainer.kernels.cuda import pooling as cuda
 
 _EVERY: Any = (slice(None), slice(None))
 #: Up to this many elements, the maximum of a window is taken at once: for 2x2 the number of passes is the same.
 _FEW_TAPS = 4
+
+
+#: Places of windows with this many elements or more do not fit a byte.
+_MANY_TAPS = 256
+
+
+def _compiled(kernel: Any, geometry: Geometry, result: str, dtype: Any = None, **arrays: Any) -> Any:
+    """The result of a compiled kernel, in the memory layout of its arrays.
+
+    Args:
+        kernel: called with the arrays, the result and sizes.
+        geometry: the windows.
+        result: 'images' or 'windows': which spatial size the result has.
+        dtype: that of the result; by default that of the first array.
+        arrays: by name; those that are named ``images`` have the size of images, others one element per window.
+    """
+    sizes, first = numbers_of(geometry), next(iter(arrays.values()))
+    found = {'images': geometry.in_size}
+    for name, x in arrays.items():
+        if x.shape != (*first.shape[:2], *found.get(name, geometry.out_size)):
+            return DECLINED
+    if sizes is None or math.prod(geometry.ksize) >= _MANY_TAPS:
+        return DECLINED
+    (batch, channels), size = first.shape[:2], found.get(result, geometry.out_size)
+    if all([x.flags.c_contiguous for x in arrays.values()]):
+        y = numpy.empty((batch, channels, *size), first.dtype if dtype is None else dtype)
+        return y if kernel(*arrays.values(), y, batch * channels, 1, *sizes) else DECLINED
+    y = numpy.empty((batch, *size, channels), first.dtype if dtype is None else dtype)
+    last = [x.transpose(0, *range(2, x.ndim), 1) for x in arrays.values()]
+    return (
+        y.transpose(0, y.ndim - 1, *range(1, y.ndim - 1)) if kernel(*last, y, batch, channels, *sizes) else DECLINED
+    )
 
 
 @kernel
@@ -45,6 +78,11 @@ def maxima(xp: Any, x: Any, geometry: Geometry) -> Any:
         slices = [slice(i * dilate, i * dilate + (count - 1) * stride + 1, stride) for i in range(size)]
         padded = _largest(xp, [padded[lead + (part,)] for part in slices])
     return padded
+
+
+@maxima.on_native
+def _maxima_native(xp: Any, x: Any, geometry: Geometry) -> Any:
+    return _compiled(native.pool_maxima, geometry, 'windows', images=x)
 
 
 @maxima.on('cuda', declines=True)
@@ -81,7 +119,7 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
         Unsigned int array (N, C, *out_size).
     """
     padded = fit(xp, x, geometry, -math.inf)
-    small = math.prod(geometry.ksize) < 256
+    small = math.prod(geometry.ksize) < _MANY_TAPS
     places = empty_like_layout(xp, y, y.shape, 'B' if small else 'I')
     places[...] = 0
     before = xp.ones_like(places, dtype='?')  # before the maximum
@@ -98,9 +136,14 @@ def places_of_maxima(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
     return places
 
 
+@places_of_maxima.on_native
+def _places_of_maxima_native(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
+    return _compiled(native.pool_places, geometry, 'windows', 'B', images=x, maxima=y)
+
+
 @places_of_maxima.on('cuda', declines=True)
 def _places_of_maxima_cuda(xp: Any, x: Any, y: Any, geometry: Geometry) -> Any:
-    numbers, small = cuda.numbers(geometry[:6]), math.prod(geometry.ksize) < 256
+    numbers, small = cuda.numbers(geometry[:6]), math.prod(geometry.ksize) < _MANY_TAPS
     if numbers is None:
         return DECLINED
     return cuda.places(x, *numbers, empty_like_layout(xp, y, y.shape, 'B' if small else 'I'))
@@ -168,6 +211,11 @@ def _bits(x: Any) -> Any:
     return x if isinstance(x, NumberArray) else x.view(f'i{x.dtype.itemsize}')
 
 
+@spread.on_native
+def _spread_native(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
+    return _compiled(native.pool_spread, geometry, 'images', gy=_laid_out_like(xp, gy, places), places=places)
+
+
 @spread.on('cuda', declines=True)
 def _spread_cuda(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
     numbers = cuda.numbers(geometry[:6])
@@ -175,6 +223,32 @@ def _spread_cuda(xp: Any, gy: Any, places: Any, geometry: Geometry) -> Any:
         return DECLINED
     gx = empty_like_layout(xp, places, (*gy.shape[:2], *geometry.in_size), gy.dtype)
     return cuda.spread(gy, places, *numbers, gx)
+
+
+@kernel
+def maxima_gradient(xp: Any, gy: Any, x: Any, y: Any, geometry: Geometry) -> Any:
+    """The gradient of :func:`maxima`, which goes to the first maximum of each window.
+
+    Args:
+        xp: numpy or cupy.
+        gy: array (N, C, *out_size).
+        x: as in :func:`maxima`.
+        y: the maxima.
+        geometry: the windows.
+
+    Returns:
+        Array (N, C, *in_size).
+    """
+    return spread(xp, gy, places_of_maxima(xp, x, y, geometry), geometry)
+
+
+@maxima_gradient.on_native
+def _maxima_gradient_native(xp: Any, gy: Any, x: Any, y: Any, geometry: Geometry) -> Any:
+    if gy.dtype != x.dtype:
+        return DECLINED
+    return _compiled(
+        native.pool_maxima_gradient, geometry, 'images', gy=_laid_out_like(xp, gy, y), images=x, maxima=y
+    )
 
 
 @kernel
@@ -196,6 +270,11 @@ def pick(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
     for place, (_, slices) in enumerate(geometry.taps()):
         xp.copyto(y, padded[_EVERY + slices], where=places == place)
     return y
+
+
+@pick.on_native
+def _pick_native(xp: Any, x: Any, places: Any, geometry: Geometry) -> Any:
+    return _compiled(native.pool_pick, geometry, 'windows', images=x, places=places)
 
 
 @pick.on('cuda', declines=True)
@@ -224,6 +303,14 @@ def means(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
     return y
 
 
+@means.on_native
+def _means_native(xp: Any, x: Any, geometry: Geometry, count_padding: bool) -> Any:
+    y = _compiled(native.pool_sums, geometry, 'windows', images=x)
+    if y is not DECLINED:
+        y *= _weights(xp, geometry, y.dtype, count_padding)
+    return y
+
+
 @kernel(widens=True)
 def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> Any:
     """Adds the value of each window, divided by its number of elements, to them; the transpose of :func:`means`.
@@ -238,6 +325,12 @@ def spread_means(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> A
         Array (N, C, *in_size).
     """
     return spread_sums.generic(xp, gy * _weights(xp, geometry, gy.dtype, count_padding), geometry)
+
+
+@spread_means.on_native
+def _spread_means_native(xp: Any, gy: Any, geometry: Geometry, count_padding: bool) -> Any:
+    weighted = gy * _weights(xp, geometry, gy.dtype, count_padding)
+    return _compiled(native.pool_spread_sums, geometry, 'images', gy=weighted)
 
 
 @kernel(widens=True)
@@ -260,6 +353,11 @@ def sums(xp: Any, x: Any, geometry: Geometry) -> Any:
     return y
 
 
+@sums.on_native
+def _sums_native(xp: Any, x: Any, geometry: Geometry) -> Any:
+    return _compiled(native.pool_sums, geometry, 'windows', images=x)
+
+
 @kernel(widens=True)
 def spread_sums(xp: Any, gy: Any, geometry: Geometry) -> Any:
     """Adds the value of each window to all of its elements; the transpose of :func:`sums`.
@@ -279,9 +377,14 @@ def spread_sums(xp: Any, gy: Any, geometry: Geometry) -> Any:
     return unfit(xp, span, geometry)
 
 
+@spread_sums.on_native
+def _spread_sums_native(xp: Any, gy: Any, geometry: Geometry) -> Any:
+    return _compiled(native.pool_spread_sums, geometry, 'images', gy=gy)
+
+
 def _weights(xp: Any, geometry: Geometry, dtype: Any, count_padding: bool) -> Any:
     """One over the number of elements of each window, array (*out_size) or ()."""
-    if count_padding:
+    if count_padding or fits(geometry):
         return xp.asarray(1.0 / math.prod(geometry.ksize), dtype)
     counts = numpy.ones(())
     for inside in _inside(geometry):

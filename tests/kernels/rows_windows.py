@@ -34,6 +34,8 @@ PLANES = [
 #: Dilated, without axes, of step 1 on an image that is large beside the filters.
 SPREAD = [_geometry((7, 6), (3, 2), (1, 2), (2, 1), (2, 1)), _geometry((), (), (), ()),
           _geometry((8, 8), (2, 2), (1, 1), (0, 0))]  # fmt: skip
+#: More axes than compiled kernels know.
+_FOUR = _geometry((2, 3, 2, 3), (1, 2, 1, 2), (1, 1, 2, 1), (0, 1, 0, 0))
 NO_WINDOW = _geometry((2, 3), (3, 2), (1, 1), (0, 0))
 GROUPED = [*PLANES, *SPREAD, NO_WINDOW, PLANES[0]._replace(groups=2), PLANES[1]._replace(groups=3)]
 #: On both sides of the number of channels whose patches are laid out otherwise.
@@ -182,6 +184,14 @@ def _outputs(dtype: str, g: Geometry, n: int, c: int) -> Any:
     return drawn(dtype, (n, c, *g.out_size))[0]
 
 
+def _spread(gy: Any, places: Any, g: Geometry) -> Any:
+    return transposed(lambda x: pooling.pick_reference(x, places, g), _image_shape(gy, g), gy)
+
+
+def _maxima_gradient(gy: Any, x: Any, y: Any, g: Geometry) -> Any:
+    return _spread(gy, pooling.places_of_maxima_reference(x, g), g)
+
+
 def _sums(x: Any, g: Geometry) -> Any:
     return _taken(x, g).sum(axis=3).reshape(*x.shape[:2], *g.out_size)
 
@@ -301,21 +311,21 @@ _CONVOLUTIONS = {
         plain=lambda x: x.sum(axis=(0, *range(2, x.ndim))),
     ),
     'depthwise.convolve': Row(
-        _windows(lambda *a: (*_depthwise(*a)[0][:2], _depthwise(*a)[1]), [*PLANES, SPREAD[0]]),
+        _windows(lambda *a: (*_depthwise(*a)[0][:2], _depthwise(*a)[1]), [*PLANES, SPREAD[0], _FOUR]),
         plain=lambda x, W, g: _last(convolution.convolve_reference(_second(x), W, None, g)),
         dtypes='fd',
         layouts=('C',),
         numpy_only=True,
     ),
     'depthwise.data_gradient': Row(
-        _windows(lambda *a: (*_depthwise(*a)[0][2:0:-1], _depthwise(*a)[1]), [*PLANES, SPREAD[0]]),
+        _windows(lambda *a: (*_depthwise(*a)[0][2:0:-1], _depthwise(*a)[1]), [*PLANES, SPREAD[0], _FOUR]),
         plain=lambda gy, W, g: _last(convolution.data_gradient_reference(_second(gy), W, None, g)),
         dtypes='fd',
         layouts=('C',),
         numpy_only=True,
     ),
     'depthwise.filter_gradient': Row(
-        _windows(lambda *a: (*_depthwise(*a)[0][:3:2], _depthwise(*a)[1]), PLANES, [*COUNTS, (33, 2)]),
+        _windows(lambda *a: (*_depthwise(*a)[0][:3:2], _depthwise(*a)[1]), [*PLANES, _FOUR], [*COUNTS, (33, 2)]),
         plain=lambda x, gy, g: convolution.filter_gradient_reference(_second(x), _second(gy), g),
         dtypes='fd',
         layouts=('C',),
@@ -378,6 +388,20 @@ _POOLING = {
         plain=lambda x, y, g: pooling.places_of_maxima_reference(x, g),
         dtypes_of_result=('I',),
     ),
+    'pooling.maxima_gradient': Row(
+        _windows(
+            lambda *a: (_outputs(*a), *_pooled(*a)[:2], a[1]),
+            [*SMALL, PLANES[4], PLANES[3], SPREAD[0]],
+            [*FEW, (2, 4)],
+        ),
+        plain=_maxima_gradient,
+    ),
+    'pooling.maxima_gradient, many': Row(
+        _windows(lambda *a: (_outputs(*a), *_pooled(*a)[:2], a[1]), [_LONG], [(1, 1)]), plain=_maxima_gradient
+    ),
+    'pooling.spread, many': Row(
+        _windows(lambda *a: (_outputs(*a), _pooled(*a)[2].astype('I'), a[1]), [_LONG], [(1, 1)]), plain=_spread
+    ),
     'pooling.pick': Row(
         _windows(lambda *a: (_pooled(*a)[0], _pooled(*a)[2].astype('B'), a[1])),
         plain=pooling.pick_reference,
@@ -385,28 +409,27 @@ _POOLING = {
     ),
     'pooling.spread': Row(
         _windows(lambda *a: (_outputs(*a), _pooled(*a)[2].astype('B'), a[1]), [*SMALL, PLANES[4], PLANES[3]], FEW),
-        plain=lambda gy, places, g: transposed(
-            lambda x: pooling.pick_reference(x, places, g), _image_shape(gy, g), gy
-        ),
+        plain=_spread,
     ),
     **{
         f'pooling.means, {counted}': Row(
-            _windows(lambda *a, counted=counted: (_filters(*a)[0], a[1], counted)), plain=pooling.means_reference
+            _windows(lambda *a, counted=counted: (_filters(*a)[0], a[1], counted), [*PLANES, _LONG]),
+            plain=pooling.means_reference,
         )
         for counted in (False, True)
     },
     **{
         f'pooling.spread_means, {counted}': Row(
-            _windows(lambda *a, counted=counted: (_outputs(*a), a[1], counted), SMALL, FEW),
+            _windows(lambda *a, counted=counted: (_outputs(*a), a[1], counted), [*SMALL, _LONG], FEW),
             plain=lambda gy, g, counted: transposed(
                 lambda x: pooling.means_reference(x, g, counted), _image_shape(gy, g), gy
             ),
         )
         for counted in (False, True)
     },
-    'pooling.sums': Row(_windows(lambda *a: (_filters(*a)[0], a[1])), plain=_sums),
+    'pooling.sums': Row(_windows(lambda *a: (_filters(*a)[0], a[1]), [*PLANES, _LONG]), plain=_sums),
     'pooling.spread_sums': Row(
-        _windows(lambda *a: (_outputs(*a), a[1]), SMALL, FEW),
+        _windows(lambda *a: (_outputs(*a), a[1]), [*SMALL, _LONG], FEW),
         plain=lambda gy, g: transposed(lambda x: _sums(x, g), _image_shape(gy, g), gy),
     ),
 }

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minichainer.kernels import pooling as kernels
-from minichainer.kernels._windows import Geometry
+from minichainer.kernels._windows import Geometry, numbers_of
 from minichainer.utils.conv import get_conv_outsize
 
 LAYOUTS = ['C', 'channels last', 'reversed']
@@ -123,3 +123,18 @@ def test_gradients_of_maxima_lie_in_memory_as_the_input(layout: str) -> None:
     gx = kernels.spread(np, gy, places, geometry)
     assert gx.strides == x.strides
     np.testing.assert_array_equal(gx, kernels.spread(np, gy, np.ascontiguousarray(places), geometry))
+
+
+def test_numbers_for_compiled_kernels() -> None:
+    """Axes that are not there have one window of one element; what could overflow has no numbers."""
+    one = Geometry((5,), (2,), (3,), (1,), (4,), (2,))
+    assert numbers_of(one) == (1, 1, 5, 1, 1, 2, 1, 1, 2, 1, 1, 3, 0, 0, 1, 1, 1, 4)
+    three = Geometry((5, 6, 7), (2, 3, 4), (1, 1, 1), (0, 0, 0), (1, 1, 1), (4, 4, 4))
+    assert numbers_of(three) == (5, 6, 7, 4, 4, 4, 2, 3, 4, 1, 1, 1, 0, 0, 0, 1, 1, 1)
+    for name in ('stride', 'pad', 'dilate'):
+        assert numbers_of(one._replace(**{name: (1 << 31,)})) is None
+        assert numbers_of(one._replace(**{name: ((1 << 31) - 1,)})) is not None
+    assert numbers_of(one._replace(pad=(-(1 << 31),))) is None
+    assert numbers_of(one._replace(ksize=(0,))) is None
+    assert numbers_of(Geometry((), (), (), (), (), ())) is None
+    assert numbers_of(Geometry(*[(1,) * 4] * 6)) is None

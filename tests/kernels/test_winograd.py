@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import minichainer as chainer
 import minichainer.functions as F
-from minichainer.kernels import convolution, winograd
+from minichainer._native import library
+from minichainer.kernels import convolution, tiles, winograd
+from minichainer.kernels._dispatch import DECLINED
 from minichainer.kernels._windows import Geometry
 
 PRECISION = {'f': 3e-6, 'd': 1e-13}
@@ -103,6 +105,7 @@ def test_convolution_goes_this_way(monkeypatch: pytest.MonkeyPatch, dtype: str) 
 
     calls: list[str] = []
     monkeypatch.setattr(winograd, '_LEAST_ELEMENTS', 1)
+    monkeypatch.setattr(chainer.global_config, 'use_native_kernels', False)
     for name in ('convolve', 'filter_gradient'):
         way = getattr(winograd, name)
         monkeypatch.setattr(winograd, name, lambda *a, way=way, name=name: calls.append(name) or way(*a))
@@ -112,3 +115,87 @@ def test_convolution_goes_this_way(monkeypatch: pytest.MonkeyPatch, dtype: str) 
     rtol = {'e': 4e-3, 'f': 3e-6, 'd': 1e-13}[dtype]
     for a, e in zip(found, results(), strict=True):
         np.testing.assert_allclose(a, e, rtol=rtol, atol=rtol * abs(e).max())
+
+
+# --- Compiled transforms. ---
+
+needs_kernels = pytest.mark.skipif(library.kernels is None, reason=f'compiled parts: {library.state}')
+#: Errors relative to the largest result, by the size of tiles: those of the definition in float64 are this small.
+ERRORS = {(2, 'f'): 1e-6, (4, 'f'): 1e-5, (2, 'd'): 1e-14, (4, 'd'): 1e-13}
+
+
+def _distance(found: Any, exact: Any) -> float:
+    return abs(found - exact).max() / max(abs(exact).max(), 1)
+
+
+@needs_kernels
+@settings(deadline=None, max_examples=60)
+@given(
+    sides=st.tuples(st.integers(1, 13), st.integers(1, 13)),
+    pad=st.tuples(st.integers(-4, 12), st.integers(-4, 12)),
+    out=st.tuples(st.integers(1, 20), st.integers(1, 20)),
+    channels=st.tuples(st.sampled_from([1, 5, 31, 32, 33]), st.sampled_from([1, 5, 32, 65])),
+    block=st.sampled_from([1, 1 << 14, 1 << 19]),
+    size=st.sampled_from([2, 4]),
+    dtype=st.sampled_from('fd'),
+)
+def test_compiled_tiles_agree_with_the_definition(
+    sides: Any, pad: Any, out: Any, channels: Any, block: int, size: int, dtype: str
+) -> None:
+    """A block may end anywhere in an image, tiles at its edges hang over, channels are not multiples of a vector."""
+    shape, rng = geometry(sides, pad, out_size=out), np.random.RandomState(0)
+    x, gy = (rng.randn(2, *n, c).astype(dtype) for n, c in ((sides, channels[0]), (out, channels[1])))
+    W = rng.randn(channels[1], channels[0], 3, 3).astype(dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, '_BLOCK_BYTES', block)
+        y, gW = tiles.convolve(x, W, shape, size), tiles.filter_gradient(x, gy, shape, size)
+    exact = winograd.convolve(x.astype('d'), W.astype('d'), shape)
+    exact_gW = winograd.filter_gradient(x.astype('d'), gy.astype('d'), shape)
+    assert y.dtype == gW.dtype == dtype and y.flags.c_contiguous and gW.flags.c_contiguous
+    assert _distance(y, exact) < ERRORS[size, dtype] and _distance(gW, exact_gW) < ERRORS[size, dtype]
+
+
+@needs_kernels
+def test_compiled_tiles_are_as_accurate_as_those_of_numpy() -> None:
+    shape, rng = geometry((32, 32), (1, 1)), np.random.RandomState(0)
+    x, gy = (rng.randn(4, 32, 32, 64).astype('f') for _ in range(2))
+    W = rng.randn(64, 64, 3, 3).astype('f')
+    wide = [a.astype('d') for a in (x, W, gy)]
+    for compiled, numpy_form, exact in (
+        (tiles.convolve(x, W, shape, 2), winograd.convolve(x, W, shape), winograd.convolve(*wide[:2], shape)),
+        (
+            tiles.filter_gradient(x, gy, shape, 2),
+            winograd.filter_gradient(x, gy, shape),
+            winograd.filter_gradient(wide[0], wide[2], shape),
+        ),
+    ):
+        assert _distance(compiled, exact) < 2 * _distance(numpy_form, exact)
+
+
+@needs_kernels
+def test_an_unaligned_array_is_declined() -> None:
+    shape = geometry((4, 4), (1, 1))
+    x = np.frombuffer(bytearray(4 * 4 * 4 * 4 + 1), 'f', 4 * 4 * 4, 1).reshape(1, 4, 4, 4)
+    assert tiles.convolve(x, np.ones((4, 4, 3, 3), 'f'), shape, 2) is DECLINED
+    assert tiles.filter_gradient(x, np.ones((1, 4, 4, 4), 'f'), shape, 2) is DECLINED
+    assert tiles.filter_gradient(np.ones((1, 4, 4, 4), 'f'), x, shape, 2) is DECLINED
+
+
+def test_larger_tiles_have_to_be_asked_for() -> None:
+    assert chainer.global_config.winograd == 'exact' and tiles.size_wanted() == 2
+    with chainer.using_config('winograd', 'fast'):
+        assert tiles.size_wanted() == 4
+    assert tiles.size_wanted() == 2
+
+
+def test_what_the_setting_changes() -> None:
+    """Compiled convolutions are different, and a little less accurate; the pure form does not know the setting."""
+    rng = np.random.RandomState(0)
+    x, W = rng.randn(2, 32, 32, 32).astype('f'), rng.randn(32, 32, 3, 3).astype('f')
+    exact = F.convolution_2d(x, W, pad=1).array
+    with chainer.using_config('winograd', 'fast'):
+        fast = F.convolution_2d(x, W, pad=1).array
+        with chainer.using_config('use_native_kernels', False):
+            pure = F.convolution_2d(x, W, pad=1).array
+    assert np.array_equal(fast, exact) == (library.kernels is None)
+    assert _distance(fast, exact) < 1e-5 and _distance(pure, exact) < 1e-6

@@ -19,6 +19,7 @@ ops.register_constant('places_of_maxima', kernels.places_of_maxima)
 
 @primitive(
     rule=(lambda m, gy, x, y, geometry: m.spread(gy, m.places_of_maxima(x, y, geometry=geometry), geometry),),
+    fast=(kernels.maxima_gradient,),
     name=_arguments.label,
     kinds='f',
     attributes={'indexes': lambda node: _places(*node.saved)},
