@@ -2,6 +2,7 @@
 #include "elementary.h"
 
 #include "activations.h"
+#include "special.h"
 #include "updates.h"
 #include "softmax.h"
 #include "normalization.h"
@@ -13,6 +14,7 @@
 
 #define KERNELS(BOTH, SINGLE) \
     ACTIVATIONS(BOTH, SINGLE) \
+    SPECIAL(BOTH, SINGLE) \
     UPDATES(BOTH, SINGLE) \
     SOFTMAX(BOTH, SINGLE) \
     NORMALIZATION(BOTH, SINGLE) \
