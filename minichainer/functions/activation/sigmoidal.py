@@ -14,7 +14,7 @@ from minichainer.functions._define import elementwise
 from minichainer.kernels import gates
 
 
-@elementwise(lambda m, gy, y: gy - gy * y * y, kinds='fc', on_numpy='tanh')
+@elementwise(lambda m, gy, y: gy - gy * y * y, fast=(gates.tanh_gradient,), kinds='fc', on_numpy='tanh')
 def tanh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic tangent, :math:`y = \tanh x`.
 
@@ -31,7 +31,7 @@ def tanh(xp: Any, x: Any) -> Any:
     return xp.tanh(x)
 
 
-@elementwise(lambda m, gy, y: gy * (y - y * y), on_numpy=gates.sigmoid)
+@elementwise(lambda m, gy, y: gy * (y - y * y), fast=(gates.sigmoid_gradient,), on_numpy=gates.sigmoid)
 def sigmoid(xp: Any, x: Any) -> Any:
     r"""Elementwise logistic sigmoid, :math:`y = 1 / (1 + e^{-x})`.
 
