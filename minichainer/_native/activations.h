@@ -27,7 +27,7 @@
     SINGLE(gelu_gradient, "=TT>T") \
     BOTH(huber, "=TT>T:s") \
     BOTH(logistic_loss, "=TTT>T") \
-    BOTH(logistic_gradient, "=TTT>T")
+    BOTH(logistic_gradient, "=TTT>T:s")
 
 /* A kernel of one array: y = result, an expression in x. */
 #ifndef UNARY
@@ -288,15 +288,16 @@ KERNEL(logistic_loss) {
     }
 }
 
-/* The derivative of logistic_loss, (s (1 - t) - (1 - s) t) w with the logistic function s: arguments x, t, w. */
+/* The derivative of logistic_loss, (s (1 - t) - (1 - s) t) w, times a number, with the logistic function s:
+   arguments x, t, w. */
 KERNEL(logistic_gradient) {
     const T *const x = IN(T, 0), *const t = IN(T, 1), *const w = IN(T, 2);
+    const T gy = (T)numbers[0];
     T *const gx = OUT(T, 3);
-    UNUSED(numbers);
     for (isize i = 0; i < sizes[0]; i++) {
         const T e = NAME(decay)(x[i]), inverse = 1 / (1 + e), small = e * inverse;
         const T above = x[i] > 0 ? inverse : small, below = x[i] > 0 ? small : inverse;
-        const T slope = (above * (1 - t[i]) - below * t[i]) * w[i];
+        const T slope = (above * (1 - t[i]) - below * t[i]) * (gy * w[i]);
         gx[i] = w[i] != 0 ? slope : 0;
     }
 }

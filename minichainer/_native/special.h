@@ -3,8 +3,6 @@
    Included for each T. */
 #define SPECIAL(BOTH, SINGLE) \
     BOTH(times_gaussian, "=TT>T:ss") \
-    BOTH(rsqrt, "=T>T") \
-    BOTH(rsqrt_gradient, "=TT>T") \
     SINGLE(erf, "=f>f") \
     SINGLE(erfc, "=f>f") \
     SINGLE(ndtr, "=f>f") \
@@ -18,19 +16,6 @@ KERNEL(times_gaussian) {
     T *const gx = OUT(T, 2);
     for (isize i = 0; i < sizes[0]; i++) gx[i] = gy[i] * a * NAME(exponential)(b * x[i] * x[i]);
 }
-
-#if IS_SINGLE
-#define ROOT(x) sqrtf(x)
-#else
-#define ROOT(x) sqrt(x)
-#endif
-
-/* 1 / sqrt(x). */
-UNARY(rsqrt, 1 / ROOT(x))
-#undef ROOT
-
-/* -gy y^3 / 2, with the result y in the place of x. */
-GRADIENT(rsqrt_gradient, gy *(x * x * x * (T)-0.5))
 
 #if IS_SINGLE
 
@@ -94,7 +79,9 @@ static inline float erfinv_of(float x) {
     return (float)((w == INFINITY ? INFINITY : above / below) * wide);
 }
 
-/* log(Gamma(x)) where x > 0 is finite: x is shifted up by 8, then there are 7 terms of Stirling's series. */
+enum { FEW = 256 };
+
+/* log(Gamma(x)) where 0 < x < 1e30: x is shifted up by 8, then there are 7 terms of Stirling's series. */
 static inline float lgamma_of(float x) {
     const double a = x, z = a + 8, inverse = 1 / z, q = inverse * inverse;
     double p = a * (a + 7), product = p; /* (a + k) (a + 7 - k) = p + k (7 - k) */
@@ -113,9 +100,27 @@ UNARY(erf, erf_of(x))
 UNARY(erfc, erfc_of(x))
 UNARY(ndtr, ndtr_of(x))
 UNARY(erfinv, erfinv_of(x))
-UNARY(lgamma, lgamma_of(x))
 
-enum { FEW = 256 };
+static inline int lgammas(const float *x, float *y, isize n) {
+    int fit = 1;
+    for (isize i = 0; i < n; i++) {
+        fit &= (x[i] > 0) & (x[i] < 1e30f);
+        y[i] = lgamma_of(x[i]);
+    }
+    return fit;
+}
+
+/* log(|Gamma(x)|); the C library computes what does not fit, infinities are as in SciPy. */
+KERNEL(lgamma) {
+    const float *const x = IN(float, 0);
+    float *const y = OUT(float, 1);
+    UNUSED(numbers);
+    for (isize from = 0; from < sizes[0]; from += FEW) {
+        const isize end = sizes[0] - from < FEW ? sizes[0] : from + FEW;
+        if (lgammas(x + from, y + from, end - from)) continue;
+        for (isize i = from; i < end; i++) y[i] = isinf(x[i]) ? x[i] : (float)lgamma(x[i]);
+    }
+}
 
 /* The remainder of a division, where the quotient is less than 2^28, so that its integer part and the product with it
    are exact in double; returns whether all quotients are. */

@@ -142,7 +142,9 @@ def negative(xp: Any, x: Any) -> Any:
     return xp.negative(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.sign(x), fast=(bounds.sign_gradient,), name='Absolute', label='|_|', on_numpy='absolute')
+@elementwise(
+    lambda m, gy, x: gy * m.sign(x), fast=(bounds.sign_gradient,), name='Absolute', label='|_|', on_numpy='absolute'
+)
 def absolute(xp: Any, x: Any) -> Any:
     r"""Elementwise absolute value, :math:`y = |x|`; the derivative at 0 is 0.
 

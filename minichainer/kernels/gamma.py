@@ -17,8 +17,6 @@ from minichainer.kernels.blocks import in_blocks
 
 _MANY = 2048
 _STEPS = 5
-#: Larger arguments are for SciPy: products of shifted ones would overflow.
-_LARGEST = 1e30
 #: Coefficients of Stirling's series in odd powers of 1/x, from the highest on: the Bernoulli numbers.
 _SERIES = [5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6]
 
@@ -31,8 +29,6 @@ def lgamma(xp: Any, x: Any) -> Any:
 
 @lgamma.on_native
 def _lgamma_native(xp: Any, x: Any) -> Any:
-    if x.dtype.char != 'f' or not x.size or not (x.min() > 0 and x.max() < _LARGEST):
-        return DECLINED
     y = numpy.empty_like(x)
     return y if native.lgamma(x, y) else DECLINED
 

@@ -131,6 +131,16 @@ def _blended(p: Any, x: Any, y: Any) -> Any:
     return p * x + (1 - p) * y
 
 
+def _labels(t: Any) -> Any:
+    return (t > 0).astype(t.dtype)
+
+
+def _weights(w: Any) -> Any:
+    """Positive ones, and 0 where there is something negative or NaN."""
+    xp = get_array_module(w)
+    return xp.where(w > 0, xp.minimum(w, 8), xp.zeros((), w.dtype))
+
+
 _MANY = threshold('gates', '_MANY')
 _ANGLES = threshold('angles', '_MANY')
 _SMALL = threshold('rectifier', '_SMALL')
@@ -406,6 +416,44 @@ ROWS = {
     'gamma.lgamma, special': Row(
         lambda k, x: k(x), scipy.special.gammaln, low=-3, special=(np.nan, 0.0, np.inf, -np.inf, 1e35), relative_to='one'
     ),
+    'losses.huber': Row(
+        lambda k, x, t: k(x, t, 0.75),
+        lambda x, t: np.where(np.abs(x - t) < 0.75, (x - t) ** 2 / 2, 0.75 * (np.abs(x - t) - 0.375)),
+        (_BOUNDS,),
+        2,
+        'efd',
+        special=_WHOLE,
+        relative_to='one',
+        dtypes_of_result=('computed',),
+    ),
+    'losses.logistic_losses': Row(
+        lambda k, x, t: k(x, _labels(t)),
+        lambda x, t: np.logaddexp(0, np.where(_labels(t) == 1, -x, x)),
+        (threshold('selection', '_MANY'),),
+        2,
+        low=-15,
+    ),
+    'losses.weighted_logistic_losses': Row(
+        lambda k, x, t, w: k(x, _labels(t), _weights(w)),
+        lambda x, t, w: np.where(w > 0, np.logaddexp(0, np.where(_labels(t) == 1, -x, x)) * _weights(w), 0),
+        (threshold('selection', '_MANY'),),
+        3,
+        low=-15,
+        relative_to='one',
+    ),
+    **{
+        f'losses.weighted_logistic_gradient, {name}': Row(
+            lambda k, gy, x, t, w, of=of: k(of(gy), x, _labels(t), _weights(w)),
+            lambda gy, x, t, w, of=of: np.where(
+                w > 0, of(gy) * _weights(w) * np.where(_labels(t) == 1, -_sigmoid(-x), _sigmoid(x)), 0
+            ),
+            (threshold('selection', '_MANY'),),
+            4,
+            low=-15,
+            special=(0.0, -0.0, 1.0, -1.0, 1e-30, 30.0, -30.0),
+        )
+        for name, of in (('of each', lambda gy: gy), ('of the sum', lambda gy: _like(0.75, gy)))
+    },
     'units.limited_line': Row(
         lambda k, x: k(x, 0.25, 0.5, -0.125, 0.75),
         lambda x: np.minimum(np.maximum(x * _like(0.25, x) + _like(0.5, x), _like(-0.125, x)), _like(0.75, x)),

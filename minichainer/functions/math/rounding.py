@@ -18,7 +18,9 @@ def _step(name: str, x: Any, kernel: Any = None) -> Variable:
     if array.dtype.kind not in 'fiu':
         raise Arguments(name).misfit('x.dtype of kind float or int', f'{array.dtype}')
     xp = get_array_module(array)
-    return Variable(xp.asarray(kernel(xp, array) if kernel else getattr(xp, name)(array), array.dtype), requires_grad=False)
+    return Variable(
+        xp.asarray(kernel(xp, array) if kernel else getattr(xp, name)(array), array.dtype), requires_grad=False
+    )
 
 
 @on_device_of_arguments
