@@ -414,7 +414,8 @@ ROWS = {
         special=(1.0, 2.0, 1e-30, 1e20, 1e-45, 0.5), relative_to='one',
     ),
     'gamma.lgamma, special': Row(
-        lambda k, x: k(x), scipy.special.gammaln, low=-3, special=(np.nan, 0.0, np.inf, -np.inf, 1e35), relative_to='one'
+        lambda k, x: k(x), scipy.special.gammaln, low=-3, special=(np.nan, 0.0, np.inf, -np.inf, 1e35),
+        relative_to='one',
     ),
     'losses.huber': Row(
         lambda k, x, t: k(x, t, 0.75),

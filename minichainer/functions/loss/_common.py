@@ -18,7 +18,7 @@ def like(x: Any, model: Variable) -> Variable:
 
 
 def logistic_slope(m: Any, scores: Any, t: Any) -> Any:
-    r""":math:`\sigma(s) - t`, the derivative of ``kernels.losses.logistic_losses``, accurate where it is tiny; for rules."""
+    r""":math:`\sigma(s) - t`, the derivative of logistic losses, accurate where it is tiny; for rules."""
     return m.sigmoid_by_x(scores) * (1 - t) - m.sigmoid_by_x(-scores) * t
 
 
