@@ -12,7 +12,6 @@
     BOTH(sigmoid, "=T>T") \
     BOTH(sigmoid_gradient, "=TT>T") \
     BOTH(sigmoid_slope, "=T>T") \
-    BOTH(tanh_gradient, "=TT>T") \
     BOTH(silu, "=T>T") \
     BOTH(silu_gradient, "=TT>T") \
     BOTH(mish, "=T>T") \
@@ -131,7 +130,6 @@ UNARY(sigmoid_slope, NAME(logistic_slope)(x))
 
 /* With the result y in the place of x. */
 GRADIENT(sigmoid_gradient, gy *(x - x * x))
-GRADIENT(tanh_gradient, gy - gy * x * x)
 
 /* x s with the logistic function s; its derivative is s + x s (1 - s). */
 static inline T NAME(silu_slope)(T x) {

@@ -75,18 +75,6 @@ def _sigmoid_gradient_native(xp: Any, gy: Any, y: Any) -> Any:
 
 
 @kernel
-def tanh_gradient(xp: Any, gy: Any, y: Any) -> Any:
-    """``gy - gy * y * y``, where ``y`` is the hyperbolic tangent."""
-    return gy - gy * y * y
-
-
-@tanh_gradient.on_native
-def _tanh_gradient_native(xp: Any, gy: Any, y: Any) -> Any:
-    gx = numpy.empty_like(y)
-    return gx if native.tanh_gradient(gy, y, gx) else DECLINED
-
-
-@kernel
 def sigmoid_slope(xp: Any, x: Any) -> Any:
     r""":math:`\sigma(x) \sigma(-x)`, the derivative of the sigmoid, accurate also where it is tiny."""
     x = in_float32(x)

@@ -313,9 +313,6 @@ ROWS = {
     'gates.sigmoid_gradient': Row(
         lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y - y * y), (), 2, 'efd', tolerance=0
     ),
-    'gates.tanh_gradient': Row(
-        lambda k, gy, y: k(gy, y), lambda gy, y: gy - gy * y * y, (), 2, 'efd', tolerance=0
-    ),
     'gates.sigmoid_slope': Row(
         lambda k, x: k(x),
         lambda x: _sigmoid(x) * _sigmoid(-x),

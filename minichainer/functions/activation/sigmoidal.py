@@ -14,7 +14,7 @@ from minichainer.functions._define import elementwise
 from minichainer.kernels import gates
 
 
-@elementwise(lambda m, gy, y: gy - gy * y * y, fast=(gates.tanh_gradient,), kinds='fc', on_numpy='tanh')
+@elementwise(lambda m, gy, y: gy - gy * y * y, kinds='fc', on_numpy='tanh')
 def tanh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic tangent, :math:`y = \tanh x`.
 
