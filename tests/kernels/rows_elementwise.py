@@ -216,7 +216,6 @@ ROWS = {
         'efd',
         tolerance=0,
     ),
-<<<<<<< HEAD
     'rectifier.clipped_relu': Row(
         lambda k, x: k(x, 0.7),
         lambda x: np.clip(x, _like(0, x), _like(0.7, x)),
@@ -273,10 +272,8 @@ ROWS = {
         'efd',
         tolerance=0,
     ),
-=======
     'bounds.sign': Row(lambda k, x: k(x), np.sign, (), dtypes='efd', tolerance=0, signed_zeros=True),
     'bounds.sign_gradient': Row(lambda k, gy, x: k(gy, x), lambda gy, x: gy * np.sign(x), (), 2, 'efd', tolerance=0),
->>>>>>> 4f2a9b8 (Compiled elementwise functions: bodies, fast forms, rows)
     'angles.angle_gradient': Row(
         lambda k, gy, x, y: k(gy, x, y), lambda gy, x, y: gy * y / (x * x + y * y), (_ANGLES,), 3, special=()
     ),
