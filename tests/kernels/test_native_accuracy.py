@@ -47,7 +47,8 @@ ROWS = {
 }
 #: Numbers that kernels take behind their arrays.
 NUMBERS = {'softplus': (1.0,), 'elu': (1.0,)}
-SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
+#: lgamma is near 0 beside 1 and 2.
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1 - 2**-24, 1 + 2**-23, 2 - 2**-23, 2 + 2**-22]
 
 
 def arguments(row: Row, dtype: str) -> np.ndarray:
