@@ -6,7 +6,7 @@
     BOTH(leaky_gradient, "=TT>T:s") \
     BOTH(limited_line, "=T>T:ssss") \
     BOTH(scaled_inside, "=TT>T:sss") \
-    BOTH(sign, "=T>T") \
+    BOTH(signs, "=T>T") \
     BOTH(sign_gradient, "=TT>T") \
     BOTH(exp, "=T>T") \
     BOTH(sigmoid, "=T>T") \
@@ -42,7 +42,7 @@
     }
 
 /* A kernel of two arrays, upstream gradient and argument (or result) of a function: gx = result, in gy and x. */
-#define GRADIENT(name, result) \
+#define BACKWARD(name, result) \
     KERNEL(name) { \
         const T *const gys = IN(T, 0), *const xs = IN(T, 1); \
         T *const gxs = OUT(T, 2); \
@@ -105,8 +105,8 @@ static inline T NAME(sign_of)(T x) {
 }
 
 /* -1, 0 or 1; NaN stays NaN. */
-UNARY(sign, NAME(sign_of)(x))
-GRADIENT(sign_gradient, gy *NAME(sign_of)(x))
+UNARY(signs, NAME(sign_of)(x))
+BACKWARD(sign_gradient, gy *NAME(sign_of)(x))
 
 /* --- exponential --- */
 
@@ -129,7 +129,7 @@ UNARY(sigmoid, NAME(logistic)(x))
 UNARY(sigmoid_slope, NAME(logistic_slope)(x))
 
 /* With the result y in the place of x. */
-GRADIENT(sigmoid_gradient, gy *(x - x * x))
+BACKWARD(sigmoid_gradient, gy *(x - x * x))
 
 /* x s with the logistic function s; its derivative is s + x s (1 - s). */
 static inline T NAME(silu_slope)(T x) {
@@ -138,7 +138,7 @@ static inline T NAME(silu_slope)(T x) {
 }
 
 UNARY(silu, NAME(logistic)(x) * x)
-GRADIENT(silu_gradient, NAME(silu_slope)(x) * gy)
+BACKWARD(silu_gradient, NAME(silu_slope)(x) * gy)
 
 /* x n / (n + 2) where e = exp(x) and n = e (e + 2), which is x tanh(log(1 + e)). The derivative is
    n / (n + 2) + 4 x e (e + 1) / (n + 2)^2. Beyond 40 the gate is 1. */
@@ -155,7 +155,7 @@ static inline T NAME(mish_slope)(T x) {
 }
 
 UNARY(mish, NAME(mish_of)(x))
-GRADIENT(mish_gradient, NAME(mish_slope)(x) * gy)
+BACKWARD(mish_gradient, NAME(mish_slope)(x) * gy)
 
 static inline T NAME(softplus_of)(T x) { return (x < 0 ? 0 : x) + NAME(log_plus_1)(NAME(decay)(x)); }
 
@@ -220,7 +220,7 @@ static inline T NAME(gelu_tanh_slope)(T x) {
 #undef GELU_B
 
 UNARY(gelu_tanh, NAME(gelu_tanh_of)(x))
-GRADIENT(gelu_tanh_gradient, gy *NAME(gelu_tanh_slope)(x))
+BACKWARD(gelu_tanh_gradient, gy *NAME(gelu_tanh_slope)(x))
 
 /* The exact form. The share of the normal distribution beyond a >= 0 is Q(a) = exp(-a^2 / 2) t P(t) where
    t = 1 / (1 + 0.35 a). P is fitted to a relative error of 3.2e-8 for a from 0 to 14.5, beyond which Q is 0 in float32,
@@ -256,7 +256,7 @@ static inline float gelu_slope(float x) {
 }
 
 UNARY(gelu, gelu_of(x))
-GRADIENT(gelu_gradient, gy *gelu_slope(x))
+BACKWARD(gelu_gradient, gy *gelu_slope(x))
 #undef FARTHEST
 #endif
 

@@ -82,7 +82,7 @@ def sign(xp: Any, x: Any) -> Any:
 @sign.on_native
 def _sign_native(xp: Any, x: Any) -> Any:
     y = numpy.empty_like(x)
-    return y if native.sign(x, y) else DECLINED
+    return y if native.signs(x, y) else DECLINED
 
 
 @kernel
