@@ -43,7 +43,7 @@ ROWS = {
     'erfc': Row(scipy.special.erfc, {'f': (-5, 10)}, 0.9),
     'ndtr': Row(scipy.special.ndtr, {'f': (-14, 10)}, 0.9),
     'erfinv': Row(scipy.special.erfinv, {'f': (-1, 1)}, 0.9),
-    'lgamma': Row(scipy.special.gammaln, {'f': (-4, 60)}, 1.5),
+    'lgamma': Row(scipy.special.gammaln, {'f': (0.001, 60)}, 1.5),
 }
 #: Numbers that kernels take behind their arrays.
 NUMBERS = {'softplus': (1.0,), 'elu': (1.0,)}
