@@ -3,6 +3,7 @@
 #include "sums.h"
 
 #include "activations.h"
+#include "special.h"
 #include "updates.h"
 #include "softmax.h"
 #include "normalization.h"
@@ -18,6 +19,7 @@
 
 #define KERNELS(BOTH, SINGLE) \
     ACTIVATIONS(BOTH, SINGLE) \
+    SPECIAL(BOTH, SINGLE) \
     UPDATES(BOTH, SINGLE) \
     SOFTMAX(BOTH, SINGLE) \
     NORMALIZATION(BOTH, SINGLE) \

@@ -30,17 +30,17 @@
 /* Says which arguments a kernel does not use. */
 #define UNUSED(argument) (void)(argument)
 
-#define T float
-#define SUFFIX _f
-#define IS_SINGLE 1
+#define T double
+#define SUFFIX _d
+#define IS_SINGLE 0
 #include "families.h"
 #undef T
 #undef SUFFIX
 #undef IS_SINGLE
 
-#define T double
-#define SUFFIX _d
-#define IS_SINGLE 0
+#define T float /* behind double, whose functions some kernels of float32 compute with */
+#define SUFFIX _f
+#define IS_SINGLE 1
 #include "families.h"
 
 #define BOTH(name, signature) {#name, signature, name##_f, name##_d},

@@ -13,9 +13,10 @@ import numpy
 
 from minichainer import ops
 from minichainer.functions._define import elementwise
-from minichainer.functions.loss._common import logistic_losses, logistic_slope
+from minichainer.functions.loss._common import logistic_slope
 from minichainer.kernels import gamma as gamma_kernels
 from minichainer.kernels._scipy import special
+from minichainer.kernels.losses import logistic_losses
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Numbers whose square is finite, by dtype.

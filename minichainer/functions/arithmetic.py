@@ -14,6 +14,7 @@ from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import Op, elementwise, primitive
+from minichainer.kernels import bounds
 from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
@@ -141,7 +142,9 @@ def negative(xp: Any, x: Any) -> Any:
     return xp.negative(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.sign(x), name='Absolute', label='|_|', on_numpy='absolute')
+@elementwise(
+    lambda m, gy, x: gy * m.sign(x), fast=(bounds.sign_gradient,), name='Absolute', label='|_|', on_numpy='absolute'
+)
 def absolute(xp: Any, x: Any) -> Any:
     r"""Elementwise absolute value, :math:`y = |x|`; the derivative at 0 is 0.
 
@@ -158,10 +161,6 @@ def absolute(xp: Any, x: Any) -> Any:
     return xp.absolute(x)
 
 
-def _sign(xp: Any, x: Any) -> Any:
-    return xp.sign(x)
-
-
 def _one_or_at_origin_zero(xp: Any, base: Any, exponent: Any) -> Any:
     """The amount by which the derivative lowers the exponent: 1, but 0 at base 0 and exponent 0, to avoid 0 / 0."""
     return xp.logical_or(base, exponent)
@@ -171,7 +170,7 @@ def _log_constant(xp: Any, value: Any) -> Any:
     return value.dtype.type(numpy.log(value))
 
 
-ops.register_constant('sign', _sign)
+ops.register_constant('sign', bounds.sign)
 ops.register_constant('one_or_at_origin_zero', _one_or_at_origin_zero)
 ops.register_constant('log_constant', _log_constant)
 

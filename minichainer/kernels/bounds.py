@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.blocks import in_blocks
 
@@ -62,6 +63,38 @@ def _fmod_numpy(xp: Any, x: Any, divisor: Any) -> Any:
     if x.dtype.char != 'f' or x.size < _MANY or getattr(divisor, 'shape', ()) != x.shape:
         return DECLINED
     return in_blocks(_fmod, x, divisor).astype('f', copy=False)
+
+
+@fmod.on_native
+def _fmod_native(xp: Any, x: Any, divisor: Any) -> Any:
+    if x.dtype.char != 'f' or getattr(divisor, 'shape', ()) != x.shape:
+        return DECLINED
+    y = numpy.empty_like(x)
+    return y if native.fmod(x, divisor, y) else DECLINED
+
+
+@kernel
+def sign(xp: Any, x: Any) -> Any:
+    """-1, 0 or 1; NaN stays NaN."""
+    return xp.sign(x)
+
+
+@sign.on_native
+def _sign_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.signs(x, y) else DECLINED
+
+
+@kernel
+def sign_gradient(xp: Any, gy: Any, x: Any) -> Any:
+    """The upstream gradient times :func:`sign`."""
+    return gy * sign(xp, x)
+
+
+@sign_gradient.on_native
+def _sign_gradient_native(xp: Any, gy: Any, x: Any) -> Any:
+    gx = numpy.empty_like(x)
+    return gx if native.sign_gradient(gy, x, gx) else DECLINED
 
 
 def _fmod(x: Any, divisor: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
 from minichainer.kernels.blocks import in_blocks
@@ -46,6 +47,12 @@ def _erf_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_erf, x)
 
 
+@erf.on_native
+def _erf_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.erf(x, y) else DECLINED
+
+
 @kernel
 def erfc(xp: Any, x: Any) -> Any:
     """The complementary error function."""
@@ -55,6 +62,12 @@ def erfc(xp: Any, x: Any) -> Any:
 @erfc.on('numpy', declines=True)
 def _erfc_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_erfc, x)
+
+
+@erfc.on_native
+def _erfc_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.erfc(x, y) else DECLINED
 
 
 @kernel
@@ -68,6 +81,12 @@ def _ndtr_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_ndtr, x)
 
 
+@ndtr.on_native
+def _ndtr_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.ndtr(x, y) else DECLINED
+
+
 @kernel
 def erfinv(xp: Any, x: Any) -> Any:
     """The inverse of the error function."""
@@ -77,6 +96,29 @@ def erfinv(xp: Any, x: Any) -> Any:
 @erfinv.on('numpy', declines=True)
 def _erfinv_numpy(xp: Any, x: Any) -> Any:
     return _evaluated(_erfinv, x)
+
+
+@erfinv.on_native
+def _erfinv_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.erfinv(x, y) else DECLINED
+
+
+@kernel
+def times_gaussian(xp: Any, gy: Any, x: Any, a: float, b: float) -> Any:
+    r""":math:`g a e^{b x^2}` with an upstream gradient g: gradients of these functions and of their inverses."""
+    y = xp.asarray(b * x)
+    y *= x
+    xp.exp(y, y)
+    y *= a
+    y *= gy
+    return y
+
+
+@times_gaussian.on_native
+def _times_gaussian_native(xp: Any, gy: Any, x: Any, a: float, b: float) -> Any:
+    gx = numpy.empty_like(x)
+    return gx if native.times_gaussian(gy, x, gx, a, b) else DECLINED
 
 
 def _evaluated(function: Any, x: Any) -> Any:

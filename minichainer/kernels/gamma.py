@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
 from minichainer.kernels.blocks import in_blocks
@@ -18,6 +19,18 @@ _MANY = 2048
 _STEPS = 5
 #: Coefficients of Stirling's series in odd powers of 1/x, from the highest on: the Bernoulli numbers.
 _SERIES = [5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6]
+
+
+@kernel
+def lgamma(xp: Any, x: Any) -> Any:
+    """The logarithm of the absolute value of the gamma function."""
+    return special(xp).gammaln(x)
+
+
+@lgamma.on_native
+def _lgamma_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.lgamma(x, y) else DECLINED
 
 
 @kernel(widens=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels import bounds
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.cuda import activations as cuda
@@ -50,9 +51,27 @@ def _sigmoid_of_many(x: Any) -> Any:
     return numpy.divide(one, y, out=y)
 
 
+@sigmoid.on_native
+def _sigmoid_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.sigmoid(x, y) else DECLINED
+
+
 @sigmoid.on('cuda')
 def _sigmoid_cuda(xp: Any, x: Any) -> Any:
     return cuda.sigmoid(x)
+
+
+@kernel
+def sigmoid_gradient(xp: Any, gy: Any, y: Any) -> Any:
+    """The upstream gradient times the derivative ``y - y * y``, where ``y`` is the result of :func:`sigmoid`."""
+    return gy * (y - y * y)
+
+
+@sigmoid_gradient.on_native
+def _sigmoid_gradient_native(xp: Any, gy: Any, y: Any) -> Any:
+    gx = numpy.empty_like(y)
+    return gx if native.sigmoid_gradient(gy, y, gx) else DECLINED
 
 
 @kernel
@@ -66,6 +85,12 @@ def sigmoid_slope(xp: Any, x: Any) -> Any:
     below *= below
     y /= below
     return y
+
+
+@sigmoid_slope.on_native
+def _sigmoid_slope_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.sigmoid_slope(x, y) else DECLINED
 
 
 @sigmoid_slope.on('cuda')
@@ -82,6 +107,12 @@ def silu(xp: Any, x: Any) -> Any:
     return gate
 
 
+@silu.on_native
+def _silu_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.silu(x, y) else DECLINED
+
+
 @silu.on('cuda')
 def _silu_cuda(xp: Any, x: Any) -> Any:
     return cuda.silu(in_float32(x))
@@ -96,6 +127,12 @@ def silu_gradient(xp: Any, gy: Any, x: Any, y: Any) -> Any:
     gate += other
     gate *= gy
     return gate
+
+
+@silu_gradient.on_native
+def _silu_gradient_native(xp: Any, gy: Any, x: Any, y: Any) -> Any:
+    gx = numpy.empty_like(x)
+    return gx if native.silu_gradient(gy, x, gx) else DECLINED
 
 
 @silu_gradient.on('cuda', declines=True)
@@ -125,6 +162,12 @@ def mish(xp: Any, x: Any) -> Any:
     return gate
 
 
+@mish.on_native
+def _mish_native(xp: Any, x: Any) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.mish(x, y) else DECLINED
+
+
 @kernel
 def mish_gradient(xp: Any, gy: Any, x: Any) -> Any:
     r"""The upstream gradient times the derivative :math:`n / (n + 2) + 4 x e (e + 1) / (n + 2)^2`."""
@@ -142,6 +185,12 @@ def mish_gradient(xp: Any, gy: Any, x: Any) -> Any:
     return gate
 
 
+@mish_gradient.on_native
+def _mish_gradient_native(xp: Any, gy: Any, x: Any) -> Any:
+    gx = numpy.empty_like(x)
+    return gx if native.mish_gradient(gy, x, gx) else DECLINED
+
+
 @kernel
 def scaled_inside(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
     """``gy * factor`` where ``x`` lies between the limits, else 0, even where ``gy`` is infinite."""
@@ -157,3 +206,9 @@ def _scaled_inside_numpy(xp: Any, gy: Any, x: Any, factor: float, low: float, hi
     gx = numpy.asarray(masked(numpy, gy, inside))
     gx *= factor
     return gx
+
+
+@scaled_inside.on_native
+def _scaled_inside_native(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
+    gx = numpy.empty_like(gy)
+    return gx if native.scaled_inside(gy, x, gx, factor, low, high) else DECLINED

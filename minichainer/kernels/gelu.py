@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import kernels as native
 from minichainer.kernels import bounds, gates
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
@@ -88,6 +89,13 @@ def _gelu_numpy(xp: Any, x: Any, approximate: str) -> Any:
     return flat.shaped(ys)
 
 
+@gelu.on_native
+def _gelu_native(xp: Any, x: Any, approximate: str) -> Any:
+    compute = native.gelu_tanh if approximate == 'tanh' else native.gelu
+    y = numpy.empty_like(x)
+    return y if compute(x, y) else DECLINED
+
+
 @gelu.on('cuda')
 def _gelu_cuda(xp: Any, x: Any, approximate: str) -> Any:
     return cuda.gelu(x, approximate == 'none')
@@ -108,6 +116,13 @@ def gelu_gradient(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
 def _gelu_gradient_cuda(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
     same = gy.dtype == x.dtype and gy.shape == x.shape
     return cuda.gelu_gradient(gy, x, approximate == 'none') if same else DECLINED
+
+
+@gelu_gradient.on_native
+def _gelu_gradient_native(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> Any:
+    compute = native.gelu_tanh_gradient if approximate == 'tanh' else native.gelu_gradient
+    gx = numpy.empty_like(x)
+    return gx if compute(gy, x, gx) else DECLINED
 
 
 @gelu_gradient.on('numpy', declines=True)

@@ -92,6 +92,12 @@ def _leaky_relu_numpy(xp: Any, x: Any, slope: float) -> Any:
     return _maximum(x, y, out=y)
 
 
+@leaky_relu.on_native
+def _leaky_relu_native(xp: Any, x: Any, slope: float) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.leaky_relu(x, y, slope) else DECLINED
+
+
 @leaky_relu.on('cuda')
 def _leaky_relu_cuda(xp: Any, x: Any, slope: float) -> Any:
     return cuda.leaky_relu(x, slope)
@@ -126,6 +132,12 @@ def leaky_gradient(xp: Any, gy: Any, x: Any, slope: float) -> Any:
     return xp.multiply(gy, factor, out=factor) if gy.dtype == factor.dtype and factor.ndim else gy * factor
 
 
+@leaky_gradient.on_native
+def _leaky_gradient_native(xp: Any, gy: Any, x: Any, slope: float) -> Any:
+    gx = numpy.empty_like(x)
+    return gx if native.leaky_gradient(gy, x, gx, slope) else DECLINED
+
+
 @leaky_gradient.on('cuda', declines=True)
 def _leaky_gradient_cuda(xp: Any, gy: Any, x: Any, slope: float) -> Any:
     return cuda.leaky_gradient(gy, x, slope) if _alike(gy, x) else DECLINED
@@ -138,6 +150,12 @@ def clipped_relu(xp: Any, x: Any, z: float) -> Any:
     return bounds.between(xp, x, zero(xp, x.dtype), xp.asarray(z, x.dtype))
 
 
+@clipped_relu.on_native
+def _clipped_relu_native(xp: Any, x: Any, z: float) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.limited_line(x, y, 1, 0, 0, z) else DECLINED
+
+
 @clipped_relu.on('cuda')
 def _clipped_relu_cuda(xp: Any, x: Any, z: float) -> Any:
     return cuda.clipped_relu(x, z)
@@ -147,6 +165,12 @@ def _clipped_relu_cuda(xp: Any, x: Any, z: float) -> Any:
 def clipped_gradient(xp: Any, gy: Any, x: Any, z: float) -> Any:
     """The upstream gradient where ``0 < x < z``, else 0."""
     return masked(xp, gy, (x > 0) & (x < z))
+
+
+@clipped_gradient.on_native
+def _clipped_gradient_native(xp: Any, gy: Any, x: Any, z: float) -> Any:
+    gx = numpy.empty_like(x)
+    return gx if native.scaled_inside(gy, x, gx, 1, 0, z) else DECLINED
 
 
 @clipped_gradient.on('cuda', declines=True)
@@ -163,6 +187,12 @@ def elu(xp: Any, x: Any, alpha: float) -> Any:
     y *= xp.asarray(alpha, x.dtype)
     y += bounds.above(xp, x, nothing)
     return y
+
+
+@elu.on_native
+def _elu_native(xp: Any, x: Any, alpha: float) -> Any:
+    y = numpy.empty_like(x)
+    return y if native.elu(x, y, alpha) else DECLINED
 
 
 @elu.on('cuda')
@@ -186,6 +216,12 @@ def elu_gradient(xp: Any, gy: Any, x: Any, alpha: float) -> Any:
     factor = exp_below_zero(xp, x, alpha)
     factor += x > zero(xp, x.dtype)
     return gy * factor
+
+
+@elu_gradient.on_native
+def _elu_gradient_native(xp: Any, gy: Any, x: Any, alpha: float) -> Any:
+    gx = numpy.empty_like(x)
+    return gx if native.elu_gradient(gy, x, gx, alpha) else DECLINED
 
 
 @elu_gradient.on('cuda', declines=True)

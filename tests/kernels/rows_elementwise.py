@@ -131,6 +131,16 @@ def _blended(p: Any, x: Any, y: Any) -> Any:
     return p * x + (1 - p) * y
 
 
+def _labels(t: Any) -> Any:
+    return (t > 0).astype(t.dtype)
+
+
+def _weights(w: Any) -> Any:
+    """Positive ones, and 0 where there is something negative or NaN."""
+    xp = get_array_module(w)
+    return xp.where(w > 0, xp.minimum(w, 8), xp.zeros((), w.dtype))
+
+
 _MANY = threshold('gates', '_MANY')
 _ANGLES = threshold('angles', '_MANY')
 _SMALL = threshold('rectifier', '_SMALL')
@@ -262,6 +272,8 @@ ROWS = {
         'efd',
         tolerance=0,
     ),
+    'bounds.sign': Row(lambda k, x: k(x), np.sign, (), dtypes='efd', tolerance=0, signed_zeros=True),
+    'bounds.sign_gradient': Row(lambda k, gy, x: k(gy, x), lambda gy, x: gy * np.sign(x), (), 2, 'efd', tolerance=0),
     'angles.angle_gradient': Row(
         lambda k, gy, x, y: k(gy, x, y), lambda gy, x, y: gy * y / (x * x + y * y), (_ANGLES,), 3, special=()
     ),
@@ -295,6 +307,9 @@ ROWS = {
         tolerance=0, numpy_only=True,
     ),
     'gates.sigmoid': Row(lambda k, x: k(x), _sigmoid, (_MANY,), dtypes='efd', low=-15),
+    'gates.sigmoid_gradient': Row(
+        lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y - y * y), (), 2, 'efd', tolerance=0
+    ),
     'gates.sigmoid_slope': Row(
         lambda k, x: k(x),
         lambda x: _sigmoid(x) * _sigmoid(-x),
@@ -370,9 +385,97 @@ ROWS = {
         lambda k, x: k(x), scipy.special.erfinv, _ERF, low=-1, high=1,
         special=(np.nan, 1.0, -1.0, 0.0, -0.0, 2.0), scalars=False,
     ),
+    **{
+        f'error_functions.times_gaussian, {b}': Row(
+            lambda k, gy, x, b=b: k(gy, x, 0.75, b),
+            lambda gy, x, b=b: gy * 0.75 * np.exp(b * x * x),
+            (),
+            2,
+            'efd',
+            special=(np.nan, 0.0, 1.0, -1.0, *([np.inf, -np.inf] if b < 0 else [])),
+            relative_to='one',
+            roundings=20,
+            tolerance=16,
+        )
+        for b in (-1.0, -0.5, 1.0)
+    },
     'error_functions.tail_ratio': Row(
         lambda k, x: k(x, 2), lambda x: _tail_ratio(x, 2), dtypes='d', low=-8,
         special=(0.0, -2.0), tolerance=1e4,
+    ),
+    'gamma.lgamma': Row(
+        lambda k, x: k(x), scipy.special.gammaln, (threshold('gamma', '_MANY'),), low=0.01, high=40,
+        special=(1.0, 2.0, 1e-30, 1e20, 1e-45, 0.5), relative_to='one',
+    ),
+    'gamma.lgamma, special': Row(
+        lambda k, x: k(x), scipy.special.gammaln, low=-3, special=(np.nan, 0.0, np.inf, -np.inf, 1e35),
+        relative_to='one',
+    ),
+    'losses.huber': Row(
+        lambda k, x, t: k(x, t, 0.75),
+        lambda x, t: np.where(np.abs(x - t) < 0.75, (x - t) ** 2 / 2, 0.75 * (np.abs(x - t) - 0.375)),
+        (_BOUNDS,),
+        2,
+        'efd',
+        special=_WHOLE,
+        relative_to='one',
+        dtypes_of_result=('computed',),
+    ),
+    'losses.logistic_losses': Row(
+        lambda k, x, t: k(x, _labels(t)),
+        lambda x, t: np.logaddexp(0, np.where(_labels(t) == 1, -x, x)),
+        (threshold('selection', '_MANY'),),
+        2,
+        low=-15,
+    ),
+    'losses.weighted_logistic_losses': Row(
+        lambda k, x, t, w: k(x, _labels(t), _weights(w)),
+        lambda x, t, w: np.where(w > 0, np.logaddexp(0, np.where(_labels(t) == 1, -x, x)) * _weights(w), 0),
+        (threshold('selection', '_MANY'),),
+        3,
+        low=-15,
+        relative_to='one',
+    ),
+    **{
+        f'losses.weighted_logistic_gradient, {name}': Row(
+            lambda k, gy, x, t, w, of=of: k(of(gy), x, _labels(t), _weights(w)),
+            lambda gy, x, t, w, of=of: np.where(
+                w > 0, of(gy) * _weights(w) * np.where(_labels(t) == 1, -_sigmoid(-x), _sigmoid(x)), 0
+            ),
+            (threshold('selection', '_MANY'),),
+            4,
+            low=-15,
+            special=(0.0, -0.0, 1.0, -1.0, 1e-30, 30.0, -30.0),
+        )
+        for name, of in (('of each', lambda gy: gy), ('of the sum', lambda gy: _like(0.75, gy)))
+    },
+    'units.limited_line': Row(
+        lambda k, x: k(x, 0.25, 0.5, -0.125, 0.75),
+        lambda x: np.minimum(np.maximum(x * _like(0.25, x) + _like(0.5, x), _like(-0.125, x)), _like(0.75, x)),
+        (_BOUNDS,),
+        dtypes='efd',
+        tolerance=0,
+    ),
+    **{
+        f'units.softplus, {beta}': Row(
+            lambda k, x, beta=beta: k(x, beta),
+            lambda x, beta=beta: np.logaddexp(0, x * beta) / beta,
+            (_BOUNDS,),
+            dtypes='efd',
+            low=-20,
+            high=50,
+            dtypes_of_result=('computed',),
+        )
+        for beta in (1.0, 4.0, -0.5)
+    },
+    'units.softplus_gradient': Row(
+        lambda k, gy, x: k(gy, x, 2.0),
+        lambda gy, x: gy * _sigmoid(2 * x),
+        (_MANY,),
+        2,
+        dtypes='efd',
+        low=-3,
+        roundings=3,
     ),
     'gamma.polygamma': Row(
         lambda k, x: k(_like(1, x), x),

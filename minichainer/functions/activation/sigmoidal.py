@@ -31,7 +31,7 @@ def tanh(xp: Any, x: Any) -> Any:
     return xp.tanh(x)
 
 
-@elementwise(lambda m, gy, y: gy * (y - y * y), on_numpy=gates.sigmoid)
+@elementwise(lambda m, gy, y: gy * (y - y * y), fast=(gates.sigmoid_gradient,), on_numpy=gates.sigmoid)
 def sigmoid(xp: Any, x: Any) -> Any:
     r"""Elementwise logistic sigmoid, :math:`y = 1 / (1 + e^{-x})`.
 

@@ -10,8 +10,8 @@ from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import max as max_
 from minichainer.kernels import bounds, gates, rectifier
+from minichainer.kernels import units as kernels
 from minichainer.kernels.constants import zero
-from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
 
 _clipped_relu, _elu, _softplus = (
@@ -109,9 +109,7 @@ def hard_sigmoid(xp: Any, x: Any) -> Any:
     >>> F.hard_sigmoid(np.array([-3., 0., 1., 3.]))
     variable([0. , 0.5, 0.7, 1. ])
     """
-    y = xp.asarray(x * 0.2)
-    y += 0.5
-    return bounds.between(xp, y, zero(xp, x.dtype), xp.ones((), x.dtype))
+    return kernels.limited_line(xp, x, 0.2, 0.5, 0.0, 1.0)
 
 
 # --- exponential ----------------------------------------------------------------------------------------------------
@@ -174,7 +172,7 @@ def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.05070098735
     return elu(x, alpha) * scale
 
 
-@elementwise(lambda m, gy, x, beta: gy * m.sigmoid_by_x(x * beta))
+@elementwise(lambda m, gy, x, beta: gy * m.sigmoid_by_x(x * beta), fast=(kernels.softplus_gradient,))
 def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
     r"""Smooth rectifier, :math:`y = \tfrac 1 \beta \log(1 + e^{\beta x})`, without overflow.
 
@@ -196,8 +194,7 @@ def softplus(xp: Any, x: Any, beta: float = 1.0) -> Any:
     _softplus.number(beta, 'beta')
     if not beta:
         raise ZeroDivisionError('softplus: beta must not be 0')
-    scaled = in_float32(x) * beta
-    return (bounds.above(xp, scaled, zero(xp, scaled.dtype)) + xp.log1p(xp.exp(-xp.absolute(scaled)))) * (1.0 / beta)
+    return kernels.softplus(xp, x, beta)
 
 
 # --- along an axis --------------------------------------------------------------------------------------------------

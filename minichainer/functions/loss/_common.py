@@ -6,7 +6,6 @@ from typing import Any
 
 from minichainer.functions.math.reductions import average
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_variable
 
 
@@ -18,15 +17,8 @@ def like(x: Any, model: Variable) -> Variable:
     return as_variable(x.astype(model.dtype, copy=False))
 
 
-def logistic_losses(xp: Any, scores: Any, t: Any) -> Any:
-    r""":math:`\log(1 + e^s) - t s`, also where a score is infinite."""
-    factor = xp.subtract(scores > 0, t)
-    linear = masked(xp, scores, factor != 0)  # because infinity times 0 would be NaN
-    return linear * factor + xp.log1p(xp.exp(-xp.absolute(scores)))
-
-
 def logistic_slope(m: Any, scores: Any, t: Any) -> Any:
-    r""":math:`\sigma(s) - t`, the derivative of :func:`logistic_losses`, accurate where it is tiny; for rules."""
+    r""":math:`\sigma(s) - t`, the derivative of logistic losses, accurate where it is tiny; for rules."""
     return m.sigmoid_by_x(scores) * (1 - t) - m.sigmoid_by_x(-scores) * t
 
 

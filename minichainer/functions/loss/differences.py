@@ -8,7 +8,7 @@ from minichainer import ops
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import reduced_array, spread, without_axis_1
-from minichainer.kernels import bounds
+from minichainer.kernels import losses as kernels
 from minichainer.kernels.precision import in_float32
 from minichainer.kernels.softmax import total
 from minichainer.variable import Variable, as_variable
@@ -138,10 +138,7 @@ def _huber_rule(m: Any, gy: Any, x: Any, t: Any, delta: float, reduce: str) -> A
     name='HuberLoss',
 )  # fmt: skip
 def huber(xp: Any, x: Any, t: Any, delta: float, reduce: str) -> Any:
-    losses = xp.asarray(xp.absolute(in_float32(x) - in_float32(t)))
-    near = bounds.below(xp, losses, xp.asarray(delta, losses.dtype))
-    losses -= near * 0.5
-    losses *= near
+    losses = kernels.huber(xp, x, t, delta)
     if reduce == 'no':
         return xp.asarray(losses, x.dtype)
     sums = total(xp, losses, 1)[:, 0]

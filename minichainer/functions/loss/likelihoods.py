@@ -7,8 +7,9 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import elementwise
-from minichainer.functions.loss._common import like, logistic_losses, logistic_slope, reduced
+from minichainer.functions.loss._common import like, logistic_slope, reduced
 from minichainer.functions.math.exponential import exp
+from minichainer.kernels.losses import logistic_losses
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
 

@@ -7,9 +7,9 @@ from typing import Any
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
-from minichainer.functions.loss._common import logistic_losses, logistic_slope
+from minichainer.functions.loss._common import logistic_slope
+from minichainer.kernels import losses as kernels
 from minichainer.kernels.precision import in_float32
-from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_variable
 
 _sigmoid_cross_entropy = Arguments('SigmoidCrossEntropy', 'sigmoid_cross_entropy')
@@ -19,11 +19,10 @@ def _rule(m: Any, gy: Any, x: Any, labels: Any, weights: Any) -> Any:
     return m.masked(m.broadcast_to(gy, x.shape) * weights * logistic_slope(m, x, labels), weights != 0)
 
 
-@primitive(rule=(_rule,), name='SigmoidCrossEntropy', kinds='f')
+@primitive(rule=(_rule,), fast=(kernels.weighted_logistic_gradient,), name='SigmoidCrossEntropy', kinds='f')
 def weighted_logistic_loss(xp: Any, x: Any, labels: Any, weights: Any, reduce: str) -> Any:
     """``log(1 + e^x) - t x`` times the weight of each element, or the sum."""
-    losses = logistic_losses(xp, in_float32(x), labels)
-    losses = masked(xp, losses, weights != 0) * weights
+    losses = kernels.weighted_logistic_losses(xp, x, labels, weights)
     return xp.asarray(losses if reduce == 'no' else losses.sum(), x.dtype)
 
 

@@ -29,7 +29,7 @@ def lgamma(xp: Any, x: Any) -> Any:
     >>> F.lgamma(np.array([1., 5.])).array.round(4)
     array([0.    , 3.1781])
     """
-    return special(xp).gammaln(x)
+    return kernels.lgamma(xp, x)
 
 
 @elementwise(lambda m, gy, x: gy * m.polygamma_of(x, 1), name='DiGamma', label='digamma')

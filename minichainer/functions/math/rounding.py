@@ -12,13 +12,15 @@ from minichainer.kernels import bounds
 from minichainer.variable import Variable
 
 
-def _step(name: str, x: Any) -> Variable:
+def _step(name: str, x: Any, kernel: Any = None) -> Variable:
     """Applies a function whose derivative is 0 or undefined, without a graph; integers stay unchanged."""
     array = Arguments(name).array(x, 'x')
     if array.dtype.kind not in 'fiu':
         raise Arguments(name).misfit('x.dtype of kind float or int', f'{array.dtype}')
     xp = get_array_module(array)
-    return Variable(xp.asarray(getattr(xp, name)(array), array.dtype), requires_grad=False)
+    return Variable(
+        xp.asarray(kernel(xp, array) if kernel else getattr(xp, name)(array), array.dtype), requires_grad=False
+    )
 
 
 @on_device_of_arguments
@@ -86,7 +88,7 @@ def sign(x: Any) -> Variable:
     >>> F.sign(np.array([-1.5, 0.]))
     variable([-1.,  0.])
     """
-    return _step('sign', x)
+    return _step('sign', x, bounds.sign)
 
 
 ops.register_constant('whole_quotient', lambda xp, x, divisor: xp.trunc(x / divisor))

@@ -15,7 +15,16 @@ _ROOT_PI = math.sqrt(math.pi)
 _ROOT_2_PI = math.sqrt(2 * math.pi)
 
 
-@elementwise(lambda m, gy, x: gy * (2 / _ROOT_PI) * m.exp(-x * x), label='erf')
+def _gaussian(of: str, a: float, b: float) -> Any:
+    """The fast form of a rule ``gy * a * exp(b * x * x)``, of the argument ``'x'`` or of the result ``'y'``."""
+    if of == 'x':
+        return lambda xp, gy, x: kernels.times_gaussian(xp, gy, x, a, b)
+    return lambda xp, gy, y: kernels.times_gaussian(xp, gy, y, a, b)
+
+
+@elementwise(
+    lambda m, gy, x: gy * (2 / _ROOT_PI) * m.exp(-x * x), fast=(_gaussian('x', 2 / _ROOT_PI, -1.0),), label='erf'
+)
 def erf(xp: Any, x: Any) -> Any:
     r"""Elementwise error function, :math:`y = \frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
 
@@ -32,7 +41,9 @@ def erf(xp: Any, x: Any) -> Any:
     return kernels.erf(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy * (-2 / _ROOT_PI) * m.exp(-x * x), label='erfc')
+@elementwise(
+    lambda m, gy, x: gy * (-2 / _ROOT_PI) * m.exp(-x * x), fast=(_gaussian('x', -2 / _ROOT_PI, -1.0),), label='erfc'
+)
 def erfc(xp: Any, x: Any) -> Any:
     r"""Elementwise complementary error function, :math:`y = 1 - \operatorname{erf} x`.
 
@@ -82,7 +93,12 @@ def erfcx(xp: Any, x: Any) -> Any:
     return special(xp).erfcx(x)
 
 
-@elementwise(lambda m, gy, y: gy * (_ROOT_PI / 2) * m.exp(y * y), name='ErfInv', label='erfinv')
+@elementwise(
+    lambda m, gy, y: gy * (_ROOT_PI / 2) * m.exp(y * y),
+    fast=(_gaussian('y', _ROOT_PI / 2, 1.0),),
+    name='ErfInv',
+    label='erfinv',
+)
 def erfinv(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse of the error function, :math:`y = \operatorname{erf}^{-1} x`.
 
@@ -99,7 +115,12 @@ def erfinv(xp: Any, x: Any) -> Any:
     return kernels.erfinv(xp, x)
 
 
-@elementwise(lambda m, gy, y: gy * (-_ROOT_PI / 2) * m.exp(y * y), name='ErfcInv', label='erfcinv')
+@elementwise(
+    lambda m, gy, y: gy * (-_ROOT_PI / 2) * m.exp(y * y),
+    fast=(_gaussian('y', -_ROOT_PI / 2, 1.0),),
+    name='ErfcInv',
+    label='erfcinv',
+)
 def erfcinv(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse of the complementary error function, :math:`y = \operatorname{erfc}^{-1} x`.
 
@@ -116,7 +137,11 @@ def erfcinv(xp: Any, x: Any) -> Any:
     return special(xp).erfcinv(x)
 
 
-@elementwise(lambda m, gy, x: gy * (1 / _ROOT_2_PI) * m.exp(-0.5 * x * x), label='ndtr')
+@elementwise(
+    lambda m, gy, x: gy * (1 / _ROOT_2_PI) * m.exp(-0.5 * x * x),
+    fast=(_gaussian('x', 1 / _ROOT_2_PI, -0.5),),
+    label='ndtr',
+)
 def ndtr(xp: Any, x: Any) -> Any:
     r"""Elementwise distribution function of the normal distribution, :math:`y = \Phi(x)`.
 
@@ -152,7 +177,9 @@ def log_ndtr(xp: Any, x: Any) -> Any:
     return special(xp).log_ndtr(x)
 
 
-@elementwise(lambda m, gy, y: gy * _ROOT_2_PI * m.exp(0.5 * y * y), label='ndtri')
+@elementwise(
+    lambda m, gy, y: gy * _ROOT_2_PI * m.exp(0.5 * y * y), fast=(_gaussian('y', _ROOT_2_PI, 0.5),), label='ndtri'
+)
 def ndtri(xp: Any, x: Any) -> Any:
     r"""Elementwise quantile function of the normal distribution, :math:`y = \Phi^{-1}(x)`.
 
