@@ -5,10 +5,14 @@ What they compute is compared in the tables of kernels and functions, where they
 
 from __future__ import annotations
 
+import importlib
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,15 +127,31 @@ def test_signatures_and_names() -> None:
     assert all(k.types in ('f', 'fd') and '>' in k.signature for k in found.values())
 
 
+def _compiled() -> Any:
+    return importlib.import_module('minichainer._native._compiled')
+
+
 @needs_kernels
 def test_every_level_of_this_processor_has_all_kernels() -> None:
-    from minichainer._native import _compiled  # type: ignore[attr-defined]
-
-    tables = [_compiled.kernels(level) for level in _compiled.levels()]
+    compiled = _compiled()
+    tables = [compiled.kernels(level) for level in compiled.levels()]
     assert [set(table) for table in tables] == [set(vars(library.kernels))] * len(tables)
-    assert _compiled.levels()[-1] == 'baseline'
+    assert compiled.levels()[-1] == 'baseline'
     with pytest.raises(ValueError, match="level of this processor, got 'mmx'"):
-        _compiled.kernels('mmx')
+        compiled.kernels('mmx')
+
+
+COMPILER = (os.environ.get('CC') or sysconfig.get_config_var('CC') or 'cc').split()[0]
+
+
+@pytest.mark.skipif(library.is_pure() or shutil.which(COMPILER) is None, reason='MINICHAINER_PURE, or no compiler')
+def test_kernels_were_built_of_these_sources() -> None:
+    """A build that fails is no error of an installation, and leaves what was built before."""
+    assert library.kernels is not None, library.state
+    folder = Path(library.__file__).parent
+    sources = [path.stat().st_mtime for path in folder.iterdir() if path.suffix in ('.c', '.h')]
+    (built,) = [path for path in folder.glob('_compiled*') if path == Path(_compiled().__file__)]
+    assert built.stat().st_mtime >= max(sources, default=0), 'build again: python setup.py build_ext --inplace'
 
 
 # --- switched off ---
