@@ -6,6 +6,7 @@ from setuptools import Extension, setup
 
 NATIVE = 'minichainer/_native'
 SOURCES = ['module.c', 'baseline.c', 'avx2.c', 'avx512.c']
+TAPE = ['tape_module.c', 'tape_calls.c', 'tape_pass.c']
 HEADERS = sorted(name for name in os.listdir(NATIVE) if name.endswith('.h'))
 # Sums and products stay in the order in which they are written, so that results do not depend on the compiler.
 FLAGS = ['-O3', '-std=c11', '-fno-math-errno', '-fno-trapping-math', '-ffp-contract=off', '-fvisibility=hidden']
@@ -26,4 +27,25 @@ def extensions() -> list:
     ]
 
 
-setup(ext_modules=extensions())
+def tape() -> list:
+    """The compiled tape, which needs NumPy's headers; built only if ``MINICHAINER_TAPE=1`` asks for it."""
+    if os.environ.get('MINICHAINER_TAPE', '0') in ('', '0') or not extensions():
+        return []
+    try:
+        import numpy
+    except ImportError:
+        print('minichainer: no compiled tape, because NumPy, whose headers it needs, is not installed where this builds')
+        return []
+    return [
+        Extension(
+            'minichainer._native._tape',
+            [f'{NATIVE}/{name}' for name in TAPE],
+            depends=[f'{NATIVE}/tape.h'],
+            include_dirs=[numpy.get_include()],
+            extra_compile_args=[] if os.name == 'nt' else FLAGS,
+            optional=True,
+        )
+    ]
+
+
+setup(ext_modules=[*extensions(), *tape()])

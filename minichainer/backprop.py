@@ -31,6 +31,7 @@ import numpy
 from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
 from minichainer._observers import add_application, observers
+from minichainer._tape import native
 from minichainer.backend import copied
 from minichainer.backends import cuda
 
@@ -163,6 +164,8 @@ def run(
     table, buckets = _started(roots, ends)
     owned: set[Node] = set()
     watch = _watch(variables, wanted, keep, watchers)
+    if native is not None and watch is None and not (variables or strict):
+        native.run(buckets, table, owned, wanted, ends, free)
     exposed, now = _inplace.exposed, _inplace.clock[0]
     level = -1
     while buckets:
