@@ -5,6 +5,7 @@
        Place, Applied   minichainer/_tape.py: the attributes of Variables, of applied ops
        make_result      recorder.record
        Op               functions/_call.py: the calls of elementwise ops; functions/_node.py: their pullbacks
+       linear           functions/connection/linear.py
        run              backprop.run
 
    The Python side chooses: minichainer/_tape.py. Nothing here raises an error of its own: a part that does not fit
@@ -60,6 +61,8 @@ typedef struct {
 struct Op {
     PyObject_HEAD
     vectorcallfunc call;
+    /* The gradients of the edges, NULL for those that are not wanted; returns 0 to leave them to the twin. */
+    int (*gradients_of)(Applied *node, PyObject *gradient, PyObject *wanted, PyObject **found);
     PyTypeObject *node_class;
     int arrays, fixed; /* how many arguments are arrays, and how many are others */
     int kept[INPUTS], kept_count; /* what is saved: numbers of arguments, RESULT */
@@ -88,6 +91,9 @@ int tape_kind(PyObject *array);                    /* 0: float, 1: double; -1: n
 PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into); /* NULL without an error: not for small plain arrays */
 PyObject *tape_result(PyTypeObject *cls, PyObject *edges, Py_ssize_t level, PyObject *y, PyObject *saved,
                       PyObject *fixed, PyObject *prints, Op *op);
-int tape_gradients(Applied *node, PyObject *gradient, PyObject *wanted, PyObject **found); /* 0: declined */
+/* The edges of Variables and their highest level; 0 to leave the call to the twin. */
+int tape_edges(Op *op, PyObject *const *variables, PyObject **edges, Py_ssize_t *level, PyObject **prints);
+PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
+void tape_ready_linear(void);
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
 #endif

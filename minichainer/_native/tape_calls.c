@@ -89,8 +89,7 @@ PyObject *tape_result(PyTypeObject *cls, PyObject *edges, Py_ssize_t level, PyOb
 }
 
 /* --- forward --- */
-/* The edges of the arguments and their highest level; 0 to leave the call to the twin. */
-static int enter_edges(Op *self, PyObject *const *args, PyObject **edges, Py_ssize_t *level, PyObject **prints) {
+int tape_edges(Op *self, PyObject *const *args, PyObject **edges, Py_ssize_t *level, PyObject **prints) {
     int requires = 0;
     *level = 0;
     for (int i = 0; i < self->arrays; i++) {
@@ -151,7 +150,7 @@ static PyObject *op_call(PyObject *object, PyObject *const *args, size_t flags, 
         if (step->a < count && memory[step->a] == NULL) Py_RETURN_NONE;
         if (step->b >= 0 && step->b < count && memory[step->b] == NULL) Py_RETURN_NONE;
     }
-    if (!enter_edges(self, args, edges, &level, &prints)) Py_RETURN_NONE;
+    if (!tape_edges(self, args, edges, &level, &prints)) Py_RETURN_NONE;
     if ((y = like(model)) == NULL) return NULL;
     npy_intp n = PyArray_SIZE(model);
     if (execute(&self->forward, kind, memory, strides, n, PyArray_BYTES((PyArrayObject *)y)) < 0) {
@@ -176,7 +175,7 @@ failed:
 }
 
 /* --- backward --- */
-int tape_gradients(Applied *node, PyObject *gradient, PyObject *wanted, PyObject **found) {
+static int gradients(Applied *node, PyObject *gradient, PyObject *wanted, PyObject **found) {
     Op *op = node->op;
     char *memory[INPUTS];
     npy_intp strides[INPUTS];
@@ -257,18 +256,19 @@ misfit:
 }
 
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *names) {
-    PyObject *cls, *forward, *gradients, *kept;
+    PyObject *cls, *forward, *rules, *kept;
     int arrays, fixed;
-    if (!PyArg_ParseTuple(args, "O!iiOO!O!", &PyType_Type, &cls, &arrays, &fixed, &forward, &PyList_Type, &gradients,
+    if (!PyArg_ParseTuple(args, "O!iiOO!O!", &PyType_Type, &cls, &arrays, &fixed, &forward, &PyList_Type, &rules,
                           &PyList_Type, &kept))
         return NULL;
     Py_ssize_t keeps = PyList_GET_SIZE(kept);
     if (arrays < 1 || arrays > MOST_EDGES || arrays + fixed > INPUTS || keeps >= INPUTS ||
-        PyList_GET_SIZE(gradients) != arrays || !PyType_IsSubtype((PyTypeObject *)cls, &AppliedType))
+        PyList_GET_SIZE(rules) != arrays || !PyType_IsSubtype((PyTypeObject *)cls, &AppliedType))
         return PyErr_Format(PyExc_ValueError, "an op that the compiled tape does not call");
     Op *self = (Op *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->call = op_call;
+    self->gradients_of = gradients;
     self->node_class = (PyTypeObject *)Py_NewRef(cls);
     self->arrays = arrays;
     self->fixed = fixed;
@@ -276,7 +276,7 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *names) {
     for (Py_ssize_t i = 0; i < keeps; i++) self->kept[i] = (int)PyLong_AsLong(PyList_GET_ITEM(kept, i));
     int failed = PyErr_Occurred() || read_program(forward, &self->forward) < 0;
     for (int i = 0; i < arrays && !failed; i++) {
-        PyObject *rule = PyList_GET_ITEM(gradients, i);
+        PyObject *rule = PyList_GET_ITEM(rules, i);
         self->has_gradient[i] = rule != Py_None;
         if (rule != Py_None) failed = read_program(rule, self->gradients + i) < 0;
     }

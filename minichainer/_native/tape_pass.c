@@ -99,9 +99,10 @@ static int step(Pass *pass, PyObject *node, PyObject *gradient) {
         Py_XDECREF(edges);
         return -1;
     }
-    if (PyObject_TypeCheck(node, &AppliedType) && ((Applied *)node)->op != NULL) {
+    Op *own = PyObject_TypeCheck(node, &AppliedType) ? ((Applied *)node)->op : NULL;
+    if (own != NULL) {
         count = (int)PyTuple_GET_SIZE(edges);
-        if (count != ((Applied *)node)->op->arrays || !tape_gradients((Applied *)node, gradient, pass->wanted, found))
+        if (count != own->arrays || !own->gradients_of((Applied *)node, gradient, pass->wanted, found))
             count = 0;
     }
     if (count == 0) done = pull_back(pass, node, gradient, edges);

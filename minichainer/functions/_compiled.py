@@ -24,7 +24,7 @@ _CONSTANT, _RESULT = 8, 12
 #: Ops by the class names of their nodes.
 NAMES = """
     Add Sub Mul Div AddConstant SubFromConstant MulConstant DivFromConstant Neg Absolute
-    Exp Log Sqrt Square Tanh ReLU Sin Cos
+    Exp Log Sqrt Square Tanh ReLU Sin
 """.split()  # noqa: SIM905
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
+from minichainer._tape import native
 from minichainer.functions._arguments import Arguments, wider
 from minichainer.functions._call import own_copy
 from minichainer.functions._define import primitive
@@ -69,6 +70,10 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     >>> F.linear(np.ones((2, 3)), np.ones((4, 3)), np.zeros(4)).shape
     (2, 4)
     """
+    if native is not None and n_batch_axes == 1:
+        result: Variable | None = native.linear(_without_bias, _with_bias, x, W, b)
+        if result is not None:
+            return result
     if n_batch_axes == 1 and not configuration.nondefault:
         if type(x) is _ndarray:
             x = as_variable(x)
