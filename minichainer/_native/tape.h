@@ -94,6 +94,6 @@ PyObject *tape_result(PyTypeObject *cls, PyObject *edges, Py_ssize_t level, PyOb
 /* The edges of Variables and their highest level; 0 to leave the call to the twin. */
 int tape_edges(Op *op, PyObject *const *variables, PyObject **edges, Py_ssize_t *level, PyObject **prints);
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
-void tape_ready_linear(void);
+PyObject *tape_install_linear(PyObject *module, PyObject *args);
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
 #endif

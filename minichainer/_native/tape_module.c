@@ -234,6 +234,7 @@ static PyObject *install(PyObject *module, PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"install", install, METH_VARARGS, NULL},
+    {"install_linear", tape_install_linear, METH_VARARGS, NULL},
     {"linear", (PyCFunction)(void (*)(void))tape_linear, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))tape_run, METH_FASTCALL, NULL},
     {NULL},
@@ -268,7 +269,6 @@ PyMODINIT_FUNC PyInit__tape(void) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "this NumPy keeps its inner loops elsewhere");
         return NULL;
     }
-    tape_ready_linear();
     if (PyType_Ready(&PlaceType) < 0 || PyType_Ready(&AppliedType) < 0 || tape_ready_calls() < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;

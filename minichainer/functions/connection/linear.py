@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -47,6 +48,8 @@ def affine_rows(xp: Any, x: Any, W: Any, b: Any) -> Any:
 
 _without_bias, _with_bias = rows_by_matrix.node_class, affine_rows.node_class
 _record = own_copy(record)
+if native is not None:
+    native.install_linear(_without_bias, _with_bias, functools.partial(sum_of_rows.body_for(numpy), numpy))
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
@@ -71,7 +74,7 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     (2, 4)
     """
     if native is not None and n_batch_axes == 1:
-        result: Variable | None = native.linear(_without_bias, _with_bias, x, W, b)
+        result: Variable | None = native.linear(x, W, b)
         if result is not None:
             return result
     if n_batch_axes == 1 and not configuration.nondefault:
