@@ -1,6 +1,8 @@
 """Build script: the compiled kernels, which are optional; all metadata lives in pyproject.toml."""
 
 import os
+import sys
+import sysconfig
 
 from setuptools import Extension, setup
 
@@ -27,14 +29,18 @@ def extensions() -> list:
     ]
 
 
+def with_tape() -> bool:
+    """Whether the environment asks for the compiled tape; it relies on the lock of the interpreter."""
+    asked = os.environ.get('MINICHAINER_TAPE', '0') not in ('', '0')
+    return asked and bool(extensions()) and not sysconfig.get_config_var('Py_GIL_DISABLED')
+
+
 def tape() -> list:
-    """The compiled tape, which needs NumPy's headers; built only if ``MINICHAINER_TAPE=1`` asks for it."""
-    if os.environ.get('MINICHAINER_TAPE', '0') in ('', '0') or not extensions():
-        return []
+    """The compiled tape, optional; it needs NumPy's headers."""
     try:
         import numpy
     except ImportError:
-        print('minichainer: no compiled tape, because NumPy, whose headers it needs, is not installed where this builds')
+        print('minichainer: no compiled tape, because NumPy, whose headers it needs, is not installed', file=sys.stderr)
         return []
     return [
         Extension(
@@ -48,4 +54,8 @@ def tape() -> list:
     ]
 
 
-setup(ext_modules=[*extensions(), *tape()])
+# pip installs what is required here into the environment in which it builds. A build with NumPy 2 also runs with 1.26.
+if with_tape():
+    setup(ext_modules=[*extensions(), *tape()], setup_requires=['numpy>=2'])
+else:
+    setup(ext_modules=extensions())

@@ -1,13 +1,13 @@
-"""What stands in the memory of Variables and of applied ops, and which parts of the tape are compiled.
+"""What stands in the memory of Variables and of applied ops, and whether the tape has its compiled parts.
 
-The Python code of the tape is complete. Where the extension ``_native/_tape`` was built and is asked for, its classes
-take the place of :class:`Place` and :class:`Applied`, so that C reads attributes without looking them up; calls of
-common ops on small arrays, and passes that nothing watches, are then computed there. ``docs/compiled.md`` has more.
+The Python code of the tape is complete. Where the extension ``_native/_tape`` was built, its classes take the place of
+:class:`Place` and :class:`Applied`, so that C reads attributes without looking them up. Calls of common ops on small
+arrays and passes that nothing watches are then computed there; ``docs/compiled.md`` has the parts and their twins.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minichainer._native import library
 
@@ -15,7 +15,7 @@ from minichainer._native import library
 native: Any = library.tape
 
 
-class _Place:
+class Place:
     """Base class of Variable: an array and a node of the graph."""
 
     _data: Any
@@ -27,15 +27,15 @@ class _Place:
         return self.__dict__.setdefault('_node', node)
 
 
-class _Applied:
+class Applied:
     """Base class of the nodes of ops; what they have is declared in FunctionNode."""
 
     #: Values of the static parameters.
     static: tuple[Any, ...] = ()
 
     def _forget_application(self) -> None:
-        """Clears what is not in ``__dict__``: all of the application, not the static arguments."""
+        """Clears what is not in ``__dict__``, apart from the static arguments."""
 
 
-Place: Any = _Place if native is None else native.Place
-Applied: Any = _Applied if native is None else native.Applied
+if native is not None and not TYPE_CHECKING:
+    Place, Applied = native.Place, native.Applied

@@ -73,10 +73,6 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     >>> F.linear(np.ones((2, 3)), np.ones((4, 3)), np.zeros(4)).shape
     (2, 4)
     """
-    if native is not None and n_batch_axes == 1:
-        result: Variable | None = native.linear(x, W, b)
-        if result is not None:
-            return result
     if n_batch_axes == 1 and not configuration.nondefault:
         if type(x) is _ndarray:
             x = as_variable(x)
@@ -109,6 +105,10 @@ def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
     """The result by the recorder's short form, for float matrices of NumPy that fit; None for anything else."""
+    if native is not None:
+        result: Variable | None = native.linear(x, W, b)
+        if result is not None:
+            return result
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
         (_, size), (columns, depth) = array.shape, weights.shape
