@@ -40,7 +40,9 @@ def tape() -> list:
     try:
         import numpy
     except ImportError:
-        print('minichainer: no compiled tape, because NumPy, whose headers it needs, is not installed', file=sys.stderr)
+        print(
+            'minichainer: no compiled tape, because NumPy, whose headers it needs, is not installed', file=sys.stderr
+        )
         return []
     return [
         Extension(

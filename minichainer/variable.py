@@ -21,8 +21,8 @@ from minichainer._inplace import expose, unguard, wrote
 from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
-from minichainer._tape import Place
 from minichainer._roots import checked_upstream, edges_of, initial_gradient, warn_of_no_graph
+from minichainer._tape import Place
 from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
 from minichainer.backprop import LeafNode, Node

@@ -58,7 +58,7 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with one array and no static parameters."""
     compute, record, kinds = _computing(spec), own_copy(recorder.record), spec.kinds
     keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
-    compiled = compiled_op(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any) -> Variable:
         if compiled is not None and (result := compiled(x)) is not None:
@@ -94,7 +94,7 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
         len(spec.static_parameters),
     )
     keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
-    compiled = compiled_op(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any, *static: Any, **named: Any) -> Variable:
         if compiled is not None and (result := compiled(x, *static)) is not None:
@@ -127,7 +127,7 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with two arrays and no static parameters."""
     compute, record, mixed, elementwise = _computing(spec), own_copy(recorder.record), spec.mixed, spec.elementwise
     keeps, keeps_both, keep = bool(spec.kept), spec.kept == spec.arguments, spec.keep
-    compiled = compiled_op(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any = _missing, other: Any = _missing, **named: Any) -> Variable:
         if compiled is not None and (result := compiled(x, other)) is not None:

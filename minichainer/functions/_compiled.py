@@ -25,7 +25,7 @@ _CONSTANT, _RESULT = 8, 12
 NAMES = """
     Add Sub Mul Div AddConstant SubFromConstant MulConstant DivFromConstant Neg Absolute
     Exp Log Sqrt Square Tanh ReLU Sin
-""".split()  # noqa: SIM905
+""".split()
 
 
 class _NoProgram(Exception):
@@ -99,7 +99,7 @@ for _name, _ufunc in (
 ):  # fmt: skip
     setattr(_Symbol, f'__{_name}__', _operator(_ufunc))
     setattr(_Symbol, f'__r{_name}__', _operator(_ufunc, swapped=True))
-_Symbol.__neg__ = _operator(numpy.negative)  # type: ignore[attr-defined]
+setattr(_Symbol, '__neg__', _operator(numpy.negative))  # noqa: B010
 
 
 class _Functions:
