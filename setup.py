@@ -40,9 +40,7 @@ def tape() -> list:
     try:
         import numpy
     except ImportError:
-        print(
-            'minichainer: no compiled tape, because NumPy, whose headers it needs, is not installed', file=sys.stderr
-        )
+        print('minichainer: no compiled tape, because NumPy (for its headers) is not installed', file=sys.stderr)
         return []
     return [
         Extension(
@@ -56,7 +54,7 @@ def tape() -> list:
     ]
 
 
-# pip installs what is required here into the environment in which it builds. A build with NumPy 2 also runs with 1.26.
+# pip installs what is required here where it builds. A build with NumPy 2 also runs with 1.26.
 if with_tape():
     setup(ext_modules=[*extensions(), *tape()], setup_requires=['numpy>=2'])
 else:

@@ -1,8 +1,8 @@
 """What stands in the memory of Variables and of applied ops, and whether the tape has its compiled parts.
 
-The Python code of the tape is complete. Where the extension ``_native/_tape`` was built, its classes take the place of
-:class:`Place` and :class:`Applied`, so that C reads attributes without looking them up. Calls of common ops on small
-arrays and passes that nothing watches are then computed there; ``docs/compiled.md`` has the parts and their twins.
+The Python code of the tape is complete. Where the extension ``_native/_tape`` was built, its classes are used instead
+of :class:`Place` and :class:`Applied`, so that C reads attributes without looking them up. Calls of common ops on
+small arrays and passes that nothing watches are then computed there; ``docs/compiled.md`` lists the parts.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if data is not None and node is not None:
             if node.level:
                 expose(data)  # the user may write to it
-            elif node.guard.__class__ is int:  # type: ignore[attr-defined]
+            elif node.guard.__class__ is int:
                 unguard(node, data)
         return self._data
 

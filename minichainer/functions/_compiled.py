@@ -1,4 +1,4 @@
-"""Which ops the compiled tape calls, and as what: programs of NumPy's inner loops, made from the op's own Python code.
+"""Ops as the compiled tape calls them: programs of NumPy's inner loops, made from the op's own Python code.
 
 The forward body and the array forms of the rules are called once with symbols in the place of arrays. What they do
 with these becomes a program, a list of ``(ufunc, operand, operand)``. If they do anything else, such as a comparison,
