@@ -166,8 +166,7 @@ def run(
     watch = _watch(variables, wanted, keep, watchers)
     if native is not None and watch is None and not (variables or strict):
         native.run(buckets, table, owned, wanted, ends, free)
-    exposed, now = _inplace.exposed, _inplace.clock[0]
-    level = -1
+    exposed, now, level = _inplace.exposed, _inplace.clock[0], -1
     while buckets:
         if level not in buckets:
             level = max(buckets)
@@ -216,8 +215,7 @@ def run(
             if free:
                 node._free()
         level -= 1
-    kept, retained = watch.finished() if watch is not None else ({}, {})
-    return table, kept, retained
+    return table, *(({}, {}) if watch is None else watch.finished())
 
 
 def _started(
