@@ -215,7 +215,7 @@ def run(
             if free:
                 node._free()
         level -= 1
-    return table, *(({}, {}) if watch is None else watch.finished())
+    return (table, {}, {}) if watch is None else (table, *watch.finished())
 
 
 def _started(
