@@ -31,6 +31,7 @@ import numpy
 from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
 from minichainer._observers import add_application, observers
+from minichainer._tape import native
 from minichainer.backend import copied
 from minichainer.backends import cuda
 
@@ -163,8 +164,9 @@ def run(
     table, buckets = _started(roots, ends)
     owned: set[Node] = set()
     watch = _watch(variables, wanted, keep, watchers)
-    exposed, now = _inplace.exposed, _inplace.clock[0]
-    level = -1
+    if native is not None and watch is None and not (variables or strict):
+        native.run(buckets, table, owned, wanted, ends, free)
+    exposed, now, level = _inplace.exposed, _inplace.clock[0], -1
     while buckets:
         if level not in buckets:
             level = max(buckets)
@@ -213,8 +215,7 @@ def run(
             if free:
                 node._free()
         level -= 1
-    kept, retained = watch.finished() if watch is not None else ({}, {})
-    return table, kept, retained
+    return (table, {}, {}) if watch is None else (table, *watch.finished())
 
 
 def _started(

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy
 
-from minichainer import _inplace, _tangents, _trace, configuration
+from minichainer import _inplace, _tangents, _tape, _trace, backprop, configuration
 from minichainer._checks import array_types
 from minichainer._inplace import prints_of, whole_prints_of
 from minichainer._observers import hooks_of, is_nan, nan_error, records_stacks, users_stack
@@ -293,3 +293,10 @@ def uninitialized(op: str, index: int) -> Exception:
         f'{op}\nExpect: an array as input {index}\nActual: an uninitialized Parameter or Variable(None)\n'
         'Call its initialize(shape), or call its link once with data'
     )
+
+
+if _tape.native is not None:
+    _tape.native.install(
+        Variable, backprop.LeafNode, OutputNode, vars(configuration), _exposed, _inplace.clock, _inplace.check,
+        backprop._AT_OUTPUTS, backprop._enter, backprop._sum_of, constant,
+    )  # fmt: skip

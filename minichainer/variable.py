@@ -22,6 +22,7 @@ from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
 from minichainer._roots import checked_upstream, edges_of, initial_gradient, warn_of_no_graph
+from minichainer._tape import Place
 from minichainer._text import statistics, variable_repr, variable_str
 from minichainer.backends import cuda
 from minichainer.backprop import LeafNode, Node
@@ -34,7 +35,7 @@ from minichainer.variable_node import VariableNode, view_of
 _new = object.__new__
 
 
-class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
+class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     """An array and its place in the graph of computations.
 
     Args:
@@ -54,9 +55,6 @@ class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
     array([0., 4.], dtype=float32)
     """
 
-    _data: Any
-    _node: Node | None = None
-    _view: Any = None
     #: Weak references to the Variables that ``copy.copy`` has made of one another: an array set in one is set in all.
     _sharing: list[weakref.ref[Variable]] | None = None
 
@@ -90,7 +88,7 @@ class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
         if data is not None and node is not None:
             if node.level:
                 expose(data)  # the user may write to it
-            elif node.guard.__class__ is int:  # type: ignore[attr-defined]
+            elif node.guard.__class__ is int:
                 unguard(node, data)
         return self._data
 
@@ -359,7 +357,7 @@ class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
         """The node of the graph for this Variable."""
         node = self._node
         if node is None:  # the result of a computation without a graph
-            node = self.__dict__.setdefault('_node', LeafNode(self._data, True))
+            node = self._settle(LeafNode(self._data, True))
         return node
 
     @property
@@ -426,11 +424,13 @@ class Variable(Operators['Variable'], GraphMethods, DeviceMethods):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in ('_node', '_view', '_sharing')}
+        state['_data'] = self._data
         state['_leaf'] = (self.requires_grad, self.name, self.grad)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         requires_grad, name, grad = state.pop('_leaf')
+        self._data = state.pop('_data')
         self.__dict__.update(state)
         self._node = LeafNode(self._data, requires_grad, name)
         self._node.grad_value = grad

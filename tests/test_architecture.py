@@ -27,7 +27,7 @@ ROOMS = [
     'backend _backend backends cuda _runtime_info device_resident utils.walker_alias _walker_alias',
     'kernels',
     'initializer initializers',
-    'ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
+    '_tape ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
     '_checks _device_methods _observers _operators _hooks _grad_fn _graph_methods _inplace _push _roots '
     '_saved _tangents _trace utils.sparse _sparse memory_layouts graph_optimizations',
     'functions',

@@ -30,5 +30,21 @@ def _load() -> tuple[Any, str]:
     return types.SimpleNamespace(**compiled.kernels(level)), f'kernels for {level} (compiler {compiled.compiler})'
 
 
+def _load_tape() -> tuple[Any, str]:
+    """The compiled tape, and what to say about it; nothing if it was not built, or ``MINICHAINER_TAPE=0`` is set."""
+    if is_pure() or os.environ.get('MINICHAINER_TAPE') == '0':
+        return None, ''
+    try:
+        import minichainer._native._tape as compiled  # type: ignore[import-not-found]
+    except ModuleNotFoundError:
+        return None, ''
+    except (ImportError, RuntimeError) as e:  # NumPy raises RuntimeError if it is too old for the headers
+        return None, f'; no tape: {e}'
+    return compiled, '; tape'
+
+
 #: The kernels, and what ``print_runtime_info`` says about them.
 kernels, state = _load()
+#: The compiled tape, or None.
+tape, _state_of_tape = _load_tape()
+state += _state_of_tape

@@ -18,6 +18,7 @@ from minichainer import _tangents, _trace, configuration, recorder
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.function_hook import get_function_hooks
+from minichainer.functions._compiled import compiled_op
 from minichainer.functions._dual import applied as dual
 from minichainer.functions._node import PrimitiveNode
 from minichainer.functions._primitive import Primitive, rule_names
@@ -57,8 +58,11 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with one array and no static parameters."""
     compute, record, kinds = _computing(spec), own_copy(recorder.record), spec.kinds
     keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
+    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any) -> Variable:
+        if compiled is not None and (result := compiled(x)) is not None:
+            return result
         if x.__class__ is not Variable:
             x = as_variable(x)
         array = x._data
@@ -90,8 +94,11 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
         len(spec.static_parameters),
     )
     keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
+    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any, *static: Any, **named: Any) -> Variable:
+        if compiled is not None and (result := compiled(x, *static)) is not None:
+            return result
         if named or len(static) != count:
             static = spec.static_values(static, named)
         if x.__class__ is not Variable:
@@ -120,8 +127,11 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with two arrays and no static parameters."""
     compute, record, mixed, elementwise = _computing(spec), own_copy(recorder.record), spec.mixed, spec.elementwise
     keeps, keeps_both, keep = bool(spec.kept), spec.kept == spec.arguments, spec.keep
+    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any = _missing, other: Any = _missing, **named: Any) -> Variable:
+        if compiled is not None and (result := compiled(x, other)) is not None:
+            return result
         if x.__class__ is not Variable or other.__class__ is not Variable:
             if other is _missing or named:
                 x, other = spec.bound(tuple([v for v in (x, other) if v is not _missing]), named)

@@ -10,6 +10,7 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
+from minichainer._tape import Applied
 from minichainer.backend import get_array_module
 from minichainer.backends import number_arrays
 from minichainer.backprop import Node, is_wanted
@@ -34,7 +35,7 @@ _OF_WINDOWS = {
 }  # fmt: skip
 
 
-class PrimitiveNode(FunctionNode):
+class PrimitiveNode(Applied, FunctionNode):
     """The node of an op made by one of the decorators.
 
     It can be constructed with the static values and called: ``ReLU()(x)``, ``Concat(axis)(x, y)``.
@@ -42,8 +43,6 @@ class PrimitiveNode(FunctionNode):
 
     spec: Primitive
     takes_any_layout = True
-    #: Values of the static parameters.
-    static: tuple[Any, ...] = ()
     #: Which inputs need a gradient in the current backward step.
     wanted_inputs: tuple[bool, ...] = ()
     #: Which of several outputs have an upstream gradient in the current backward step.
@@ -62,6 +61,11 @@ class PrimitiveNode(FunctionNode):
     @property
     def label(self) -> str:
         return self.spec.label(self.static)
+
+    def _unapplied(self) -> FunctionNode:
+        clone: Any = super()._unapplied()
+        clone._forget_application()
+        return clone  # type: ignore[no-any-return]
 
     def _as_creator(self) -> FunctionNode:
         """Where one op serves several of Chainer's functions, the class gets the name of this one."""

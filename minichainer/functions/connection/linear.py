@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
 
 from minichainer import configuration
+from minichainer._tape import native
 from minichainer.functions._arguments import Arguments, wider
 from minichainer.functions._call import own_copy
 from minichainer.functions._define import primitive
@@ -46,6 +48,8 @@ def affine_rows(xp: Any, x: Any, W: Any, b: Any) -> Any:
 
 _without_bias, _with_bias = rows_by_matrix.node_class, affine_rows.node_class
 _record = own_copy(record)
+if native is not None:
+    native.install_linear(_without_bias, _with_bias, functools.partial(sum_of_rows.body_for(numpy), numpy))
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
@@ -101,6 +105,10 @@ def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
 
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
     """The result by the recorder's short form, for float matrices of NumPy that fit; None for anything else."""
+    if native is not None:
+        result: Variable | None = native.linear(x, W, b)
+        if result is not None:
+            return result
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
         (_, size), (columns, depth) = array.shape, weights.shape

@@ -257,7 +257,8 @@ class _InitializedAgain(Parameter):
     _found: Any
 
     def __init__(self, parameter: Parameter) -> None:
-        self.__dict__.update(parameter.__dict__, _data=None, _view=None, _found=parameter._data)
+        self.__dict__.update(parameter.__dict__, _found=parameter._data)
+        self._data, self._node, self._view = None, parameter._node, None
         self._grad_initializer = None  # the gradient of their common leaf belongs to the original
 
     def initialize(self, shape: Any) -> None:

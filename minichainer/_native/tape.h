@@ -1,0 +1,99 @@
+/* The compiled tape: what stands in memory of Variables and of the nodes of ops, and the hot lines that use it.
+
+   Each part has a twin in Python, which is the definition, and which computes whatever a part here declines:
+
+       Place, Applied   minichainer/_tape.py: the attributes of Variables, of applied ops
+       make_result      recorder.record
+       Op               functions/_call.py: the calls of elementwise ops; functions/_node.py: their pullbacks
+       linear           functions/connection/linear.py
+       run              backprop.run
+
+   The Python side chooses: minichainer/_tape.py. Nothing here raises an error of its own: a part that does not fit
+   returns None, and the twin says what is wrong. */
+#ifndef MINICHAINER_TAPE_H
+#define MINICHAINER_TAPE_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL minichainer_tape_arrays
+#define PY_UFUNC_UNIQUE_SYMBOL minichainer_tape_ufuncs
+#ifndef TAPE_IMPORTS
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#endif
+#include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
+
+/* A Variable: its array, and its node of the graph. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *data, *node, *view;
+} Place;
+
+typedef struct Op Op;
+
+/* The node of an op of the package that has been applied. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *edges, *shape, *dtype, *saved, *fixed, *prints;
+    Py_ssize_t level;
+    Op *op; /* computes the gradients here; NULL if only `pullback` does */
+} Applied;
+
+enum { MOST_EDGES = 3, MOST_STEPS = 6, INPUTS = 8, CONSTANTS = 4, RESULT = INPUTS + CONSTANTS };
+
+/* One call of an inner loop of NumPy, for float and for double. Operands are numbered: inputs, constants, RESULT. */
+typedef struct {
+    PyUFuncGenericFunction loop[2];
+    void *data[2];
+    int a, b; /* b is -1 for a function of one array */
+} Step;
+
+/* Steps that follow one another in the memory of the result; without any, the result is the input `same`. */
+typedef struct {
+    int count, same;
+    Step steps[MOST_STEPS];
+    double constants[CONSTANTS];
+} Program;
+
+struct Op {
+    PyObject_HEAD
+    vectorcallfunc call;
+    /* The gradients of the edges, NULL for those that are not wanted; returns 0 to leave them to the twin. */
+    int (*gradients_of)(Applied *node, PyObject *gradient, PyObject *wanted, PyObject **found);
+    PyTypeObject *node_class;
+    int arrays, fixed; /* how many arguments are arrays, and how many are others */
+    int kept[INPUTS], kept_count; /* what is saved: numbers of arguments, RESULT */
+    int has_gradient[MOST_EDGES];
+    Program forward, gradients[MOST_EDGES];
+};
+
+/* What the Python side gives by `install`. */
+typedef struct {
+    PyTypeObject *variable, *leaf, *output;
+    PyObject *config, *exposed, *clock, *check, *at_outputs, *enter, *sum_of, *constant, *record;
+    Py_ssize_t guard, requires_grad, output_level; /* offsets of slots */
+} Installed;
+
+extern Installed tape;
+extern PyTypeObject PlaceType, AppliedType, OpType;
+extern PyArray_Descr *tape_types[2];
+extern PyObject *tape_names[8];
+enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE, NAME_NONDEFAULT, NAME_EDGE };
+
+int tape_ready_calls(void);
+int tape_watched(void);                            /* -1: an error */
+Py_ssize_t tape_level(PyObject *node);             /* -1: an error */
+int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */
+int tape_kind(PyObject *array);                    /* 0: float, 1: double; -1: not a small plain array */
+PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into); /* NULL without an error: not for small plain arrays */
+PyObject *tape_result(PyTypeObject *cls, PyObject *edges, Py_ssize_t level, PyObject *y, PyObject *saved,
+                      PyObject *fixed, PyObject *prints, Op *op);
+/* The edges of Variables and their highest level; 0 to leave the call to the twin. */
+int tape_edges(Op *op, PyObject *const *variables, PyObject **edges, Py_ssize_t *level, PyObject **prints);
+PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *tape_install_linear(PyObject *module, PyObject *args);
+PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
+#endif

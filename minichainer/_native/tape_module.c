@@ -1,0 +1,282 @@
+/* The module: the objects in memory, what the Python side installs, and small questions. */
+#define TAPE_IMPORTS
+#include "tape.h"
+
+Installed tape;
+PyArray_Descr *tape_types[2];
+PyObject *tape_names[8];
+static PyUFuncGenericFunction add_loops[2];
+static void *add_data[2];
+enum { SMALL = 4096 };
+
+/* --- objects --- */
+static int place_traverse(Place *self, visitproc visit, void *arg) {
+    Py_VISIT(self->data);
+    Py_VISIT(self->node);
+    Py_VISIT(self->view);
+    return 0;
+}
+
+static int place_clear(Place *self) {
+    Py_CLEAR(self->data);
+    Py_CLEAR(self->node);
+    Py_CLEAR(self->view);
+    return 0;
+}
+
+static void place_dealloc(Place *self) {
+    PyObject_GC_UnTrack(self);
+    place_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+/* Of several threads that make a node for one Variable, the first one's is taken. */
+static PyObject *place_settle(Place *self, PyObject *node) {
+    if (self->node == NULL || self->node == Py_None) Py_XSETREF(self->node, Py_NewRef(node));
+    return Py_NewRef(self->node);
+}
+
+static PyMemberDef place_members[] = {
+    {"_data", T_OBJECT_EX, offsetof(Place, data), 0, NULL},
+    {"_node", T_OBJECT, offsetof(Place, node), 0, NULL},
+    {"_view", T_OBJECT, offsetof(Place, view), 0, NULL},
+    {NULL},
+};
+static PyMethodDef place_methods[] = {{"_settle", (PyCFunction)place_settle, METH_O, NULL}, {NULL}};
+
+PyTypeObject PlaceType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minichainer._native._tape.Place",
+    .tp_basicsize = sizeof(Place),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = (traverseproc)place_traverse,
+    .tp_clear = (inquiry)place_clear,
+    .tp_dealloc = (destructor)place_dealloc,
+    .tp_members = place_members,
+    .tp_methods = place_methods,
+};
+
+static int applied_traverse(Applied *self, visitproc visit, void *arg) {
+    Py_VISIT(self->edges);
+    Py_VISIT(self->shape);
+    Py_VISIT(self->saved);
+    Py_VISIT(self->fixed);
+    Py_VISIT(self->prints);
+    return 0;
+}
+
+static void applied_empty(Applied *self) {
+    Py_CLEAR(self->edges);
+    Py_CLEAR(self->shape);
+    Py_CLEAR(self->dtype);
+    Py_CLEAR(self->saved);
+    Py_CLEAR(self->prints);
+    self->level = 0;
+    self->op = NULL;
+}
+
+static int applied_clear(Applied *self) {
+    applied_empty(self);
+    Py_CLEAR(self->fixed);
+    return 0;
+}
+
+static void applied_dealloc(Applied *self) {
+    PyObject_GC_UnTrack(self);
+    applied_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *tuple_or_empty(Applied *self, void *offset) {
+    PyObject *value = *(PyObject **)((char *)self + (Py_ssize_t)offset);
+    return value == NULL ? PyTuple_New(0) : Py_NewRef(value);
+}
+
+static int set_tuple(Applied *self, PyObject *value, void *offset) {
+    PyObject **place = (PyObject **)((char *)self + (Py_ssize_t)offset);
+    Py_XSETREF(*place, Py_XNewRef(value));
+    return 0;
+}
+
+static PyObject *applied_forget(Applied *self, PyObject *Py_UNUSED(none)) {
+    applied_empty(self);
+    Py_RETURN_NONE;
+}
+
+static const char *const STATE[] = {"edges", "level", "shape", "dtype", "saved", "static", "_prints", NULL};
+
+static PyObject *applied_getstate(PyObject *self, PyObject *Py_UNUSED(none)) {
+    PyObject *own = PyObject_GetAttrString(self, "__dict__");
+    PyObject *state = own == NULL ? NULL : PyDict_Copy(own);
+    Py_XDECREF(own);
+    for (int i = 0; state != NULL && STATE[i] != NULL; i++) {
+        PyObject *value = PyObject_GetAttrString(self, STATE[i]);
+        if (value == NULL || PyDict_SetItemString(state, STATE[i], value) < 0) Py_CLEAR(state);
+        Py_XDECREF(value);
+    }
+    return state;
+}
+
+static PyObject *applied_setstate(PyObject *self, PyObject *state) {
+    PyObject *name, *value;
+    Py_ssize_t place = 0;
+    if (!PyDict_Check(state)) return PyErr_Format(PyExc_TypeError, "a dictionary expected, got %R", state);
+    while (PyDict_Next(state, &place, &name, &value))
+        if (PyObject_SetAttr(self, name, value) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMemberDef applied_members[] = {
+    {"edges", T_OBJECT, offsetof(Applied, edges), 0, NULL},
+    {"shape", T_OBJECT, offsetof(Applied, shape), 0, NULL},
+    {"dtype", T_OBJECT, offsetof(Applied, dtype), 0, NULL},
+    {"_prints", T_OBJECT, offsetof(Applied, prints), 0, NULL},
+    {"level", T_PYSSIZET, offsetof(Applied, level), 0, NULL},
+    {NULL},
+};
+static PyGetSetDef applied_tuples[] = {
+    {"saved", (getter)tuple_or_empty, (setter)set_tuple, NULL, (void *)offsetof(Applied, saved)},
+    {"static", (getter)tuple_or_empty, (setter)set_tuple, NULL, (void *)offsetof(Applied, fixed)},
+    {NULL},
+};
+static PyMethodDef applied_methods[] = {
+    {"_forget_application", (PyCFunction)applied_forget, METH_NOARGS, NULL},
+    {"__getstate__", applied_getstate, METH_NOARGS, NULL},
+    {"__setstate__", applied_setstate, METH_O, NULL},
+    {NULL},
+};
+
+PyTypeObject AppliedType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minichainer._native._tape.Applied",
+    .tp_basicsize = sizeof(Applied),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = (traverseproc)applied_traverse,
+    .tp_clear = (inquiry)applied_clear,
+    .tp_dealloc = (destructor)applied_dealloc,
+    .tp_members = applied_members,
+    .tp_getset = applied_tuples,
+    .tp_methods = applied_methods,
+};
+
+/* --- small questions --- */
+int tape_watched(void) {
+    PyObject *count = PyDict_GetItemWithError(tape.config, tape_names[NAME_NONDEFAULT]);
+    if (count == NULL) return -1;
+    return PyLong_AsLong(count) != 0;
+}
+
+Py_ssize_t tape_level(PyObject *node) {
+    PyTypeObject *type = Py_TYPE(node);
+    if (type == tape.leaf) return 0;
+    if (PyObject_TypeCheck(node, &AppliedType)) return ((Applied *)node)->level;
+    PyObject *level = PyObject_GetAttr(node, tape_names[NAME_LEVEL]);
+    if (level == NULL) return -1;
+    Py_ssize_t number = PyLong_AsSsize_t(level);
+    Py_DECREF(level);
+    return number;
+}
+
+int tape_is_wanted(PyObject *edge, PyObject *wanted) {
+    if (wanted != Py_None) return PySequence_Contains(wanted, edge);
+    if (Py_TYPE(edge) == tape.leaf) return *(PyObject **)((char *)edge + tape.requires_grad) != Py_False;
+    return 1; /* outputs of functions always require a gradient */
+}
+
+int tape_kind(PyObject *object) {
+    if (Py_TYPE(object) != &PyArray_Type) return -1;
+    PyArrayObject *array = (PyArrayObject *)object;
+    int kind = PyArray_DESCR(array) == tape_types[0] ? 0 : PyArray_DESCR(array) == tape_types[1] ? 1 : -1;
+    return kind >= 0 && PyArray_ISCARRAY_RO(array) && PyArray_SIZE(array) <= SMALL ? kind : -1;
+}
+
+PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into) {
+    int kind = tape_kind(a);
+    if (kind < 0 || tape_kind(b) != kind || (into != NULL && !PyArray_ISWRITEABLE((PyArrayObject *)into))) return NULL;
+    PyArrayObject *x = (PyArrayObject *)a, *y = (PyArrayObject *)b;
+    if (!PyArray_SAMESHAPE(x, y)) return NULL;
+    npy_intp n = PyArray_SIZE(x), size = kind ? 8 : 4, steps[3] = {size, size, size};
+    if (into == NULL) into = PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), kind ? NPY_DOUBLE : NPY_FLOAT);
+    else Py_INCREF(into);
+    if (into == NULL) return NULL;
+    char *memory[3] = {PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES((PyArrayObject *)into)};
+    add_loops[kind](memory, &n, steps, add_data[kind]);
+    return into;
+}
+
+/* --- what the Python side gives --- */
+static Py_ssize_t offset_of(PyTypeObject *type, const char *name) {
+    PyObject *member = PyObject_GetAttrString((PyObject *)type, name);
+    Py_ssize_t offset = -1;
+    if (member != NULL && Py_TYPE(member) == &PyMemberDescr_Type)
+        offset = ((PyMemberDescrObject *)member)->d_member->offset;
+    else if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s of %s must be a slot", name, type->tp_name);
+    Py_XDECREF(member);
+    return offset;
+}
+
+static PyObject *install(PyObject *module, PyObject *args) {
+    PyObject **objects[] = {
+        (PyObject **)&tape.variable, (PyObject **)&tape.leaf, (PyObject **)&tape.output, &tape.config, &tape.exposed,
+        &tape.clock, &tape.check, &tape.at_outputs, &tape.enter, &tape.sum_of, &tape.constant,
+    };
+    Py_ssize_t count = sizeof objects / sizeof *objects;
+    if (PyTuple_GET_SIZE(args) != count) return PyErr_Format(PyExc_TypeError, "%zd arguments expected", count);
+    for (Py_ssize_t i = 0; i < count; i++) *objects[i] = Py_NewRef(PyTuple_GET_ITEM(args, i));
+    tape.guard = offset_of(tape.leaf, "guard");
+    tape.requires_grad = offset_of(tape.leaf, "requires_grad");
+    if (tape.guard < 0 || tape.requires_grad < 0) return NULL;
+    if (!PyType_IsSubtype(tape.variable, &PlaceType)) {
+        PyErr_SetString(PyExc_TypeError, "Variable must derive from Place");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"install", install, METH_VARARGS, NULL},
+    {"install_linear", tape_install_linear, METH_VARARGS, NULL},
+    {"linear", (PyCFunction)(void (*)(void))tape_linear, METH_FASTCALL, NULL},
+    {"run", (PyCFunction)(void (*)(void))tape_run, METH_FASTCALL, NULL},
+    {NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_tape", NULL, -1, functions};
+
+static int find_additions(void) {
+    PyObject *numpy = PyImport_ImportModule("numpy"), *add = numpy ? PyObject_GetAttrString(numpy, "add") : NULL;
+    Py_XDECREF(numpy);
+    if (add == NULL) return -1;
+    PyUFuncObject *ufunc = (PyUFuncObject *)add;
+    for (int i = 0; i < ufunc->ntypes; i++) {
+        const char *types = ufunc->types + 3 * i;
+        int kind = types[0] == NPY_FLOAT ? 0 : types[0] == NPY_DOUBLE ? 1 : -1;
+        if (kind < 0 || types[1] != types[0] || types[2] != types[0]) continue;
+        add_loops[kind] = ufunc->functions[i];
+        add_data[kind] = (void *)(ufunc->data ? ufunc->data[i] : NULL);
+    }
+    return add_loops[0] != NULL && add_loops[1] != NULL ? 0 : -1; /* `add` lives as long as the process */
+}
+
+PyMODINIT_FUNC PyInit__tape(void) {
+    static const char *const names[] = {"pullback", "edges", "_prints", "_free", "level", "take_from_outputs",
+                                        "nondefault", "edge"};
+    if (_import_array() < 0 || _import_umath() < 0) return NULL;
+    for (int i = 0; i < 8; i++)
+        if ((tape_names[i] = PyUnicode_InternFromString(names[i])) == NULL) return NULL;
+    tape_types[0] = PyArray_DescrFromType(NPY_FLOAT);
+    tape_types[1] = PyArray_DescrFromType(NPY_DOUBLE);
+    PlaceType.tp_new = AppliedType.tp_new = PyBaseObject_Type.tp_new;
+    if (find_additions() < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "this NumPy keeps its inner loops elsewhere");
+        return NULL;
+    }
+    if (PyType_Ready(&PlaceType) < 0 || PyType_Ready(&AppliedType) < 0 || tape_ready_calls() < 0) return NULL;
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL) return NULL;
+    if (PyModule_AddObjectRef(module, "Place", (PyObject *)&PlaceType) < 0 ||
+        PyModule_AddObjectRef(module, "Applied", (PyObject *)&AppliedType) < 0 ||
+        PyModule_AddObjectRef(module, "Op", (PyObject *)&OpType) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

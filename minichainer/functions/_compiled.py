@@ -1,0 +1,164 @@
+"""Ops as the compiled tape calls them: programs of NumPy's inner loops, made from the op's own Python code.
+
+The forward body and the array forms of the rules are called once with symbols in the place of arrays. What they do
+with these becomes a program, a list of ``(ufunc, operand, operand)``. If they do anything else, such as a comparison,
+the op has no program, and is called in Python. So a program states nothing of its own; what it computes is compared
+bit for bit with the Python form by ``tests/core/test_compiled_tape.py``.
+
+A program works in the memory of its result: the result of a step is an operand of the next one, and of no other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from minichainer import ops
+from minichainer._tape import native
+from minichainer.functions._primitive import Primitive, rule_names
+from minichainer.kernels._dispatch import Kernel
+
+#: The numbers of operands: arguments, constants, the result so far.
+_CONSTANT, _RESULT = 8, 12
+#: Ops by the class names of their nodes.
+NAMES = """
+    Add Sub Mul Div AddConstant SubFromConstant MulConstant DivFromConstant Neg Absolute
+    Exp Log Sqrt Square Tanh ReLU Sin
+""".split()
+
+
+class _NoProgram(Exception):
+    """The Python form does something that is not a step of a program."""
+
+
+class _Trace:
+    """The steps of a program that is being made."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Any, int, int]] = []
+        self.constants: list[float] = []
+
+    def apply(self, ufunc: Any, *operands: Any) -> _Symbol:
+        """Adds a step."""
+        places = [self._place(operand) for operand in operands]
+        self.steps.append((ufunc, places[0], places[1] if len(places) > 1 else -1))
+        return _Symbol(self, _RESULT, len(self.steps))
+
+    def _place(self, operand: Any) -> int:
+        if isinstance(operand, _Symbol):
+            if operand.place == _RESULT and operand.step != len(self.steps):
+                raise _NoProgram
+            return operand.place
+        if type(operand) is not int and type(operand) is not float:
+            raise _NoProgram
+        self.constants.append(float(operand))
+        return _CONSTANT + len(self.constants) - 1
+
+    def program(self, result: Any) -> tuple[list[Any], list[float]]:
+        """The program that computes ``result``."""
+        is_last = isinstance(result, _Symbol) and result.place == (_RESULT if self.steps else 0)
+        if not is_last or result.step != len(self.steps):
+            raise _NoProgram
+        return self.steps, self.constants
+
+
+class _Symbol:
+    """Stands for an array; the operators of arrays add steps."""
+
+    def __init__(self, trace: _Trace, place: int, step: int = 0) -> None:
+        self.trace, self.place, self.step = trace, place, step
+
+    dtype = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise _NoProgram
+
+    def _comparison(self, other: Any) -> Any:
+        raise _NoProgram
+
+    __eq__ = __ne__ = __lt__ = __le__ = __ge__ = _comparison
+
+    def __gt__(self, other: Any) -> _Symbol:
+        if other != 0:
+            raise _NoProgram
+        # As a factor: 1 where it is positive. The kernel `step` does the same on few numbers.
+        return self.trace.apply(numpy.fmax, self.trace.apply(numpy.sign, self), 0)
+
+
+def _operator(ufunc: Any, swapped: bool = False) -> Any:
+    def call(self: _Symbol, *others: Any) -> _Symbol:
+        return self.trace.apply(ufunc, *others, self) if swapped else self.trace.apply(ufunc, self, *others)
+
+    return call
+
+
+for _name, _ufunc in (
+    ('add', numpy.add), ('sub', numpy.subtract), ('mul', numpy.multiply), ('truediv', numpy.divide)
+):  # fmt: skip
+    setattr(_Symbol, f'__{_name}__', _operator(_ufunc))
+    setattr(_Symbol, f'__r{_name}__', _operator(_ufunc, swapped=True))
+setattr(_Symbol, '__neg__', _operator(numpy.negative))  # noqa: B010
+
+
+class _Functions:
+    """The array module, and the ``m`` of rules, for symbols."""
+
+    def __init__(self, trace: _Trace) -> None:
+        self._trace = trace
+
+    def zeros(self, shape: Any, dtype: Any = None) -> float:
+        """0 as a constant."""
+        if shape != ():
+            raise _NoProgram
+        return 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        ufunc = getattr(numpy, name, None)
+        if isinstance(ufunc, numpy.ufunc):
+            return lambda *operands: self._trace.apply(ufunc, *operands)
+        body = getattr(ops.built_in._find(name), 'body', None)
+        if isinstance(body, Kernel):
+            return lambda *operands: body.generic(self, *operands)
+        raise _NoProgram
+
+
+def compiled_op(spec: Primitive, cls: Any) -> Any:
+    """The op as the compiled tape calls it: takes its arguments, returns a Variable or None; None if it does not."""
+    if native is None or spec.name not in NAMES or not spec.body.__module__.startswith('minichainer.'):
+        return None
+    arguments = [*spec.arguments, *[p.name for p in spec.static_parameters]]
+    if not set(spec.kept) <= {*arguments, 'y'} or not spec.elementwise:
+        return None
+    kept = [arguments.index(name) if name in arguments else _RESULT for name in spec.kept]
+    try:
+        gradients = [None if rule is None else _of_rule(spec, rule) for rule in spec.array_rules]
+        return native.Op(
+            cls, len(spec.arguments), len(spec.static_parameters), _of_forward(spec, arguments), gradients, kept
+        )
+    except _NoProgram:
+        return None
+
+
+def _of_forward(spec: Primitive, arguments: list[str]) -> Any:
+    trace = _Trace()
+    symbols = [_Symbol(trace, place) for place in range(len(arguments))]
+    if isinstance(spec.on_numpy, numpy.ufunc):
+        return trace.program(trace.apply(spec.on_numpy, *symbols))
+    return trace.program(_called(spec.body, trace, symbols))
+
+
+def _of_rule(spec: Primitive, rule: Any) -> Any:
+    """The program of a rule; its operands are the upstream gradient and what is saved."""
+    trace = _Trace()
+    symbols = [_Symbol(trace, 1 + spec.kept.index(name)) for name in rule_names(rule)]
+    return trace.program(_called(rule, trace, [_Symbol(trace, 0), *symbols]))
+
+
+def _called(function: Any, trace: _Trace, operands: list[Any]) -> Any:
+    generic = function.generic if isinstance(function, Kernel) else function
+    try:
+        return generic(_Functions(trace), *operands)
+    except (TypeError, AttributeError, KeyError) as error:
+        raise _NoProgram from error
