@@ -102,7 +102,7 @@ REASONS = {
     'backprop.commit_variables': 'gradients that Variables retain, in a differentiable pass',
     'backprop._added': 'adds to the gradient that a leaf has already, on its device',
     'backprop._sum_of': 'a second gradient has reached a node',
-    'backprop.take_own': 'a result of grad() shares no memory with other gradients',
+    '_pass_table.take_own': 'a result of grad() shares no memory with other gradients',
     '_observers.observers': 'function hooks and debug mode, if there are any',
     '_checks.as_raw': 'the array of a gradient that is an array or a Variable',
     'backends.cuda.get_array_module': 'NumPy or CuPy, for code that serves both',

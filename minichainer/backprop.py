@@ -19,7 +19,6 @@ several threads, and an exception leaves every ``.grad`` unchanged: leaves are w
 from __future__ import annotations
 
 import operator
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -31,6 +30,7 @@ import numpy
 from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
 from minichainer._observers import add_application, observers
+from minichainer._pass_table import UNSHARED, Parts, references, take_own
 from minichainer._tape import native
 from minichainer.backend import copied
 from minichainer.backends import cuda
@@ -73,10 +73,11 @@ class Node:
             gradient: the upstream gradient, an array; for a function with several outputs a list of them, None for
                 an output without.
             wanted: the nodes that need a gradient; None for all that require one.
-            table: what has reached the nodes so far, for a user's ``backward_accumulate``.
+            table: what has reached the nodes so far, for a user's ``backward_accumulate``; in a pass that nothing
+                watches :class:`~minichainer._pass_table.Parts`, where gradients of leaves may be left.
 
         Returns:
-            One array per edge, of its shape and dtype; None if there is none or it is not wanted.
+            One array per edge, of its shape and dtype; None if there is none, or it is not wanted or left.
         """
         raise NotImplementedError
 
@@ -161,7 +162,7 @@ def run(
         The gradients of the leaves (and ends), of the nodes in ``keep``, and of nodes whose ``retain_grad`` was
         called. Hooks of leaves (and ends) have not been called yet.
     """
-    table, buckets = _started(roots, ends)
+    table, buckets, parts = _started(roots, ends)
     owned: set[Node] = set()
     watch = _watch(variables, wanted, keep, watchers)
     if native is not None and watch is None and not (variables or strict):
@@ -187,7 +188,7 @@ def run(
             elif variables:
                 found = node.pullback_variables(gradient, wanted, table)
             else:
-                found = node.pullback(gradient, wanted, table)
+                found = node.pullback(gradient, wanted, parts)
             place = -1
             for edge in node.edges:
                 place += 1
@@ -206,23 +207,25 @@ def run(
                     table[edge] = _sum_of(present, gx)
                     if not variables:
                         owned.add(edge)
-                elif cuda.available:
-                    _on_its_device(operator.iadd, present, gx)
                 else:
-                    present += gx
+                    _added(present, gx)
             if done is not None:
                 done()
             if free:
                 node._free()
         level -= 1
+    if parts.waiting:
+        parts.complete()
     return (table, {}, {}) if watch is None else (table, *watch.finished())
 
 
 def _started(
     roots: Iterable[tuple[Node, Any]], ends: Container[Node] | None
-) -> tuple[dict[Node, Any], defaultdict[int, list[Any]]]:
-    """The table with the gradients of the roots, and the nodes to visit by level."""
+) -> tuple[dict[Node, Any], defaultdict[int, list[Any]], Parts]:
+    """The table with the gradients of the roots, the nodes to visit by level, and what collects parts."""
+    parts = Parts()
     table: dict[Node, Any] = {}
+    parts.table = table
     buckets: defaultdict[int, list[Any]] = defaultdict(list)
     for node, gradient in roots:
         if node in table:
@@ -231,7 +234,7 @@ def _started(
             table[node] = gradient
             if node.edges is not None and (ends is None or node not in ends):
                 _enter(node, table, buckets)
-    return table, buckets
+    return table, buckets, parts
 
 
 def _watch(variables: bool, wanted: Container[Node] | None, keep: Any, watchers: Sequence[Any]) -> Any:
@@ -374,30 +377,6 @@ def between(outputs: Iterable[Node], inputs: Iterable[Node], ends: Container[Nod
     return on_path
 
 
-# A gradient that nothing else refers to may become a leaf's own without a copy. The number of references that the
-# interpreter itself holds to the value of a local name is measured, because it differs between versions.
-_references = getattr(sys, 'getrefcount', lambda _: sys.maxsize)
-
-
-def _references_of_a_local(table: dict[int, Any]) -> int:
-    _, gradient = table.popitem()
-    references: int = _references(gradient)
-    return references
-
-
-_UNSHARED = _references_of_a_local({0: numpy.empty(1)}) if hasattr(sys, 'getrefcount') else 0
-
-
-def take_own(table: dict[Node, Any], node: Node) -> Any:
-    """Takes a gradient array out of the table; C-contiguous, and not sharing memory with anything."""
-    gradient = table.pop(node)
-    if gradient is None or type(gradient) is list:
-        return gradient
-    if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
-        return copied(gradient)
-    return gradient
-
-
 def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
     """Ends an ordinary pass: adds the gradients of the leaves to their ``.grad``; empties the table."""
     with _commit_lock:
@@ -405,19 +384,19 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
             leaf, gradient = table.popitem()
             if gradient is None:
                 continue
-            if _references(gradient) > _UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
+            if references(gradient) > UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
                 gradient = copied(gradient)
             present = leaf.grad_value
             leaf.grad_value = gradient if present is None else _added(gradient, as_raw(present))
             leaf.loss_scale = loss_scale
 
 
-def _added(gradient: Any, present: Any) -> Any:
-    # In place: the pass owns this gradient; the user may own the present one.
+def _added(total: Any, gradient: Any) -> Any:
+    # In place: the pass owns the total; the user may own the gradient, which may be the one in a leaf.
     if cuda.available:
-        return _on_its_device(operator.iadd, gradient, present)
-    gradient += present
-    return gradient
+        return _on_its_device(operator.iadd, total, gradient)
+    total += gradient
+    return total
 
 
 def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from minichainer import _tangents, recorder
 from minichainer._checks import as_raw
+from minichainer._pass_table import Parts
 from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
@@ -400,12 +401,15 @@ class FunctionNode(Node):
             gradients = tuple([None if g is None else _contiguous_gradient(g) for g in gradients])
         return tuple([_as_gradient_variable(g) for g in gradients])
 
-    def _gradients(self, indexes: Any, grad_outputs: Any, table: dict[Node, Any]) -> Any:
+    def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
         if type(self).backward_accumulate is FunctionNode.backward_accumulate:
             return self._wanted_gradients(indexes, grad_outputs)
         edges = self._applied_edges()
         present = []
+        if type(table) is Parts:
+            table.complete()  # the user's function sees whole sums
+            table = table.table
         for i in indexes:
             present.append(_as_gradient_variable(table.pop(edges[i], None)))
         return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, tuple(present)))

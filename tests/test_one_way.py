@@ -77,9 +77,11 @@ def test_nodes_are_assembled_by_the_recorder_and_one_fast_path() -> None:
 
 
 def test_gradients_are_handed_on_in_one_place() -> None:
-    found = set().union(*map(handing_over, [PACKAGE / 'backprop.py', PACKAGE / 'function_node.py', *FUNCTIONS]))
-    # _started seeds the table with the gradients of the roots; _enter marks a function whose outputs have gradients.
-    assert found == {'backprop.run', 'backprop._started', 'backprop._enter'}
+    files = [PACKAGE / name for name in ('backprop.py', '_pass_table.py', 'function_node.py')]
+    found = set().union(*map(handing_over, [*files, *FUNCTIONS]))
+    # _started seeds the table with the gradients of the roots; _enter marks a function whose outputs have gradients;
+    # _add adds what nodes have left to the pass.
+    assert found == {'backprop.run', 'backprop._started', 'backprop._enter', '_pass_table.Parts._add'}
 
 
 BRANCHES = re.compile(

@@ -281,6 +281,26 @@ def bilinear_map(
     return primitive(rule=rules, name=name, label=label, kinds=kinds)
 
 
+def added_together(op: Any, argument: str, least: int = 0) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declares how to add the gradients of many applications of an op to a sum, for a leaf that is used many times.
+
+    The decorated function is ``add(total, gy, ...)``: it changes ``total``, a NumPy array. The other parameters name
+    what it needs, of what rules save; each is a sequence with a value for each application.
+
+    Args:
+        op: the op.
+        argument: whose gradient.
+        least: gradients with fewer elements are computed one by one.
+    """
+
+    def define(add: Callable[..., None]) -> Callable[..., None]:
+        spec = op.node_class.spec
+        spec.adders[spec.arguments.index(argument)] = add, least
+        return add
+
+    return define
+
+
 def _op(spec: Primitive) -> Any:
     """Makes the node class and the function of an op."""
     attributes: dict[str, Any] = {

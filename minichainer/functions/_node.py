@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy
 
 from minichainer import ops
 from minichainer._checks import array_types
+from minichainer._pass_table import Parts
 from minichainer._tape import Applied
 from minichainer.backend import get_array_module
 from minichainer.backends import number_arrays
@@ -138,6 +140,8 @@ class PrimitiveNode(Applied, FunctionNode):
         gy = self._gy(gradient if self.output_count > 1 else (gradient,))
         xp = get_array_module(gy[0] if spec.several_outputs else gy)
         self.wanted_inputs = tuple([is_wanted(edge, wanted) for edge in edges])
+        if spec.adders and type(table) is Parts and type(gy) is _ndarray:
+            self._leave_parts(gy, edges, table)
         if len(spec.array_rules) == 1 and (spec.joint or spec.joint_fast):
             found = self._by_array_rule(0, xp, gy)
         else:
@@ -146,6 +150,14 @@ class PrimitiveNode(Applied, FunctionNode):
                 for i, needed in enumerate(self.wanted_inputs)
             ]
         return self._fitted(found)
+
+    def _leave_parts(self, gy: Any, edges: Sequence[Any], parts: Parts) -> None:
+        """Leaves gradients that the pass adds together to it; they are not wanted in this step."""
+        for i, (add, least) in self.spec.adders.items():
+            if math.prod(edges[i].shape) >= least:
+                saved = [self.spec._getter(name)(self) for name in rule_names(add)]
+                if parts.collect(edges[i], add, gy, *saved):
+                    self.wanted_inputs = (*self.wanted_inputs[:i], False, *self.wanted_inputs[i + 1 :])
 
     def _by_array_rule(self, index: int, xp: Any, gy: Any) -> Any:
         spec = self.spec
@@ -317,10 +329,11 @@ def pullback_of(spec: Primitive) -> Callable[..., Any] | None:
 def _compiled(spec: Primitive) -> Callable[..., Any]:
     # Named by the body: two ops may have nodes of one name.
     source, file = _source_of_pullback(spec), f'<pullback of {spec.body.__module__}.{spec.body.__qualname__}>'
-    namespace: dict[str, Any] = {'ndarray': _ndarray, 'in_full': PrimitiveNode.pullback}
+    namespace: dict[str, Any] = {'ndarray': _ndarray, 'Parts': Parts, 'in_full': PrimitiveNode.pullback}
     for i, (rule, evaluators) in enumerate(zip(spec.array_rules, spec.array_evaluators, strict=True)):
         body = rule.body_for(numpy) if isinstance(rule, Kernel) else rule
         namespace[f'rule{i}'], namespace[f'm{i}'] = body, evaluators.on_numpy
+        namespace[f'add{i}'], namespace[f'least{i}'] = spec.adders.get(i, (None, 0))
     exec(compile(source, file, 'exec'), namespace)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # for tracebacks
     return namespace['pullback']  # type: ignore[no-any-return]
@@ -335,7 +348,8 @@ def _source_of_pullback(spec: Primitive) -> str:
     lines += [f'{edges}= self.edges', f'{saved}= self.saved' if saved else '', f'{gradients}= {"None, " * count}']
     for i, rule in enumerate(spec.array_rules):
         if rule is not None:
-            lines += _source_of_gradient(i, rule, alone=count == 1, elementwise=spec.elementwise)
+            gradient = _source_of_gradient(i, rule, alone=count == 1, elementwise=spec.elementwise)
+            lines += _source_of_part(i, spec, gradient) if i in spec.adders else gradient
     lines.append(f'return {gradients}')
     return '\n    '.join(['def pullback(self, gradient, wanted, table):', *lines])
 
@@ -351,4 +365,16 @@ def _source_of_gradient(i: int, rule: Any, alone: bool, elementwise: bool) -> li
         f'    g{i} = rule{i}({", ".join([f"m{i}", "gradient", *[f"saved_{name}" for name in rule_names(rule)]])})',
         f'    if {misfits}:',
         f'        g{i} = self.conform(g{i}, edge{i})',
+    ]
+
+
+def _source_of_part(i: int, spec: Primitive, gradient: list[str]) -> list[str]:
+    """A gradient that is left to the pass if it adds many together; the argument itself must be saved."""
+    arrays = ', '.join(['gradient', *[f'saved_{name}' for name in rule_names(spec.adders[i][0])]])
+    suits = f'saved_{spec.arguments[i]}.size >= least{i} and type(table) is Parts'
+    return [
+        f'if {suits} and table.collect(edge{i}, add{i}, {arrays}):',
+        '    pass',
+        f'el{gradient[0]}',
+        *gradient[1:],
     ]

@@ -101,6 +101,9 @@ class Primitive:
         self.linear_groups = [[0]] if is_linear else self._numbered(linear_in)
         #: Whether it is linear in each of any number of arrays, not in all at once.
         self.is_product = self.variadic and len(linear_in) == 1 and linear_in[0].startswith('each ')
+        #: By the number of an array, how the gradients of many applications are added, and from which size on: see
+        #: :func:`~minichainer.functions._define.added_together`.
+        self.adders: dict[int, tuple[Callable[..., None], int]] = {}
         #: Whether it has no derivative at all.
         self.has_no_rules = not any(self.rules)
 

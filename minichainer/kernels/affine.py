@@ -7,6 +7,7 @@ to rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -51,6 +52,14 @@ def affine_reference(x: Any, W: Any, b: Any = None) -> Any:
     """The plain form of :func:`affine`."""
     y = x @ W.T
     return y if b is None else y + b
+
+
+def add_products(total: Any, lefts: Sequence[Any], rights: Sequence[Any]) -> None:
+    """Adds ``left.T @ right`` of all pairs to a NumPy array, as one product of all their rows."""
+    if len(lefts) == 1:
+        total += lefts[0].T.dot(rights[0])
+    else:
+        total += numpy.concatenate(lefts).T.dot(numpy.concatenate(rights))
 
 
 #: Rows of ones by dtype and length.

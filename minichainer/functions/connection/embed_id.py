@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy
 
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.errors import LabelError
 from minichainer.functions._arguments import Arguments, described
-from minichainer.functions._define import linear_map
+from minichainer.functions._define import added_together, linear_map
 from minichainer.kernels import rows as kernels
 from minichainer.kernels import scattering
 from minichainer.kernels.selection import masked
@@ -37,6 +40,14 @@ def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int
     if ignored is not None:
         ids, rows = xp.where(ignored, xp.zeros((), ids.dtype), ids), masked(xp, rows, ~ignored[..., None])
     return scattering.sums_of_rows(xp, rows.reshape(ids.size, shape[1]), ids.reshape(-1), shape[0])
+
+
+@added_together(embedded, 'W')
+def _add_rows(total: Any, gy: Sequence[Any], ids: Sequence[Any], ignored: Sequence[Any]) -> None:
+    kept = [slice(None) if mask is None else ~mask.reshape(-1) for mask in ignored]
+    rows = [g.reshape(-1, total.shape[1])[keep] for g, keep in zip(gy, kept, strict=True)]
+    numbers = [x.reshape(-1)[keep] for x, keep in zip(ids, kept, strict=True)]
+    scattering.add_rows(total, numpy.concatenate(rows), numpy.concatenate(numbers))
 
 
 @on_device_of_arguments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -11,16 +12,20 @@ from minichainer import configuration
 from minichainer._tape import native
 from minichainer.functions._arguments import Arguments, wider
 from minichainer.functions._call import own_copy
-from minichainer.functions._define import primitive
+from minichainer.functions._define import added_together, primitive
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
-from minichainer.kernels.affine import affine, sum_of_rows
+from minichainer.kernels.affine import add_products, affine, sum_of_rows
 from minichainer.recorder import record
 from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('LinearFunction', 'linear')
 _ndarray = numpy.ndarray
 _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
+
+
+#: From this many weights on, one product of many rows takes less time than many products of few.
+_MANY = 1 << 14
 
 
 # The products and the sum are ops themselves: differentiable any number of times.
@@ -44,6 +49,12 @@ def rows_by_matrix(xp: Any, x: Any, W: Any) -> Any:
 @primitive(rule=_RULES, fast=_FAST, name='LinearFunction', on_numpy=affine, linear_in=('x b', 'W b'))
 def affine_rows(xp: Any, x: Any, W: Any, b: Any) -> Any:
     return affine(x, W, b)
+
+
+@added_together(rows_by_matrix, 'W', _MANY)
+@added_together(affine_rows, 'W', _MANY)
+def _add_products(total: Any, gy: Sequence[Any], x: Sequence[Any]) -> None:
+    add_products(total, gy, x)
 
 
 _without_bias, _with_bias = rows_by_matrix.node_class, affine_rows.node_class
