@@ -77,6 +77,8 @@ COMPARED_BY = {
     ),
     'cuda.sequences.place': 'kernels/test_device_code.py::test_place_and_divide_in_a_launch',
     'cuda.sequences.divide': 'kernels/test_device_code.py::test_place_and_divide_in_a_launch',
+    'affine.add_products': 'core/test_row_products.py::test_rounding_errors_are_those_of_single_products',
+    'scattering.add_rows': 'core/test_row_products.py::test_many_rows',
     'sequences.zeros_of': 'kernels/test_device_code.py::test_zeros',
     'cuda.pooling.numbers': 'kernels/test_device_code.py::test_windows_over_more_than_three_axes_have_no_kernel',
     'normalization.move': 'kernels/test_device_code.py::test_numbers_of_channels',
