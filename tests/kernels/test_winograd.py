@@ -121,9 +121,9 @@ def test_convolution_goes_this_way(monkeypatch: pytest.MonkeyPatch, dtype: str) 
 
 needs_kernels = pytest.mark.skipif(library.kernels is None, reason=f'compiled parts: {library.state}')
 #: Errors relative to the largest result, by the size of tiles: those of the definition in float64 are this small.
-#: Over 3000 random geometries tiles of 4 x 4 are off by 6.4e-6 at most, and 1.1e-5 was found where a result is the sum
-#: of two products, whose errors do not average.
-ERRORS = {(2, 'f'): 1e-6, (4, 'f'): 2e-5, (2, 'd'): 1e-14, (4, 'd'): 2e-13}
+#: Over 3000 random geometries tiles of 4 x 4 are off by 6.4e-6 at most, and 1.1e-5 was found where a result is the
+#: sum of two products, whose errors do not average.
+ERRORS = {(2, 'f'): 1e-6, (4, 'f'): 2e-5, (2, 'd'): 1e-14, (4, 'd'): 1e-13}
 
 
 def _distance(found: Any, exact: Any) -> float:
