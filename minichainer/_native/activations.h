@@ -99,7 +99,7 @@ KERNEL(scaled_inside) {
     for (isize i = 0; i < sizes[0]; i++) gx[i] = (x[i] > low) & (x[i] < high) ? gy[i] * factor : 0;
 }
 
-static inline T NAME(sign_of)(T x) {
+INLINED T NAME(sign_of)(T x) {
     const T not_above = x < 0 ? -1 : x == 0 ? 0 : x;
     return x > 0 ? 1 : not_above;
 }
@@ -114,13 +114,13 @@ BACKWARD(sign_gradient, gy *NAME(sign_of)(x))
 UNARY(exp, NAME(exponential)(x))
 
 /* 1 / (1 + exp(-x)), precise where it is tiny: what is computed from exp(-|x|) does not overflow. */
-static inline T NAME(logistic)(T x) {
+INLINED T NAME(logistic)(T x) {
     const T e = NAME(decay)(x);
     return (x > 0 ? 1 : e) / (1 + e);
 }
 
 /* The derivative of the logistic function, s (1 - s), precise where it is tiny. */
-static inline T NAME(logistic_slope)(T x) {
+INLINED T NAME(logistic_slope)(T x) {
     const T e = NAME(decay)(x), below = 1 + e;
     return e / (below * below);
 }
@@ -132,7 +132,7 @@ UNARY(sigmoid_slope, NAME(logistic_slope)(x))
 BACKWARD(sigmoid_gradient, gy *(x - x * x))
 
 /* x s with the logistic function s; its derivative is s + x s (1 - s). */
-static inline T NAME(silu_slope)(T x) {
+INLINED T NAME(silu_slope)(T x) {
     const T s = NAME(logistic)(x);
     return s + (1 - s) * (x * s);
 }
@@ -142,12 +142,12 @@ BACKWARD(silu_gradient, NAME(silu_slope)(x) * gy)
 
 /* x n / (n + 2) where e = exp(x) and n = e (e + 2), which is x tanh(log(1 + e)). The derivative is
    n / (n + 2) + 4 x e (e + 1) / (n + 2)^2. Beyond 40 the gate is 1. */
-static inline T NAME(mish_of)(T x) {
+INLINED T NAME(mish_of)(T x) {
     const T e = NAME(exponential)(x > 40 ? 40 : x), n = (e + 2) * e;
     return n / (n + 2) * x;
 }
 
-static inline T NAME(mish_slope)(T x) {
+INLINED T NAME(mish_slope)(T x) {
     T near = x > 40 ? 40 : x;
     near = near < -1000 ? -1000 : near; /* 0 times infinity would be NaN */
     const T e = NAME(exponential)(near), n = (e + 2) * e, inverse = 1 / (n + 2);
@@ -157,7 +157,7 @@ static inline T NAME(mish_slope)(T x) {
 UNARY(mish, NAME(mish_of)(x))
 BACKWARD(mish_gradient, NAME(mish_slope)(x) * gy)
 
-static inline T NAME(softplus_of)(T x) { return (x < 0 ? 0 : x) + NAME(log_plus_1)(NAME(decay)(x)); }
+INLINED T NAME(softplus_of)(T x) { return (x < 0 ? 0 : x) + NAME(log_plus_1)(NAME(decay)(x)); }
 
 /* log(1 + exp(b x)) / b: number b. */
 KERNEL(softplus) {
@@ -199,17 +199,17 @@ KERNEL(elu_gradient) {
 #define GELU_A ((T)1.5957691216057308)
 #define GELU_B ((T)0.044715)
 
-static inline T NAME(within_40)(T x) {
+INLINED T NAME(within_40)(T x) {
     const T near = x > 40 ? 40 : x;
     return near < -40 ? -40 : near;
 }
 
-static inline T NAME(gelu_tanh_of)(T x) {
+INLINED T NAME(gelu_tanh_of)(T x) {
     const T near = NAME(within_40)(x), argument = (near + near * near * near * GELU_B) * GELU_A;
     return (x > 40 ? x : near) * NAME(logistic)(argument);
 }
 
-static inline T NAME(gelu_tanh_slope)(T x) {
+INLINED T NAME(gelu_tanh_slope)(T x) {
     const T near = NAME(within_40)(x), square = near * near, argument = (near + near * square * GELU_B) * GELU_A;
     const T e = NAME(decay)(argument), inverse = 1 / (1 + e);
     const T slope = e * inverse * inverse * ((1 + 3 * GELU_B * square) * GELU_A);
@@ -228,7 +228,7 @@ BACKWARD(gelu_tanh_gradient, gy *NAME(gelu_tanh_slope)(x))
 #if IS_SINGLE
 #define FARTHEST 15.0f
 
-static inline float tail_over_density(float a) {
+INLINED float tail_over_density(float a) {
     const float t = 1 / MULTIPLY_ADD(a, 0.35f, 1.0f);
     float p = -0.0291578857f;
     p = MULTIPLY_ADD(p, t, 0.144030919f);
@@ -243,13 +243,13 @@ static inline float tail_over_density(float a) {
 }
 
 /* x Phi(x) = max(x, 0) - |x| Q(|x|). */
-static inline float gelu_of(float x) {
+INLINED float gelu_of(float x) {
     const float a = magnitude_f(x) > FARTHEST ? FARTHEST : magnitude_f(x);
     return (x <= 0 ? 0 : x) - a * (decay_f(0.5f * a * a) * tail_over_density(a));
 }
 
 /* Phi(x) + x phi(x); the density phi is exp(-x^2 / 2) / sqrt(2 pi). */
-static inline float gelu_slope(float x) {
+INLINED float gelu_slope(float x) {
     const float a = magnitude_f(x) > FARTHEST ? FARTHEST : magnitude_f(x);
     const float above = MULTIPLY_ADD(a, 0.398942280f, -tail_over_density(a)) * decay_f(0.5f * a * a);
     return x < 0 ? -above : 1 + above;

@@ -10,7 +10,7 @@
 #define SMALLEST ((T)-1e30)
 
 /* log(1 + x) for 0 <= x <= 2, as 2 atanh(x / (2 + x)); NaN stays NaN. */
-static inline T NAME(log_of_more)(T x) {
+INLINED T NAME(log_of_more)(T x) {
     const T z = x / (2 + x), s = z * z;
     T p;
 #if IS_SINGLE
@@ -40,7 +40,7 @@ static inline T NAME(log_of_more)(T x) {
 }
 
 /* log(exp(a) + exp(b) + exp(c)); NaN if one is NaN. The exponential of the largest is 1 and not computed. */
-static inline T NAME(log_of_sum)(T a, T b, T c) {
+INLINED T NAME(log_of_sum)(T a, T b, T c) {
     const T high = a > b ? a : b, low = a > b ? b : a, top = high > c ? high : c, middle = high > c ? c : high;
     const T base = top < SMALLEST ? SMALLEST : top;
     return top + NAME(log_of_more)(NAME(exponential)(low - base) + NAME(exponential)(middle - base));

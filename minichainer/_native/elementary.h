@@ -26,24 +26,24 @@
 #define MAGIC 6755399441055744.0 /* 1.5 * 2^52 */
 #endif
 
-static inline BITS NAME(bits_of)(T x) {
+INLINED BITS NAME(bits_of)(T x) {
     BITS bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline T NAME(from_bits)(BITS bits) {
+INLINED T NAME(from_bits)(BITS bits) {
     T x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline T NAME(magnitude)(T x) { return ABSOLUTE(x); }
+INLINED T NAME(magnitude)(T x) { return ABSOLUTE(x); }
 
-static inline T NAME(power_of_two)(BITS n) { return NAME(from_bits)((n + BIAS) << MANTISSA); }
+INLINED T NAME(power_of_two)(BITS n) { return NAME(from_bits)((n + BIAS) << MANTISSA); }
 
 /* exp(r) - 1 where |r| <= log(2) / 2. */
-static inline T NAME(series)(T r) {
+INLINED T NAME(series)(T r) {
     T p;
 #if IS_SINGLE
     p = 1.9841270e-4f;
@@ -67,14 +67,14 @@ static inline T NAME(series)(T r) {
 }
 
 /* x without a multiple of log 2, which is written to shifted: its last bits are the multiple. */
-static inline T NAME(reduced)(T x, T *shifted) {
+INLINED T NAME(reduced)(T x, T *shifted) {
     *shifted = x * (T)1.4426950408889634074 + MAGIC;
     const T n = *shifted - MAGIC, r = MULTIPLY_ADD(n, (T)-LOG2_HIGH, x);
     return MULTIPLY_ADD(n, (T)-LOG2_LOW, r);
 }
 
 /* exp(x): 1 unit; NaN stays NaN. */
-static inline T NAME(exponential)(T x) {
+INLINED T NAME(exponential)(T x) {
     T near = x > HIGHEST ? HIGHEST : x, shifted;
     near = near < -HIGHEST ? -HIGHEST : near;
     near = x == x ? near : 0;
@@ -86,7 +86,7 @@ static inline T NAME(exponential)(T x) {
 
 /* exp(-|x|): 1 unit; NaN stays NaN. Faster than the exponential, since there are no large powers: n is an exponent after
    64 was added to it, also where the result is subnormal or 0. */
-static inline T NAME(decay)(T x) {
+INLINED T NAME(decay)(T x) {
     T near = -NAME(magnitude)(x), shifted;
     near = near < -HIGHEST ? -HIGHEST : near;
     const T p = NAME(series)(NAME(reduced)(near, &shifted)) + 1;
@@ -95,7 +95,7 @@ static inline T NAME(decay)(T x) {
 }
 
 /* exp(x) - 1 where x <= 0, by 2^n (exp(r) - 1) + (2^n - 1): 1.5 units; NaN stays NaN. */
-static inline T NAME(exponential_below_1)(T x) {
+INLINED T NAME(exponential_below_1)(T x) {
     const T lowest = -(MANTISSA + 2); /* the result is -1 */
     T near = x < lowest ? lowest : x, shifted;
     near = x == x ? near : 0;
@@ -107,7 +107,7 @@ static inline T NAME(exponential_below_1)(T x) {
 /* log((1 + s) / (1 - s)) where |s| <= 1/3, twice the inverse hyperbolic tangent: 2 s + s^3 P(s^2). P interpolates at
    Chebyshev's points (mpmath.chebyfit with 5 and 12 coefficients for s^2 from 0 to 1/9), with an error of 7e-9 and
    7e-20. */
-static inline T NAME(log_quotient)(T s) {
+INLINED T NAME(log_quotient)(T s) {
     const T q = s * s;
     T p;
 #if IS_SINGLE
@@ -134,11 +134,11 @@ static inline T NAME(log_quotient)(T s) {
 }
 
 /* log(1 + e) where 0 <= e <= 1: 2 units. */
-static inline T NAME(log_plus_1)(T e) { return NAME(log_quotient)(e / (2 + e)); }
+INLINED T NAME(log_plus_1)(T e) { return NAME(log_quotient)(e / (2 + e)); }
 
 /* log(x) where x is a normal number or 0; NaN below 0. x = 2^n m with sqrt(1/2) <= m < sqrt(2), and n is the last bits
    of a number whose unit in the last place is 1: 1 unit. */
-static inline T NAME(logarithm)(T x) {
+INLINED T NAME(logarithm)(T x) {
     const UNSIGNED one = (UNSIGNED)BIAS << MANTISSA, offset = one - (UNSIGNED)NAME(bits_of)((T)0.70710678118654752440);
     const UNSIGNED bits = (UNSIGNED)NAME(bits_of)(x) + offset, whole = (UNSIGNED)(BIAS + MANTISSA) << MANTISSA;
     const T n = NAME(from_bits)((BITS)(whole + (bits >> MANTISSA))) - (NAME(from_bits)((BITS)whole) + BIAS);

@@ -11,14 +11,14 @@
     BOTH(lstm_cell_gradient, "TTTTT>TT:n")
 
 /* 1 / (1 + exp(-x)) as e / (1 + e), which keeps its digits where it is tiny: 2.4 units. Beyond 40 it is 1. */
-static inline T NAME(gate_sigmoid)(T x) {
+INLINED T NAME(gate_sigmoid)(T x) {
     const T e = NAME(exponential)(x > 40 ? 40 : x);
     return e / (1 + e);
 }
 
 /* tanh(x): 2 units. x + x^3 P(x^2) below 0.55, where P is the polynomial of least error; above, 1 - 2 / (1 + exp(2 |x|)),
    which is 1 beyond 20. */
-static inline T NAME(gate_tanh)(T x) {
+INLINED T NAME(gate_tanh)(T x) {
     const T size = x < 0 ? -x : x, s = x * x;
     T p;
 #if IS_SINGLE

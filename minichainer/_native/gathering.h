@@ -65,7 +65,7 @@ RUNNING(running_sum, +)
 RUNNING(running_product, *)
 #undef RUNNING
 
-static inline void NAME(recurrent_lines)(const T *restrict g, const T *restrict a, T *restrict s, isize length,
+INLINED void NAME(recurrent_lines)(const T *restrict g, const T *restrict a, T *restrict s, isize length,
                                          isize flip, const isize lines) {
     const isize begin = flip ? length - 1 : 0, step = flip ? -1 : 1;
     T last[8];

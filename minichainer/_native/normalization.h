@@ -116,7 +116,7 @@ typedef struct {
     isize count, stride, end;
 } NAME(span);
 
-static inline NAME(span) NAME(span_of)(isize first, isize outer, isize channels) {
+INLINED NAME(span) NAME(span_of)(isize first, isize outer, isize channels) {
     NAME(span) span = {NAME(less)(WIDE, channels - first), channels, outer * channels};
     if (channels <= WIDE) span.count = span.stride = NAME(less)(WIDE / channels, outer) * channels;
     return span;
@@ -133,7 +133,7 @@ static void NAME(spread_shift)(const T *shift, isize first, isize count, isize c
 }
 
 /* Adds some rows of columns: g and g (x - shift), or x - shift and its square where g is NULL. */
-static inline void NAME(add_lines)(const T *g, const T *x, const T *near, isize count, T *sums, T *products) {
+INLINED void NAME(add_lines)(const T *g, const T *x, const T *near, isize count, T *sums, T *products) {
     if (g)
         for (isize k = 0; k < count; k++) {
             sums[k] += g[k];

@@ -24,9 +24,9 @@
 #define AT_A_TIME 1024
 #define SIDE_BY_SIDE 256
 
-static inline isize NAME(rows_at_a_time)(isize columns) { return columns < AT_A_TIME ? AT_A_TIME / columns : 1; }
+INLINED isize NAME(rows_at_a_time)(isize columns) { return columns < AT_A_TIME ? AT_A_TIME / columns : 1; }
 
-static inline isize NAME(less)(isize a, isize b) { return a < b ? a : b; }
+INLINED isize NAME(less)(isize a, isize b) { return a < b ? a : b; }
 
 /* x = exp(x); in place, because compilers make no vectors of it if another array might overlap. */
 static void NAME(exponentials)(T *x, isize n) {
@@ -34,7 +34,7 @@ static void NAME(exponentials)(T *x, isize n) {
 }
 
 /* y = x - top. */
-static inline void NAME(subtract)(const T *x, T top, T *y, isize n) {
+INLINED void NAME(subtract)(const T *x, T top, T *y, isize n) {
     for (isize i = 0; i < n; i++) y[i] = x[i] - top;
 }
 
@@ -220,7 +220,7 @@ KERNEL(log_sum_exp) {
 }
 
 /* The label of a sample, from those arrays that are there; -1 if it is none of the classes. */
-static inline isize NAME(label)(const int32_t *few, const int64_t *many, isize sample, isize classes) {
+INLINED isize NAME(label)(const int32_t *few, const int64_t *many, isize sample, isize classes) {
     const int64_t label = few ? few[sample] : many ? many[sample] : -1;
     return label >= 0 && label < classes ? (isize)label : -1;
 }

@@ -20,7 +20,7 @@ KERNEL(times_gaussian) {
 #if IS_SINGLE
 
 /* The error function; it is 1 beyond 3.95. */
-static inline float erf_of(float x) {
+INLINED float erf_of(float x) {
     float near = x > 3.95f ? 3.95f : x;
     near = near < -3.95f ? -3.95f : near;
     const double wide = near, q = wide * wide;
@@ -38,7 +38,7 @@ static inline float erf_of(float x) {
 }
 
 /* erfc(a) where a >= 0; what is farther than 10.1 is taken as 10.1, where it is 0 in float32. */
-static inline double erfc_above_0(double a) {
+INLINED double erfc_above_0(double a) {
     const double x = a > 10.1 ? 10.1 : a;
     double above = MULTIPLY_ADD(x, 0.564196365, 3.94320954);
     above = MULTIPLY_ADD(above, x, 12.5855765);
@@ -52,19 +52,19 @@ static inline double erfc_above_0(double a) {
     return above / below * decay_d(x * x);
 }
 
-static inline float erfc_of(float x) {
+INLINED float erfc_of(float x) {
     const double y = erfc_above_0(magnitude_f(x));
     return (float)(x < 0 ? 2 - y : y);
 }
 
 /* The distribution function of the normal distribution. */
-static inline float ndtr_of(float x) {
+INLINED float ndtr_of(float x) {
     const double y = 0.5 * erfc_above_0((double)magnitude_f(x) * 0.70710678118654752440);
     return (float)(x > 0 ? 1 - y : y);
 }
 
 /* The inverse of the error function, x times a function of -log(1 - x^2). */
-static inline float erfinv_of(float x) {
+INLINED float erfinv_of(float x) {
     const double wide = x, w = -logarithm_d(1 - wide * wide);
     double above = MULTIPLY_ADD(w, 19.0128838, 517.142186);
     above = MULTIPLY_ADD(above, w, 6241.61441);
@@ -82,7 +82,7 @@ static inline float erfinv_of(float x) {
 enum { FEW = 256 };
 
 /* log(Gamma(x)) where 0 < x < 1e30: x is shifted up by 8, then there are 7 terms of Stirling's series. */
-static inline float lgamma_of(float x) {
+INLINED float lgamma_of(float x) {
     const double a = x, z = a + 8, inverse = 1 / z, q = inverse * inverse;
     double p = a * (a + 7), product = p; /* (a + k) (a + 7 - k) = p + k (7 - k) */
     product *= (p + 6) * ((p + 10) * (p + 12));
@@ -101,7 +101,7 @@ UNARY(erfc, erfc_of(x))
 UNARY(ndtr, ndtr_of(x))
 UNARY(erfinv, erfinv_of(x))
 
-static inline int lgammas(const float *x, float *y, isize n) {
+INLINED int lgammas(const float *x, float *y, isize n) {
     int fit = 1;
     for (isize i = 0; i < n; i++) {
         fit &= (x[i] > 0) & (x[i] < 1e30f);
@@ -124,7 +124,7 @@ KERNEL(lgamma) {
 
 /* The remainder of a division, where the quotient is less than 2^28, so that its integer part and the product with it
    are exact in double; returns whether all quotients are. */
-static inline int remainders(const float *x, const float *divisor, float *y, isize n) {
+INLINED int remainders(const float *x, const float *divisor, float *y, isize n) {
     int fit = 1;
     for (isize i = 0; i < n; i++) {
         const double wide = x[i], d = divisor[i], whole = trunc(wide / d);

@@ -7,10 +7,10 @@
 #define LANES 32
 #define SUMMED 32
 
-static inline T NAME(larger_number)(T a, T b) { return a > b ? a : b; }
+INLINED T NAME(larger_number)(T a, T b) { return a > b ? a : b; }
 
 /* Adds up the accumulators in pairs, which it overwrites; in steps of constant size, which compilers unroll. */
-static inline double NAME(folded)(T *lanes) {
+INLINED double NAME(folded)(T *lanes) {
     for (int k = 0; k < 16; k++) lanes[k] += lanes[k + 16];
     for (int k = 0; k < 8; k++) lanes[k] += lanes[k + 8];
     for (int k = 0; k < 4; k++) lanes[k] += lanes[k + 4];
@@ -38,7 +38,7 @@ static inline double NAME(folded)(T *lanes) {
     } while (0)
 
 /* The largest of n numbers that is not NaN, -infinity if there is none. */
-static inline T NAME(largest)(const T *x, isize n) {
+INLINED T NAME(largest)(const T *x, isize n) {
     T top = -(T)INFINITY;
     isize i = 0;
     if (n >= LANES) {

@@ -28,13 +28,13 @@
 #define EACH for (isize i = 0; i < sizes[0]; i++)
 
 /* Of two numbers the larger or smaller one, NaN if one is. */
-static inline T NAME(larger)(T a, T b) { return a > b || a != a ? a : b; }
-static inline T NAME(smaller)(T a, T b) { return a < b || a != a ? a : b; }
+INLINED T NAME(larger)(T a, T b) { return a > b || a != a ? a : b; }
+INLINED T NAME(smaller)(T a, T b) { return a < b || a != a ? a : b; }
 
 /* -1, 0, 1 or NaN. */
-static inline T NAME(sign)(T x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
+INLINED T NAME(sign)(T x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
 
-static inline T NAME(root)(T x) {
+INLINED T NAME(root)(T x) {
 #if IS_SINGLE
     return sqrtf(x);
 #else
@@ -204,7 +204,7 @@ KERNEL(msvag) {
 }
 
 /* Adam for one set of features: the largest v so far (vhat), bounds of the learning rate. Decay may be missing. */
-static inline void NAME(adam_with)(const int keeps_largest, const int is_bounded, char *const *const arrays,
+INLINED void NAME(adam_with)(const int keeps_largest, const int is_bounded, char *const *const arrays,
                                    const isize *const sizes, const double *const numbers) {
     GRADIENT;
     UPDATED(param, 1);
