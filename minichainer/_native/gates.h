@@ -10,12 +10,6 @@
     BOTH(lstm_cell, "TT>TTTT:n") \
     BOTH(lstm_cell_gradient, "TTTTT>TT:n")
 
-/* 1 / (1 + exp(-x)) as e / (1 + e), which keeps its digits where it is tiny: 2.4 units. Beyond 40 it is 1. */
-INLINED T NAME(gate_sigmoid)(T x) {
-    const T e = NAME(exponential)(x > 40 ? 40 : x);
-    return e / (1 + e);
-}
-
 /* tanh(x): 2 units. x + x^3 P(x^2) below 0.55, where P is the polynomial of least error; above, 1 - 2 / (1 + exp(2 |x|)),
    which is 1 beyond 20. */
 INLINED T NAME(gate_tanh)(T x) {
@@ -47,7 +41,7 @@ INLINED T NAME(gate_tanh)(T x) {
 
 /* Loops along a row of units. Compilers make vectors of them because no two arguments overlap. */
 static void NAME(sigmoids)(const T *restrict a, const T *restrict z, const T *restrict b, T *restrict y, isize n) {
-    for (isize k = 0; k < n; k++) y[k] = NAME(gate_sigmoid)(a[k] + z[k] + b[k]);
+    for (isize k = 0; k < n; k++) y[k] = NAME(logistic)(a[k] + z[k] + b[k]);
 }
 
 static void NAME(tangents)(const T *restrict a, const T *restrict z, const T *restrict b, T *restrict y, isize n) {
@@ -193,9 +187,9 @@ KERNEL(lstm_cell) {
     const T *const x = IN(T, 1);
     T *const i = OUT(T, 5), *const f = i + size, *const o = f + size, *const a = o + size;
     UNUSED(numbers);
-    for (isize k = 0; k < size; k++) i[k] = NAME(gate_sigmoid)(x[4 * k + 1]);
-    for (isize k = 0; k < size; k++) f[k] = NAME(gate_sigmoid)(x[4 * k + 2]);
-    for (isize k = 0; k < size; k++) o[k] = NAME(gate_sigmoid)(x[4 * k + 3]);
+    for (isize k = 0; k < size; k++) i[k] = NAME(logistic)(x[4 * k + 1]);
+    for (isize k = 0; k < size; k++) f[k] = NAME(logistic)(x[4 * k + 2]);
+    for (isize k = 0; k < size; k++) o[k] = NAME(logistic)(x[4 * k + 3]);
     for (isize k = 0; k < size; k++) a[k] = NAME(gate_tanh)(x[4 * k]);
     memcpy(OUT(T, 2), IN(T, 0), (size_t)size * sizeof(T));
     NAME(lstm_state)(o, i, f, a, OUT(T, 2), OUT(T, 4), OUT(T, 3), size);

@@ -31,9 +31,6 @@
 INLINED T NAME(larger)(T a, T b) { return a > b || a != a ? a : b; }
 INLINED T NAME(smaller)(T a, T b) { return a < b || a != a ? a : b; }
 
-/* -1, 0, 1 or NaN. */
-INLINED T NAME(sign)(T x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }
-
 INLINED T NAME(root)(T x) {
 #if IS_SINGLE
     return sqrtf(x);
@@ -256,7 +253,7 @@ KERNEL(lion) {
     COEFFICIENT(fresh1, 2);
     COEFFICIENT(fresh2, 3);
     EACH {
-        const T away = grad[i] - m[i], direction = NAME(sign)(away * fresh1 + m[i]);
+        const T away = grad[i] - m[i], direction = NAME(sign_of)(away * fresh1 + m[i]);
         m[i] += away * fresh2;
         param[i] = param[i] * kept - direction * lr;
     }
@@ -296,7 +293,7 @@ KERNEL(add_scaled_sign) {
     const T *const x = IN(T, 0);
     UPDATED(y, 1);
     COEFFICIENT(factor, 0);
-    EACH y[i] += NAME(sign)(x[i]) * factor;
+    EACH y[i] += NAME(sign_of)(x[i]) * factor;
 }
 
 #undef COEFFICIENT

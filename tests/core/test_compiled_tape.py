@@ -298,12 +298,13 @@ def test_steps_leave_nothing_behind() -> None:
     gc.disable()
     try:
         before = counts()
-        for _ in range(50):
+        for _ in range(500):
             run()
         after = counts()
     finally:
         gc.enable()
-    assert np.abs(np.subtract(after, before)).max() < 10
+    # What a step leaves behind, it leaves 500 times; other threads, such as those of the test runner, make some objects.
+    assert np.abs(np.subtract(after, before)).max() < 250
 
 
 def test_a_long_graph_is_freed() -> None:
