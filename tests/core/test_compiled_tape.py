@@ -303,7 +303,7 @@ def test_steps_leave_nothing_behind() -> None:
         after = counts()
     finally:
         gc.enable()
-    # What a step leaves behind, it leaves 500 times; other threads, such as those of the test runner, make some objects.
+    # What a step leaves behind, it leaves 500 times; other threads, such as the test runner's, make some objects.
     assert np.abs(np.subtract(after, before)).max() < 250
 
 
