@@ -16,14 +16,13 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
 METADATA := pyproject.toml setup.py minichainer/_version.py $(wildcard minichainer/_native/*.[ch])
 
-.PHONY: help demo test test-pure test-tape test-slow test-sanitized test-device test-oldest contract matrix coverage sdist-test mutation mutation-gpu fuzz lint docs clean
+.PHONY: help demo test test-pure test-slow test-sanitized test-device test-oldest contract matrix coverage sdist-test mutation mutation-gpu fuzz lint docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo         train on handwritten digits, then check gradients'
 	@echo 'make test         the whole suite'
 	@echo 'make test-pure    the whole suite without compiled parts'
-	@echo 'make test-tape    tests of the tape, built with its compiled parts'
 	@echo 'make test-sanitized  the suite on compiled parts that check each access to memory (slow)'
 	@echo 'make test-slow    the long tests as well'
 	@echo 'make test-device  the tests that need a GPU, on a stand-in for CuPy'
@@ -48,11 +47,6 @@ test: $(VENV)/.ready-test
 
 test-pure: $(VENV)/.ready-test
 	MINICHAINER_PURE=1 $(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
-
-# Built in place for this; `git clean -fX minichainer/_native` removes it.
-test-tape: $(VENV)/.ready-dev
-	MINICHAINER_TAPE=1 $(BIN)/python setup.py -q build_ext --inplace
-	$(BIN)/python -m pytest -q -n $(JOBS) tests/core tests/autograd tests/functions tests/links $(PYTEST_ARGS)
 
 test-sanitized: $(VENV)/.ready-test
 	$(BIN)/python .ci/sanitized.py --jobs $(JOBS) $(PYTEST_ARGS)

@@ -1,4 +1,4 @@
-"""Build script: the compiled kernels, which are optional; all metadata lives in pyproject.toml."""
+"""Build script: the compiled parts, which are optional; all metadata lives in pyproject.toml."""
 
 import os
 import sys
@@ -16,48 +16,35 @@ FLAGS = ['-O3', '-std=c11', '-fno-math-errno', '-fno-trapping-math', '-ffp-contr
 FLAGS += [] if 'CFLAGS' in os.environ else ['-g0']
 
 
+def extension(name: str, sources: list, depends: list, **options: object) -> Extension:
+    """An optional extension module: without a compiler the package is installed without it."""
+    return Extension(
+        f'minichainer._native.{name}',
+        [f'{NATIVE}/{source}' for source in sources],
+        depends=[f'{NATIVE}/{header}' for header in depends],
+        extra_compile_args=[] if os.name == 'nt' else FLAGS,
+        optional=True,
+        **options,
+    )
+
+
 def extensions() -> list:
-    """The extension module, optional: without a compiler the package is installed without it."""
+    """The compiled parts that the environment does not switch off."""
     if os.environ.get('MINICHAINER_PURE', '0') not in ('', '0'):
         return []
-    return [
-        Extension(
-            'minichainer._native._compiled',
-            [f'{NATIVE}/{name}' for name in SOURCES],
-            depends=[f'{NATIVE}/{name}' for name in HEADERS],
-            extra_compile_args=[] if os.name == 'nt' else FLAGS,
-            optional=True,
-        )
-    ]
-
-
-def with_tape() -> bool:
-    """Whether the environment asks for the compiled tape; it relies on the lock of the interpreter."""
-    asked = os.environ.get('MINICHAINER_TAPE', '0') not in ('', '0')
-    return asked and bool(extensions()) and not sysconfig.get_config_var('Py_GIL_DISABLED')
+    return [extension('_compiled', SOURCES, [name for name in HEADERS if name != 'tape.h']), *tape()]
 
 
 def tape() -> list:
-    """The compiled tape, optional; it needs NumPy's headers."""
+    """The compiled tape; it needs NumPy's headers, and the lock of the interpreter."""
+    if os.environ.get('MINICHAINER_TAPE') == '0' or sysconfig.get_config_var('Py_GIL_DISABLED'):
+        return []
     try:
         import numpy
     except ImportError:
         print('minichainer: no compiled tape, because NumPy (for its headers) is not installed', file=sys.stderr)
         return []
-    return [
-        Extension(
-            'minichainer._native._tape',
-            [f'{NATIVE}/{name}' for name in TAPE],
-            depends=[f'{NATIVE}/tape.h'],
-            include_dirs=[numpy.get_include()],
-            extra_compile_args=[] if os.name == 'nt' else FLAGS,
-            optional=True,
-        )
-    ]
+    return [extension('_tape', TAPE, ['tape.h'], include_dirs=[numpy.get_include()])]
 
 
-# pip installs what is required here where it builds. A build with NumPy 2 also runs with 1.26.
-if with_tape():
-    setup(ext_modules=[*extensions(), *tape()], setup_requires=['numpy>=2'])
-else:
-    setup(ext_modules=extensions())
+setup(ext_modules=extensions())

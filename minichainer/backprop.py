@@ -166,7 +166,7 @@ def run(
     owned: set[Node] = set()
     watch = _watch(variables, wanted, keep, watchers)
     if native is not None and watch is None and not (variables or strict):
-        native.run(buckets, table, owned, wanted, ends, free)
+        native.run(buckets, table, owned, wanted, ends, free, parts)
     exposed, now, level = _inplace.exposed, _inplace.clock[0], -1
     while buckets:
         if level not in buckets:

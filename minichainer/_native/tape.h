@@ -61,8 +61,11 @@ typedef struct {
 struct Op {
     PyObject_HEAD
     vectorcallfunc call;
-    /* The gradients of the edges, NULL for those that are not wanted; returns 0 to leave them to the twin. */
-    int (*gradients_of)(Applied *node, PyObject *gradient, PyObject *wanted, PyObject **found);
+    /* The result on the arguments' arrays; NULL to leave it to the twin. */
+    PyObject *(*compute)(Op *op, PyObject *const *values);
+    /* The gradients of the edges, NULL for those that are not wanted; 0 to leave them to the twin. */
+    int (*gradients_of)(Op *op, PyObject *edges, PyObject *saved, PyObject *gradient, PyObject *wanted,
+                        PyObject **found);
     PyTypeObject *node_class;
     int arrays, fixed; /* how many arguments are arrays, and how many are others */
     int kept[INPUTS], kept_count; /* what is saved: numbers of arguments, RESULT */
@@ -89,10 +92,7 @@ Py_ssize_t tape_level(PyObject *node);             /* -1: an error */
 int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */
 int tape_kind(PyObject *array);                    /* 0: float, 1: double; -1: not a small plain array */
 PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into); /* NULL without an error: not for small plain arrays */
-PyObject *tape_result(PyTypeObject *cls, PyObject *edges, Py_ssize_t level, PyObject *y, PyObject *saved,
-                      PyObject *fixed, PyObject *prints, Op *op);
-/* The edges of Variables and their highest level; 0 to leave the call to the twin. */
-int tape_edges(Op *op, PyObject *const *variables, PyObject **edges, Py_ssize_t *level, PyObject **prints);
+PyObject *tape_call(Op *op, PyObject *const *args); /* None if the twin has to compute */
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_install_linear(PyObject *module, PyObject *args);
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count);

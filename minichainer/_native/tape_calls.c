@@ -58,144 +58,142 @@ static int as_operand(PyObject *value, PyArrayObject *model, int kind, char **me
     return 1;
 }
 
-/* Twin of recorder.record, where some edge requires a gradient. Takes the references of edges, y, saved, prints. */
-PyObject *tape_result(PyTypeObject *cls, PyObject *edges, Py_ssize_t level, PyObject *y, PyObject *saved,
-                      PyObject *fixed, PyObject *prints, Op *op) {
-    Applied *node = (Applied *)cls->tp_alloc(cls, 0);
-    Place *result = (Place *)tape.variable->tp_alloc(tape.variable, 0);
+/* --- forward --- */
+static PyObject *compute(Op *self, PyObject *const *values) {
+    char *memory[INPUTS];
+    npy_intp strides[INPUTS];
+    int kind = tape_kind(values[0]), count = self->arrays + self->fixed;
+    if (kind < 0) return NULL;
+    PyArrayObject *model = (PyArrayObject *)values[0];
+    for (int i = 0; i < count; i++) {
+        memory[i] = NULL; /* not read by the program, such as the number that a label shows */
+        int fits = as_operand(values[i], model, kind, memory + i, strides + i);
+        if (i < self->arrays && !(fits && PyArray_SAMESHAPE((PyArrayObject *)values[i], model))) return NULL;
+    }
+    for (int i = 0; i < self->forward.count; i++) {
+        const Step *step = self->forward.steps + i;
+        if (step->a < count && memory[step->a] == NULL) return NULL;
+        if (step->b >= 0 && step->b < count && memory[step->b] == NULL) return NULL;
+    }
+    PyObject *y = like(model);
+    if (y == NULL) return NULL;
+    char *result = PyArray_BYTES((PyArrayObject *)y);
+    if (execute(&self->forward, kind, memory, strides, PyArray_SIZE(model), result) < 0) Py_CLEAR(y);
+    return y;
+}
+
+/* Whether a user can write to an array that is saved; else `prints` tells when it was saved. */
+static int is_exposed(Op *op, int i, PyObject *leaf, PyObject **prints) {
+    for (int k = 0; k < op->kept_count; k++) {
+        if (op->kept[k] != i) continue;
+        if (!PyLong_CheckExact(*(PyObject **)((char *)leaf + tape.guard))) return 1;
+        Py_XSETREF(*prints, Py_NewRef(PyList_GET_ITEM(tape.clock, 0)));
+    }
+    return 0;
+}
+
+/* The edges of Variables and their highest level; NULL to leave the call to the twin. */
+static PyObject *edges_of(Op *op, PyObject *const *args, Py_ssize_t *level, PyObject **prints) {
+    int requires = 0;
+    PyObject *edges = PyTuple_New(op->arrays);
+    *level = 0;
+    for (int i = 0; edges != NULL && i < op->arrays; i++) {
+        PyObject *edge = ((Place *)args[i])->node;
+        if (edge == NULL || edge == Py_None) goto left;
+        PyTuple_SET_ITEM(edges, i, Py_NewRef(edge));
+        Py_ssize_t own = tape_level(edge);
+        if (own < 0 || (own == 0 && Py_TYPE(edge) != tape.leaf)) goto left;
+        if (own > *level) *level = own;
+        requires |= own > 0 || tape_is_wanted(edge, Py_None);
+        if (own == 0 && is_exposed(op, i, edge, prints)) goto left;
+    }
+    if (edges != NULL && requires) return edges;
+left:
+    Py_XDECREF(edges);
+    return NULL;
+}
+
+/* Twin of recorder.record, where some edge requires a gradient. */
+static PyObject *result_of(Op *op, PyObject *const *values, PyObject *edges, Py_ssize_t level, PyObject *prints,
+                           PyObject *y) {
     PyArrayObject *array = (PyArrayObject *)y;
+    Applied *node = (Applied *)op->node_class->tp_alloc(op->node_class, 0);
+    Place *result = (Place *)tape.variable->tp_alloc(tape.variable, 0);
     PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_DIMS(array));
-    if (node == NULL || result == NULL || shape == NULL) {
+    PyObject *saved = PyTuple_New(op->kept_count), *fixed = PyTuple_New(op->fixed);
+    for (int i = 0; saved != NULL && i < op->kept_count; i++)
+        PyTuple_SET_ITEM(saved, i, Py_NewRef(op->kept[i] == RESULT ? y : values[op->kept[i]]));
+    for (int i = 0; fixed != NULL && i < op->fixed; i++)
+        PyTuple_SET_ITEM(fixed, i, Py_NewRef(values[op->arrays + i]));
+    if (node == NULL || result == NULL || shape == NULL || saved == NULL || fixed == NULL) {
         Py_XDECREF(node);
-        Py_XDECREF(result);
         Py_XDECREF(shape);
-        Py_DECREF(edges);
-        Py_DECREF(y);
         Py_XDECREF(saved);
-        Py_XDECREF(prints);
+        Py_XDECREF(fixed);
+        Py_CLEAR(result);
         return NULL;
     }
-    node->edges = edges;
+    node->edges = Py_NewRef(edges);
     node->level = level + 1;
     node->shape = shape;
     node->dtype = Py_NewRef(PyArray_DESCR(array));
     node->saved = saved;
-    node->fixed = Py_XNewRef(fixed);
-    node->prints = prints;
+    node->fixed = fixed;
+    node->prints = Py_XNewRef(prints);
     node->op = op; /* ops live as long as their classes, which nodes refer to */
-    result->data = y;
+    result->data = Py_NewRef(y);
     result->node = (PyObject *)node;
     return (PyObject *)result;
 }
 
-/* --- forward --- */
-int tape_edges(Op *self, PyObject *const *args, PyObject **edges, Py_ssize_t *level, PyObject **prints) {
-    int requires = 0;
-    *level = 0;
-    for (int i = 0; i < self->arrays; i++) {
-        PyObject *edge = ((Place *)args[i])->node;
-        if (edge == NULL || edge == Py_None) return 0;
-        Py_ssize_t own = tape_level(edge);
-        if (own < 0) {
-            PyErr_Clear();
-            return 0;
-        }
-        if (own == 0 && Py_TYPE(edge) != tape.leaf) return 0;
-        if (own > *level) *level = own;
-        edges[i] = edge;
-        requires |= own > 0 || tape_is_wanted(edge, Py_None);
-        if (own > 0) continue;
-        for (int k = 0; k < self->kept_count; k++) {
-            if (self->kept[k] != i) continue;
-            if (!PyLong_CheckExact(*(PyObject **)((char *)edge + tape.guard))) return 0; /* a user can write to it */
-            *prints = PyList_GET_ITEM(tape.clock, 0);
-        }
+/* All that is used is held: products let other threads run, which may give Variables other arrays, and on some Pythons
+   any new object can start the garbage collector. */
+PyObject *tape_call(Op *op, PyObject *const *args) {
+    PyObject *values[INPUTS], *edges = NULL, *prints = NULL, *y = NULL, *result = NULL;
+    Py_ssize_t level;
+    int held = 0;
+    if (tape_watched() != 0 || PyDict_GET_SIZE(tape.exposed) != 0) Py_RETURN_NONE;
+    for (; held < op->arrays && PyObject_TypeCheck(args[held], &PlaceType); held++)
+        if ((values[held] = Py_XNewRef(((Place *)args[held])->data)) == NULL) break;
+    if (held == op->arrays) {
+        for (int i = 0; i < op->fixed; i++) values[held + i] = args[held + i];
+        edges = edges_of(op, args, &level, &prints);
+        if (edges != NULL) y = op->compute(op, values);
+        if (y != NULL) result = result_of(op, values, edges, level, prints, y);
     }
-    return requires;
+    while (held-- > 0) Py_DECREF(values[held]);
+    Py_XDECREF(edges);
+    Py_XDECREF(prints);
+    Py_XDECREF(y);
+    if (result == NULL) PyErr_Clear(); /* the twin computes again, and raises what there is to raise */
+    return result == NULL ? Py_NewRef(Py_None) : result;
 }
 
-static PyObject *saved_by(Op *self, PyObject *const *values, PyObject *y) {
-    PyObject *saved = PyTuple_New(self->kept_count);
-    for (int i = 0; saved != NULL && i < self->kept_count; i++)
-        PyTuple_SET_ITEM(saved, i, Py_NewRef(self->kept[i] == RESULT ? y : values[self->kept[i]]));
-    return saved;
-}
-
-/* The Variable of the result, or None if the twin has to compute. */
 static PyObject *op_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names) {
     Op *self = (Op *)object;
-    Py_ssize_t count = PyVectorcall_NARGS(flags), level;
-    PyObject *edges[MOST_EDGES], *values[INPUTS], *prints = NULL, *y, *tuple, *saved = NULL, *fixed = NULL;
-    char *memory[INPUTS];
-    npy_intp strides[INPUTS];
-    if (names != NULL || count != self->arrays + self->fixed || tape.variable == NULL) Py_RETURN_NONE;
-    for (int i = 0; i < self->arrays; i++) {
-        if (Py_TYPE(args[i]) != tape.variable) Py_RETURN_NONE;
-        values[i] = ((Place *)args[i])->data;
-        if (values[i] == NULL) Py_RETURN_NONE;
-    }
-    int kind = tape_kind(values[0]);
-    if (kind < 0 || tape_watched() != 0 || PyDict_GET_SIZE(tape.exposed) != 0) Py_RETURN_NONE;
-    PyArrayObject *model = (PyArrayObject *)values[0];
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (i >= self->arrays) values[i] = args[i];
-        if (!as_operand(values[i], model, kind, memory + i, strides + i)) {
-            if (i < self->arrays) Py_RETURN_NONE;
-            memory[i] = NULL; /* not read by the program, such as the number that a label shows */
-        }
-        if (i < self->arrays && !PyArray_SAMESHAPE((PyArrayObject *)values[i], model)) Py_RETURN_NONE;
-    }
-    for (int i = 0; i < self->forward.count; i++) {
-        const Step *step = self->forward.steps + i;
-        if (step->a < count && memory[step->a] == NULL) Py_RETURN_NONE;
-        if (step->b >= 0 && step->b < count && memory[step->b] == NULL) Py_RETURN_NONE;
-    }
-    if (!tape_edges(self, args, edges, &level, &prints)) Py_RETURN_NONE;
-    if ((y = like(model)) == NULL) return NULL;
-    npy_intp n = PyArray_SIZE(model);
-    if (execute(&self->forward, kind, memory, strides, n, PyArray_BYTES((PyArrayObject *)y)) < 0) {
-        Py_DECREF(y);
+    if (names != NULL || PyVectorcall_NARGS(flags) != self->arrays + self->fixed || tape.variable == NULL)
         Py_RETURN_NONE;
-    }
-    if (self->kept_count && (saved = saved_by(self, values, y)) == NULL) goto failed;
-    if ((tuple = PyTuple_New(self->arrays)) == NULL) goto failed;
-    for (int i = 0; i < self->arrays; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(edges[i]));
-    if (self->fixed) {
-        fixed = PyTuple_New(self->fixed);
-        for (int i = 0; fixed != NULL && i < self->fixed; i++)
-            PyTuple_SET_ITEM(fixed, i, Py_NewRef(args[self->arrays + i]));
-    }
-    PyObject *result = tape_result(self->node_class, tuple, level, y, saved, fixed, Py_XNewRef(prints), self);
-    Py_XDECREF(fixed);
-    return result;
-failed:
-    Py_DECREF(y);
-    Py_XDECREF(saved);
-    return NULL;
+    return tape_call(self, args);
 }
 
 /* --- backward --- */
-static int gradients(Applied *node, PyObject *gradient, PyObject *wanted, PyObject **found) {
-    Op *op = node->op;
+static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gradient, PyObject *wanted,
+                     PyObject **found) {
     char *memory[INPUTS];
     npy_intp strides[INPUTS];
     int kind = tape_kind(gradient), done = 0;
-    if (kind < 0 || (PyObject *)tape_types[kind] != node->dtype || node->edges == NULL || node->edges == Py_None)
-        return 0;
-    if (op->kept_count && (node->saved == NULL || !PyTuple_CheckExact(node->saved) ||
-                           PyTuple_GET_SIZE(node->saved) != op->kept_count))
-        return 0; /* freed */
+    if (kind < 0 || PyTuple_GET_SIZE(saved) != op->kept_count) return 0; /* freed */
     PyArrayObject *model = (PyArrayObject *)gradient;
     memory[0] = PyArray_BYTES(model);
     strides[0] = kind ? 8 : 4;
     for (int i = 0; i < op->kept_count; i++)
-        if (!as_operand(PyTuple_GET_ITEM(node->saved, i), model, kind, memory + i + 1, strides + i + 1)) return 0;
+        if (!as_operand(PyTuple_GET_ITEM(saved, i), model, kind, memory + i + 1, strides + i + 1)) return 0;
     npy_intp n = PyArray_SIZE(model);
     for (; done < op->arrays; done++) {
         const Program *program = op->gradients + done;
         found[done] = NULL;
         int needed = op->has_gradient[done];
-        if (needed && op->arrays > 1) needed = tape_is_wanted(PyTuple_GET_ITEM(node->edges, done), wanted);
+        if (needed && op->arrays > 1) needed = tape_is_wanted(PyTuple_GET_ITEM(edges, done), wanted);
         if (needed < 0) goto failed;
         if (!needed) continue;
         if (program->count == 0) {
@@ -268,6 +266,7 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *names) {
     Op *self = (Op *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->call = op_call;
+    self->compute = compute;
     self->gradients_of = gradients;
     self->node_class = (PyTypeObject *)Py_NewRef(cls);
     self->arrays = arrays;

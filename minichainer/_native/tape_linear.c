@@ -2,7 +2,8 @@
    Twins: functions/connection/linear.py (`_on_plain_matrices`), kernels/affine.py, and the pullbacks of the nodes. */
 #include "tape.h"
 
-/* Larger layers gain nothing here, and the twin knows how to multiply them in fewer operations. */
+/* Larger layers gain nothing here. The twin knows how to multiply them in fewer operations, and collects the gradients
+   of weights that are used many times (`_MANY`). */
 enum { MOST_PRODUCTS = 1 << 18, MOST_WEIGHTS = 1 << 15 };
 
 #define ARRAY(object) ((PyArrayObject *)(object))
@@ -12,8 +13,7 @@ typedef struct {
     int kind;
 } Sizes;
 
-/* The class of nodes without and with a bias, and what sums rows. */
-static PyTypeObject *node_classes[2];
+/* What sums rows, and the ops without and with a bias. */
 static PyObject *sum_of_rows;
 static Op layers[2];
 
@@ -50,17 +50,29 @@ static void add_to_rows(void *memory, const void *row, const Sizes *s) {
             else y[i * s->M + j] += ((const float *)row)[j];
 }
 
-/* The gradients of x, W and b; 0 to leave them to the twin. */
-static int gradients(Applied *node, PyObject *gy, PyObject *wanted, PyObject **found) {
+static PyObject *compute(Op *op, PyObject *const *values) {
+    PyObject *x = values[0], *W = values[1], *b = op->arrays == 3 ? values[2] : NULL;
+    Sizes sizes;
+    if (!fit(x, W, &sizes)) return NULL;
+    if (b != NULL && (!is_plain(b, 1) || PyArray_DIM(ARRAY(b), 0) != sizes.M ||
+                      PyArray_DESCR(ARRAY(b)) != PyArray_DESCR(ARRAY(x))))
+        return NULL;
+    PyObject *y = product(x, 0, W, 1);
+    if (b != NULL && y != NULL) add_to_rows(PyArray_DATA(ARRAY(y)), PyArray_DATA(ARRAY(b)), &sizes);
+    return y;
+}
+
+/* The gradients of x, W and b. */
+static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyObject *wanted, PyObject **found) {
     Sizes sizes;
     int done = 0;
-    if (node->saved == NULL || !PyTuple_CheckExact(node->saved) || PyTuple_GET_SIZE(node->saved) != 2) return 0;
-    PyObject *x = PyTuple_GET_ITEM(node->saved, 0), *W = PyTuple_GET_ITEM(node->saved, 1);
+    if (PyTuple_GET_SIZE(saved) != 2) return 0; /* freed */
+    PyObject *x = PyTuple_GET_ITEM(saved, 0), *W = PyTuple_GET_ITEM(saved, 1);
     if (!fit(x, W, &sizes) || !is_plain(gy, 2) || PyArray_DESCR(ARRAY(gy)) != PyArray_DESCR(ARRAY(x))) return 0;
     if (PyArray_DIM(ARRAY(gy), 0) != sizes.N || PyArray_DIM(ARRAY(gy), 1) != sizes.M) return 0;
-    for (; done < node->op->arrays; done++) {
+    for (; done < op->arrays; done++) {
         found[done] = NULL;
-        int needed = tape_is_wanted(PyTuple_GET_ITEM(node->edges, done), wanted);
+        int needed = tape_is_wanted(PyTuple_GET_ITEM(edges, done), wanted);
         if (needed == 0) continue;
         if (needed > 0 && done == 0) found[0] = product(gy, 0, W, 0);
         else if (needed > 0 && done == 1) found[1] = product(gy, 1, x, 0);
@@ -77,30 +89,7 @@ failed: /* the twin computes again, and raises what there is to raise */
 /* linear(x, W, b): a Variable, or None if the twin has to compute. */
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count != 3) return PyErr_Format(PyExc_TypeError, "3 arguments expected");
-    int arrays = args[2] == Py_None ? 2 : 3;
-    PyObject *edges[MOST_EDGES], *values[MOST_EDGES] = {NULL}, *prints = NULL, *y;
-    Op *op = layers + (arrays - 2);
-    Py_ssize_t level;
-    Sizes sizes;
-    for (int i = 0; i < arrays; i++) {
-        if (!PyObject_TypeCheck(args[i], &PlaceType) || (values[i] = ((Place *)args[i])->data) == NULL) Py_RETURN_NONE;
-    }
-    if (!fit(values[0], values[1], &sizes) || tape_watched() != 0 || PyDict_GET_SIZE(tape.exposed)) Py_RETURN_NONE;
-    if (arrays == 3 && (!is_plain(values[2], 1) || PyArray_DIM(ARRAY(values[2]), 0) != sizes.M ||
-                        PyArray_DESCR(ARRAY(values[2])) != PyArray_DESCR(ARRAY(values[0]))))
-        Py_RETURN_NONE;
-    if (!tape_edges(op, args, edges, &level, &prints)) Py_RETURN_NONE;
-    if ((y = product(values[0], 0, values[1], 1)) == NULL) return NULL;
-    if (arrays == 3) add_to_rows(PyArray_DATA(ARRAY(y)), PyArray_DATA(ARRAY(values[2])), &sizes);
-    PyObject *saved = PyTuple_Pack(2, values[0], values[1]), *tuple = PyTuple_New(arrays);
-    if (saved == NULL || tuple == NULL) {
-        Py_DECREF(y);
-        Py_XDECREF(saved);
-        Py_XDECREF(tuple);
-        return NULL;
-    }
-    for (int i = 0; i < arrays; i++) PyTuple_SET_ITEM(tuple, i, Py_NewRef(edges[i]));
-    return tape_result(node_classes[arrays - 2], tuple, level, y, saved, NULL, Py_XNewRef(prints), op);
+    return tape_call(layers + (args[2] != Py_None), args);
 }
 
 /* install_linear(class without bias, class with bias, function that sums rows) */
@@ -108,9 +97,8 @@ PyObject *tape_install_linear(PyObject *module, PyObject *args) {
     PyObject *classes[2], *kernel;
     if (!PyArg_ParseTuple(args, "O!O!O", &PyType_Type, classes, &PyType_Type, classes + 1, &kernel)) return NULL;
     sum_of_rows = Py_NewRef(kernel);
-    for (int i = 0; i < 2; i++) {
-        node_classes[i] = (PyTypeObject *)Py_NewRef(classes[i]);
-        layers[i] = (Op){.arrays = 2 + i, .kept = {0, 1}, .kept_count = 2, .gradients_of = gradients};
-    }
+    for (int i = 0; i < 2; i++)
+        layers[i] = (Op){.node_class = (PyTypeObject *)Py_NewRef(classes[i]), .arrays = 2 + i, .kept = {0, 1},
+                         .kept_count = 2, .compute = compute, .gradients_of = gradients};
     Py_RETURN_NONE;
 }

@@ -3,7 +3,7 @@
 
 /* The pass in progress; `ends`, `wanted` may be None. */
 typedef struct {
-    PyObject *buckets, *table, *owned, *wanted, *ends;
+    PyObject *buckets, *table, *owned, *wanted, *ends, *parts;
     int free;
 } Pass;
 
@@ -75,7 +75,7 @@ static int hand_on(Pass *pass, PyObject *edge, PyObject *gx) {
 
 /* Hands on what the node's own `pullback` returns. */
 static int pull_back(Pass *pass, PyObject *node, PyObject *gradient, PyObject *edges) {
-    PyObject *args[] = {node, gradient, pass->wanted, pass->table};
+    PyObject *args[] = {node, gradient, pass->wanted, pass->parts};
     PyObject *found = PyObject_VectorcallMethod(tape_names[NAME_PULLBACK], args, 4, NULL);
     if (found == NULL) return -1;
     int done = 0;
@@ -100,11 +100,12 @@ static int step(Pass *pass, PyObject *node, PyObject *gradient) {
         return -1;
     }
     Op *own = PyObject_TypeCheck(node, &AppliedType) ? ((Applied *)node)->op : NULL;
-    if (own != NULL) {
+    PyObject *saved = own ? Py_XNewRef(((Applied *)node)->saved) : NULL; /* another thread may free the node */
+    if (saved != NULL && PyTuple_CheckExact(saved)) {
         count = (int)PyTuple_GET_SIZE(edges);
-        if (count != own->arrays || !own->gradients_of((Applied *)node, gradient, pass->wanted, found))
-            count = 0;
+        if (count != own->arrays || !own->gradients_of(own, edges, saved, gradient, pass->wanted, found)) count = 0;
     }
+    Py_XDECREF(saved);
     if (count == 0) done = pull_back(pass, node, gradient, edges);
     else {
         done = 0;
@@ -176,10 +177,10 @@ static PyObject *take_bucket(Pass *pass, Py_ssize_t *level) {
     return bucket;
 }
 
-/* run(buckets, table, owned, wanted, ends, free) */
+/* run(buckets, table, owned, wanted, ends, free, parts) */
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 6) return PyErr_Format(PyExc_TypeError, "6 arguments expected");
-    Pass pass = {args[0], args[1], args[2], args[3], args[4], args[5] == Py_True};
+    if (count != 7) return PyErr_Format(PyExc_TypeError, "7 arguments expected");
+    Pass pass = {args[0], args[1], args[2], args[3], args[4], args[6], args[5] == Py_True};
     Py_ssize_t level = -1;
     while (PyDict_GET_SIZE(pass.buckets)) {
         PyObject *bucket = take_bucket(&pass, &level);

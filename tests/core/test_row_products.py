@@ -31,7 +31,7 @@ def added(monkeypatch):
     return counts
 
 
-def weight(size=128, dtype='f'):
+def weight(size=192, dtype='f'):
     return chainer.Parameter((np.random.RandomState(1).randn(size, size) / size**0.5).astype(dtype))
 
 
@@ -100,7 +100,7 @@ def test_small_products_are_computed_one_by_one(added):
 
 @deferring
 def test_lstm_by_step(added):
-    link, embed = L.LSTM(64, 64), L.EmbedID(7, 64)
+    link, embed = L.LSTM(96, 96), L.EmbedID(7, 96)
     F.sum(sum(link(embed(ids)) for ids in np.arange(15, dtype='i').reshape(5, 3) % 7)).backward()
     assert sorted(added) == [3, 4, 4]  # the first step has no state
 
@@ -130,14 +130,14 @@ def test_gradients_agree_with_those_of_double_backprop(build, how, dtype):
         lambda W, _: F.sum(F.linear(W, W)) + recurrent(W),
         lambda W, _: F.sum(F.linear(W, W)) + F.sum(F.linear(W, W)) + looked_up(W),
         lambda W, _: recurrent(W.T),
-        lambda W, _: recurrent(W) + F.sum(F.linear(np.zeros((0, 128), W.dtype), W)),
+        lambda W, _: recurrent(W) + F.sum(F.linear(np.zeros((0, 192), W.dtype), W)),
         lambda W, _: looked_up(W) + F.sum(F.embed_id(np.zeros((0,), 'i'), W)),
         lambda W, _: looked_up(W) + F.sum(F.embed_id(np.full((2, 3, 4), 2, 'b'), W)),
-        lambda W, _: recurrent(W) + F.sum(F.linear(np.ones((128, 4), W.dtype).T, W) * 2),
+        lambda W, _: recurrent(W) + F.sum(F.linear(np.ones((192, 4), W.dtype).T, W) * 2),
         lambda W, _: F.sum(F.transpose(F.embed_id(IDS[0], W)) * 2) + F.sum(F.transpose(F.embed_id(IDS[1], W)) ** 2),
         lambda W, _: F.forget(recurrent, W) + recurrent(W),
         lambda W, _: F.forget(looked_up, W) + looked_up(W),
-        lambda W, _: recurrent(W) + F.sum(F.linear(np.ones((4, 128), W.dtype), W, np.ones(128, W.dtype))),
+        lambda W, _: recurrent(W) + F.sum(F.linear(np.ones((4, 192), W.dtype), W, np.ones(192, W.dtype))),
     ],
     ids=[
         'decay', 'decay first', 'decay of embeddings', 'not a leaf', 'embeddings of both', 'both', 'by itself',
@@ -164,7 +164,7 @@ def test_gradients_add_to_what_is_there(build):
 
 def test_upstream_gradients_stay_as_they_were():
     W = weight(dtype='d')
-    y, gy = F.embed_id(IDS, W), np.ones((*IDS.shape, 128))
+    y, gy = F.embed_id(IDS, W), np.ones((*IDS.shape, 192))
     z = F.embed_id(IDS[:1], W)
     chainer.backward([y, z], [chainer.Variable(gy), chainer.Variable(gy[:1])])
     np.testing.assert_array_equal(gy, 1)
@@ -172,7 +172,7 @@ def test_upstream_gradients_stay_as_they_were():
 
 @builds
 def test_the_first_gradient_may_belong_to_someone_else(build):
-    W, gW = weight(dtype='d'), np.ones((128, 128))
+    W, gW = weight(dtype='d'), np.ones((192, 192))
     chainer.backward([W, build(W)], [chainer.Variable(gW), chainer.Variable(np.ones(()))])
     np.testing.assert_array_equal(gW, 1)
     np.testing.assert_allclose(W.grad, 1 + by_differentiable_pass(build), rtol=1e-10)
@@ -219,7 +219,7 @@ def test_watched_and_differentiable_passes_compute_at_once(added, build, how):
 def test_nan_is_found_at_its_step():
     W = weight()
     with chainer.using_config('debug', True), np.errstate(all='ignore'):
-        y = sum(F.sum(F.sqrt(F.linear(np.zeros((1, 128), 'f'), W))) for _ in range(3))
+        y = sum(F.sum(F.sqrt(F.linear(np.zeros((1, 192), 'f'), W))) for _ in range(3))
         with pytest.raises(RuntimeError, match='NaN'):
             y.backward()
 
@@ -294,7 +294,7 @@ def test_backward_accumulate_beside_parts(build):
 def test_backward_accumulate_sees_whole_sums():
     W, seen = weight(dtype='d'), []
     last = F.sum(Accumulating(seen).apply((W,))[0])
-    h = F.tanh(chainer.Variable(np.random.RandomState(0).randn(3, 128)))  # so products have higher levels
+    h = F.tanh(chainer.Variable(np.random.RandomState(0).randn(3, 192)))  # so products have higher levels
     for _ in range(4):
         h = F.linear(h, W)
     (above,) = chainer.grad([F.sum(h)], [W], enable_double_backprop=True)
@@ -338,7 +338,7 @@ def test_saved_tensors_hooks(build):
 @builds
 def test_forward_mode_over_reverse(build):
     """The derivative of the gradient in a direction agrees with differences of gradients."""
-    direction = np.random.RandomState(3).randn(128, 128)
+    direction = np.random.RandomState(3).randn(192, 192)
     W = weight(dtype='d')
     with autograd.forward_ad.dual_level():
         dual = autograd.forward_ad.make_dual(W, direction)
@@ -352,9 +352,9 @@ def test_forward_mode_over_reverse(build):
 
 
 def test_weight_standardization():
-    link = L.Linear(128, 128, nobias=True)
+    link = L.Linear(192, 192, nobias=True)
     link.add_hook(chainer.link_hooks.WeightStandardization())
-    x = np.random.RandomState(0).randn(3, 128).astype('f')
+    x = np.random.RandomState(0).randn(3, 192).astype('f')
 
     def gradient(**how):
         link.cleargrads()
@@ -373,7 +373,7 @@ def test_an_error_leaves_gradients_as_they_were():
             raise ZeroDivisionError
 
     W = weight()
-    (h,) = Fails().apply((chainer.Variable(np.ones((3, 128), 'f')),))
+    (h,) = Fails().apply((chainer.Variable(np.ones((3, 192), 'f')),))
     for _ in range(4):
         h = F.linear(h, W)
     with pytest.raises(ZeroDivisionError):

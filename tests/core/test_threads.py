@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -130,4 +131,33 @@ def test_settings_that_outlive_their_module_end_silently() -> None:
     ended = subprocess.run(
         [sys.executable, '-c', textwrap.dedent(code)], capture_output=True, text=True, check=False, timeout=60
     )
+    assert (ended.returncode, ended.stderr) == (0, '')
+
+
+REPLACED = """
+    import sys, threading, numpy as np, minichainer as chainer, minichainer.functions as F
+    w, b = chainer.Parameter(np.ones((50, 40), 'f')), chainer.Parameter(np.zeros(50, 'f'))
+    x, one = np.ones((20, 40), 'f'), np.ones((50, 40), 'f')
+
+    def replace():
+        for i in range(1000):
+            w.array, b.array = one + np.float32(i % 2), np.zeros(50, 'f')
+
+    def compute():
+        for _ in range(1000):
+            y = F.tanh(F.linear(F.linear(x, w, b)[:, :40] * 0.5, w, b))
+            assert y.shape == (20, 50)
+
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=work) for work in [replace, compute] * 4]
+    for thread in threads:
+        thread.start()
+"""
+
+
+def test_arrays_that_another_thread_replaces_meanwhile() -> None:
+    # A write also moves the clock that tells when arrays were saved. The allocator overwrites what is freed.
+    environment = {**os.environ, 'PYTHONMALLOC': 'debug'}
+    command = [sys.executable, '-c', textwrap.dedent(REPLACED)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=environment)
     assert (ended.returncode, ended.stderr) == (0, '')

@@ -149,9 +149,21 @@ def test_kernels_were_built_of_these_sources() -> None:
     """A build that fails is no error of an installation, and leaves what was built before."""
     assert library.kernels is not None, library.state
     folder = Path(library.__file__).parent
-    sources = [path.stat().st_mtime for path in folder.iterdir() if path.suffix in ('.c', '.h')]
-    (built,) = [path for path in folder.glob('_compiled*') if path == Path(_compiled().__file__)]
-    assert built.stat().st_mtime >= max(sources, default=0), 'build again: python setup.py build_ext --inplace'
+    newest = max(
+        [path.stat().st_mtime for path in folder.glob('*.[ch]') if not path.name.startswith('tape')], default=0
+    )
+    assert Path(_compiled().__file__).stat().st_mtime >= newest, 'build again: python setup.py build_ext --inplace'
+
+
+@pytest.mark.skipif(
+    library.is_pure() or shutil.which(COMPILER) is None or os.environ.get('MINICHAINER_TAPE') == '0'
+    or sysconfig.get_config_var('Py_GIL_DISABLED'),
+    reason='MINICHAINER_PURE, MINICHAINER_TAPE=0, no compiler, or a Python without its lock',
+)  # fmt: skip
+def test_tape_was_built_of_these_sources() -> None:
+    assert library.tape is not None, library.state
+    newest = max([path.stat().st_mtime for path in Path(library.__file__).parent.glob('tape*.[ch]')], default=0)
+    assert Path(library.tape.__file__).stat().st_mtime >= newest, 'build again: python setup.py build_ext --inplace'
 
 
 # --- switched off ---

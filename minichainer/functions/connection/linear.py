@@ -25,7 +25,7 @@ _float32, _float64 = numpy.dtype('f'), numpy.dtype('d')
 
 
 #: From this many weights on, one product of many rows takes less time than many products of few.
-_MANY = 1 << 14
+_MANY = 1 << 15
 
 
 # The products and the sum are ops themselves: differentiable any number of times.
