@@ -6,6 +6,7 @@
        make_result      recorder.record
        Op               functions/_call.py: the calls of elementwise ops; functions/_node.py: their pullbacks
        linear           functions/connection/linear.py
+       cross_entropy    functions/loss/softmax_cross_entropy.py
        run              backprop.run
 
    The Python side chooses: minichainer/_tape.py. Nothing here raises an error of its own: a part that does not fit
@@ -62,12 +63,13 @@ struct Op {
     PyObject_HEAD
     vectorcallfunc call;
     /* The result on the arguments' arrays; NULL to leave it to the twin. */
-    PyObject *(*compute)(Op *op, PyObject *const *values);
+    PyObject *(*compute)(Op *op, PyObject **values);
     /* The gradients of the edges, NULL for those that are not wanted; 0 to leave them to the twin. */
     int (*gradients_of)(Op *op, PyObject *edges, PyObject *saved, PyObject *gradient, PyObject *wanted,
                         PyObject **found);
     PyTypeObject *node_class;
     int arrays, fixed; /* how many arguments are arrays, and how many are others */
+    int makes; /* `compute` makes the values behind the arrays: what is fixed, and more to be saved */
     int kept[INPUTS], kept_count; /* what is saved: numbers of arguments, RESULT */
     int has_gradient[MOST_EDGES];
     Program forward, gradients[MOST_EDGES];
@@ -93,6 +95,8 @@ int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */
 int tape_kind(PyObject *array);                    /* 0: float, 1: double; -1: not a small plain array */
 PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into); /* NULL without an error: not for small plain arrays */
 PyObject *tape_call(Op *op, PyObject *const *args); /* None if the twin has to compute */
+PyObject *tape_cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *tape_install_cross_entropy(PyObject *module, PyObject *args);
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_install_linear(PyObject *module, PyObject *args);
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count);

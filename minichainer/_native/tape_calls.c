@@ -59,7 +59,7 @@ static int as_operand(PyObject *value, PyArrayObject *model, int kind, char **me
 }
 
 /* --- forward --- */
-static PyObject *compute(Op *self, PyObject *const *values) {
+static PyObject *compute(Op *self, PyObject **values) {
     char *memory[INPUTS];
     npy_intp strides[INPUTS];
     int kind = tape_kind(values[0]), count = self->arrays + self->fixed;
@@ -149,19 +149,19 @@ static PyObject *result_of(Op *op, PyObject *const *values, PyObject *edges, Py_
 /* All that is used is held: products let other threads run, which may give Variables other arrays, and on some Pythons
    any new object can start the garbage collector. */
 PyObject *tape_call(Op *op, PyObject *const *args) {
-    PyObject *values[INPUTS], *edges = NULL, *prints = NULL, *y = NULL, *result = NULL;
+    PyObject *values[INPUTS] = {NULL}, *edges = NULL, *prints = NULL, *y = NULL, *result = NULL;
     Py_ssize_t level;
     int held = 0;
     if (tape_watched() != 0 || PyDict_GET_SIZE(tape.exposed) != 0) Py_RETURN_NONE;
     for (; held < op->arrays && PyObject_TypeCheck(args[held], &PlaceType); held++)
         if ((values[held] = Py_XNewRef(((Place *)args[held])->data)) == NULL) break;
     if (held == op->arrays) {
-        for (int i = 0; i < op->fixed; i++) values[held + i] = args[held + i];
+        for (; held < op->arrays + op->fixed && !op->makes; held++) values[held] = Py_NewRef(args[held]);
         edges = edges_of(op, args, &level, &prints);
         if (edges != NULL) y = op->compute(op, values);
         if (y != NULL) result = result_of(op, values, edges, level, prints, y);
     }
-    while (held-- > 0) Py_DECREF(values[held]);
+    for (int i = 0; i < INPUTS; i++) Py_XDECREF(values[i]);
     Py_XDECREF(edges);
     Py_XDECREF(prints);
     Py_XDECREF(y);

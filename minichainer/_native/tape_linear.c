@@ -50,7 +50,7 @@ static void add_to_rows(void *memory, const void *row, const Sizes *s) {
             else y[i * s->M + j] += ((const float *)row)[j];
 }
 
-static PyObject *compute(Op *op, PyObject *const *values) {
+static PyObject *compute(Op *op, PyObject **values) {
     PyObject *x = values[0], *W = values[1], *b = op->arrays == 3 ? values[2] : NULL;
     Sizes sizes;
     if (!fit(x, W, &sizes)) return NULL;

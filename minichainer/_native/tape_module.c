@@ -234,6 +234,8 @@ static PyObject *install(PyObject *module, PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"install", install, METH_VARARGS, NULL},
+    {"install_cross_entropy", tape_install_cross_entropy, METH_VARARGS, NULL},
+    {"cross_entropy", (PyCFunction)(void (*)(void))tape_cross_entropy, METH_FASTCALL, NULL},
     {"install_linear", tape_install_linear, METH_VARARGS, NULL},
     {"linear", (PyCFunction)(void (*)(void))tape_linear, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))tape_run, METH_FASTCALL, NULL},

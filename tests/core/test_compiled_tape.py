@@ -21,6 +21,7 @@ from minichainer._native import library
 from minichainer.errors import InplaceWarning
 from minichainer.functions._compiled import NAMES, compiled_op
 from minichainer.functions._node import PrimitiveNode
+from minichainer.utils.type_check import InvalidType
 
 needs_tape = pytest.mark.skipif(library.tape is None, reason='the compiled tape was not built')
 VALUES = [0.5, -0.5, 0.0, -0.0, 2.0, 1e-3, -3.0, 7.25]
@@ -128,6 +129,93 @@ def test_a_layer_is_equal_to_its_twin(sizes: tuple[int, int, int], dtype: str, b
     found = step(F.linear, *arrays)
     with by_the_twins():
         assert found == step(F.linear, *arrays)
+
+
+def scores(n: int, classes: int, dtype: Any = 'f') -> Any:
+    return np.random.RandomState(0).randn(n, classes).astype(dtype)
+
+
+@pytest.mark.parametrize('labels', 'iqhB')
+@pytest.mark.parametrize('dtype', 'fde')
+@pytest.mark.parametrize('sizes', [(32, 10), (1, 1), (5, 3), (0, 3), (64, 64), (65, 64)], ids=str)
+def test_cross_entropy_is_equal_to_its_twin(sizes: tuple[int, int], dtype: str, labels: str) -> None:
+    x, t = scores(*sizes, dtype), (np.arange(sizes[0]) % sizes[1]).astype(labels)
+    found = step(lambda x: F.softmax_cross_entropy(x, t), x, gy=np.asarray(1.5, dtype))
+    with by_the_twins():
+        assert found == step(lambda x: F.softmax_cross_entropy(x, t), x, gy=np.asarray(1.5, dtype))
+
+
+LOSSES = {
+    'ignored': (lambda t: t - 1, {}),
+    'another label ignored': (lambda t: t, {'ignore_label': 2}),
+    'none ignored': (lambda t: t, {'ignore_label': None}),
+    'not normalized': (lambda t: t - 1, {'normalize': False}),
+    'each sample': (lambda t: t, {'reduce': 'no'}),
+    'weights': (lambda t: t, {'class_weight': np.array([1, 2, 3], 'f')}),
+    'every second label': (lambda t: np.repeat(t, 2)[::2], {}),
+    'another byte order': (lambda t: t.astype('>i4'), {}),
+    'a Variable': (chainer.Variable, {}),
+    'a flag that equals True': (lambda t: t, {'normalize': 1.0}),
+    'a label that equals -1': (lambda t: t, {'ignore_label': -1.0}),
+}
+
+
+@pytest.mark.parametrize('name', LOSSES)
+def test_other_losses_are_left_to_the_twin(name: str) -> None:
+    change, options = LOSSES[name]
+    x, t = scores(6, 3), change(np.arange(6, dtype='i') % 3)
+
+    def outcome() -> Any:
+        try:
+            return step(lambda x: F.softmax_cross_entropy(x, t, **options), x)
+        except (TypeError, ValueError) as error:
+            return type(error), str(error)
+
+    found = outcome()
+    with by_the_twins():
+        assert found == outcome()
+
+
+@pytest.mark.parametrize('labels', [[0, 3], [0, -2], [0.5, 1], [[0, 1]]], ids=str)
+def test_wrong_labels_are_errors(labels: Any) -> None:
+    for t in (np.array(labels), labels):
+        with pytest.raises((TypeError, ValueError, InvalidType), match='(?i)softmax_?cross_?entropy'):
+            F.softmax_cross_entropy(scores(2, 3), t)
+
+
+@needs_tape
+def test_the_loss_is_computed_here() -> None:
+    """And its node has what the twin's has."""
+    x, t = chainer.Variable(scores(4, 3)), np.array([0, 2, 1, 1], 'i')
+    found = library.tape.cross_entropy(x, chainer.as_variable(t)).creator
+    with by_the_twins():
+        expected = F.softmax_cross_entropy(x, t).creator
+    for node in (found, expected):
+        assert type(node.saved[1]).__name__ == 'Samples' and type(node.saved[2]).__name__ == 'Residual'
+        assert node.static == (node.saved[1],) and node.saved[0] is x.array and node.saved[1].labels is t
+        assert (node.shape, node.dtype, node.level, len(node.edges)) == ((), np.dtype('f'), 1, 2)
+    assert found.saved[1].scale == expected.saved[1].scale == 0.25
+    for name in ('top', 'normalizer'):
+        assert np.array_equal(getattr(found.saved[2], name), getattr(expected.saved[2], name))
+
+
+@needs_tape
+def test_what_users_do_with_the_node_of_a_loss() -> None:
+    x, t = chainer.Variable(scores(4, 3)), np.array([0, 2, 1, 1], 'i')
+    loss = F.softmax_cross_entropy(x, t)
+    node = loss.creator
+    node.saved = (node.saved[0], node.saved[1], (1, 2))  # not what it was: the twin says what is wrong
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        loss.backward()
+    loss = F.softmax_cross_entropy(x, t)
+    (gx,) = chainer.grad([loss], [x], enable_double_backprop=True)
+    F.sum(gx * gx).backward()
+    first = x.grad
+    x.cleargrad()
+    with by_the_twins():
+        (gx,) = chainer.grad([F.softmax_cross_entropy(x, t)], [x], enable_double_backprop=True)
+        F.sum(gx * gx).backward()
+    assert np.array_equal(first, x.grad) and first.any()
 
 
 def test_only_what_requires_a_gradient_gets_one() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import ops
+from minichainer._tape import native
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.backends import cuda
 from minichainer.configuration import config
@@ -22,6 +23,8 @@ from minichainer.kernels.cross_entropy import Residual, Samples
 from minichainer.variable import Variable, as_array, as_variable
 
 _arguments = Arguments('SoftmaxCrossEntropy', 'softmax_cross_entropy')
+#: What the compiled tape takes of ignore_label, reduce, soft_target_loss.
+_DEFAULTS = -1, 'mean', 'cross-entropy'
 
 
 def _rule(m: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
@@ -46,6 +49,10 @@ def _probabilities(node: Any) -> Any:
 def cross_entropy(xp: Any, x: Any, t: Any, samples: Samples) -> Any:
     """Cross entropy with integer labels: per sample, or summed and scaled."""
     return kernels.cross_entropy(xp, x, samples)
+
+
+if native is not None and kernels.COMPILED:
+    native.install_cross_entropy(cross_entropy.node_class, Samples, Residual, *kernels.COMPILED)
 
 
 def _reference(x: Any, t: Any, ignore_label: int = -1) -> Variable:
@@ -97,6 +104,11 @@ def softmax_cross_entropy(
     >>> bool(np.isclose(loss.array, np.log(4)))
     True
     """
+    if native is not None and normalize is True and class_weight is None and type(t) is numpy.ndarray:
+        options = ignore_label, reduce, soft_target_loss
+        result: Variable | None = native.cross_entropy(x, as_variable(t)) if options == _DEFAULTS else None
+        if result is not None:
+            return result
     _arguments.choice(reduce, 'reduce', ('mean', 'no'))
     if normalize is not True and normalize is not False:
         _arguments.flag(normalize, 'normalize')
