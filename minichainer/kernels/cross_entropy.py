@@ -17,7 +17,6 @@ from minichainer.kernels.cuda import cross_entropy as cuda
 from minichainer.kernels.precision import accumulator, in_float32
 from minichainer.kernels.softmax import total
 
-
 #: The compiled kernels, of the loss and of its gradient, for the compiled tape; or None.
 COMPILED = None if native is None else (native.cross_entropy, native.cross_entropy_gradient)
 

@@ -179,7 +179,7 @@ def test_other_losses_are_left_to_the_twin(name: str) -> None:
 @pytest.mark.parametrize('labels', [[0, 3], [0, -2], [0.5, 1], [[0, 1]]], ids=str)
 def test_wrong_labels_are_errors(labels: Any) -> None:
     for t in (np.array(labels), labels):
-        with pytest.raises((TypeError, ValueError, InvalidType), match='(?i)softmax_?cross_?entropy'):
+        with pytest.raises((TypeError, ValueError, InvalidType), match=r'(?i)softmax_?cross_?entropy'):
             F.softmax_cross_entropy(scores(2, 3), t)
 
 
