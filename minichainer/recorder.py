@@ -298,5 +298,5 @@ def uninitialized(op: str, index: int) -> Exception:
 if _tape.native is not None:
     _tape.native.install(
         Variable, backprop.LeafNode, OutputNode, vars(configuration), _exposed, _inplace.clock, _inplace.check,
-        backprop._AT_OUTPUTS, backprop._enter, backprop._sum_of, constant,
+        backprop._AT_OUTPUTS, backprop._enter, backprop._sum_of,
     )  # fmt: skip

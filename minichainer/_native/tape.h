@@ -8,6 +8,7 @@
        linear           functions/connection/linear.py
        cross_entropy    functions/loss/softmax_cross_entropy.py
        run              backprop.run
+       update           optimizer/grouped.py: GroupedUpdate._add, for the parameters of one group
 
    The Python side chooses: minichainer/_tape.py. Nothing here raises an error of its own: a part that does not fit
    returns None, and the twin says what is wrong. */
@@ -78,15 +79,17 @@ struct Op {
 /* What the Python side gives by `install`. */
 typedef struct {
     PyTypeObject *variable, *leaf, *output;
-    PyObject *config, *exposed, *clock, *check, *at_outputs, *enter, *sum_of, *constant, *record;
-    Py_ssize_t guard, requires_grad, output_level; /* offsets of slots */
+    PyObject *config, *exposed, *clock, *check, *at_outputs, *enter, *sum_of;
+    Py_ssize_t guard, requires_grad, grad_value, loss_scale; /* offsets of slots of leaves */
 } Installed;
 
 extern Installed tape;
 extern PyTypeObject PlaceType, AppliedType, OpType;
 extern PyArray_Descr *tape_types[2];
-extern PyObject *tape_names[8];
-enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE, NAME_NONDEFAULT, NAME_EDGE };
+extern PyObject *tape_names[];
+enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE, NAME_NONDEFAULT, NAME_UPDATE,
+       NAME_UPDATE_RULE, NAME_ENABLED, NAME_HOOKS, NAME_FP32, NAME_T, NAME_TOKEN, NAME_HYPERPARAM, NAME_PARENT, NAME_STATE,
+       NAME_DICT, NAMES };
 
 int tape_ready_calls(void);
 int tape_watched(void);                            /* -1: an error */
@@ -99,5 +102,6 @@ PyObject *tape_cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t
 PyObject *tape_install_cross_entropy(PyObject *module, PyObject *args);
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_install_linear(PyObject *module, PyObject *args);
+PyObject *tape_update(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
 #endif

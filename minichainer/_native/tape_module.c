@@ -4,7 +4,7 @@
 
 Installed tape;
 PyArray_Descr *tape_types[2];
-PyObject *tape_names[8];
+PyObject *tape_names[NAMES];
 static PyUFuncGenericFunction add_loops[2];
 static void *add_data[2];
 enum { SMALL = 4096 };
@@ -217,14 +217,16 @@ static Py_ssize_t offset_of(PyTypeObject *type, const char *name) {
 static PyObject *install(PyObject *module, PyObject *args) {
     PyObject **objects[] = {
         (PyObject **)&tape.variable, (PyObject **)&tape.leaf, (PyObject **)&tape.output, &tape.config, &tape.exposed,
-        &tape.clock, &tape.check, &tape.at_outputs, &tape.enter, &tape.sum_of, &tape.constant,
+        &tape.clock, &tape.check, &tape.at_outputs, &tape.enter, &tape.sum_of,
     };
     Py_ssize_t count = sizeof objects / sizeof *objects;
     if (PyTuple_GET_SIZE(args) != count) return PyErr_Format(PyExc_TypeError, "%zd arguments expected", count);
     for (Py_ssize_t i = 0; i < count; i++) *objects[i] = Py_NewRef(PyTuple_GET_ITEM(args, i));
     tape.guard = offset_of(tape.leaf, "guard");
     tape.requires_grad = offset_of(tape.leaf, "requires_grad");
-    if (tape.guard < 0 || tape.requires_grad < 0) return NULL;
+    tape.grad_value = offset_of(tape.leaf, "grad_value");
+    tape.loss_scale = offset_of(tape.leaf, "loss_scale");
+    if (PyErr_Occurred()) return NULL;
     if (!PyType_IsSubtype(tape.variable, &PlaceType)) {
         PyErr_SetString(PyExc_TypeError, "Variable must derive from Place");
         return NULL;
@@ -238,6 +240,7 @@ static PyMethodDef functions[] = {
     {"cross_entropy", (PyCFunction)(void (*)(void))tape_cross_entropy, METH_FASTCALL, NULL},
     {"install_linear", tape_install_linear, METH_VARARGS, NULL},
     {"linear", (PyCFunction)(void (*)(void))tape_linear, METH_FASTCALL, NULL},
+    {"update", (PyCFunction)(void (*)(void))tape_update, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))tape_run, METH_FASTCALL, NULL},
     {NULL},
 };
@@ -260,9 +263,10 @@ static int find_additions(void) {
 
 PyMODINIT_FUNC PyInit__tape(void) {
     static const char *const names[] = {"pullback", "edges", "_prints", "_free", "level", "take_from_outputs",
-                                        "nondefault", "edge"};
+                                        "nondefault", "update", "update_rule", "enabled", "_hooks", "_use_fp32_update", "t",
+                                        "group_token", "hyperparam", "_parent", "_state", "__dict__"};
     if (_import_array() < 0 || _import_umath() < 0) return NULL;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < NAMES; i++)
         if ((tape_names[i] = PyUnicode_InternFromString(names[i])) == NULL) return NULL;
     tape_types[0] = PyArray_DescrFromType(NPY_FLOAT);
     tape_types[1] = PyArray_DescrFromType(NPY_DOUBLE);

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minichainer._inplace import clock, wrote
+from minichainer._tape import native
 from minichainer.backends import cuda
 from minichainer.kernels.updates import HAS_KERNELS, compiled_update
 from minichainer.optimizer.formula import BLOCK_BYTES, FormulaRule, apply_in_place, computing_dtype
@@ -45,6 +46,8 @@ class GroupedUpdate:
         self._blocks: list[_Block] = []
         self._used = 0
         self._on_device: DeviceUpdate | None = None
+        # Of the first parameter; raised when the others are updated.
+        self._error: Exception | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (GroupedUpdate, ())
@@ -54,7 +57,7 @@ class GroupedUpdate:
         self._used = 0
         foreign = False
         try:
-            for param in params:
+            for param in params if native is None else self._left_by_the_tape(list(params)):
                 if not self._add(param):
                     foreign = True
                     self._run()
@@ -62,7 +65,31 @@ class GroupedUpdate:
         finally:  # also after an error, because the rules of waiting parameters have counted the update
             self._run()
         del self._blocks[self._used :]
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
         return foreign
+
+    def _left_by_the_tape(self, params: list[Parameter]) -> list[Parameter]:
+        """Lets the compiled tape update the first parameters, if they belong to one group; returns the others."""
+        if len(params) < 2 or not self._add(params[0]):
+            return params
+        for (rule_class, _, t, dtype, token), group in self._open.items():
+            if group.update is not None:
+                kernel, last = group.update
+                values, names = group.hyperparam, group.states
+                common = rule_class, values, t, token, dtype, names, kernel, last
+                return params[
+                    native.update(params, 1, (self._run_first, Parameter, Hyperparameter, ATTRIBUTES, *common)) :
+                ]
+        return params[1:]
+
+    def _run_first(self) -> None:
+        """Updates the first parameter before the tape updates others, which may share its memory."""
+        try:
+            self._run()
+        except Exception as error:
+            self._error = error
 
     def _add(self, param: Parameter) -> bool:
         """Puts a parameter into a group; returns False if its update is more than a formula."""
@@ -177,11 +204,12 @@ class _Group:
 
     __slots__ = (
         *('arrays', 'capacity', 'coefficients', 'dtype', 'fresh'),
-        *('grads', 'operands', 'params', 'rule', 'states', 'total', 'update'),
+        *('grads', 'hyperparam', 'operands', 'params', 'rule', 'states', 'total', 'update'),
     )
 
     def __init__(self, rule: FormulaRule, hyperparam: Hyperparameter, dtype: np.dtype[Any]) -> None:
         self.rule = rule
+        self.hyperparam = hyperparam
         self.dtype = computing_dtype(type(rule).__name__, dtype)
         self.coefficients = rule.coefficients(hyperparam, self.dtype)
         self.states = rule._kept_states(hyperparam)
