@@ -14,6 +14,9 @@ from minichainer._native import library
 #: The extension module, or None.
 native: Any = library.tape
 
+#: What nodes have in fields, beside ``__dict__``.
+_FIELDS = 'edges', 'level', 'shape', 'dtype', 'saved', 'static', '_prints'
+
 
 class Place:
     """Base class of Variable: an array and a node of the graph."""
@@ -38,4 +41,15 @@ class Applied:
 
 
 if native is not None and not TYPE_CHECKING:
-    Place, Applied = native.Place, native.Applied
+    Place = native.Place
+
+    class Applied(native.Applied):
+        """The compiled form, whose attributes are fields; copies and pickles have them beside ``__dict__``."""
+
+        def __getstate__(self) -> dict[str, Any]:
+            """The attributes by name."""
+            return {**self.__dict__, **{name: getattr(self, name) for name in _FIELDS}}
+
+        def __setstate__(self, state: dict[str, Any]) -> None:
+            for name, value in state.items():
+                setattr(self, name, value)

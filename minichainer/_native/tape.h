@@ -92,6 +92,7 @@ enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE,
        NAME_DICT, NAMES };
 
 int tape_ready_calls(void);
+int tape_find_loops(PyObject *ufunc, int inputs, Step *step); /* 0 if there are none */
 int tape_watched(void);                            /* -1: an error */
 Py_ssize_t tape_level(PyObject *node);             /* -1: an error */
 int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */

@@ -216,7 +216,7 @@ failed: /* the twin computes again, and raises what there is to raise */
 
 /* --- making ops --- */
 /* Finds the inner loops of a ufunc: all operands float, all double. */
-static int find_loops(PyObject *object, int inputs, Step *step) {
+int tape_find_loops(PyObject *object, int inputs, Step *step) {
     PyUFuncObject *ufunc = (PyUFuncObject *)object;
     if (Py_TYPE(object) != &PyUFunc_Type || ufunc->nin != inputs || ufunc->nout != 1) return 0;
     step->loop[0] = step->loop[1] = NULL;
@@ -242,7 +242,7 @@ static int read_program(PyObject *given, Program *program) {
         PyObject *ufunc;
         Step *step = program->steps + i;
         if (!PyArg_ParseTuple(PyList_GET_ITEM(steps, i), "Oii", &ufunc, &step->a, &step->b)) return -1;
-        if (!find_loops(ufunc, step->b < 0 ? 1 : 2, step)) goto misfit;
+        if (!tape_find_loops(ufunc, step->b < 0 ? 1 : 2, step)) goto misfit;
         if (step->a < 0 || step->a > RESULT || step->b > RESULT) goto misfit;
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(constants); i++)

@@ -5,8 +5,7 @@
 Installed tape;
 PyArray_Descr *tape_types[2];
 PyObject *tape_names[NAMES];
-static PyUFuncGenericFunction add_loops[2];
-static void *add_data[2];
+static Step addition;
 enum { SMALL = 4096 };
 
 /* --- objects --- */
@@ -102,29 +101,6 @@ static PyObject *applied_forget(Applied *self, PyObject *Py_UNUSED(none)) {
     Py_RETURN_NONE;
 }
 
-static const char *const STATE[] = {"edges", "level", "shape", "dtype", "saved", "static", "_prints", NULL};
-
-static PyObject *applied_getstate(PyObject *self, PyObject *Py_UNUSED(none)) {
-    PyObject *own = PyObject_GetAttrString(self, "__dict__");
-    PyObject *state = own == NULL ? NULL : PyDict_Copy(own);
-    Py_XDECREF(own);
-    for (int i = 0; state != NULL && STATE[i] != NULL; i++) {
-        PyObject *value = PyObject_GetAttrString(self, STATE[i]);
-        if (value == NULL || PyDict_SetItemString(state, STATE[i], value) < 0) Py_CLEAR(state);
-        Py_XDECREF(value);
-    }
-    return state;
-}
-
-static PyObject *applied_setstate(PyObject *self, PyObject *state) {
-    PyObject *name, *value;
-    Py_ssize_t place = 0;
-    if (!PyDict_Check(state)) return PyErr_Format(PyExc_TypeError, "a dictionary expected, got %R", state);
-    while (PyDict_Next(state, &place, &name, &value))
-        if (PyObject_SetAttr(self, name, value) < 0) return NULL;
-    Py_RETURN_NONE;
-}
-
 static PyMemberDef applied_members[] = {
     {"edges", T_OBJECT, offsetof(Applied, edges), 0, NULL},
     {"shape", T_OBJECT, offsetof(Applied, shape), 0, NULL},
@@ -140,8 +116,6 @@ static PyGetSetDef applied_tuples[] = {
 };
 static PyMethodDef applied_methods[] = {
     {"_forget_application", (PyCFunction)applied_forget, METH_NOARGS, NULL},
-    {"__getstate__", applied_getstate, METH_NOARGS, NULL},
-    {"__setstate__", applied_setstate, METH_O, NULL},
     {NULL},
 };
 
@@ -198,7 +172,7 @@ PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into) {
     else Py_INCREF(into);
     if (into == NULL) return NULL;
     char *memory[3] = {PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES((PyArrayObject *)into)};
-    add_loops[kind](memory, &n, steps, add_data[kind]);
+    addition.loop[kind](memory, &n, steps, addition.data[kind]);
     return into;
 }
 
@@ -249,16 +223,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_tape", NULL, -1
 static int find_additions(void) {
     PyObject *numpy = PyImport_ImportModule("numpy"), *add = numpy ? PyObject_GetAttrString(numpy, "add") : NULL;
     Py_XDECREF(numpy);
-    if (add == NULL) return -1;
-    PyUFuncObject *ufunc = (PyUFuncObject *)add;
-    for (int i = 0; i < ufunc->ntypes; i++) {
-        const char *types = ufunc->types + 3 * i;
-        int kind = types[0] == NPY_FLOAT ? 0 : types[0] == NPY_DOUBLE ? 1 : -1;
-        if (kind < 0 || types[1] != types[0] || types[2] != types[0]) continue;
-        add_loops[kind] = ufunc->functions[i];
-        add_data[kind] = (void *)(ufunc->data ? ufunc->data[i] : NULL);
-    }
-    return add_loops[0] != NULL && add_loops[1] != NULL ? 0 : -1; /* `add` lives as long as the process */
+    return add != NULL && tape_find_loops(add, 2, &addition) ? 0 : -1; /* `add` lives as long as the process */
 }
 
 PyMODINIT_FUNC PyInit__tape(void) {
