@@ -18,7 +18,7 @@ from minichainer.kernels.precision import accumulator, in_float32
 from minichainer.kernels.softmax import total
 
 #: The compiled kernels, of the loss and of its gradient, for the compiled tape; or None.
-COMPILED = None if native is None else (native.cross_entropy, native.cross_entropy_gradient)
+COMPILED = (native.cross_entropy, native.cross_entropy_gradient) if native else None
 
 
 class Samples(NamedTuple):
