@@ -328,8 +328,9 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
     for operand in (lhs, rhs):
         if isinstance(operand, Variable):
             check_arrays((operand._data,), '_ // _')
-            if operand.dtype.kind == 'c':
-                raise TypeError(f'_ // _: real numbers expected, got {operand.dtype}')
+        dtype = getattr(operand, 'dtype', None)
+        if isinstance(operand, complex) or (dtype is not None and dtype.kind == 'c'):
+            raise TypeError(f'_ // _: real numbers expected, got {dtype or operand}')
     if _is_number(rhs):
         quotient = as_variable(lhs)._data // number_like(rhs, lhs)
     elif _is_number(lhs):

@@ -141,6 +141,14 @@ def test_floor_division_has_no_graph_and_leaves_no_gradient() -> None:
     np.testing.assert_array_equal(x.grad, [2.0, -3.0])
 
 
+@pytest.mark.parametrize('other', [np.ones(2, 'F'), V(np.ones(2, 'F')), np.complex64(1j), 1j], ids=str)
+def test_floor_division_of_complex_numbers_is_an_error(other: Any) -> None:
+    x = V(np.array([5.5, -5.5]))
+    for call in (lambda: x // other, lambda: other // x):
+        with pytest.raises(TypeError, match='_ // _: real numbers expected, got'):
+            call()
+
+
 def test_numbers_too_large_for_a_dtype_become_infinite() -> None:
     x = V(np.ones(1, 'e'))
     with np.errstate(over='ignore'):
