@@ -13,9 +13,9 @@ typedef struct {
     int kind;
 } Sizes;
 
-/* What sums rows, and the ops without and with a bias. */
-static PyObject *sum_of_rows;
+/* The ops without and with a bias; and as many ones as the last float and double matrix had rows. */
 static Op layers[2];
+static PyObject *ones[2];
 
 static int is_plain(PyObject *object, int axes) {
     return Py_TYPE(object) == &PyArray_Type && PyArray_NDIM(ARRAY(object)) == axes && PyArray_ISCARRAY_RO(ARRAY(object));
@@ -39,6 +39,21 @@ static PyObject *product(PyObject *a, int transposes_a, PyObject *b, int transpo
     Py_XDECREF(left);
     Py_XDECREF(right);
     return result;
+}
+
+/* The product with a row of ones, as in kernels/affine.py. */
+static PyObject *sum_of_rows(PyObject *matrix, const Sizes *s) {
+    PyObject *row = Py_XNewRef(ones[s->kind]);
+    if (row == NULL || PyArray_DIM(ARRAY(row), 0) != s->N) {
+        Py_XSETREF(row, PyArray_SimpleNew(1, &s->N, s->kind ? NPY_DOUBLE : NPY_FLOAT));
+        for (npy_intp i = 0; row != NULL && i < s->N; i++)
+            if (s->kind) ((double *)PyArray_DATA(ARRAY(row)))[i] = 1;
+            else ((float *)PyArray_DATA(ARRAY(row)))[i] = 1;
+        Py_XSETREF(ones[s->kind], Py_XNewRef(row));
+    }
+    PyObject *sum = row == NULL ? NULL : PyArray_MatrixProduct(row, matrix);
+    Py_XDECREF(row);
+    return sum;
 }
 
 static void add_to_rows(void *memory, const void *row, const Sizes *s) {
@@ -76,7 +91,7 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
         if (needed == 0) continue;
         if (needed > 0 && done == 0) found[0] = product(gy, 0, W, 0);
         else if (needed > 0 && done == 1) found[1] = product(gy, 1, x, 0);
-        else if (needed > 0) found[2] = PyObject_CallOneArg(sum_of_rows, gy);
+        else if (needed > 0) found[2] = sum_of_rows(gy, &sizes);
         if (found[done] == NULL || !PyArray_CheckExact(found[done])) goto failed;
     }
     return 1;
@@ -92,11 +107,10 @@ PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return tape_call(layers + (args[2] != Py_None), args);
 }
 
-/* install_linear(class without bias, class with bias, function that sums rows) */
+/* install_linear(class without bias, class with bias) */
 PyObject *tape_install_linear(PyObject *module, PyObject *args) {
-    PyObject *classes[2], *kernel;
-    if (!PyArg_ParseTuple(args, "O!O!O", &PyType_Type, classes, &PyType_Type, classes + 1, &kernel)) return NULL;
-    sum_of_rows = Py_NewRef(kernel);
+    PyObject *classes[2];
+    if (!PyArg_ParseTuple(args, "O!O!", &PyType_Type, classes, &PyType_Type, classes + 1)) return NULL;
     for (int i = 0; i < 2; i++)
         layers[i] = (Op){.node_class = (PyTypeObject *)Py_NewRef(classes[i]), .arrays = 2 + i, .kept = {0, 1},
                          .kept_count = 2, .compute = compute, .gradients_of = gradients};
