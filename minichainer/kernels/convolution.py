@@ -18,7 +18,8 @@ from typing import Any
 import numpy
 
 from minichainer._native.library import kernels as native
-from minichainer.kernels import depthwise, tiles, winograd
+from minichainer._native.library import level
+from minichainer.kernels import depthwise, planes, tiles, winograd
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._windows import Geometry, fit, flipped_geometry, numbers_of, unfit
 
@@ -52,6 +53,17 @@ def _convolve_channels(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> A
     if not depthwise.applies(geometry, x.shape[1]):
         return DECLINED
     return _with_bias(xp, depthwise.convolve(_rows(xp, x), W, geometry), b)
+
+
+def _convolve_planes(xp: Any, x: Any, W: Any, b: Any, geometry: Geometry) -> Any:
+    if not planes.applies(geometry, x.shape[1], len(W)):
+        return DECLINED
+    y = planes.convolve(x, W, b, geometry)
+    return y if y is DECLINED else _channels_second(y)
+
+
+if level != 'baseline':  # with vectors of 128 bits it takes 1.3 to 1.6 times as long as products of patches
+    convolve.on_native(_convolve_planes)
 
 
 @kernel
