@@ -19,7 +19,7 @@
 #endif
 #ifndef MINICHAINER_DIRECT
 #define MINICHAINER_DIRECT
-enum { MOST_ELEMENTS = 512 };
+enum { MOST_ELEMENTS = 256 };
 
 /* Where the elements of a window are, all channels, from its first element on; returns how many there are. */
 static inline isize places_of_elements(const windows *w, isize *places) {

@@ -20,8 +20,8 @@ _MOST_CHANNELS = 3
 _FEWEST_FILTERS = 12
 #: The kernel computes so many windows of a row together.
 _FEWEST_WINDOWS = 8
-#: The kernel has a table of so many places.
-_MOST_ELEMENTS = 512
+#: For smaller filters, patches cost less. Of larger ones, sums in one sequence lose more digits than those of BLAS.
+_ELEMENTS = range(9, 257)
 #: Numbers of scratch memory for each element of a filter.
 _ACROSS = 32
 
@@ -29,7 +29,7 @@ _ACROSS = 32
 def applies(geometry: Geometry, channels: int, filters: int) -> bool:
     """Whether the kernel is for such images and filters."""
     elements = channels * math.prod(geometry.ksize)
-    few = geometry.groups == 1 and channels <= _MOST_CHANNELS and elements <= _MOST_ELEMENTS
+    few = geometry.groups == 1 and channels <= _MOST_CHANNELS and elements in _ELEMENTS
     many = filters >= _FEWEST_FILTERS and geometry.out_size[-1:] >= (_FEWEST_WINDOWS,)
     return few and many and numbers_of(geometry) is not None
 

@@ -166,6 +166,8 @@ def test_images_with_few_channels(width: int, o: int, dtype: str) -> None:
     x, W, b, _, _ = arrays(geometry, 2, 3, o, 'C', dtype)
     assert planes.applies(geometry, 3, o) and not planes.applies(geometry, 4, o)
     assert not planes.applies(geometry, 3, 11) and not planes.applies(geometry._replace(out_size=(3, 7)), 3, o)
+    assert not planes.applies(geometry._replace(ksize=(1, 2)), 3, o)
+    assert not planes.applies(geometry._replace(ksize=(9, 10)), 3, o)
     for bias in (b, None):
         y = np.moveaxis(planes.convolve(x, W, bias, geometry), -1, 1)
         expected = kernels.convolve_reference(*[a if a is None else a.astype('d') for a in (x, W, bias)], geometry)
