@@ -112,7 +112,8 @@ def _few_channels(pick: Callable[[list[Any]], list[Any]]) -> Callable[[str], Ite
     padded, line = Geometry((5, 7), (3, 2), (2, 1), (2, 3), (1, 2), (4, 11)), _geometry((19,), (3,), (2,), (0,))
     cases = [
         (padded, 2, 2, 12), (padded, 0, 2, 12), (padded, 2, 2, 11), (padded, 1, 3, 33), (padded, 1, 4, 16),
-        (padded, 2, 1, 12), (padded._replace(out_size=(4, 7)), 2, 2, 24), (padded._replace(out_size=(1, 16)), 1, 2, 65),
+        (padded, 2, 1, 12), (padded._replace(out_size=(4, 7)), 2, 2, 24),
+        (padded._replace(out_size=(1, 16)), 1, 2, 65),
         (line, 3, 3, 16), (_geometry((2, 3, 9), (1, 2, 2), (1, 1, 1), (0, 0, 0)), 2, 3, 50),
     ]  # fmt: skip
     return lambda dtype: ((*pick(_filters(dtype, g, n, c, o)), g) for g, n, c, o in cases)
