@@ -12,6 +12,7 @@
 #include "pooling.h"
 #include "depthwise.h"
 #include "patches.h"
+#include "direct.h"
 #include "winograd.h"
 #include "gates.h"
 #include "gathering.h"
@@ -26,6 +27,7 @@
     POOLING(BOTH, SINGLE) \
     DEPTHWISE(BOTH, SINGLE) \
     PATCHES(BOTH, SINGLE) \
+    DIRECT(BOTH, SINGLE) \
     WINOGRAD(BOTH, SINGLE) \
     GATES(BOTH, SINGLE) \
     GATHERING(BOTH, SINGLE) \

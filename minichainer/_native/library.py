@@ -17,17 +17,19 @@ def is_pure() -> bool:
     return os.environ.get('MINICHAINER_PURE', '0') not in ('', '0')
 
 
-def _load() -> tuple[Any, str]:
+def _load() -> tuple[Any, str, str]:
+    """The kernels, the level of instructions that they use, and what to say about them."""
     if is_pure():
-        return None, 'none: MINICHAINER_PURE is set'
+        return None, '', 'none: MINICHAINER_PURE is set'
     try:
         import minichainer._native._compiled as compiled  # type: ignore[import-not-found]
     except ModuleNotFoundError:
-        return None, 'none, pure Python'
+        return None, '', 'none, pure Python'
     except ImportError as e:
-        return None, f'none: {e}'
+        return None, '', f'none: {e}'
     level = os.environ.get('MINICHAINER_NATIVE_LEVEL') or compiled.levels()[0]
-    return types.SimpleNamespace(**compiled.kernels(level)), f'kernels for {level} (compiler {compiled.compiler})'
+    found = types.SimpleNamespace(**compiled.kernels(level))
+    return found, level, f'kernels for {level} (compiler {compiled.compiler})'
 
 
 def _load_tape() -> tuple[Any, str]:
@@ -43,8 +45,8 @@ def _load_tape() -> tuple[Any, str]:
     return compiled, '; tape'
 
 
-#: The kernels, and what ``print_runtime_info`` says about them.
-kernels, state = _load()
+#: The kernels, the level of instructions that they use, and what ``print_runtime_info`` says about them.
+kernels, level, state = _load()
 #: The compiled tape, or None.
 tape, _state_of_tape = _load_tape()
 state += _state_of_tape

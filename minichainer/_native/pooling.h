@@ -18,6 +18,7 @@
 typedef enum { LARGEST, PLACE, HAND_BACK, HAND_OVER, PICK, SUM, SPREAD, SPREAD_ALL, PUT, PUT_ALL } pooling;
 #endif
 
+SHORT_LOOPS
 /* The values of a run, and their places, or something else of which each window has one. Places are of type T, which
    holds them exactly: vectors of one type are fast. */
 typedef struct {
@@ -162,3 +163,4 @@ KERNEL(pool_spread_sums) {
         else NAME(meet_all)(PUT_ALL, &w, &r, &some, OUT(T, 1), OUT(T, 1));
     }
 }
+END_OF_SHORT_LOOPS

@@ -48,8 +48,8 @@ _PARTS = _geometry((16, 4), (3, 3), (1, 1), (1, 1))
 #: Images that Winograd's way is for, and those that are just too small.
 _WIDE = [_geometry((n, 32), (3, 3), (1, 1), (1, 1)) for n in (31, 32)]
 #: Many channels: a block of patches is a part of an image, or some images.
-_BLOCKS = [(_geometry((10, 6), (3, 3), (1, 1), (0, 0)), 1, 1000), (_geometry((4, 5), (3, 3), (1, 1), (1, 1)), 5, 400),
-           (_geometry((9, 9), (3, 3), (2, 2), (1, 1)), 3, 520)]  # fmt: skip
+_BLOCKS = [(_geometry((10, 6), (3, 3), (1, 1), (0, 0)), 1, 2000), (_geometry((4, 5), (3, 3), (1, 1), (1, 1)), 5, 800),
+           (_geometry((9, 9), (3, 3), (2, 2), (1, 1)), 3, 1040)]  # fmt: skip
 
 
 def _windows(
@@ -105,6 +105,18 @@ def _large(pick: Callable[[list[Any]], list[Any]]) -> Callable[[str], Iterator[A
             yield (*pick(_filters(dtype, geometry, n, channels)), geometry)
 
     return cases
+
+
+def _few_channels(pick: Callable[[list[Any]], list[Any]]) -> Callable[[str], Iterator[Arguments]]:
+    """Images of few channels: on both sides of what a compiled kernel is for, and rows of windows of all lengths."""
+    padded, line = Geometry((5, 7), (3, 2), (2, 1), (2, 3), (1, 2), (4, 11)), _geometry((19,), (3,), (2,), (0,))
+    cases = [
+        (padded, 2, 2, 12), (padded, 0, 2, 12), (padded, 2, 2, 11), (padded, 1, 3, 33), (padded, 1, 4, 16),
+        (padded, 2, 1, 12), (padded._replace(out_size=(4, 7)), 2, 2, 24),
+        (padded._replace(out_size=(1, 16)), 1, 2, 65),
+        (line, 3, 3, 16), (_geometry((2, 3, 9), (1, 2, 2), (1, 1, 1), (0, 0, 0)), 2, 3, 50),
+    ]  # fmt: skip
+    return lambda dtype: ((*pick(_filters(dtype, g, n, c, o)), g) for g, n, c, o in cases)
 
 
 def _pick(*places: int | None) -> Callable[[list[Any]], list[Any]]:
@@ -286,6 +298,12 @@ _CONVOLUTIONS = {
     ),
     'convolution.convolve, large': Row(
         _large(_pick(0, 1, 3)), plain=convolution.convolve_reference, dtypes='fd', layouts=('C',)
+    ),
+    'convolution.convolve, few channels': Row(
+        _few_channels(_pick(0, 1, 3)), plain=convolution.convolve_reference, dtypes='fd', layouts=('C',)
+    ),
+    'convolution.convolve, few channels, no bias': Row(
+        _few_channels(_pick(0, 1, None)), plain=convolution.convolve_reference, dtypes='fd', layouts=('C',)
     ),
     'convolution.convolve, not finite': Row(
         each(lambda t, g, n: (*_not_finite(t, g, n), None, g), (PLANES[0], 3), (PLANES[1], 4), (PLANES[4], 1)),

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minichainer._native import library
 from minichainer.kernels import convolution as kernels
-from minichainer.kernels import depthwise
+from minichainer.kernels import depthwise, planes
 from minichainer.kernels._windows import Geometry
 from minichainer.utils.conv import get_conv_outsize
 
@@ -152,3 +153,23 @@ def test_span_and_taps_of_a_geometry() -> None:
     assert geometry.span == (11,)
     seen = [np.arange(11)[slices].tolist() for _, slices in geometry.taps()]
     assert seen == [[0, 2, 4, 6], [2, 4, 6, 8], [4, 6, 8, 10]]
+
+
+@pytest.mark.skipif(library.kernels is None, reason='compiled kernels were not built')
+@pytest.mark.parametrize('dtype', ['f', 'd'])
+@pytest.mark.parametrize('o', [12, 16, 33, 64])
+@pytest.mark.parametrize('width', [8, 9, 15, 16, 24])
+def test_images_with_few_channels(width: int, o: int, dtype: str) -> None:
+    """Rows of all lengths, numbers of filters that are no multiples of a vector, padding that is read as zeros."""
+    out = (3, width)
+    geometry = Geometry((5, 2 * width), (2, 3), (1, 2), (1, 2), (2, 1), out)
+    x, W, b, _, _ = arrays(geometry, 2, 3, o, 'C', dtype)
+    assert planes.applies(geometry, 3, o) and not planes.applies(geometry, 4, o)
+    assert not planes.applies(geometry, 3, 11) and not planes.applies(geometry._replace(out_size=(3, 7)), 3, o)
+    assert not planes.applies(geometry._replace(ksize=(1, 2)), 3, o)
+    assert not planes.applies(geometry._replace(ksize=(9, 10)), 3, o)
+    for bias in (b, None):
+        y = np.moveaxis(planes.convolve(x, W, bias, geometry), -1, 1)
+        expected = kernels.convolve_reference(*[a if a is None else a.astype('d') for a in (x, W, bias)], geometry)
+        assert y.dtype == x.dtype
+        np.testing.assert_allclose(y, expected, rtol=0, atol=abs(expected).max() * 8 * np.finfo(dtype).eps)

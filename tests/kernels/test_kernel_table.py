@@ -33,6 +33,7 @@ TESTS = Path(__file__).parents[1]
 _BINS = 'kernels/test_roi.py::test_bins_of_pixels'
 _POINTS = 'kernels/test_roi.py::test_interpolated_points'
 _TILES = 'kernels/test_winograd.py::test_compiled_tiles_agree_with_the_definition'
+_FEW_CHANNELS = 'kernels/test_convolution.py::test_images_with_few_channels'
 _LAYERS = 'kernels/test_rnn.py::test_layers'
 #: Kernels whose arguments or results are structures, and what is no kernel but serves them.
 COMPARED_BY = {
@@ -87,6 +88,8 @@ COMPARED_BY = {
     'updates.add_scaled': 'kernels/test_updates.py::test_products_that_are_added',
     'updates.add_scaled_sign': 'kernels/test_updates.py::test_products_that_are_added',
     'rnn_steps.sigmoids_of_negated': 'kernels/test_device_code.py::test_sigmoids',
+    'planes.applies': _FEW_CHANNELS,
+    'planes.convolve': _FEW_CHANNELS,
     'tiles.convolve': _TILES,
     'tiles.filter_gradient': _TILES,
     'tiles.size_wanted': 'kernels/test_winograd.py::test_larger_tiles_have_to_be_asked_for',
