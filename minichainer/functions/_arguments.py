@@ -156,7 +156,7 @@ class Arguments:
 
     def shape(self, shape: Any, name: str = 'shape') -> tuple[int, ...]:
         """A shape, or one int, as a tuple of ints; TypeError for anything else."""
-        entries = tuple(shape) if hasattr(shape, '__iter__') else (shape,)
+        entries = shape if type(shape) is tuple else tuple(shape) if hasattr(shape, '__iter__') else (shape,)
         try:
             return tuple([operator.index(entry) for entry in entries])
         except TypeError:

@@ -35,7 +35,10 @@ def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
 
 @strided.on('numpy')
 def _strided_numpy(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
-    view = _view_of_steps(xp, numpy.ascontiguousarray(x), shape, strides, offset)
+    # The constructor takes a fifth of the time of numpy.lib.stride_tricks.
+    size = x.itemsize
+    steps = [stride * size for stride in strides]
+    view: Any = numpy.ndarray(shape, x.dtype, numpy.ascontiguousarray(x), offset * size, steps)
     view.flags.writeable = False
     return view
 

@@ -96,8 +96,10 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
     """
     mask = as_array(condition)
     _check_condition(mask)
-    x, y = _as_variables(x, y, get_array_module(mask))
-    _choose.node_class.spec.check_shapes((mask, x._data, y._data), ())
+    if x.__class__ is not Variable or y.__class__ is not Variable:
+        x, y = _as_variables(x, y, get_array_module(mask))
+    if not mask.shape == x.shape == y.shape:
+        _choose.node_class.spec.check_shapes((mask, x._data, y._data), ())
     return _choose(x, y, mask)
 
 
