@@ -8,6 +8,7 @@
 #include "softmax.h"
 #include "normalization.h"
 #include "windows.h"
+#include "reductions.h"
 
 #include "pooling.h"
 #include "depthwise.h"
@@ -23,6 +24,7 @@
     UPDATES(BOTH, SINGLE) \
     SOFTMAX(BOTH, SINGLE) \
     NORMALIZATION(BOTH, SINGLE) \
+    REDUCTIONS(BOTH, SINGLE) \
     POOLING(BOTH, SINGLE) \
     DEPTHWISE(BOTH, SINGLE) \
     PATCHES(BOTH, SINGLE) \
