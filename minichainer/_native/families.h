@@ -3,6 +3,7 @@
 #include "sums.h"
 
 #include "activations.h"
+#include "channels.h"
 #include "special.h"
 #include "updates.h"
 #include "softmax.h"
@@ -20,6 +21,7 @@
 
 #define KERNELS(BOTH, SINGLE) \
     ACTIVATIONS(BOTH, SINGLE) \
+    CHANNELS(BOTH, SINGLE) \
     SPECIAL(BOTH, SINGLE) \
     UPDATES(BOTH, SINGLE) \
     SOFTMAX(BOTH, SINGLE) \

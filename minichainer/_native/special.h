@@ -3,6 +3,8 @@
    Included for each T. */
 #define SPECIAL(BOTH, SINGLE) \
     BOTH(times_gaussian, "=TT>T:ss") \
+    BOTH(rsqrt, "=T>T") \
+    BOTH(rsqrt_gradient, "=TT>T") \
     SINGLE(erf, "=f>f") \
     SINGLE(erfc, "=f>f") \
     SINGLE(ndtr, "=f>f") \
@@ -16,6 +18,10 @@ KERNEL(times_gaussian) {
     T *const gx = OUT(T, 2);
     for (isize i = 0; i < sizes[0]; i++) gx[i] = gy[i] * a * NAME(exponential)(b * x[i] * x[i]);
 }
+
+/* 1 / sqrt(x), and its gradient -gy y^3 / 2 with the result y in the place of x. */
+UNARY(rsqrt, 1 / SQUARE_ROOT(x))
+BACKWARD(rsqrt_gradient, gy * (x * x * x) * (T)-0.5)
 
 #if IS_SINGLE
 

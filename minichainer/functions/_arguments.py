@@ -146,6 +146,8 @@ class Arguments:
         """None as it is, an int or a tuple of ints as a tuple of non-negative ints; no axis may appear twice."""
         if axis is None:
             return None
+        if type(axis) is int:
+            return (self.axis(axis, shape),)
         given = axis if isinstance(axis, tuple) else (axis,)
         if any(as_integer(a) is None for a in given):
             raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}')

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._define import elementwise
+from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.activation.parametric import per_channel
-from minichainer.functions.activation.sigmoidal import sigmoid
-from minichainer.functions.array.joining import split_axis
 from minichainer.kernels import gates as kernels
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
@@ -106,6 +104,16 @@ def mish(xp: Any, x: Any) -> Any:
     return kernels.mish(xp, x)
 
 
+def _glu_rule(m: Any, gy: Any, x: Any, axis: int) -> Any:
+    a, b = m.parts(x, 2, axis)
+    return m.joined(gy * m.sigmoid_by_x(b), gy * a * m.sigmoid_slope(b), axis=axis)
+
+
+@primitive(rule=(_glu_rule,), fast=(kernels.glu_gradient,), name='GLU', kinds='f')
+def gated_half(xp: Any, x: Any, axis: int) -> Any:
+    return kernels.glu(xp, x, axis)
+
+
 def glu(x: Any, axis: int = 1) -> Variable:
     r"""Gated linear unit, :math:`y = a \, \sigma(b)`, where :math:`a` and :math:`b` are the halves of ``x``.
 
@@ -126,9 +134,7 @@ def glu(x: Any, axis: int = 1) -> Variable:
     variable([[0.5, 2. ]])
     """
     x = as_variable(x)
-    _glu.floats(x)
     place = _glu.axis(axis, x.shape)
     if x.shape[place] % 2:
         raise _glu.misfit(f'x.shape[{axis}] % 2 == 0', f'x.shape[{axis}] = {x.shape[place]} (shape {x.shape})')
-    a, b = split_axis(x, 2, place)
-    return a * sigmoid(b)
+    return gated_half(x, place)

@@ -14,9 +14,10 @@ from minichainer.kernels import units as kernels
 from minichainer.kernels.constants import zero
 from minichainer.variable import Variable, as_variable
 
-_clipped_relu, _elu, _softplus = (
+_clipped_relu, _elu, _selu, _softplus = (
     Arguments('ClippedReLU', 'clipped_relu'),
     Arguments('ELU', 'elu'),
+    Arguments('SELU', 'selu'),
     Arguments('Softplus'),
 )
 _crelu, _maxout = Arguments('CReLU', 'crelu'), Arguments('Maxout', 'maxout')
@@ -169,7 +170,21 @@ def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.05070098735
     >>> F.selu(np.array([-1000., 0., 1.])).array.round(4)
     array([-1.7581,  0.    ,  1.0507])
     """
-    return elu(x, alpha) * scale
+    _selu.number(alpha, 'alpha')
+    _selu.number(scale, 'scale')
+    return scaled_elu(x, alpha, scale)
+
+
+@elementwise(
+    lambda m, gy, x, alpha, scale: gy * scale * (m.exp_below_zero(x, alpha) + m.positive(x)),
+    fast=(lambda xp, gy, x, alpha, scale: rectifier.elu_gradient(xp, gy, x, alpha) * scale,),
+    name='SELU',
+)
+def scaled_elu(xp: Any, x: Any, alpha: float, scale: float) -> Any:
+    """An ELU times a number."""
+    y = rectifier.elu(xp, x, alpha)
+    y *= xp.asarray(scale, x.dtype)
+    return y
 
 
 @elementwise(lambda m, gy, x, beta: gy * m.sigmoid_by_x(x * beta), fast=(kernels.softplus_gradient,))

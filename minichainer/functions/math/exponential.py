@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minichainer.functions._define import elementwise
-from minichainer.variable import Variable
+from minichainer.kernels import powers as kernels
 
 _LN_2, _LN_10 = math.log(2), math.log(10)
 
@@ -147,7 +147,11 @@ def log10(xp: Any, x: Any) -> Any:
     return xp.log10(x)
 
 
-def rsqrt(x: Any) -> Variable:
+@elementwise(
+    lambda m, gy, y: gy * (y * y * y) * -0.5, fast=(kernels.rsqrt_gradient,), label='rsqrt', kinds='fc',
+    on_numpy=kernels.rsqrt,
+)  # fmt: skip
+def rsqrt(xp: Any, x: Any) -> Any:
     r"""Elementwise reciprocal of the square root, :math:`y = 1 / \sqrt x`.
 
     Args:
@@ -160,4 +164,4 @@ def rsqrt(x: Any) -> Variable:
     >>> F.rsqrt(np.array([4., 16.]))
     variable([0.5 , 0.25])
     """
-    return 1.0 / sqrt(x)
+    return kernels.rsqrt(xp, x)
