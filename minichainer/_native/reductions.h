@@ -3,6 +3,7 @@
     BOTH(row_sums, "T>T:nns") \
     BOTH(row_squares, "T>T:nn") \
     BOTH(row_norms, "T>T:nn") \
+    BOTH(row_products, "T>T:nn") \
     BOTH(row_maxima, "T>T:nn") \
     BOTH(row_minima, "T>T:nn")
 
@@ -45,5 +46,32 @@
 OF_ROWS(row_sums, x[i], total *numbers[0])
 OF_ROWS(row_squares, x[i] * x[i], total)
 OF_ROWS(row_norms, x[i] * x[i], sqrt(total))
+/* The product of a row. Products of lanes may be far from 1 where that of the row, taken in order, is not: then it is
+   taken in order. */
+INLINED T NAME(product_of)(const T *const x, const isize n) {
+    T lanes[LANES], in_order = 1;
+    double total = 1;
+    int fit = 1;
+    isize i = 0;
+    for (int k = 0; k < LANES; k++) lanes[k] = 1;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) lanes[k] *= x[i + k];
+    for (; i < n; i++) lanes[i % LANES] *= x[i];
+    for (int k = 0; k < LANES; k++) {
+        const T size = NAME(magnitude)(lanes[k]);
+        fit &= (size > (T)1e-9) & (size < (T)1e9);
+        total *= lanes[k];
+    }
+    if (fit) return (T)total;
+    for (i = 0; i < n; i++) in_order *= x[i];
+    return in_order;
+}
+
+KERNEL(row_products) {
+    UNUSED(numbers);
+    for (isize row = 0; row < sizes[0]; row++)
+        OUT(T, 1)[row] = NAME(product_of)(IN(T, 0) + row * sizes[1], sizes[1]);
+}
+
 EXTREMA(row_maxima, >)
 EXTREMA(row_minima, <)

@@ -115,7 +115,7 @@ class Arguments:
 
     def number(self, value: Any, name: str) -> None:
         """Raises TypeError unless ``value`` is a real number: a scalar or a 0-d array."""
-        if type(value) is float or isinstance(value, numbers.Real):
+        if type(value) is float or type(value) is int or isinstance(value, numbers.Real):
             return
         if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
             raise self.wrong_type('number', name, value)

@@ -28,6 +28,19 @@ def _sums_at_numpy(xp: Any, y: Any, index: Any, shape: Shape) -> Any:
 
 
 @kernel
+def expanded(xp: Any, x: Any, shape: Shape) -> Any:
+    """A read-only view in which axes of size 1, and new leading ones, are repeated."""
+    return xp.broadcast_to(x, shape)
+
+
+@expanded.on('numpy')
+def _expanded_numpy(xp: Any, x: Any, shape: Shape) -> Any:
+    # What numpy.broadcast_to does, in half of its time for small arrays.
+    flags = ['multi_index', 'refs_ok', 'zerosize_ok']
+    return numpy.nditer((x,), flags, [['readonly']], itershape=shape, order='C').itviews[0]
+
+
+@kernel
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     """A view with strides in elements, beginning at element ``offset``."""
     return _view_of_steps(xp, xp.ascontiguousarray(x), shape, strides, offset)

@@ -30,9 +30,9 @@ def _rows(x: Any, axis: Any, keepdims: bool) -> Rows | None:
 
 
 def _native_result(function: Any, x: Any, axis: Any, keepdims: bool, *numbers: float, least: int = 1) -> Any:
-    """What a compiled kernel of rows computes; rows of less than ``least`` elements are left to other bodies."""
+    """What a compiled kernel of rows computes; many rows of less than ``least`` elements are left to other bodies."""
     found = _rows(x, axis, keepdims)
-    if found is None or found[1] < least:
+    if found is None or (found[1] < least and x.size >= _MANY):
         return DECLINED
     y = numpy.empty(found[2], x.dtype)
     return y if function(x, y, found[0], found[1], *numbers) else DECLINED
@@ -164,3 +164,8 @@ def _sum_of_squares_native(xp: Any, x: Any, axis: Any) -> Any:
 def product(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     """The product."""
     return x.prod(axis=axis, keepdims=keepdims)
+
+
+@product.on_native
+def _product_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return _native_result(native.row_products, x, axis, keepdims, least=_SHORT)

@@ -181,6 +181,12 @@ _REDUCTIONS = {
     'reductions.product': _reduced(
         lambda x, axis, keepdims: np.multiply.reduce(x, axis, keepdims=keepdims), _FEW_REDUCED
     ),
+    'reductions.product, far from 1': Row(
+        each(lambda t, far: (np.tile(np.array([far, 1 / far], t), (3, 32)), (1,), False), 1e30, 1e-30),
+        plain=lambda x, axis, keepdims: np.multiply.reduce(x, axis),
+        dtypes='fd',
+    ),
+    'reductions.product, not finite': _infinite(lambda x, axis, keepdims: x.prod(axis), *_SPECIAL),
 }
 
 
@@ -421,6 +427,15 @@ _PLACES = {
             ((5,),), ((2, 7),), ((0,),),
         ),
         plain=lambda y, index, shape: _added(np.zeros(12), index, y).reshape(shape),
+    ),
+    'gathering.expanded': Row(
+        each(
+            lambda t, s, wide: (drawn(t, s)[0], wide), ((3, 1), (3, 4)), ((3,), (2, 3)), ((), (2,)), ((1, 0), (2, 0)),
+            ((2, 3), (2, 3)), ((), ()),
+        ),
+        plain=np.broadcast_to,
+        tolerance=0,
+        shares=True,
     ),
     'gathering.strided': Row(
         each(lambda t, s, steps, offset, size: (drawn(t, size)[0], s, steps, offset), *_STEPS),

@@ -9,6 +9,7 @@ import numpy
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import Op, primitive
 from minichainer.functions.array.joining import Shape, ends_of, equal_but_for, slices
+from minichainer.kernels import gathering
 from minichainer.variable import Variable, as_variable
 
 _separate, _broadcast = Arguments('Separate', 'separate'), Arguments('Broadcast', 'broadcast')
@@ -144,7 +145,8 @@ def _sums(m: Any, gy: Any, xs_shape: Any, given: tuple[bool, ...]) -> Any:
 
 @primitive(rule=_sums, name='Broadcast', several_outputs=True, linear_in=('xs',))
 def broadcast_together(xp: Any, *xs: Any) -> Any:
-    return tuple(xp.broadcast_arrays(*xs))
+    shape = numpy.broadcast_shapes(*[x.shape for x in xs])
+    return tuple([gathering.expanded(xp, x, shape) for x in xs])
 
 
 def broadcast(*args: Any) -> Any:
