@@ -217,6 +217,9 @@ class Arguments:
         """Raises InvalidType if there is no array or the dtypes differ."""
         if not arrays:
             raise self.misfit('at least one array', 'none')
+        dtypes = [x.dtype for x in arrays]
+        if dtypes.count(dtypes[0]) == len(dtypes):
+            return
         for i, x in enumerate(arrays):
             if x.dtype != arrays[0].dtype:
                 raise self.misfit(f'dtype {arrays[0].dtype} of all arrays', f'{x.dtype} of array {i}')

@@ -237,6 +237,8 @@ class Primitive:
     def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
         """Raises InvalidType if the shapes do not broadcast together."""
         shapes = [x.shape for x in arrays]
+        if shapes.count(shapes[0]) == len(shapes):
+            return
         try:
             numpy.broadcast_shapes(*shapes)
         except ValueError:
