@@ -38,7 +38,7 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The function that applies an op."""
     spec.has_short_form = not (spec.variadic or spec.several_outputs)
     spec.is_direct = _is_direct(spec)
-    if spec.several_outputs or spec.takes_complex and spec.variadic:
+    if spec.several_outputs or (spec.takes_complex and spec.variadic):
         return own_copy(_several(spec, cls))
     if spec.variadic:
         return own_copy(_general(spec, cls))
@@ -218,7 +218,7 @@ def _several(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         variables = [as_variable(x) for x in args[:split]]
         arrays = tuple([x._data for x in variables])
         if configuration.nondefault or not all([type(x) is _ndarray for x in arrays]):
-            results = _apply(spec, cls, variables, args[split:])
+            results = _apply(spec, cls, tuple(variables), args[split:])
             return results if several else results[0]
         node = _new(cls)
         node.static = args[split:]

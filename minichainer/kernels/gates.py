@@ -245,4 +245,4 @@ def _glu_gradient_native(xp: Any, gy: Any, x: Any, axis: int) -> Any:
 
 def _halves(x: Any, axis: int) -> tuple[Any, Any]:
     lead, half = (slice(None),) * axis, x.shape[axis] // 2
-    return x[(*lead, slice(half))], x[(*lead, slice(half, None))]
+    return x[lead + (slice(half),)], x[lead + (slice(half, None),)]

@@ -27,6 +27,10 @@ def _sums_at_numpy(xp: Any, y: Any, index: Any, shape: Shape) -> Any:
     return total.reshape(shape).astype(y.dtype, copy=False)
 
 
+_nditer: Any = numpy.nditer
+_FLAGS, _READ_ONLY = ['multi_index', 'refs_ok', 'zerosize_ok'], [['readonly']]
+
+
 @kernel
 def expanded(xp: Any, x: Any, shape: Shape) -> Any:
     """A read-only view in which axes of size 1, and new leading ones, are repeated."""
@@ -36,8 +40,7 @@ def expanded(xp: Any, x: Any, shape: Shape) -> Any:
 @expanded.on('numpy')
 def _expanded_numpy(xp: Any, x: Any, shape: Shape) -> Any:
     # What numpy.broadcast_to does, in half of its time for small arrays.
-    flags = ['multi_index', 'refs_ok', 'zerosize_ok']
-    return numpy.nditer((x,), flags, [['readonly']], itershape=shape, order='C').itviews[0]
+    return _nditer((x,), _FLAGS, _READ_ONLY, itershape=shape, order='C').itviews[0]
 
 
 @kernel

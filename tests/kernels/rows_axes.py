@@ -152,8 +152,12 @@ _REDUCTIONS = {
     'reductions.sums, not finite': _infinite(lambda x, axis, keepdims: x.sum(axis), *_SPECIAL),
     'reductions.mean': Row(
         each(
-            lambda t, s, axis: (drawn(t, s)[0], axis, False, 0.3), ((3, 4), (1,)), ((5, 40), (1,)), ((5, 6), None),
-            ((0, 4), (1,)), ((2, 3, 4), (0, 2)),
+            lambda t, s, axis: (drawn(t, s)[0], axis, False, 0.3),
+            ((3, 4), (1,)),
+            ((5, 40), (1,)),
+            ((5, 6), None),
+            ((0, 4), (1,)),
+            ((2, 3, 4), (0, 2)),
         ),
         plain=lambda x, axis, keepdims, share: x.sum(axis) * share,
         tolerance=_LONG_SUMS,

@@ -41,8 +41,8 @@ def parts(xp: Any, x: Any, sections: Any, axis: int) -> Any:
     lead, size = (slice(None),) * axis, x.shape[axis]
     if isinstance(sections, int):
         step = size // sections
-        return tuple([x[(*lead, slice(i * step, (i + 1) * step))] for i in range(sections)])
-    return tuple([x[(*lead, slice(a, b))] for a, b in pairwise([0, *sections, size])])
+        return tuple([x[lead + (slice(i * step, (i + 1) * step),)] for i in range(sections)])
+    return tuple([x[lead + (slice(a, b),)] for a, b in pairwise([0, *sections, size])])
 
 
 @primitive(rule=lambda m, gy, axis: m.slices(gy, axis), name='Stack', linear_in=('xs',))
@@ -59,7 +59,7 @@ def slices(xp: Any, x: Any, axis: int) -> Any:
     if not axis and x.ndim > 1:
         return tuple([x[i] for i in range(x.shape[0])])
     lead = (slice(None),) * axis
-    return tuple([x[(*lead, i, Ellipsis)] for i in range(x.shape[axis])])
+    return tuple([x[lead + (i, Ellipsis)] for i in range(x.shape[axis])])
 
 
 def concat(xs: Any, axis: int = 1) -> Variable:

@@ -84,7 +84,8 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     for width in {n for pair in widths for n in pair}:
         _arguments.integer(width, 'pad_width', 0)
     _arguments.addressable(tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
-    if mode not in ('constant', 'empty') and any(not n and max(pair) for n, pair in zip(x.shape, widths, strict=True)):
+    grows = [not n and max(pair) for n, pair in zip(x.shape, widths, strict=True)]
+    if mode not in ('constant', 'empty') and any(grows):
         raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')
     return padded(x, widths, mode, keywords, _gradient_of(x._data, x.xp, widths, mode, keywords))
 
