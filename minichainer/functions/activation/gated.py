@@ -109,7 +109,7 @@ def _glu_rule(m: Any, gy: Any, x: Any, axis: int) -> Any:
     return m.joined(gy * m.sigmoid_by_x(b), gy * a * m.sigmoid_slope(b), axis=axis)
 
 
-@primitive(rule=(_glu_rule,), fast=(kernels.glu_gradient,), name='GLU', kinds='f')
+@primitive(rule=(_glu_rule,), fast=(kernels.glu_gradient,), name='Mul', label='_ * _', kinds='f')
 def gated_half(xp: Any, x: Any, axis: int) -> Any:
     return kernels.glu(xp, x, axis)
 
@@ -134,6 +134,7 @@ def glu(x: Any, axis: int = 1) -> Variable:
     variable([[0.5, 2. ]])
     """
     x = as_variable(x)
+    _glu.floats(x)
     place = _glu.axis(axis, x.shape)
     if x.shape[place] % 2:
         raise _glu.misfit(f'x.shape[{axis}] % 2 == 0', f'x.shape[{axis}] = {x.shape[place]} (shape {x.shape})')

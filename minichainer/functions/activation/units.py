@@ -170,20 +170,23 @@ def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.05070098735
     >>> F.selu(np.array([-1000., 0., 1.])).array.round(4)
     array([-1.7581,  0.    ,  1.0507])
     """
+    x = as_variable(x)
+    _elu.floats(x)
     _selu.number(alpha, 'alpha')
     _selu.number(scale, 'scale')
     return scaled_elu(x, alpha, scale)
 
 
 @elementwise(
-    lambda m, gy, x, alpha, scale: gy * scale * (m.exp_below_zero(x, alpha) + m.positive(x)),
-    fast=(lambda xp, gy, x, alpha, scale: rectifier.elu_gradient(xp, gy, x, alpha) * scale,),
-    name='SELU',
+    lambda m, gy, x, alpha, value: gy * value * (m.exp_below_zero(x, alpha) + m.positive(x)),
+    fast=(lambda xp, gy, x, alpha, value: rectifier.elu_gradient(xp, gy, x, alpha) * value,),
+    name='MulConstant',
+    label=lambda alpha, value: f'_ * {value}',
 )
-def scaled_elu(xp: Any, x: Any, alpha: float, scale: float) -> Any:
-    """An ELU times a number."""
+def scaled_elu(xp: Any, x: Any, alpha: float, value: float) -> Any:
+    """An ELU times a number, as one node; it has the name of Chainer's last one."""
     y = rectifier.elu(xp, x, alpha)
-    y *= xp.asarray(scale, x.dtype)
+    y *= xp.asarray(value, x.dtype)
     return y
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
 from minichainer.kernels import powers as kernels
+from minichainer.variable import Variable, as_variable
 
+_rsqrt = Arguments('rsqrt')
 _LN_2, _LN_10 = math.log(2), math.log(10)
 
 
@@ -148,10 +151,19 @@ def log10(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, y: gy * (y * y * y) * -0.5, fast=(kernels.rsqrt_gradient,), label='rsqrt', kinds='fc',
+    lambda m, gy, y: gy * (y * y * y) * -0.5,
+    fast=(kernels.rsqrt_gradient,),
+    name='DivFromConstant',
+    label='1.0 / _',
+    kinds='fc',
     on_numpy=kernels.rsqrt,
-)  # fmt: skip
-def rsqrt(xp: Any, x: Any) -> Any:
+)
+def reciprocal_root(xp: Any, x: Any) -> Any:
+    """One node, with the name of the last one of Chainer's two."""
+    return kernels.rsqrt(xp, x)
+
+
+def rsqrt(x: Any) -> Variable:
     r"""Elementwise reciprocal of the square root, :math:`y = 1 / \sqrt x`.
 
     Args:
@@ -164,4 +176,7 @@ def rsqrt(xp: Any, x: Any) -> Any:
     >>> F.rsqrt(np.array([4., 16.]))
     variable([0.5 , 0.25])
     """
-    return kernels.rsqrt(xp, x)
+    x = as_variable(x)
+    if x.dtype.kind != 'c':
+        _rsqrt.floats(x)
+    return reciprocal_root(x)
