@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer import _tangents, configuration
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.activation.parametric import per_channel
+from minichainer.functions.activation.sigmoidal import sigmoid
+from minichainer.functions.array.joining import split_axis
 from minichainer.kernels import gates as kernels
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
@@ -138,4 +141,7 @@ def glu(x: Any, axis: int = 1) -> Variable:
     place = _glu.axis(axis, x.shape)
     if x.shape[place] % 2:
         raise _glu.misfit(f'x.shape[{axis}] % 2 == 0', f'x.shape[{axis}] = {x.shape[place]} (shape {x.shape})')
+    if configuration.nondefault and _tangents.current() is not None:
+        a, b = split_axis(x, 2, place)  # forward mode has rules for these, and would differentiate the node twice
+        return a * sigmoid(b)
     return gated_half(x, place)
