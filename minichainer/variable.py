@@ -141,22 +141,26 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the array."""
-        return self._known('shape').shape
+        array = self._data
+        return array.shape if array is not None else self._known('shape').shape
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
-        return self._known('ndim').ndim
+        array = self._data
+        return array.ndim if array is not None else self._known('ndim').ndim
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self._known('size').size
+        array = self._data
+        return array.size if array is not None else self._known('size').size
 
     @property
     def dtype(self) -> numpy.dtype[Any]:
         """Dtype of the array."""
-        return self._known('dtype').dtype
+        array = self._data
+        return array.dtype if array is not None else self._known('dtype').dtype
 
     def __len__(self) -> int:
         array = self._known('len()')

@@ -25,7 +25,7 @@
     SINGLE(gelu, "=T>T") \
     SINGLE(gelu_gradient, "=TT>T") \
     BOTH(huber, "=TT>T:s") \
-    BOTH(logistic_loss, "=TTT>T") \
+    BOTH(logistic_loss, "=TTT?>T") \
     BOTH(logistic_gradient, "=TTT>T:s")
 
 /* A kernel of one array: y = result, an expression in x. */
@@ -272,16 +272,24 @@ KERNEL(huber) {
     }
 }
 
-/* (log(1 + exp(x)) - t x) w, 0 where w = 0: arguments x, t, w. Computed by (s - t) x + log(1 + exp(-|x|)) with s = 1
-   where x > 0, else 0. */
+/* log(1 + exp(x)) - t x, by (s - t) x + log(1 + exp(-|x|)) with s = 1 where x > 0, else 0. */
+INLINED T NAME(logistic_loss_of)(T x, T t) {
+    const T factor = (x > 0 ? 1 : (T)0) - t;
+    const T linear = factor != 0 ? factor * x : 0; /* infinity times 0 would be NaN */
+    return linear + NAME(log_plus_1)(NAME(decay)(x));
+}
+
+/* These losses times weights, 0 where a weight is 0: arguments x, t, weights or None. */
 KERNEL(logistic_loss) {
     const T *const x = IN(T, 0), *const t = IN(T, 1), *const w = IN(T, 2);
     T *const y = OUT(T, 3);
     UNUSED(numbers);
+    if (w == NULL) {
+        for (isize i = 0; i < sizes[0]; i++) y[i] = NAME(logistic_loss_of)(x[i], t[i]);
+        return;
+    }
     for (isize i = 0; i < sizes[0]; i++) {
-        const T factor = (x[i] > 0 ? 1 : (T)0) - t[i];
-        const T linear = factor != 0 ? factor * x[i] : 0; /* infinity times 0 would be NaN */
-        const T loss = (linear + NAME(log_plus_1)(NAME(decay)(x[i]))) * w[i];
+        const T loss = NAME(logistic_loss_of)(x[i], t[i]) * w[i];
         y[i] = w[i] != 0 ? loss : 0;
     }
 }

@@ -4,10 +4,12 @@
    The exponential: x = n log 2 + r with |r| <= log(2) / 2, exp(x) = 2^n exp(r), exp(r) by its series. The power of two
    is multiplied in two halves, so that results reach into the subnormal numbers, 0 and infinity as they should. */
 
+#undef SQUARE_ROOT
 #if IS_SINGLE
 #define BITS int32_t
 #define UNSIGNED uint32_t
 #define ABSOLUTE fabsf
+#define SQUARE_ROOT sqrtf
 #define MANTISSA 23
 #define BIAS 127
 #define LOG2_HIGH 0.693359375f
@@ -18,6 +20,7 @@
 #define BITS int64_t
 #define UNSIGNED uint64_t
 #define ABSOLUTE fabs
+#define SQUARE_ROOT sqrt
 #define MANTISSA 52
 #define BIAS 1023
 #define LOG2_HIGH 6.93147180369123816490e-01

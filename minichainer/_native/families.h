@@ -3,11 +3,13 @@
 #include "sums.h"
 
 #include "activations.h"
+#include "channels.h"
 #include "special.h"
 #include "updates.h"
 #include "softmax.h"
 #include "normalization.h"
 #include "windows.h"
+#include "reductions.h"
 
 #include "pooling.h"
 #include "depthwise.h"
@@ -20,10 +22,12 @@
 
 #define KERNELS(BOTH, SINGLE) \
     ACTIVATIONS(BOTH, SINGLE) \
+    CHANNELS(BOTH, SINGLE) \
     SPECIAL(BOTH, SINGLE) \
     UPDATES(BOTH, SINGLE) \
     SOFTMAX(BOTH, SINGLE) \
     NORMALIZATION(BOTH, SINGLE) \
+    REDUCTIONS(BOTH, SINGLE) \
     POOLING(BOTH, SINGLE) \
     DEPTHWISE(BOTH, SINGLE) \
     PATCHES(BOTH, SINGLE) \

@@ -115,7 +115,7 @@ class Arguments:
 
     def number(self, value: Any, name: str) -> None:
         """Raises TypeError unless ``value`` is a real number: a scalar or a 0-d array."""
-        if type(value) is float or isinstance(value, numbers.Real):
+        if type(value) is float or type(value) is int or isinstance(value, numbers.Real):
             return
         if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
             raise self.wrong_type('number', name, value)
@@ -146,6 +146,8 @@ class Arguments:
         """None as it is, an int or a tuple of ints as a tuple of non-negative ints; no axis may appear twice."""
         if axis is None:
             return None
+        if type(axis) is int:
+            return (self.axis(axis, shape),)
         given = axis if isinstance(axis, tuple) else (axis,)
         if any(as_integer(a) is None for a in given):
             raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}')
@@ -156,7 +158,7 @@ class Arguments:
 
     def shape(self, shape: Any, name: str = 'shape') -> tuple[int, ...]:
         """A shape, or one int, as a tuple of ints; TypeError for anything else."""
-        entries = tuple(shape) if hasattr(shape, '__iter__') else (shape,)
+        entries = shape if type(shape) is tuple else tuple(shape) if hasattr(shape, '__iter__') else (shape,)
         try:
             return tuple([operator.index(entry) for entry in entries])
         except TypeError:
@@ -215,6 +217,9 @@ class Arguments:
         """Raises InvalidType if there is no array or the dtypes differ."""
         if not arrays:
             raise self.misfit('at least one array', 'none')
+        dtypes = [x.dtype for x in arrays]
+        if dtypes.count(dtypes[0]) == len(dtypes):
+            return
         for i, x in enumerate(arrays):
             if x.dtype != arrays[0].dtype:
                 raise self.misfit(f'dtype {arrays[0].dtype} of all arrays', f'{x.dtype} of array {i}')

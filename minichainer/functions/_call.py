@@ -38,8 +38,10 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The function that applies an op."""
     spec.has_short_form = not (spec.variadic or spec.several_outputs)
     spec.is_direct = _is_direct(spec)
-    if not spec.has_short_form:
-        return _in_full(spec, cls)
+    if spec.several_outputs or (spec.takes_complex and spec.variadic):
+        return own_copy(_several(spec, cls))
+    if spec.variadic:
+        return own_copy(_general(spec, cls))
     if len(spec.arguments) == 1 and not spec.has_residual:
         return own_copy(_unary_with_static(spec, cls) if spec.static_parameters else _unary(spec, cls))
     if len(spec.parameters) == 2 and spec.kinds is not None and not spec.has_residual:
@@ -162,23 +164,27 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
-    """The call of an op with any fixed number of arrays and one output."""
+    """The call of an op with any number of arrays and one output."""
     compute, record, checks = _computing(spec), own_copy(recorder.record), spec.kinds is not None
-    count, arity, has_residual, pick = len(spec.arguments), len(spec.parameters), spec.has_residual, spec.input_picker
-    keep = spec.keep
+    has_residual, keep = spec.has_residual, spec.keep
+    count, variadic = len(spec.static_parameters), spec.variadic
+    arity, pick = -1 if variadic else len(spec.parameters), None if variadic else spec.input_picker
 
     def call(*args: Any, **named: Any) -> Variable:
         if named or len(args) != arity:
             args = spec.bound(args, named)
-        static = args[count:]
+        split = len(args) - count
+        inputs, static = args[:split], args[split:]
+        if not inputs:
+            return _apply(spec, cls, inputs, static)[0]
         arrays: list[Any] = []
         places, level, lowest = [], 0, 1
-        for x in args[:count]:
+        for x in inputs:
             if not isinstance(x, Variable):
                 x = as_variable(x)
             array = x._data
             if type(array) is not _ndarray or configuration.nondefault:
-                return _apply(spec, cls, args[:count], static)[0]
+                return _apply(spec, cls, inputs, static)[0]
             edge = x._node or x.edge
             if edge.level > level:
                 level = edge.level
@@ -200,14 +206,28 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     return call
 
 
-def _in_full(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
-    """The call of an op with a variable number of arrays, or several outputs."""
+def _several(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with several outputs."""
+    arity, count = -1 if spec.variadic else len(spec.parameters), len(spec.static_parameters)
+    several, forward, assemble = spec.several_outputs, recorder.forward, own_copy(recorder.assemble)
 
     def call(*args: Any, **named: Any) -> Any:
-        bound = spec.bound(args, named)
-        split = len(bound) - len(spec.static_parameters)
-        outputs = _apply(spec, cls, bound[:split], bound[split:])
-        return outputs if spec.several_outputs else outputs[0]
+        if named or len(args) != arity:
+            args = spec.bound(args, named)
+        split = len(args) - count
+        variables = [as_variable(x) for x in args[:split]]
+        arrays = tuple([x._data for x in variables])
+        if configuration.nondefault or not all([type(x) is _ndarray for x in arrays]):
+            results = _apply(spec, cls, tuple(variables), args[split:])
+            return results if several else results[0]
+        node = _new(cls)
+        node.static = args[split:]
+        outputs = forward(node, arrays)
+        if any([x.requires_grad for x in variables]):
+            results = assemble(node, variables, arrays, outputs)
+        else:
+            results = tuple([constant(y) for y in outputs])
+        return results if several else results[0]
 
     return call
 

@@ -305,7 +305,9 @@ def _named(cls: Any, name: str) -> Any:
 def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     """Whether one shape can be broadcast to another."""
     lead = len(wide) - len(shape)
-    return lead >= 0 and all(new in (1, old) for old, new in zip(wide[lead:], shape, strict=True))
+    if lead < 0:
+        return False
+    return all([n == m or n == 1 for n, m in zip(shape, wide[lead:] if lead else wide, strict=True)])
 
 
 # --- the usual case, specialized for each op -----------------------------------------------------------------------

@@ -136,6 +136,7 @@ class Primitive:
             raise TypeError(f'{self.body.__name__}: {count} rules for {len(parameters)} arguments after xp')
         self.arguments = [p.name for p in parameters[:count]]
         self.static_parameters = parameters[count:]
+        self.static_names = tuple([p.name for p in self.static_parameters])
 
     def _plan_saving(self) -> None:
         """Determines what is saved, and where Variables for rules come from."""
@@ -155,9 +156,11 @@ class Primitive:
         if set(self.kept) <= set(self.arguments):
             self.input_picker = _picker([self.arguments.index(n) for n in self.kept])
         self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
-        #: Pairs of the place of a saved array and the number of its argument; None if any number is taken.
-        self.input_places = None
-        if not self.variadic:
+        #: Pairs of the place of a saved array and the number of its argument; None if it saves any number of them.
+        self.input_places: tuple[tuple[int, int], ...] | None = None
+        if self.variadic:
+            self.input_places = None if set(self.arguments) & set(self.kept) else ()
+        else:
             pairs = [(i, self.arguments.index(n)) for i, n in enumerate(self.kept) if n in self.arguments]
             self.input_places = tuple(pairs)
         #: For each rule, the places of the saved values that it reads.
@@ -234,6 +237,8 @@ class Primitive:
     def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
         """Raises InvalidType if the shapes do not broadcast together."""
         shapes = [x.shape for x in arrays]
+        if shapes.count(shapes[0]) == len(shapes):
+            return
         try:
             numpy.broadcast_shapes(*shapes)
         except ValueError:
@@ -253,6 +258,8 @@ class Primitive:
     # --- the arguments of a call -------------------------------------------------------------------------------
     def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in parameter order, with defaults filled in."""
+        if self.variadic and tuple(named) == self.static_names:
+            return (*args, *named.values())
         count = len(args) if self.variadic else len(self.arguments)
         for argument in () if self.variadic else self.arguments[len(args) :]:
             if argument not in named:

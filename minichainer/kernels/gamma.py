@@ -46,6 +46,14 @@ def _polygamma_numpy(xp: Any, n: Any, x: Any) -> Any:
     return in_blocks(_trigamma, x).astype('f', copy=False)
 
 
+@polygamma.on_native
+def _polygamma_native(xp: Any, n: Any, x: Any) -> Any:
+    if x.dtype.char != 'f' or not (n == 1 if type(n) is int else n.shape == x.shape and (n == 1).all()):
+        return DECLINED
+    y, outside = numpy.empty_like(x), numpy.zeros(1, 'B')
+    return y if native.trigamma(x, y, outside, x.size) and not outside[0] else DECLINED
+
+
 def _trigamma(x: Any) -> Any:
     x, total = x.astype('d'), numpy.zeros(x.shape)
     for _ in range(_STEPS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -212,3 +213,36 @@ def _scaled_inside_numpy(xp: Any, gy: Any, x: Any, factor: float, low: float, hi
 def _scaled_inside_native(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
     gx = numpy.empty_like(gy)
     return gx if native.scaled_inside(gy, x, gx, factor, low, high) else DECLINED
+
+
+# --- gated linear unit ---
+@kernel(widens=True)
+def glu(xp: Any, x: Any, axis: int) -> Any:
+    """One half of an array along an axis times the logistic function of the other."""
+    a, b = _halves(x, axis)
+    return a * sigmoid(xp, b)
+
+
+@glu.on_native
+def _glu_native(xp: Any, x: Any, axis: int) -> Any:
+    shape = (*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :])
+    y, rows = numpy.empty(shape, x.dtype), math.prod(shape[:axis])
+    return y if y.size and native.glu(x, y, rows, y.size // rows) else DECLINED
+
+
+@kernel(widens=True)
+def glu_gradient(xp: Any, gy: Any, x: Any, axis: int) -> Any:
+    """The gradient of :func:`glu`."""
+    a, b = _halves(x, axis)
+    return xp.concatenate([gy * sigmoid(xp, b), gy * a * sigmoid_slope(xp, b)], axis)
+
+
+@glu_gradient.on_native
+def _glu_gradient_native(xp: Any, gy: Any, x: Any, axis: int) -> Any:
+    gx, rows = numpy.empty(x.shape, x.dtype), math.prod(x.shape[:axis])
+    return gx if gx.size and native.glu_gradient(gy, x, gx, rows, gy.size // rows) else DECLINED
+
+
+def _halves(x: Any, axis: int) -> tuple[Any, Any]:
+    lead, half = (slice(None),) * axis, x.shape[axis] // 2
+    return x[lead + (slice(half),)], x[lead + (slice(half, None),)]

@@ -27,6 +27,22 @@ def _sums_at_numpy(xp: Any, y: Any, index: Any, shape: Shape) -> Any:
     return total.reshape(shape).astype(y.dtype, copy=False)
 
 
+_nditer: Any = numpy.nditer
+_FLAGS, _READ_ONLY = ['multi_index', 'refs_ok', 'zerosize_ok'], [['readonly']]
+
+
+@kernel
+def expanded(xp: Any, x: Any, shape: Shape) -> Any:
+    """A read-only view in which axes of size 1, and new leading ones, are repeated."""
+    return xp.broadcast_to(x, shape)
+
+
+@expanded.on('numpy')
+def _expanded_numpy(xp: Any, x: Any, shape: Shape) -> Any:
+    # What numpy.broadcast_to does, in half of its time for small arrays.
+    return _nditer((x,), _FLAGS, _READ_ONLY, itershape=shape, order='C').itviews[0]
+
+
 @kernel
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     """A view with strides in elements, beginning at element ``offset``."""
@@ -35,7 +51,10 @@ def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
 
 @strided.on('numpy')
 def _strided_numpy(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
-    view = _view_of_steps(xp, numpy.ascontiguousarray(x), shape, strides, offset)
+    # The constructor takes a fifth of the time of numpy.lib.stride_tricks.
+    size = x.itemsize
+    steps = [stride * size for stride in strides]
+    view: Any = numpy.ndarray(shape, x.dtype, numpy.ascontiguousarray(x), offset * size, steps)
     view.flags.writeable = False
     return view
 

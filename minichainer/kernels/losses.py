@@ -29,11 +29,18 @@ def _huber_native(xp: Any, x: Any, t: Any, delta: float) -> Any:
     return y if native.huber(x, t, y, delta) else DECLINED
 
 
+@kernel
 def logistic_losses(xp: Any, scores: Any, t: Any) -> Any:
     r""":math:`\log(1 + e^s) - t s`, also where a score is infinite."""
     factor = xp.subtract(scores > 0, t)
     linear = masked(xp, scores, factor != 0)  # because infinity times 0 would be NaN
     return linear * factor + xp.log1p(xp.exp(-xp.absolute(scores)))
+
+
+@logistic_losses.on_native
+def _logistic_losses_native(xp: Any, scores: Any, t: Any) -> Any:
+    y = numpy.empty_like(scores)
+    return y if native.logistic_loss(scores, t, None, y) else DECLINED
 
 
 @kernel

@@ -7,6 +7,7 @@ are faster.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -236,6 +237,11 @@ def prelu(xp: Any, x: Any, W: Any) -> Any:
     return chosen(xp, x >= 0, x, x * W)
 
 
+@prelu.on_native
+def _prelu_native(xp: Any, x: Any, W: Any) -> Any:
+    return _sloped(x, x, W)
+
+
 @prelu.on('cuda')
 def _prelu_cuda(xp: Any, x: Any, W: Any) -> Any:
     return cuda.prelu(x, W)
@@ -245,6 +251,24 @@ def _prelu_cuda(xp: Any, x: Any, W: Any) -> Any:
 def prelu_gradient(xp: Any, gy: Any, x: Any, W: Any) -> Any:
     """``where(x >= 0, gy, W * gy)``."""
     return chosen(xp, x >= 0, gy, gy * W)
+
+
+@prelu_gradient.on_native
+def _prelu_gradient_native(xp: Any, gy: Any, x: Any, W: Any) -> Any:
+    return _sloped(gy, x, W)
+
+
+def _sloped(a: Any, x: Any, W: Any) -> Any:
+    """``a`` where ``x >= 0``, else ``a * W``, for slopes that fill axes of ``x``, or all behind the first ones."""
+    places = W.shape
+    while places and places[-1] == 1:
+        places = places[:-1]
+    end = x.ndim - W.ndim + len(places)
+    if not x.size or W.ndim > x.ndim or a.shape != x.shape or x.shape[x.ndim - W.ndim : end] != places:
+        return DECLINED
+    inner = math.prod(x.shape[end:])
+    y = numpy.empty_like(x)
+    return y if native.prelu(a, x, W, y, x.size // (W.size * inner), W.size, inner) else DECLINED
 
 
 @prelu_gradient.on('cuda', declines=True)

@@ -6,15 +6,60 @@ Comparing whole slices takes 0.4.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
 from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.conditions import somewhere
+from minichainer.kernels.precision import accumulator
 
 _MANY, _SHORT = 4096, 16
+Rows: TypeAlias = tuple[int, int, tuple[int, ...]]
+
+
+def _rows(x: Any, axis: Any, keepdims: bool) -> Rows | None:
+    """The number and length of the rows that a reduction sees, and the shape of its result; None without rows."""
+    if axis is None or len(axis) == x.ndim:
+        return (1, x.size, (1,) * x.ndim if keepdims else ()) if x.size else None
+    if axis != (x.ndim - 1,) or not x.size:
+        return None
+    lead, columns = x.shape[:-1], x.shape[-1]
+    return x.size // columns, columns, (*lead, 1) if keepdims else lead
+
+
+def _native_result(function: Any, x: Any, axis: Any, keepdims: bool, *numbers: float, least: int = 1) -> Any:
+    """What a compiled kernel of rows computes; many rows of less than ``least`` elements are left to other bodies."""
+    found = _rows(x, axis, keepdims)
+    if found is None or (found[1] < least and x.size >= _MANY):
+        return DECLINED
+    y = numpy.empty(found[2], x.dtype)
+    return y if function(x, y, found[0], found[1], *numbers) else DECLINED
+
+
+@kernel
+def sums(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """The sum as an array or scalar of x's dtype; float16 is accumulated in float32."""
+    return x.sum(axis=axis, keepdims=keepdims, dtype=accumulator(x.dtype)).astype(x.dtype, copy=False)
+
+
+@sums.on_native
+def _sums_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return _native_result(native.row_sums, x, axis, keepdims, 1.0, least=_SHORT)
+
+
+@kernel
+def mean(xp: Any, x: Any, axis: Any, keepdims: bool, share: float) -> Any:
+    """The sum times ``share``; the sum of float16 may overflow where the mean does not."""
+    wide = accumulator(x.dtype)
+    total = x.sum(axis=axis, keepdims=keepdims, dtype=wide)
+    return (total * xp.asarray(share, wide)).astype(x.dtype, copy=False)
+
+
+@mean.on_native
+def _mean_native(xp: Any, x: Any, axis: Any, keepdims: bool, share: float) -> Any:
+    return _native_result(native.row_sums, x, axis, keepdims, share, least=_SHORT)
 
 
 @kernel
@@ -28,6 +73,11 @@ def _maximum_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return _by_slices(numpy.maximum, x, axis, keepdims)
 
 
+@maximum.on_native
+def _maximum_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return _native_result(native.row_maxima, x, axis, keepdims, least=_SHORT + 1)
+
+
 @kernel
 def minimum(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     """The minimum, with the arguments of :func:`maximum`."""
@@ -37,6 +87,11 @@ def minimum(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 @minimum.on('numpy', declines=True)
 def _minimum_numpy(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return _by_slices(numpy.minimum, x, axis, keepdims)
+
+
+@minimum.on_native
+def _minimum_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return _native_result(native.row_minima, x, axis, keepdims, least=_SHORT + 1)
 
 
 @kernel(widens=True)
@@ -74,12 +129,7 @@ def log_sum_exp(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 @log_sum_exp.on_native
 def _log_sum_exp_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    if not x.size or (axis is not None and axis != (x.ndim - 1,)):
-        return DECLINED
-    rows, columns = (1, x.size) if axis is None else (x.size // x.shape[-1], x.shape[-1])
-    kept = [1] * x.ndim if axis is None else [*x.shape[:-1], 1]
-    y = numpy.empty(kept if keepdims else kept[: x.ndim - 1] if axis else (), x.dtype)
-    return y if native.log_sum_exp(x, y, rows, columns) else DECLINED
+    return _native_result(native.log_sum_exp, x, axis, keepdims)
 
 
 def _log_of_sum(xp: Any, x: Any, top: Any, axis: Any) -> Any:
@@ -94,13 +144,28 @@ def norm(xp: Any, x: Any, order: float, axis: Any, keepdims: bool) -> Any:
     return xp.asarray(xp.sqrt(y) if order == 2 else y ** (1 / order), x.dtype)
 
 
+@norm.on_native
+def _norm_native(xp: Any, x: Any, order: float, axis: Any, keepdims: bool) -> Any:
+    return _native_result(native.row_norms, x, axis, keepdims, least=_SHORT) if order == 2 else DECLINED
+
+
 @kernel(widens=True)
 def sum_of_squares(xp: Any, x: Any, axis: Any) -> Any:
     """The sum of squares."""
     return xp.square(x).sum(axis=axis)
 
 
+@sum_of_squares.on_native
+def _sum_of_squares_native(xp: Any, x: Any, axis: Any) -> Any:
+    return _native_result(native.row_squares, x, axis, False, least=_SHORT)
+
+
 @kernel(widens=True)
 def product(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     """The product."""
     return x.prod(axis=axis, keepdims=keepdims)
+
+
+@product.on_native
+def _product_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return _native_result(native.row_products, x, axis, keepdims, least=_SHORT)

@@ -78,8 +78,8 @@ def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)
-    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, x.shape[lead:], strict=True)):
+    if lead < 0 or any([n != m and n != 1 for n, m in zip(shape, x.shape[lead:], strict=True)]):
         raise ValueError(f'sum_to: an array of shape {tuple(shape)} does not broadcast to {x.shape}')
-    axes = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1))
+    axes = (*range(lead), *[i + lead for i, n in enumerate(shape) if n == 1])
     accumulator = numpy.float32 if x.dtype == numpy.float16 else None
     return x.sum(axes, accumulator, keepdims=True).astype(x.dtype, copy=False).reshape(shape)

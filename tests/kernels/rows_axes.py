@@ -100,6 +100,8 @@ _REDUCED = [((3, 4), (1,)), ((0, 4), (1,)), ((_GROUPS - 1, 4), (1,)), ((_GROUPS,
 _FEW_REDUCED = [((3, 4), (1,)), ((2, 40), (1,)), ((0, 4), (1,)), ((5, 6), None), ((2, 3, 4), (0, 2)),
                 ((3, 4, 2500), (2,)), ((500, 10), (1,))]  # fmt: skip
 
+_LONG_ROWS = [((3, 17), (1,)), ((3, 32), (1,)), ((3, 33), (1,)), ((2, 100), (1,)), ((3, 4, 5), (0, 1, 2))]
+
 
 def _reduced(plain: Callable[..., Any], cases: Any = _REDUCED, **options: Any) -> Row:
     shapes = [(s, axis, keepdims) for s, axis in cases for keepdims in (False, True)]
@@ -140,10 +142,26 @@ _SPECIAL = (INF, 1, NAN, 0, -INF, -INF, -INF, -INF, INF, -INF, 1, 2)
 _REDUCTIONS = {
     'reductions.maximum': _reduced(_maximum, tolerance=0),
     'reductions.maximum, not finite': _infinite(_maximum, *_SPECIAL),
+    'reductions.maximum, rows': _reduced(_maximum, _LONG_ROWS, tolerance=0),
     'reductions.minimum': _reduced(_minimum, tolerance=0),
     'reductions.minimum, not finite': _infinite(_minimum, *_SPECIAL),
+    'reductions.minimum, rows': _reduced(_minimum, _LONG_ROWS, tolerance=0),
     'reductions.total': _reduced(lambda x, axis, keepdims: x.sum(axis, keepdims=keepdims)),
     'reductions.total, not finite': _infinite(lambda x, axis, keepdims: x.sum(axis), *_SPECIAL),
+    'reductions.sums': _reduced(lambda x, axis, keepdims: x.sum(axis, keepdims=keepdims), [*_REDUCED, *_FEW_REDUCED]),
+    'reductions.sums, not finite': _infinite(lambda x, axis, keepdims: x.sum(axis), *_SPECIAL),
+    'reductions.mean': Row(
+        each(
+            lambda t, s, axis: (drawn(t, s)[0], axis, False, 0.3),
+            ((3, 4), (1,)),
+            ((5, 40), (1,)),
+            ((5, 6), None),
+            ((0, 4), (1,)),
+            ((2, 3, 4), (0, 2)),
+        ),
+        plain=lambda x, axis, keepdims, share: x.sum(axis) * share,
+        tolerance=_LONG_SUMS,
+    ),
     'reductions.log_sum_exp': _reduced(_log_sum_exp, _FEW_REDUCED),
     'reductions.log_sum_exp, not finite': _infinite(_log_sum_exp, *_SPECIAL),
     'reductions.log_sum_exp, far': Row(
@@ -166,6 +184,49 @@ _REDUCTIONS = {
     ),
     'reductions.product': _reduced(
         lambda x, axis, keepdims: np.multiply.reduce(x, axis, keepdims=keepdims), _FEW_REDUCED
+    ),
+    'reductions.product, far from 1': Row(
+        each(lambda t, far: (np.tile(np.array([far, 1 / far], t), (3, 32)), (1,), False), 1e30, 1e-30),
+        plain=lambda x, axis, keepdims: np.multiply.reduce(x, axis),
+        dtypes='fd',
+    ),
+    'reductions.product, not finite': _infinite(lambda x, axis, keepdims: x.prod(axis), *_SPECIAL),
+}
+
+
+# --- halves, and weights of channels ---
+def _glu(x: Any, axis: int) -> Any:
+    a, b = np.split(x, 2, axis)
+    return a * scipy.special.expit(b)
+
+
+def _glu_gradient(gy: Any, x: Any, axis: int) -> Any:
+    a, b = np.split(x, 2, axis)
+    s, rest = scipy.special.expit(b), scipy.special.expit(-b)
+    return np.concatenate([gy * s, gy * a * s * rest], axis)
+
+
+_HALVED = [((3, 4), 1), ((4, 3), 0), ((2, 6, 5), 1), ((0, 4), 1), ((3, 0), 1), ((30, 200), 1)]
+_WEIGHTED = [((4, 5), (5,)), ((4, 5, 6), (5, 6)), ((4, 5, 6, 7), (5, 1, 1)), ((4, 5, 6), (1, 1)), ((4, 5), ()),
+             ((4, 5, 6), (5, 1)), ((0, 5), (5,)), ((4, 5, 6), (1, 6))]  # fmt: skip
+_CHANNELS = {
+    'gates.glu': Row(each(lambda t, s, axis: (9 * drawn(t, s)[0], axis), *_HALVED), plain=_glu),
+    'gates.glu_gradient': Row(
+        each(
+            lambda t, s, axis: (drawn(t, np.split(np.empty(s), 2, axis)[0].shape)[0], 9 * drawn(t, s)[0], axis),
+            *_HALVED,
+        ),
+        plain=_glu_gradient,
+    ),
+    'rectifier.prelu, channels': Row(
+        each(lambda t, s, weights: tuple(drawn(t, s, weights)), *_WEIGHTED),
+        plain=lambda x, W: np.where(x >= 0, x, x * W),
+        tolerance=0,
+    ),
+    'rectifier.prelu_gradient, channels': Row(
+        each(lambda t, s, weights: tuple(drawn(t, s, s, weights)), *_WEIGHTED),
+        plain=lambda gy, x, W: np.where(x >= 0, gy, gy * W),
+        tolerance=0,
     ),
 }
 
@@ -371,6 +432,15 @@ _PLACES = {
         ),
         plain=lambda y, index, shape: _added(np.zeros(12), index, y).reshape(shape),
     ),
+    'gathering.expanded': Row(
+        each(
+            lambda t, s, wide: (drawn(t, s)[0], wide), ((3, 1), (3, 4)), ((3,), (2, 3)), ((), (2,)), ((1, 0), (2, 0)),
+            ((2, 3), (2, 3)), ((), ()),
+        ),
+        plain=np.broadcast_to,
+        tolerance=0,
+        shares=True,
+    ),
     'gathering.strided': Row(
         each(lambda t, s, steps, offset, size: (drawn(t, size)[0], s, steps, offset), *_STEPS),
         plain=lambda x, s, steps, offset: x.reshape(-1)[_places(s, steps, offset)],
@@ -463,4 +533,4 @@ _SEQUENCES = {
         plain=lambda x, count: list(np.split(x, count)), tolerance=0, shares=True,
     ),
 }  # fmt: skip
-ROWS = {**_SOFTMAX, **_REDUCTIONS, **_RUNNING, **_PLACES, **_MASKS, **_SEQUENCES}
+ROWS = {**_SOFTMAX, **_CHANNELS, **_REDUCTIONS, **_RUNNING, **_PLACES, **_MASKS, **_SEQUENCES}

@@ -97,6 +97,14 @@ def _tail_ratio(x: Any, n: int) -> Any:
     return integrals[0] / integrals[1]
 
 
+def _log_slope(x: Any) -> Any:
+    return np.sqrt(2 / np.pi) / scipy.special.erfcx(-x / np.sqrt(2))
+
+
+def _erfcx_gradient(gy: Any, x: Any) -> Any:
+    return gy * (2 * x * scipy.special.erfcx(x) - 2 / np.sqrt(np.pi))
+
+
 def _gelu_rows(form: str) -> dict[str, Row]:
     def gradient(k: Any, gy: Any, x: Any) -> Any:
         return k(gy, x, kernel('gelu.gelu')(x, form), form)
@@ -402,6 +410,21 @@ ROWS = {
     'error_functions.tail_ratio': Row(
         lambda k, x: k(x, 2), lambda x: _tail_ratio(x, 2), dtypes='d', low=-8,
         special=(0.0, -2.0), tolerance=1e4,
+    ),
+    'tails.erfcx': Row(lambda k, x: k(x), scipy.special.erfcx, low=-8, high=30),
+    'tails.log_ndtr': Row(lambda k, x: k(x), scipy.special.log_ndtr, low=-30, high=8),
+    'tails.ndtr_log_slope': Row(lambda k, x: k(x), _log_slope, low=-30, high=2, special=_WHOLE),
+    'tails.log_ndtr_gradient': Row(
+        lambda k, gy, x: k(gy, x), lambda gy, x: gy * _log_slope(x), (), 2, low=-30, high=2, special=(0.0, 1.0, -1.0)
+    ),
+    # Cancellation in float64 too.
+    'tails.erfcx_gradient': Row(
+        lambda k, gy, x: k(gy, x, scipy.special.erfcx(x)), _erfcx_gradient, (), 2, low=-8, high=8,
+        special=(0.0, 1.0, -1.0), tolerance=200,
+    ),
+    'powers.rsqrt': Row(lambda k, x: k(x), lambda x: 1 / np.sqrt(x), dtypes='efd', low=0.01, special=_WHOLE),
+    'powers.rsqrt_gradient': Row(
+        lambda k, gy, y: k(gy, y), lambda gy, y: -gy * y**3 / 2, (), 2, dtypes='efd', special=(0.0, 1.0, -1.0)
     ),
     'gamma.lgamma': Row(
         lambda k, x: k(x), scipy.special.gammaln, (threshold('gamma', '_MANY'),), low=0.01, high=40,

@@ -30,6 +30,10 @@ def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
+def log_slope(x: Any) -> Any:
+    return np.sqrt(2 / np.pi) / scipy.special.erfcx(-x / np.sqrt(2))
+
+
 _FAR = {'f': (-87, 100), 'd': (-700, 800)}
 ROWS = {
     'exp': Row(np.exp, {'f': (-105, 90), 'd': (-746, 711)}, 1.1),
@@ -43,6 +47,10 @@ ROWS = {
     'erfc': Row(scipy.special.erfc, {'f': (-5, 10)}, 0.9),
     'ndtr': Row(scipy.special.ndtr, {'f': (-14, 10)}, 0.9),
     'erfinv': Row(scipy.special.erfinv, {'f': (-1, 1)}, 0.9),
+    'erfcx': Row(scipy.special.erfcx, {'f': (-9.3, 30)}, 0.6),
+    'log_ndtr': Row(scipy.special.log_ndtr, {'f': (-30, 10)}, 0.6),
+    'ndtr_log_slope': Row(log_slope, {'f': (-30, 12)}, 0.6),
+    'rsqrt': Row(lambda x: 1 / np.sqrt(x), {'f': (0, 1e30), 'd': (0, 1e200)}, 1.6),
     'lgamma': Row(scipy.special.gammaln, {'f': (0.001, 60)}, 1.5),
 }
 #: Numbers that kernels take behind their arrays.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer import _tangents, configuration
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._define import elementwise
+from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.activation.parametric import per_channel
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.array.joining import split_axis
@@ -106,6 +107,16 @@ def mish(xp: Any, x: Any) -> Any:
     return kernels.mish(xp, x)
 
 
+def _glu_rule(m: Any, gy: Any, x: Any, axis: int) -> Any:
+    a, b = m.parts(x, 2, axis)
+    return m.joined(gy * m.sigmoid_by_x(b), gy * a * m.sigmoid_slope(b), axis=axis)
+
+
+@primitive(rule=(_glu_rule,), fast=(kernels.glu_gradient,), name='Mul', label='_ * _', kinds='f')
+def gated_half(xp: Any, x: Any, axis: int) -> Any:
+    return kernels.glu(xp, x, axis)
+
+
 def glu(x: Any, axis: int = 1) -> Variable:
     r"""Gated linear unit, :math:`y = a \, \sigma(b)`, where :math:`a` and :math:`b` are the halves of ``x``.
 
@@ -130,5 +141,7 @@ def glu(x: Any, axis: int = 1) -> Variable:
     place = _glu.axis(axis, x.shape)
     if x.shape[place] % 2:
         raise _glu.misfit(f'x.shape[{axis}] % 2 == 0', f'x.shape[{axis}] = {x.shape[place]} (shape {x.shape})')
-    a, b = split_axis(x, 2, place)
-    return a * sigmoid(b)
+    if configuration.nondefault and _tangents.current() is not None:
+        a, b = split_axis(x, 2, place)  # forward mode has rules for these, and would differentiate the node twice
+        return a * sigmoid(b)
+    return gated_half(x, place)

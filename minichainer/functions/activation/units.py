@@ -14,9 +14,10 @@ from minichainer.kernels import units as kernels
 from minichainer.kernels.constants import zero
 from minichainer.variable import Variable, as_variable
 
-_clipped_relu, _elu, _softplus = (
+_clipped_relu, _elu, _selu, _softplus = (
     Arguments('ClippedReLU', 'clipped_relu'),
     Arguments('ELU', 'elu'),
+    Arguments('SELU', 'selu'),
     Arguments('Softplus'),
 )
 _crelu, _maxout = Arguments('CReLU', 'crelu'), Arguments('Maxout', 'maxout')
@@ -169,7 +170,24 @@ def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.05070098735
     >>> F.selu(np.array([-1000., 0., 1.])).array.round(4)
     array([-1.7581,  0.    ,  1.0507])
     """
-    return elu(x, alpha) * scale
+    x = as_variable(x)
+    _elu.floats(x)
+    _selu.number(alpha, 'alpha')
+    _selu.number(scale, 'scale')
+    return scaled_elu(x, alpha, scale)
+
+
+@elementwise(
+    lambda m, gy, x, alpha, value: gy * value * (m.exp_below_zero(x, alpha) + m.positive(x)),
+    fast=(lambda xp, gy, x, alpha, value: rectifier.elu_gradient(xp, gy, x, alpha) * value,),
+    name='MulConstant',
+    label=lambda alpha, value: f'_ * {value}',
+)
+def scaled_elu(xp: Any, x: Any, alpha: float, value: float) -> Any:
+    """An ELU times a number, as one node; it has the name of Chainer's last one."""
+    y = rectifier.elu(xp, x, alpha)
+    y *= xp.asarray(value, x.dtype)
+    return y
 
 
 @elementwise(lambda m, gy, x, beta: gy * m.sigmoid_by_x(x * beta), fast=(kernels.softplus_gradient,))

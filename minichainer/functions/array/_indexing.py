@@ -54,7 +54,7 @@ def check_bounds(arguments: Arguments, index: tuple[Any, ...], x: Variable) -> N
         index: returned by :func:`index_of`, of no more entries than ``x`` has axes.
         x: the indexed Variable.
     """
-    if not (config.debug and isinstance(x._data, cuda.ndarray)):
+    if not (isinstance(x._data, cuda.ndarray) and config.debug):
         return
     axis = 0
     for entry in index:

@@ -38,18 +38,26 @@ def joined(xp: Any, *xs: Any, axis: int) -> Any:
     rule=(lambda m, gy, axis: m.joined(*gy, axis=axis),), name='SplitAxis', several_outputs=True, linear_in=('x',)
 )
 def parts(xp: Any, x: Any, sections: Any, axis: int) -> Any:
-    return tuple(xp.split(x, sections, axis))
+    lead, size = (slice(None),) * axis, x.shape[axis]
+    if isinstance(sections, int):
+        step = size // sections
+        return tuple([x[lead + (slice(i * step, (i + 1) * step),)] for i in range(sections)])
+    return tuple([x[lead + (slice(a, b),)] for a, b in pairwise([0, *sections, size])])
 
 
 @primitive(rule=lambda m, gy, axis: m.slices(gy, axis), name='Stack', linear_in=('xs',))
 def stacked(xp: Any, *xs: Any, axis: int) -> Any:
-    return xp.stack(xs, axis)
+    shape = xs[0].shape
+    kept = (*shape[:axis], 1, *shape[axis:])
+    return xp.concatenate([x.reshape(kept) for x in xs], axis)
 
 
 @primitive(
     rule=(lambda m, gy, axis: m.stacked(*gy, axis=axis),), name='Separate', several_outputs=True, linear_in=('x',)
 )
 def slices(xp: Any, x: Any, axis: int) -> Any:
+    if not axis and x.ndim > 1:
+        return tuple([x[i] for i in range(x.shape[0])])
     lead = (slice(None),) * axis
     return tuple([x[lead + (i, Ellipsis)] for i in range(x.shape[axis])])
 
@@ -76,13 +84,13 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     first = xs[0].shape
     place = _concat.axis(axis, first)
     for i, x in enumerate(xs):
-        if x.ndim != len(first) or not _equal_but_for(x.shape, first, place):
+        if x.ndim != len(first) or not equal_but_for(x.shape, first, place):
             raise _concat.misfit(f'shape {first} except for axis {place}', f'{x.shape} of array {i}')
     y: Variable = joined(*xs, axis=place)
     return y
 
 
-def _equal_but_for(shape: Shape, other: Shape, axis: int) -> bool:
+def equal_but_for(shape: Shape, other: Shape, axis: int) -> bool:
     return shape == other or (shape[:axis], shape[axis + 1 :]) == (other[:axis], other[axis + 1 :])
 
 

@@ -139,6 +139,8 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
 
 def _distinct_axes(axes: Any, ndim: int, name: str) -> list[int]:
     """The axes as non-negative ints, all different."""
+    if type(axes) is int:
+        return [_moveaxis.axis(axes, ndim, name)]
     given = (axes,) if as_integer(axes) is not None else axes
     if not isinstance(given, (tuple, list)):
         raise _moveaxis.wrong_type('int or tuple of ints', name, axes)

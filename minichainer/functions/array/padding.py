@@ -31,7 +31,16 @@ _MODES = ('constant', 'empty', *_PICKING, *_EXTREMA, 'mean', 'linear_ramp')
 
 @primitive(rule=(lambda m, gy, x_shape, gradient: gradient(m, gy, x_shape),), name='Pad', kinds='f')  # adds constants
 def padded(xp: Any, x: Any, widths: Any, mode: str, keywords: dict[str, Any], gradient: Any) -> Any:
-    return xp.pad(x, widths, mode, **keywords) if x.ndim else x.copy()
+    if mode != 'constant' or keywords or not x.ndim:
+        return xp.pad(x, widths, mode, **keywords) if x.ndim else x.copy()
+    y = xp.zeros([before + n + after for (before, after), n in zip(widths, x.shape, strict=True)], x.dtype)
+    y[_inside(x.shape, widths)] = x
+    return y
+
+
+def _inside(shape: tuple[int, ...], widths: Any) -> tuple[slice, ...]:
+    """Where the array is in the result."""
+    return tuple([slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True)])
 
 
 @linear_map(lambda m, gy, matrices: m.along_axes(gy, tuple([matrix.T for matrix in matrices])))
@@ -72,11 +81,11 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         raise ValueError(f'pad: mode {mode!r} is not supported; there are: {", ".join(_MODES)}')
     _check_keywords(mode, keywords, x.ndim)
     widths = _pairs(pad_width, x.ndim, 'pad_width')
-    for width in [n for pair in widths for n in pair]:
+    for width in {n for pair in widths for n in pair}:
         _arguments.integer(width, 'pad_width', 0)
     _arguments.addressable(tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
-    empty = any(not n and max(pair) for n, pair in zip(x.shape, widths, strict=True))
-    if empty and mode not in ('constant', 'empty'):
+    grows = [not n and max(pair) for n, pair in zip(x.shape, widths, strict=True)]
+    if mode not in ('constant', 'empty') and any(grows):
         raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')
     return padded(x, widths, mode, keywords, _gradient_of(x._data, x.xp, widths, mode, keywords))
 
@@ -105,6 +114,8 @@ def _check_numbers(pairs: tuple[tuple[Any, Any], ...], name: str) -> None:
 
 def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
     """A pair (before, after) for each axis."""
+    if type(value) is int:
+        return ((value, value),) * ndim
     try:
         pairs = numpy.broadcast_to(numpy.asarray(value), (ndim, 2))
     except ValueError:
@@ -115,7 +126,7 @@ def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
 def _gradient_of(x: Any, xp: Any, widths: Any, mode: Any, keywords: dict[str, Any]) -> Any:
     """The rule ``(m, gy, x_shape) -> gx`` of a mode."""
     if mode in ('constant', 'empty') or not x.ndim:
-        inner = tuple([slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)])
+        inner = _inside(x.shape, widths)
         return lambda m, gy, x_shape: m.take(gy, inner)
     if mode in _EXTREMA:
         index = _extreme_index(x, xp, widths, mode, keywords.get('stat_length'))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -84,10 +85,12 @@ def _pair(arguments: Arguments, shape: Any) -> tuple[int, ...]:
     return height_and_width
 
 
+@functools.lru_cache(maxsize=64)
 def _nearest(size: int, new_size: int) -> Taps:
     return ((numpy.arange(new_size) * size // new_size, numpy.ones(new_size)),)
 
 
+@functools.lru_cache(maxsize=64)
 def _bilinear(size: int, new_size: int, align_corners: bool) -> Taps:
     """Indices and weights of the two neighbours of each new element along an axis."""
     if align_corners:

@@ -55,7 +55,7 @@ def get_item(x: Any, slices: Any) -> Variable:
     """
     x = as_variable(x)
     index = index_of(slices, x.xp, 'get_item')
-    if sum(s is Ellipsis for s in index) > 1:
+    if len(index) > 1 and sum([s is Ellipsis for s in index]) > 1:
         raise IndexError("get_item: an index can only have a single ellipsis ('...')")
     check_bounds(_get_item, index, x)
     try:
@@ -96,8 +96,10 @@ def where(condition: Any, x: Any, y: Any) -> Variable:
     """
     mask = as_array(condition)
     _check_condition(mask)
-    x, y = _as_variables(x, y, get_array_module(mask))
-    _choose.node_class.spec.check_shapes((mask, x._data, y._data), ())
+    if x.__class__ is not Variable or y.__class__ is not Variable:
+        x, y = _as_variables(x, y, get_array_module(mask))
+    if not mask.shape == x.shape == y.shape:
+        _choose.node_class.spec.check_shapes((mask, x._data, y._data), ())
     return _choose(x, y, mask)
 
 

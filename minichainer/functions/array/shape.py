@@ -8,6 +8,7 @@ from minichainer import ops
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
 from minichainer.functions._node import reaches
+from minichainer.kernels import gathering
 from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable
 
@@ -128,7 +129,7 @@ ops.register('transpose', transpose, lambda xp, x, axes=None: x.transpose(axes))
 
 @linear_map(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo')
 def expand_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
-    return xp.broadcast_to(x, shape)
+    return gathering.expanded(xp, x, shape)
 
 
 def broadcast_to(x: Any, shape: Any) -> Variable:
@@ -215,13 +216,14 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
     (2,)
     """
     x = as_variable(x)
-    axes = _squeeze.axes(axis, x.shape)
-    if axes is None:
-        axes = tuple([i for i, size in enumerate(x.shape) if size == 1])
+    shape = x.shape
+    if axis is None:
+        return _squeezed(x, tuple([size for size in shape if size != 1]))
+    axes = _squeeze.axes(axis, shape) or ()
     for i in axes:
-        if x.shape[i] != 1:
-            raise ValueError(f'squeeze: x.shape[{i}] == 1 expected, got x.shape = {x.shape}')
-    return _squeezed(x, tuple([size for i, size in enumerate(x.shape) if i not in axes]))
+        if shape[i] != 1:
+            raise ValueError(f'squeeze: x.shape[{i}] == 1 expected, got x.shape = {shape}')
+    return _squeezed(x, tuple([size for i, size in enumerate(shape) if i not in axes]))
 
 
 @linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze')

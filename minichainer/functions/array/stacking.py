@@ -8,14 +8,18 @@ import numpy
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import Op, primitive
-from minichainer.functions.array.joining import Shape, ends_of, slices
+from minichainer.functions.array.joining import Shape, ends_of, equal_but_for, slices
+from minichainer.kernels import gathering
 from minichainer.variable import Variable, as_variable
 
 _separate, _broadcast = Arguments('Separate', 'separate'), Arguments('Broadcast', 'broadcast')
+_stacks = {name: Arguments(name) for name in ('Hstack', 'Vstack', 'Dstack')}
 
 
 def _joined(xp: Any, xs: Any, shapes: list[Shape], axis: int) -> Any:
-    return xp.concatenate([x.reshape(shape) for x, shape in zip(xs, shapes, strict=True)], axis)
+    if xs[0].ndim < len(shapes[0]):
+        xs = [x.reshape(shape) for x, shape in zip(xs, shapes, strict=True)]
+    return xp.concatenate(xs, axis)
 
 
 def _split(m: Any, gy: Any, xs_shape: Any, shapes: list[Shape], axis: int) -> Any:
@@ -102,12 +106,11 @@ def dstack(xs: Any) -> Variable:
 
 
 def _stacked(op: Op[...], xs: list[Variable], shapes: list[Shape], axis: int) -> Variable:
-    arguments = Arguments(op.node_class.__name__)
+    arguments = _stacks[op.node_class.__name__]
     arguments.one_dtype(*xs)
     first = shapes[0]
     for i, (x, shape) in enumerate(zip(xs, shapes, strict=True)):
-        others = shape[:axis] + shape[axis + 1 :]
-        if x.ndim != xs[0].ndim or others != first[:axis] + first[axis + 1 :]:
+        if x.ndim != xs[0].ndim or not equal_but_for(shape, first, axis):
             raise arguments.misfit(f'shape {xs[0].shape} except for one axis', f'{x.shape} of array {i}')
     return op(*xs, shapes=shapes, axis=axis)
 
@@ -142,7 +145,8 @@ def _sums(m: Any, gy: Any, xs_shape: Any, given: tuple[bool, ...]) -> Any:
 
 @primitive(rule=_sums, name='Broadcast', several_outputs=True, linear_in=('xs',))
 def broadcast_together(xp: Any, *xs: Any) -> Any:
-    return tuple(xp.broadcast_arrays(*xs))
+    shape = numpy.broadcast_shapes(*[x.shape for x in xs])
+    return tuple([gathering.expanded(xp, x, shape) for x in xs])
 
 
 def broadcast(*args: Any) -> Any:

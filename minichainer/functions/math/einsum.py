@@ -6,6 +6,7 @@ respect to an operand is another Einstein summation, of the upstream gradient an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -183,9 +184,15 @@ def _parsed(operands: tuple[Any, ...]) -> tuple[list[Labels], Labels | None, Seq
         arrays, lists = operands[: len(operands) // 2 * 2 : 2], operands[1::2]
         target = _from_list(operands[-1]) if len(operands) % 2 else None
         return [_from_list(entry) for entry in lists], target, arrays
-    text = operands[0].replace(' ', '')
-    left, arrow, right = text.partition('->')
-    return [_from_text(part) for part in left.split(',')], _from_text(right) if arrow else None, operands[1:]
+    sources, result = _from_subscripts(operands[0])
+    return list(sources), result, operands[1:]
+
+
+@functools.lru_cache(maxsize=256)
+def _from_subscripts(subscripts: str) -> tuple[tuple[Labels, ...], Labels | None]:
+    """Labels of the operands, and of the result or None."""
+    left, arrow, right = subscripts.replace(' ', '').partition('->')
+    return tuple([_from_text(part) for part in left.split(',')]), _from_text(right) if arrow else None
 
 
 def _from_list(entries: Any) -> Labels:

@@ -7,6 +7,7 @@ from typing import Any
 from minichainer import ops
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
+from minichainer.kernels import bounds
 from minichainer.variable import Variable
 
 _clip = Arguments('Clip', 'clip')
@@ -76,7 +77,7 @@ def minimum(xp: Any, x1: Any, x2: Any) -> Any:
 
 @elementwise(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Clip')
 def clip_between(xp: Any, x: Any, x_min: Any, x_max: Any) -> Any:
-    return xp.clip(x, xp.asarray(x_min, x.dtype), xp.asarray(x_max, x.dtype))
+    return bounds.between(xp, x, xp.asarray(x_min, x.dtype), xp.asarray(x_max, x.dtype))
 
 
 def clip(x: Any, x_min: Any, x_max: Any) -> Variable:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
-from minichainer.variable import Variable
+from minichainer.kernels import powers as kernels
+from minichainer.variable import Variable, as_variable
 
+_rsqrt = Arguments('rsqrt')
 _LN_2, _LN_10 = math.log(2), math.log(10)
 
 
@@ -147,6 +150,19 @@ def log10(xp: Any, x: Any) -> Any:
     return xp.log10(x)
 
 
+@elementwise(
+    lambda m, gy, y: gy * y * y * y * -0.5,
+    fast=(kernels.rsqrt_gradient,),
+    name='DivFromConstant',
+    label='1.0 / _',
+    kinds='fc',
+    on_numpy=kernels.rsqrt,
+)
+def reciprocal_root(xp: Any, x: Any) -> Any:
+    """One node, with the name of the last one of Chainer's two."""
+    return kernels.rsqrt(xp, x)
+
+
 def rsqrt(x: Any) -> Variable:
     r"""Elementwise reciprocal of the square root, :math:`y = 1 / \sqrt x`.
 
@@ -160,4 +176,7 @@ def rsqrt(x: Any) -> Variable:
     >>> F.rsqrt(np.array([4., 16.]))
     variable([0.5 , 0.25])
     """
-    return 1.0 / sqrt(x)
+    x = as_variable(x)
+    if x.dtype.kind != 'c':
+        _rsqrt.floats(x)
+    return reciprocal_root(x)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
@@ -20,9 +22,14 @@ def _adjoint(m: Any, gy: Any, real_shape: Any, inverse: bool) -> tuple[Any, Any]
 def transformed(xp: Any, real: Any, imag: Any, *, inverse: bool) -> tuple[Any, Any]:
     """The transform along the last axis, or its inverse."""
     z = xp.empty(real.shape, 'F' if real.dtype.itemsize <= 4 else 'D')
-    z.real, z.imag = real, imag
-    y = xp.fft.ifft(z) if inverse else xp.fft.fft(z)
-    return y.real.astype(real.dtype), y.imag.astype(real.dtype)
+    if inverse or z.dtype.char == 'D':
+        z.real, z.imag = real, imag
+        y = xp.fft.ifft(z) if inverse else xp.fft.fft(z)
+        return y.real.astype(real.dtype), y.imag.astype(real.dtype)
+    # NumPy computes this one in float64, but not the inverse one, which is the same with both parts exchanged.
+    z.real, z.imag = imag, real
+    y, count = xp.fft.ifft(z), numpy.float32(real.shape[-1])
+    return (y.imag * count).astype(real.dtype, copy=False), (y.real * count).astype(real.dtype, copy=False)
 
 
 def fft(x: Any) -> tuple[Variable, Variable]:

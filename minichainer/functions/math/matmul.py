@@ -86,13 +86,16 @@ def _check(arguments: Arguments, a: Variable, b: Variable, transa: bool, transb:
     if transa is not False or transb is not False:
         arguments.flag(transa, 'transa')
         arguments.flag(transb, 'transb')
-    inner_a, inner_b = a.shape[-2 if transa else -1], b.shape[-1 if transb else -2]
+    (shape_a, shape_b) = a.shape, b.shape
+    inner_a, inner_b = shape_a[-2 if transa else -1], shape_b[-1 if transb else -2]
     if inner_a != inner_b:
         raise arguments.misfit(
             'equal numbers of columns of a and rows of b',
             f'{inner_a} != {inner_b} (shapes {a.shape} and {b.shape}, transa={bool(transa)}, transb={bool(transb)})',
         )
-    lead_a, lead_b = a.shape[:-2][::-1], b.shape[:-2][::-1]
+    if len(shape_a) == 2 or len(shape_b) == 2:
+        return
+    lead_a, lead_b = shape_a[:-2][::-1], shape_b[:-2][::-1]
     if any(m != n and m != 1 and n != 1 for m, n in zip(lead_a, lead_b, strict=False)):
         raise arguments.misfit('leading axes that broadcast', f'shapes {a.shape} and {b.shape}')
 

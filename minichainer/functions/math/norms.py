@@ -34,6 +34,9 @@ def _power_rule(m: Any, gy: Any, x: Any, y: Any, order: Any, axis: Any) -> Any:
     r""":math:`g \, \mathrm{sign}(x) (|x| / y)^{p-1}`; 0 where x is 0."""
     shape = kept_shape(x.shape, axis)
     gy, y = m.reshape(gy, shape), m.reshape(y, shape)
+    if order == 2:
+        zero = m.one_where_zero(y)  # the gradient is 0 there
+        return x / (y + zero) * (gy * (1 - zero))
     ratio = (m.absolute(x) + m.one_where_zero(x)) / (y + m.one_where_zero(y))
     return gy * ratio ** (order - 1) * m.sign(x)
 

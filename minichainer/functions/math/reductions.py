@@ -9,7 +9,6 @@ from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
 from minichainer.functions._reduce import kept_shape, reduction
 from minichainer.kernels import reductions as kernels
-from minichainer.kernels.precision import accumulator
 from minichainer.variable import Variable, as_variable
 
 _sum_arguments, _average = Arguments('Sum', 'sum'), Arguments('Mean', 'average')
@@ -24,7 +23,7 @@ ops.register_constant('equal', _equal)
 
 def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum as an array or scalar of x's dtype; float16 is accumulated in float32."""
-    return x.sum(axis=axis, keepdims=keepdims, dtype=accumulator(x.dtype)).astype(x.dtype, copy=False)
+    return kernels.sums(xp, x, _sum_arguments.axes(axis, x.shape) if axis.__class__ is int else axis, keepdims)
 
 
 @linear_map(
@@ -208,10 +207,8 @@ def _share(shape: tuple[int, ...], axis: Any) -> float:
 
 
 def _mean(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The mean as an array or scalar of x's dtype; the sum of float16 may overflow where the mean does not."""
-    wide = accumulator(x.dtype)
-    total = x.sum(axis=axis, keepdims=keepdims, dtype=wide)
-    return (total * xp.asarray(_share(x.shape, axis), wide)).astype(x.dtype, copy=False)
+    """The mean as an array or scalar of x's dtype."""
+    return kernels.mean(xp, x, axis, keepdims, _share(x.shape, axis))
 
 
 @linear_map(

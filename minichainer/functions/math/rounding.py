@@ -14,7 +14,7 @@ from minichainer.variable import Variable
 
 def _step(name: str, x: Any, kernel: Any = None) -> Variable:
     """Applies a function whose derivative is 0 or undefined, without a graph; integers stay unchanged."""
-    array = Arguments(name).array(x, 'x')
+    array = x._data if x.__class__ is Variable and x._data is not None else Arguments(name).array(x, 'x')
     if array.dtype.kind not in 'fiu':
         raise Arguments(name).misfit('x.dtype of kind float or int', f'{array.dtype}')
     xp = get_array_module(array)

@@ -6,10 +6,12 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise, primitive
-from minichainer.functions.array.shape import broadcast_to, reshape
+from minichainer.functions.array.shape import reshape
 from minichainer.kernels import blending, reductions
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
+
+_arguments = {name: Arguments(name) for name in ('bias', 'scale')}
 
 
 class RepeatedShapeError(InvalidType, AssertionError):
@@ -65,13 +67,13 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
     """The second array, broadcast to the shape of ``x`` from ``axis`` on."""
     y = as_variable(y)
-    arguments = Arguments(name)
+    arguments = _arguments[name]
     axis = arguments.integer(axis, 'axis')
     if y.ndim and (axis < 0 or x.shape[axis : axis + y.ndim] != y.shape):
         expected = f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0'
         raise arguments.misfit(expected, f'shapes {x.shape} and {y.shape}, axis = {axis}', RepeatedShapeError)
     after = x.ndim - axis - y.ndim if y.ndim else 0
-    return broadcast_to(reshape(y, (*y.shape, *[1] * after)), x.shape)
+    return reshape(y, (*y.shape, *[1] * after)) if after else y
 
 
 def _of_one_shape(name: str, **xs: Variable) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from minichainer.functions._define import elementwise
 from minichainer.kernels import error_functions as kernels
+from minichainer.kernels import tails
 from minichainer.kernels._scipy import special
 
 _ROOT_2 = math.sqrt(2)
-_ROOT_HALF_PI = math.sqrt(math.pi / 2)
 _ROOT_PI = math.sqrt(math.pi)
 _ROOT_2_PI = math.sqrt(2 * math.pi)
 
@@ -73,10 +73,14 @@ def tail_ratio(xp: Any, x: Any, n: int) -> Any:
 @elementwise(lambda m, gy, x, y: -gy * y * m.tail_ratio(x, 1))
 def ndtr_log_slope(xp: Any, x: Any) -> Any:
     r""":math:`\Phi'(x) / \Phi(x)`, the derivative of :func:`log_ndtr`."""
-    return 1 / (_ROOT_HALF_PI * special(xp).erfcx(x * (-1 / _ROOT_2)))
+    return tails.ndtr_log_slope(xp, x)
 
 
-@elementwise(lambda m, gy, x, y: gy * y * m.tail_ratio(x * -_ROOT_2, 1) * -_ROOT_2, label='erfcx')
+@elementwise(
+    lambda m, gy, x, y: gy * y * m.tail_ratio(x * -_ROOT_2, 1) * -_ROOT_2,
+    fast=(tails.erfcx_gradient,),
+    label='erfcx',
+)
 def erfcx(xp: Any, x: Any) -> Any:
     r"""Elementwise scaled complementary error function, :math:`y = e^{x^2} \operatorname{erfc} x`.
 
@@ -90,7 +94,7 @@ def erfcx(xp: Any, x: Any) -> Any:
     >>> F.erfcx(np.array([0., 1.])).array.round(4)
     array([1.    , 0.4276])
     """
-    return special(xp).erfcx(x)
+    return tails.erfcx(xp, x)
 
 
 @elementwise(
@@ -160,7 +164,9 @@ def ndtr(xp: Any, x: Any) -> Any:
     return kernels.ndtr(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy * m.ndtr_log_slope(x), name='LogNdtr', label='log_ndtr')
+@elementwise(
+    lambda m, gy, x: gy * m.ndtr_log_slope(x), fast=(tails.log_ndtr_gradient,), name='LogNdtr', label='log_ndtr'
+)
 def log_ndtr(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm of the distribution function of the normal distribution, :math:`y = \ln \Phi(x)`.
 
@@ -174,7 +180,7 @@ def log_ndtr(xp: Any, x: Any) -> Any:
     >>> F.log_ndtr(np.array([0., -10.])).array.round(4)
     array([ -0.6931, -53.2313])
     """
-    return special(xp).log_ndtr(x)
+    return tails.log_ndtr(xp, x)
 
 
 @elementwise(

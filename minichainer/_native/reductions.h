@@ -1,0 +1,77 @@
+/* Sums, norms and extrema of rows. Included for each T. All take an array (rows, columns) and the sizes rows, columns. */
+#define REDUCTIONS(BOTH, SINGLE) \
+    BOTH(row_sums, "T>T:nns") \
+    BOTH(row_squares, "T>T:nn") \
+    BOTH(row_norms, "T>T:nn") \
+    BOTH(row_products, "T>T:nn") \
+    BOTH(row_maxima, "T>T:nn") \
+    BOTH(row_minima, "T>T:nn")
+
+#ifndef OF_ROWS
+/* Results for rows: y = result, an expression in total, which is the sum of term, an expression in x[i]. */
+#define OF_ROWS(name, term, result) \
+    KERNEL(name) { \
+        T *const ys = OUT(T, 1); \
+        UNUSED(numbers); \
+        for (isize row = 0; row < sizes[0]; row++) { \
+            const T *const x = IN(T, 0) + row * sizes[1]; \
+            double total = 0; \
+            ADD_SUM(total, sizes[1], term); \
+            ys[row] = (T)(result); \
+        } \
+    }
+
+/* The first of rows in an order; NaN where there is one. */
+#define EXTREMA(name, BEFORE) \
+    INLINED T NAME(name##_of)(T x, T found) { return x BEFORE found ? x : found; } \
+    static T NAME(name##_row)(const T *const x, const isize n) { \
+        T lanes[LANES], found = x[0]; \
+        isize i = 0; \
+        int has_nan = 0; \
+        for (int k = 0; k < LANES; k++) lanes[k] = found; \
+        for (; i + LANES <= n; i += LANES) \
+            for (int k = 0; k < LANES; k++) lanes[k] = NAME(name##_of)(x[i + k], lanes[k]); \
+        for (; i < n; i++) found = NAME(name##_of)(x[i], found); \
+        for (int k = 0; k < LANES; k++) found = NAME(name##_of)(lanes[k], found); \
+        for (i = 0; i < n; i++) has_nan |= x[i] != x[i]; \
+        return has_nan ? (T)NAN : found; \
+    } \
+    KERNEL(name) { \
+        UNUSED(numbers); \
+        for (isize row = 0; row < sizes[0]; row++) \
+            OUT(T, 1)[row] = NAME(name##_row)(IN(T, 0) + row * sizes[1], sizes[1]); \
+    }
+#endif
+
+OF_ROWS(row_sums, x[i], total *numbers[0])
+OF_ROWS(row_squares, x[i] * x[i], total)
+OF_ROWS(row_norms, x[i] * x[i], sqrt(total))
+/* The product of a row. Products of lanes may be far from 1 where that of the row, taken in order, is not: then it is
+   taken in order. */
+INLINED T NAME(product_of)(const T *const x, const isize n) {
+    T lanes[LANES], in_order = 1;
+    double total = 1;
+    int fit = 1;
+    isize i = 0;
+    for (int k = 0; k < LANES; k++) lanes[k] = 1;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) lanes[k] *= x[i + k];
+    for (; i < n; i++) lanes[i % LANES] *= x[i];
+    for (int k = 0; k < LANES; k++) {
+        const T size = NAME(magnitude)(lanes[k]);
+        fit &= (size > (T)1e-9) & (size < (T)1e9);
+        total *= lanes[k];
+    }
+    if (fit) return (T)total;
+    for (i = 0; i < n; i++) in_order *= x[i];
+    return in_order;
+}
+
+KERNEL(row_products) {
+    UNUSED(numbers);
+    for (isize row = 0; row < sizes[0]; row++)
+        OUT(T, 1)[row] = NAME(product_of)(IN(T, 0) + row * sizes[1], sizes[1]);
+}
+
+EXTREMA(row_maxima, >)
+EXTREMA(row_minima, <)
