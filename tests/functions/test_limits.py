@@ -209,3 +209,11 @@ def test_third_derivatives_of_determinants() -> None:
     # The mixed difference of a polynomial of degree 4, less what is of degree 4 in the three steps.
     rest = sum(float(np.vdot(fourth.array, step)) for step in steps) / 2
     np.testing.assert_allclose(found.array, expected - rest, rtol=1e-9)
+
+
+def test_gradient_of_rsqrt_where_a_power_alone_overflows() -> None:
+    x = V(np.full(3, 1e-28, 'f'))
+    y = F.rsqrt(x)
+    y.grad = np.full(3, 1e-20, 'f')
+    y.backward()
+    np.testing.assert_allclose(x.grad, -5e21, rtol=1e-5)
