@@ -19,6 +19,8 @@ from typing import Any
 
 for _name in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'):
     os.environ[_name] = '1'
+for _name in ('OPENBLAS_CORETYPE', 'OPENBLAS_L2_SIZE'):  # OpenBLAS chooses its kernels itself
+    os.environ.pop(_name, None)
 
 import numpy as np  # noqa: E402
 

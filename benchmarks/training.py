@@ -1,6 +1,7 @@
 """What a training step costs: time and memory, beside torch eager and, where there is one, Chainer 7.8.1.
 
     python benchmarks/training.py [--workload lenet ...] [--rounds 15] [--json FILE]
+    python benchmarks/training.py --avx2                     (as on a processor without AVX-512)
     python benchmarks/training.py --chainer-python PATH      (an interpreter with Chainer 7.8.1)
     python benchmarks/training.py --contention               (one or two threads, alone or beside a busy process)
 
@@ -40,6 +41,14 @@ if __name__ == '__main__' and '--worker' in sys.argv:
 
 import workloads  # noqa: E402
 
+#: Variables that take the choice of kernels from OpenBLAS. Torch has its own library: figures with them say nothing.
+CHOICES = ('OPENBLAS_CORETYPE', 'OPENBLAS_L2_SIZE')
+#: How a processor with AVX-512 does what one with AVX2 would do: each library, OpenBLAS and NumPy have a variable.
+AVX2 = {
+    'MINICHAINER_NATIVE_LEVEL': 'avx2', 'OPENBLAS_CORETYPE': 'Haswell', 'ATEN_CPU_CAPABILITY': 'avx2',
+    'ONEDNN_MAX_CPU_ISA': 'AVX2', 'MKL_ENABLE_INSTRUCTIONS': 'AVX2',
+    'NPY_DISABLE_CPU_FEATURES': 'X86_V4 AVX512_ICL AVX512_SPR',
+}  # fmt: skip
 LIBRARIES = ['minichainer', 'minichainer tuned', 'minichainer pure', 'torch', 'torch best', 'torch compiled', 'jax']
 #: Of torch: the bar, and the goal.
 GOALS = {
@@ -188,6 +197,7 @@ def parse():
     parser.add_argument('--rounds', type=int, default=15)
     parser.add_argument('--seconds', type=float, default=0.15, help='of steps in each turn')
     parser.add_argument('--chainer-python', help='interpreter with Chainer 7.8.1')
+    parser.add_argument('--avx2', action='store_true', help='use no instructions of AVX-512')
     parser.add_argument('--contention', action='store_true')
     parser.add_argument('--memory', action='store_true', help='of --worker: print the peak')
     parser.add_argument('--worker', help='for the processes that this one starts')
@@ -200,6 +210,9 @@ def main():
     if options.worker:
         (memory if options.memory else work)(options.worker, options.workload[0])
         return
+    for name in CHOICES:
+        os.environ.pop(name, None)
+    os.environ.update(AVX2 if options.avx2 else {})
     if options.contention:
         for workload in options.workload:
             contention(workload, options.rounds)
@@ -207,7 +220,8 @@ def main():
     libraries = dict.fromkeys(options.libraries, sys.executable)
     if options.chainer_python:
         libraries['chainer'] = options.chainer_python
-    print(f'Python {sys.version.split()[0]}, NumPy {workloads.np.__version__}, core {last_core()}, one thread')
+    level = ', no AVX-512' if options.avx2 else ''
+    print(f'Python {sys.version.split()[0]}, NumPy {workloads.np.__version__}, core {last_core()}, one thread{level}')
     results = {}
     for workload in options.workload:
         times = measure(workload, libraries, options.rounds, options.seconds)
