@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer import _inplace
 from minichainer._native import library
 from minichainer.errors import InplaceWarning
 from minichainer.functions._compiled import NAMES, compiled_op
@@ -155,6 +157,8 @@ LOSSES = {
     'every second label': (lambda t: np.repeat(t, 2)[::2], {}),
     'another byte order': (lambda t: t.astype('>i4'), {}),
     'a Variable': (chainer.Variable, {}),
+    'an array as ignore_label': (lambda t: t, {'ignore_label': np.array([-1, -1])}),
+    'an array as reduce': (lambda t: t, {'reduce': np.array(['mean', 'mean'])}),
     'a flag that equals True': (lambda t: t, {'normalize': 1.0}),
     'a label that equals -1': (lambda t: t, {'ignore_label': -1.0}),
 }
@@ -183,7 +187,17 @@ def test_wrong_labels_are_errors(labels: Any) -> None:
             F.softmax_cross_entropy(scores(2, 3), t)
 
 
+@pytest.fixture
+def nothing_exposed() -> Iterator[None]:
+    """No array that a user has read is alive, whatever other tests have left."""
+    others = dict(_inplace.exposed)
+    _inplace.exposed.clear()
+    yield
+    _inplace.exposed.update(others)
+
+
 @needs_tape
+@pytest.mark.usefixtures('nothing_exposed')
 def test_the_loss_is_computed_here() -> None:
     """And its node has what the twin's has."""
     x, t = chainer.Variable(scores(4, 3)), np.array([0, 2, 1, 1], 'i')

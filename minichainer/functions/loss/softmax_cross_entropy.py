@@ -23,8 +23,9 @@ from minichainer.kernels.cross_entropy import Residual, Samples
 from minichainer.variable import Variable, as_array, as_variable
 
 _arguments = Arguments('SoftmaxCrossEntropy', 'softmax_cross_entropy')
-#: What the compiled tape takes of ignore_label, reduce, soft_target_loss.
-_DEFAULTS = -1, 'mean', 'cross-entropy'
+#: The values that the compiled tape knows. They are compared by identity, because they may be anything, arrays too; what
+#: is equal but another object is left to the twin.
+_IGNORED, _MEAN, _PLAIN = -1, 'mean', 'cross-entropy'
 
 
 def _rule(m: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
@@ -105,10 +106,10 @@ def softmax_cross_entropy(
     True
     """
     if native is not None and normalize is True and class_weight is None and type(t) is numpy.ndarray:
-        options = ignore_label, reduce, soft_target_loss
-        result: Variable | None = native.cross_entropy(x, as_variable(t)) if options == _DEFAULTS else None
-        if result is not None:
-            return result
+        if ignore_label is _IGNORED and reduce is _MEAN and soft_target_loss is _PLAIN:
+            result: Variable | None = native.cross_entropy(x, as_variable(t))
+            if result is not None:
+                return result
     _arguments.choice(reduce, 'reduce', ('mean', 'no'))
     if normalize is not True and normalize is not False:
         _arguments.flag(normalize, 'normalize')
