@@ -23,8 +23,8 @@ from minichainer.kernels.cross_entropy import Residual, Samples
 from minichainer.variable import Variable, as_array, as_variable
 
 _arguments = Arguments('SoftmaxCrossEntropy', 'softmax_cross_entropy')
-#: The values that the compiled tape knows. They are compared by identity, because options may be anything, arrays too;
-#: what is equal but another object is left to the twin.
+#: What the compiled tape knows. Options are compared by identity, because they may be anything, arrays too; what is
+#: equal but another object is left to the twin.
 _IGNORED, _MEAN, _PLAIN = -1, 'mean', 'cross-entropy'
 
 
@@ -106,7 +106,8 @@ def softmax_cross_entropy(
     True
     """
     counts_all = normalize is True and class_weight is None and ignore_label is _IGNORED
-    if native is not None and counts_all and reduce is _MEAN and soft_target_loss is _PLAIN and type(t) is numpy.ndarray:
+    is_plain = counts_all and reduce is _MEAN and soft_target_loss is _PLAIN
+    if native is not None and is_plain and type(t) is numpy.ndarray:
         result: Variable | None = native.cross_entropy(x, as_variable(t))
         if result is not None:
             return result
