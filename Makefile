@@ -30,7 +30,7 @@ help:
 	@echo 'make contract     the part of the suite that every Python must pass, in a few minutes'
 	@echo 'make matrix       that part on every other Python that is found, the oldest with NumPy 1.26'
 	@echo 'make coverage     which lines of the package that part reaches'
-	@echo 'make sdist-test   that part from the source archive, unpacked and installed by itself'
+	@echo 'make sdist-test   tests of every room on the wheel of the source archive, installed by itself'
 	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'
 	@echo 'make mutation-gpu which faults of device code the tests that need a GPU catch'
 	@echo 'make fuzz         every function with random arguments, for some minutes'
