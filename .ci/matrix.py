@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Runs the contract subset (tests/contract.txt) on every supported Python that is found, the oldest with NumPy 1.26.
+"""Runs the suite's core on every supported Python that is found, the oldest with NumPy 1.26.
 
     .ci/matrix.py            # all but the Python that runs this, on which the whole suite is run
     .ci/matrix.py 3.12       # this version alone
     .ci/matrix.py --list     # only say what would run
 
-An interpreter is found as python3.X on the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
-The newest Python also measures which lines of the package the subset and tests/measured.txt reach; pyproject.toml
-says how many they must.
+The newest and the oldest run the contract subset (tests/contract.txt), those between them tests of every room
+(tests/installed.txt). The newest Python also measures which lines of the package the subset and tests/measured.txt
+reach; pyproject.toml says how many they must. An interpreter is found as python3.X on the path, or below
+~/.pyenv/versions. Environments are kept in .venv-matrix.
 What could not be tested is printed at the end; it is no failure.
 """
 
@@ -98,13 +99,13 @@ def prepare(target: Target) -> str:
     return str(python)
 
 
-def passes(target: Target, jobs: str, measured: bool) -> bool:
-    """Whether the contract subset passes, and covers enough of the package if that is measured."""
+def passes(target: Target, jobs: str, tests: str, measured: bool) -> bool:
+    """Whether a list of tests passes, and covers enough of the package if that is measured."""
     start = time.monotonic()
     print(f'\n--- {target} ---', flush=True)
     python = prepare(target)
     ready = time.monotonic()
-    command = [python, '-m', 'pytest', '-q', '-n', jobs, '-p', 'no:cacheprovider', '@tests/contract.txt']
+    command = [python, '-m', 'pytest', '-q', '-n', jobs, '-p', 'no:cacheprovider', f'@tests/{tests}.txt']
     environment = dict(os.environ)
     if measured:
         command += ['@tests/measured.txt', '--cov', '--cov-report=term:skip-covered']
@@ -127,7 +128,11 @@ def main() -> int:
     if args.list:
         print('\n'.join(f'{target}: {target.python}' for target in chosen))
         return 0
-    failed = [target for target in chosen if not passes(target, args.jobs, measured=target is chosen[0])]
+    failed = []
+    for target in chosen:
+        tests = 'contract' if target in (chosen[0], chosen[-1]) else 'installed'
+        if not passes(target, args.jobs, tests, measured=target is chosen[0]):
+            failed.append(target)
     missing = [dotted(version) for version in SUPPORTED if version not in found]
     print(f'\nTested: {", ".join(map(str, chosen)) or "nothing"}')
     print(f'Not tested, no interpreter found: Python {", ".join(missing)}' if missing else 'No version was left out')
