@@ -42,7 +42,22 @@ def namespace(
     return find, listed
 
 
-def _missing(package: str, name: str, listed: list[str]) -> AttributeError:
+def submodules(package: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package that has modules and no names of its own: they are loaded when needed."""
+
+    def find(name: str) -> Any:
+        module = f'{package}.{name}'
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            raise _missing(package, name, ()) from None
+
+    return find
+
+
+def _missing(package: str, name: str, listed: Iterable[str]) -> AttributeError:
     text = f'module {package!r} has no attribute {name!r}'
     if not name.startswith('_'):
         from minichainer._former_names import former

@@ -1,8 +1,9 @@
 """The registry of differentiable functions, by name: the graph itself does not know any op.
 
-Importing ``functions/`` fills the registry. ``Variable``'s operators and the package's own derivative rules call the
-registered ops. Only the package can register ops, so a user's op cannot replace one of ours. Names in a user's rule
-are explained in :mod:`minichainer.functions._scope`.
+The modules of ``functions/`` fill the registry when they are loaded, which is when one of their ops is needed.
+``Variable``'s operators and the package's own derivative rules call the registered ops. Only the package can register
+ops, so a user's op cannot replace one of ours. Names in a user's rule are explained in
+:mod:`minichainer.functions._scope`.
 
 Each op has two forms of the same name: the differentiable function (an attribute of this module) and its forward body
 on raw arrays. A rule ``lambda m, gy, x: gy * m.cos(x)`` is evaluated with either form as ``m``.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from threading import RLock
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -42,13 +44,20 @@ class Op(NamedTuple):
 
 _built_in: dict[str, Op] = {}
 _public: dict[str, Op] = {}
+#: The modules of the public functions.
+_homes: dict[str, str] = {}
 #: Namespaces with cached names, which must be cleared when an op is defined.
 _in_use: WeakSet[_Namespace] = WeakSet()
 _lock = RLock()
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f'the package has no op named {name!r}')
+    """An op that is not registered yet: all modules are loaded, because any of them may have it."""
+    for module in () if name.startswith('__') else {*_homes.values()}:
+        import_module(module)
+    if name not in globals():
+        raise AttributeError(f'the package has no op named {name!r}')
+    return globals()[name]
 
 
 def define(function: Callable[..., Any], body: Callable[..., Any]) -> Op:
@@ -64,7 +73,7 @@ def op_of(value: Any) -> Op | None:
     """The op of a value, or None; a function that wraps an op, and has copied its attributes, is not one."""
     if type(value) is not FunctionType:
         return None
-    op = getattr(value, 'op', None) or _public.get(value.__name__)
+    op = getattr(value, 'op', None) or public(value.__name__)
     return op if isinstance(op, Op) and op.function is value else None
 
 
@@ -99,14 +108,16 @@ def register_constant(name: str, body: Callable[..., Any]) -> None:
     register(name, constant, body)
 
 
-def publish(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Makes the functions of ``minichainer.functions`` available to every rule."""
-    for name, function in functions.items():
-        _public[name] = op_of(function) or Op(function, partial(_without_graph, function))
+def publish(homes: Mapping[str, str]) -> None:
+    """Makes the functions of ``minichainer.functions`` available to every rule, by the modules that define them."""
+    _homes.update(homes)
 
 
 def public(name: str) -> Op | None:
     """A function of ``minichainer.functions`` as an op; None if there is none of that name."""
+    if name in _homes and name not in _public:
+        function = getattr(import_module(_homes[name]), name)
+        _public[name] = getattr(function, 'op', None) or Op(function, partial(_without_graph, function))
     return _public.get(name)
 
 
@@ -136,6 +147,7 @@ class _Namespace:
         self.__find = find
 
     def __getattr__(self, name: str) -> Any:
+        self.__find(name)  # may load modules, whose ops other threads register under the lock
         with _lock:
             found = self.__find(name)
             setattr(self, name, found)
@@ -171,7 +183,9 @@ class Evaluators:
 
 
 def _find_built_in(name: str) -> Op:
-    return _built_in[name] if name in _built_in else __getattr__(name)
+    if name not in _built_in:
+        __getattr__(name)
+    return _built_in[name]
 
 
 #: For the package's own rules.

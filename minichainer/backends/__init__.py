@@ -5,4 +5,4 @@ import typing
 from minichainer._names import namespace as _namespace
 
 if not typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _namespace(__name__, ['cuda', 'intel64'])
+    __getattr__, __dir__ = _namespace(__name__, ['cuda', 'intel64', 'number_arrays'])

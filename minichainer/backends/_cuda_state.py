@@ -9,7 +9,6 @@ import ctypes
 import os
 import re
 import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
 #: CuPy's packages: the version of CUDA that the driver must support, the first driver that does, what to install.
@@ -217,7 +216,8 @@ def _driver_of_the_system() -> int:
 def _release_of_the_driver() -> str:
     """The driver's own version, such as 550.54.15; '' where the system has no file about it."""
     try:
-        found = re.search(r'  (\d+\.[\d.]+)  ', Path('/proc/driver/nvidia/version').read_text(encoding='utf-8'))
+        with open('/proc/driver/nvidia/version', encoding='utf-8') as file:
+            found = re.search(r'  (\d+\.[\d.]+)  ', file.read())
     except OSError:
         return ''
     return found.group(1) if found else ''

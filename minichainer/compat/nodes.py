@@ -244,7 +244,8 @@ def call_of(row: Row) -> Callable[..., Any]:
     star = '' if inputs.startswith('*') or ', *' in inputs else '*, '
     options = f', {star}{row.constructor}' if row.constructor else ''
     functions = importlib.import_module(f'{_ROOT}.functions')
-    names = {**vars(functions), **_HELPERS}
+    used = {name: getattr(functions, name) for name in re.findall(r'\w+', call) if name in functions.__all__}
+    names = {**used, **_HELPERS}
     return eval(f'lambda {inputs}{options}: {call}', names)  # type: ignore[no-any-return]
 
 

@@ -1,1 +1,8 @@
 """Loss functions."""
+
+import typing
+
+from minichainer._names import submodules as _submodules
+
+if not typing.TYPE_CHECKING:
+    __getattr__ = _submodules(__name__)

@@ -8,4 +8,4 @@ if typing.TYPE_CHECKING:
     from minichainer.links.model import vision as vision
 
 if not typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _namespace(__name__, ['vision'])
+    __getattr__, __dir__ = _namespace(__name__, ['classifier', 'vision'])
