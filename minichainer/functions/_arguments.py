@@ -136,6 +136,8 @@ class Arguments:
         TypeError where it is not an int, InvalidType where it is out of range.
         """
         ndim = shape if isinstance(shape, int) else len(shape)
+        if type(axis) is int and 0 <= axis < ndim:
+            return axis
         number = axis if type(axis) is int else self.integer(axis, name)
         if not -ndim <= number < ndim:
             got = f'{name} = {axis}' if isinstance(shape, int) else f'{name} = {axis}, shape {shape}'

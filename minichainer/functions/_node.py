@@ -101,6 +101,8 @@ class PrimitiveNode(Applied, FunctionNode):
         several = self.spec.several_outputs
         if several:
             self._output_kinds = [(y.shape, y.dtype) for y in outputs]
+            if not self.spec.kept:
+                return ()
         residual, self._residual = self._residual, None
         return self.spec.keep(arrays, tuple(outputs) if several else outputs[0], self.static, residual)
 

@@ -91,6 +91,8 @@ class Primitive:
         self._read_signature()
         self._compute = _called(body, self.static_parameters)
         self.on_numpy = self._body_on_numpy(on_numpy)
+        #: Whether it has another body on NumPy arrays, which takes static values by place.
+        self.has_numpy_form = on_numpy is not None
         #: The ``m`` of each rule.
         self.evaluators = [evaluators_of(rule, lambda: self.op) for rule in self.rules]
         #: Whether the names in the rules have not been looked up yet.
@@ -155,6 +157,10 @@ class Primitive:
         self.input_picker = None
         if set(self.kept) <= set(self.arguments):
             self.input_picker = _picker([self.arguments.index(n) for n in self.kept])
+        #: Selects the saved static values, if nothing else is saved.
+        self.static_picker = None
+        if self.kept and set(self.kept) <= set(self.static_names):
+            self.static_picker = _picker([self.static_names.index(n) for n in self.kept])
         self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
         #: Pairs of the place of a saved array and the number of its argument; None if it saves any number of them.
         self.input_places: tuple[tuple[int, int], ...] | None = None
@@ -330,8 +336,13 @@ def _called(body: Callable[..., Any], static: Sequence[inspect.Parameter]) -> Ca
     if not names:
         return body
 
+    count = len(names)
+    if count == 1:
+        (name,) = names
+        return lambda *args: body(*args[:-1], **{name: args[-1]})
+
     def call(*args: Any) -> Any:
-        return body(*args[: -len(names)], **dict(zip(names, args[-len(names) :], strict=True)))
+        return body(*args[:-count], **dict(zip(names, args[-count:], strict=True)))
 
     return call
 
@@ -342,7 +353,7 @@ def _picker(places: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         return operator.itemgetter(*places)
     if places:
         (place,) = places
-        return lambda values: (values[place],)
+        return operator.itemgetter(slice(place, place + 1))
     return lambda values: ()
 
 
