@@ -106,7 +106,7 @@ class Arguments:
     # --- arguments that are not arrays --------------------------------------------------------------------------
     def integer(self, value: Any, name: str, least: int | None = None) -> int:
         """An int of Python or NumPy; TypeError for anything else, ValueError if it is below ``least``."""
-        number = as_integer(value)
+        number = value if type(value) is int else as_integer(value)
         if number is None:
             raise self.wrong_type('int', name, value)
         if least is not None and number < least:
@@ -160,6 +160,12 @@ class Arguments:
 
     def shape(self, shape: Any, name: str = 'shape') -> tuple[int, ...]:
         """A shape, or one int, as a tuple of ints; TypeError for anything else."""
+        if type(shape) is tuple:
+            for entry in shape:
+                if type(entry) is not int:
+                    break
+            else:
+                return shape
         entries = shape if type(shape) is tuple else tuple(shape) if hasattr(shape, '__iter__') else (shape,)
         try:
             return tuple([operator.index(entry) for entry in entries])

@@ -309,6 +309,8 @@ def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     lead = len(wide) - len(shape)
     if lead < 0:
         return False
+    if shape == wide[lead:]:
+        return True
     return all([n == m or n == 1 for n, m in zip(shape, wide[lead:] if lead else wide, strict=True)])
 
 

@@ -18,6 +18,7 @@ from minichainer.backends import number_arrays
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._scope import evaluators_of
 from minichainer.kernels._dispatch import Kernel
+from minichainer.kernels.gathering import common_shape
 from minichainer.variable import Variable, variable_on
 
 Rule = Callable[..., Any]
@@ -243,10 +244,8 @@ class Primitive:
     def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
         """Raises InvalidType if the shapes do not broadcast together."""
         shapes = [x.shape for x in arrays]
-        if shapes.count(shapes[0]) == len(shapes):
-            return
         try:
-            numpy.broadcast_shapes(*shapes)
+            common_shape(*shapes)
         except ValueError:
             found = ' and '.join(map(str, shapes))
             raise self._arguments(static).misfit('shapes that can be broadcast together', found) from None

@@ -79,8 +79,12 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
     if shape and min(shape) < 0:
         raise ValueError(f'as_strided: a shape without negative numbers expected, got {shape}')
     offset = 0 if storage_offset is None else _as_strided.integer(storage_offset, 'storage_offset')
-    reaches = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
-    low, high = offset + sum([r for r in reaches if r < 0]), offset + sum([r for r in reaches if r > 0])
+    low = high = offset
+    for size, stride in zip(shape, strides, strict=True):
+        if stride < 0:
+            low += (size - 1) * stride
+        else:
+            high += (size - 1) * stride
     if 0 not in shape and not (low >= 0 and high < x.size):
         raise ValueError(
             f'as_strided: elements 0 to {x.size - 1} exist, but shape {shape}, strides {strides} and offset '

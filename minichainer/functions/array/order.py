@@ -127,6 +127,11 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     (3, 4, 2)
     """
     x = as_variable(x)
+    if type(source) is int and type(destination) is int:
+        order = list(range(x.ndim))
+        axis = order.pop(_moveaxis.axis(source, x.ndim, 'source'))
+        order.insert(_moveaxis.axis(destination, x.ndim, 'destination'), axis)
+        return axes_moved(x, tuple(order))
     sources = _distinct_axes(source, x.ndim, 'source')
     places = _distinct_axes(destination, x.ndim, 'destination')
     if len(sources) != len(places):
@@ -178,7 +183,8 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
     axis = _rollaxis.axis(axis, x.shape)
     if as_integer(start) != x.ndim:
         start = _rollaxis.axis(start, x.shape, 'start')
-    order = [i for i in range(x.ndim) if i != axis]
+    order = list(range(x.ndim))
+    del order[axis]
     order.insert(start - (axis < start), axis)
     return axis_rolled(x, tuple(order))
 

@@ -46,6 +46,8 @@ def reshape(x: Any, shape: Any) -> Variable:
         shape = _reshape.shape(shape)
     if given.shape == shape:
         return given
+    if shape == (-1,):
+        return reshape_to(given, shape)
     if any([isinstance(entry, str) for entry in shape]):
         _reshape.shape(shape)
     try:
@@ -272,7 +274,7 @@ def flatten(x: Any) -> Variable:
     (6,)
     """
     x = as_variable(x)
-    return reshape(x, (x.size,))
+    return x if x.ndim == 1 else reshape_to(x, (x.size,))
 
 
 __all__ = ['broadcast_to', 'expand_dims', 'flatten', 'reshape', 'squeeze', 'sum_to', 'transpose']

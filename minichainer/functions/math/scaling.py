@@ -67,6 +67,8 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
     """The second array, broadcast to the shape of ``x`` from ``axis`` on."""
     y = as_variable(y)
+    if type(axis) is int and axis == 1 and x.shape[1:] == y.shape:
+        return y
     arguments = _arguments[name]
     axis = arguments.integer(axis, 'axis')
     if y.ndim and (axis < 0 or x.shape[axis : axis + y.ndim] != y.shape):
