@@ -27,6 +27,8 @@ from minichainer.variable import Parameter, as_array
 
 #: The largest size, stride or padding along an axis: numbers computed from these still fit an int of NumPy.
 MOST = 2**31 - 1
+#: So many numbers are compared quicker as Python's.
+_FEW = 32
 
 
 class Arguments:
@@ -98,7 +100,14 @@ class Arguments:
         allowed: Any = None,
     ) -> None:  # fmt: skip
         """Raises :meth:`out_of_range`, which has the arguments; for values on a device in debug mode only."""
-        if not values.size or not are_readable(values) or (values.min() >= low and values.max() < high):
+        if not values.size or not are_readable(values):
+            return
+        if type(values) is numpy.ndarray and values.ndim == 1 and values.size <= _FEW:
+            few = values.tolist()  # a fifth of the time of looking for extrema of an array
+            smallest, largest = min(few), max(few)
+        else:
+            smallest, largest = values.min(), values.max()
+        if smallest >= low and largest < high:
             return
         if allowed is None or ((values != allowed) & ((values < low) | (values >= high))).any():
             raise self.out_of_range(name, values, low, high, note, error, allowed)

@@ -173,6 +173,7 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with any number of arrays and one output."""
     compute, record, checks = _computing(spec), own_copy(recorder.record), spec.kinds is not None
+    takes_floats = 'f' in (spec.kinds or '')
     has_residual, keeps, keep = spec.has_residual, bool(spec.kept), spec.keep
     count, variadic = len(spec.static_parameters), spec.variadic
     arity, pick = -1 if variadic else len(spec.parameters), None if variadic else spec.input_picker
@@ -187,6 +188,7 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             return _apply(spec, cls, inputs, static)[0]
         arrays: list[Any] = []
         places, level, lowest = [], 0, 1
+        dtype, shape, agree = None, None, takes_floats
         for x in inputs:
             if not isinstance(x, Variable):
                 x = as_variable(x)
@@ -198,11 +200,15 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
                 level = edge.level
             elif not edge.level:
                 lowest = 0
+            if array.dtype is not dtype or array.shape != shape:
+                agree = agree and dtype is None
+                dtype, shape = array.dtype, array.shape
             arrays.append(array)
             places.append(edge)
-        dtype, residual = arrays[0].dtype, None
-        if checks:
+        if checks and not (agree and (dtype is _float32 or dtype is _float64)):
             spec.check(arrays, static)
+            dtype = arrays[0].dtype
+        residual = None
         y = compute(*arrays, *static)
         if has_residual:
             y, residual = y

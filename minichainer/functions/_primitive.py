@@ -232,7 +232,8 @@ class Primitive:
         if self.kinds is None:
             return
         dtype = arrays[0].dtype
-        for name, x in zip(self.arguments[1:], arrays[1:], strict=False):
+        differing = [x for x in arrays if x.dtype is not dtype]
+        for name, x in zip(self.arguments[1:], arrays[1:], strict=False) if differing else ():
             if x.dtype != dtype and not (self.takes_complex and 'c' in (x.dtype.kind, dtype.kind)):
                 found = f'{dtype} != {x.dtype}'
                 raise self._arguments(static).misfit(f'{self.arguments[0]}.dtype == {name}.dtype', found)
@@ -244,6 +245,8 @@ class Primitive:
     def check_shapes(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> None:
         """Raises InvalidType if the shapes do not broadcast together."""
         shapes = [x.shape for x in arrays]
+        if shapes.count(shapes[0]) == len(shapes):
+            return
         try:
             common_shape(*shapes)
         except ValueError:

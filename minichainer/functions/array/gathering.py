@@ -36,7 +36,10 @@ def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     return kernels.sums_at(xp, y, index, shape)
 
 
-@linear_map(lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided')
+@linear_map(
+    lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided',
+    on_numpy=kernels.strided,
+)  # fmt: skip
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     """A view, which must not be written to: elements may overlap."""
     return kernels.strided(xp, x, shape, strides, offset)
@@ -226,8 +229,9 @@ def select_item(x: Any, t: Any) -> Variable:
     if x.ndim != 2 or t.shape != x.shape[:1]:
         raise _select_item.misfit('x of shape (B, C) and t of shape (B,)', f'{x.shape} and {t.shape}')
     rows, columns = x.shape
-    low = 0 if config.debug else -columns
-    _select_item.in_range('t', t, low, columns, error=LabelError if config.debug else IndexError)
+    debug = config.debug
+    low = 0 if debug else -columns
+    _select_item.in_range('t', t, low, columns, error=LabelError if debug else IndexError)
     return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
 
 
@@ -265,7 +269,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """
     a, b = as_variable(a), as_variable(b)
     index = index_of(slices, a.xp, 'scatter_add')
-    used = sum(axes_taken(s) for s in index)
+    used = sum([axes_taken(s) for s in index])
     if used > a.ndim:
         raise _scatter_add.misfit(f'at most {a.ndim} indices', f'{used}')
     check_bounds(_scatter_add, index, a)

@@ -50,6 +50,8 @@ def parts(xp: Any, x: Any, sections: Any, axis: int) -> Any:
 
 @primitive(rule=lambda m, gy, axis: m.slices(gy, axis), name='Stack', linear_in=('xs',))
 def stacked(xp: Any, *xs: Any, axis: int) -> Any:
+    if not axis:
+        return xp.concatenate([x[None] for x in xs])
     shape = xs[0].shape
     kept = (*shape[:axis], 1, *shape[axis:])
     return xp.concatenate([x.reshape(kept) for x in xs], axis)

@@ -81,7 +81,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         raise ValueError(f'pad: mode {mode!r} is not supported; there are: {", ".join(_MODES)}')
     _check_keywords(mode, keywords, x.ndim)
     widths = _pairs(pad_width, x.ndim, 'pad_width')
-    for width in {n for pair in widths for n in pair}:
+    for width in {n for pair in set(widths) for n in pair}:
         _arguments.integer(width, 'pad_width', 0)
     _arguments.addressable(tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
     grows = [not n and max(pair) for n, pair in zip(x.shape, widths, strict=True)]
@@ -92,6 +92,8 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
 
 def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:
     """Raises an error for keywords that do not fit the mode."""
+    if not keywords:
+        return
     known = _KEYWORDS.get(mode, ())
     unknown = sorted(set(keywords) - set(known))
     if unknown:
