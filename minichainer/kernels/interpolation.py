@@ -23,7 +23,10 @@ def _along(xp: Any, x: Any, taps: Taps, axis: int) -> Any:
     for indices, weights in taps:
         part = x.take(xp.asarray(indices), axis)
         part *= xp.asarray(weights if axis == 3 else weights[:, None], x.dtype)
-        total = part if total is None else total + part
+        if total is None:
+            total = part
+        else:
+            total += part
     return total
 
 

@@ -353,6 +353,15 @@ _INTERPOLATION = {
 }
 
 
+# --- an array repeated along leading axes ---
+_REPEATED = [((3, 4), (4,)), ((200, 100), (100,)), ((20, 30, 40), (30, 40)), ((200, 100), ()), ((200, 100), (200, 1)),
+             ((200, 100), (200, 100)), ((0, 4), (4,)), ((4,), (3, 4))]  # fmt: skip
+_LEADING = {
+    'repeated.plus': Row(each(lambda t, *shapes: tuple(drawn(t, *shapes)), *_REPEATED), plain=lambda x, y: x + y),
+    'repeated.times': Row(each(lambda t, *shapes: tuple(drawn(t, *shapes)), *_REPEATED), plain=lambda x, y: x * y),
+}
+
+
 # --- images sampled at points ---
 _SAMPLED = [(2, 3, 3, 5, 2, 4), (1, 1, 1, 1, 1, 2), (2, 2, 5, 3, 20, 30), (0, 1, 3, 5, 2, 2), (1, 2, 3, 5, 0, 2)]
 
@@ -440,4 +449,4 @@ _OTHERS = {
         plain=lambda x: x, dtypes_of_result=('computed',), shares=True,
     ),
 }  # fmt: skip
-ROWS = {**_PRODUCTS, **_FACTORS, **_INTERPOLATION, **_SAMPLING, **_OTHERS}
+ROWS = {**_PRODUCTS, **_FACTORS, **_INTERPOLATION, **_LEADING, **_SAMPLING, **_OTHERS}

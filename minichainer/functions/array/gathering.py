@@ -232,7 +232,8 @@ def select_item(x: Any, t: Any) -> Variable:
     debug = config.debug
     low = 0 if debug else -columns
     _select_item.in_range('t', t, low, columns, error=LabelError if debug else IndexError)
-    return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
+    step = max(columns, 1)
+    return selected(x, t.astype('int64') % step + x.xp.arange(0, rows * step, step))
 
 
 @primitive(

@@ -128,8 +128,7 @@ def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
 def _gradient_of(x: Any, xp: Any, widths: Any, mode: Any, keywords: dict[str, Any]) -> Any:
     """The rule ``(m, gy, x_shape) -> gx`` of a mode."""
     if mode in ('constant', 'empty') or not x.ndim:
-        inner = _inside(x.shape, widths)
-        return lambda m, gy, x_shape: m.take(gy, inner)
+        return lambda m, gy, x_shape: m.take(gy, _inside(x_shape, widths))
     if mode in _EXTREMA:
         index = _extreme_index(x, xp, widths, mode, keywords.get('stat_length'))
     elif mode in _PICKING and keywords.get('reflect_type', 'even') == 'even':

@@ -72,8 +72,9 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
     height, width = _pair(_resize, output_shape)
     if min(height, width, *x.shape[2:]) < 1:
         raise ValueError(f'resize_images: at least one pixel expected, got {x.shape[2:]} to be made {output_shape}')
-    pairs = (x.shape[2], height), (x.shape[3], width)
-    rows, columns = (_nearest(*p) if mode == 'nearest' else _bilinear(*p, align_corners) for p in pairs)
+    if mode == 'nearest':
+        return interpolated(x, _nearest(x.shape[2], height), _nearest(x.shape[3], width))
+    rows, columns = _bilinear(x.shape[2], height, align_corners), _bilinear(x.shape[3], width, align_corners)
     return interpolated(x, rows, columns)
 
 
