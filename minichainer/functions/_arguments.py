@@ -169,12 +169,8 @@ class Arguments:
 
     def shape(self, shape: Any, name: str = 'shape') -> tuple[int, ...]:
         """A shape, or one int, as a tuple of ints; TypeError for anything else."""
-        if type(shape) is tuple:
-            for entry in shape:
-                if type(entry) is not int:
-                    break
-            else:
-                return shape
+        if type(shape) is tuple and all([type(entry) is int for entry in shape]):
+            return shape
         entries = shape if type(shape) is tuple else tuple(shape) if hasattr(shape, '__iter__') else (shape,)
         try:
             return tuple([operator.index(entry) for entry in entries])

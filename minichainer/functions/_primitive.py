@@ -266,7 +266,7 @@ class Primitive:
     # --- the arguments of a call -------------------------------------------------------------------------------
     def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in parameter order, with defaults filled in."""
-        if self.variadic and tuple(named) == self.static_names:
+        if tuple(named) == self.static_names and (self.variadic or len(args) == len(self.arguments)):
             return (*args, *named.values())
         count = len(args) if self.variadic else len(self.arguments)
         for argument in () if self.variadic else self.arguments[len(args) :]:

@@ -70,7 +70,7 @@ def _points_gradient_native(xp: Any, gy: Any, x: Any, grid: Any) -> Any:
 
 
 def _sizes(shape: tuple[int, ...], grid: Any) -> tuple[int, ...] | None:
-    """The sizes of images and the number of points; None where the pixels of an image cannot be counted in 32 bits."""
+    """The sizes of images and the number of points; None if the pixels of an image cannot be counted in 32 bits."""
     return (*shape, math.prod(grid.shape[2:])) if shape[2] * shape[3] < 1 << 31 else None
 
 

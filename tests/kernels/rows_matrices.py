@@ -398,17 +398,13 @@ _SAMPLING = {
         roundings=8,
     ),
     'sampling.images_gradient': Row(
-        each(
-            lambda t, n, c, h, w, *size: (drawn(t, (n, c, *size))[0], _points(n, size, t), (n, c, h, w)), *_SAMPLED
-        ),
+        each(lambda t, n, c, h, w, *size: (drawn(t, (n, c, *size))[0], _points(n, size, t), (n, c, h, w)), *_SAMPLED),
         plain=lambda gy, grid, shape: transposed(lambda x: _at_points(x, grid), shape, gy),
         tolerance=64,
         roundings=64,
     ),
     'sampling.points_gradient': Row(
-        each(
-            lambda t, n, c, h, w, *size: (*drawn(t, (n, c, *size), (n, c, h, w)), _points(n, size, t)), *_SAMPLED
-        ),
+        each(lambda t, n, c, h, w, *size: (*drawn(t, (n, c, *size), (n, c, h, w)), _points(n, size, t)), *_SAMPLED),
         plain=_slopes_at_points,
         tolerance=64,
         roundings=16,

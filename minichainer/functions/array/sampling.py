@@ -174,9 +174,7 @@ def _sampled_gradients(xp: Any, gy: Any, x: Any, grid: Any, wanted: tuple[bool, 
     )
 
 
-@primitive(
-    rule=_sampled_rule, fast=_sampled_gradients, name='SpatialTransformerSampler', kinds='f', linear_in=('x',)
-)
+@primitive(rule=_sampled_rule, fast=_sampled_gradients, name='SpatialTransformerSampler', kinds='f', linear_in=('x',))
 def sampled(xp: Any, x: Any, grid: Any) -> Any:
     return kernels.sampled(xp, x, grid)
 

@@ -170,7 +170,7 @@ def _sum_on_numpy(x: Any, shape: tuple[int, ...]) -> Any:
     if x.ndim != len(shape) or x.dtype.char not in 'fd':
         return sum_to_shape(x, shape)
     axes = [axis for axis, size in enumerate(x.shape) if size != shape[axis]]
-    return numpy.add.reduce(x, tuple(axes), None, None, True)
+    return numpy.add.reduce(x, tuple(axes), keepdims=True)
 
 
 @linear_map(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo', on_numpy=_sum_on_numpy)

@@ -121,9 +121,7 @@ def _triplet_gradients(
     return of_anchor, near, far
 
 
-@primitive(
-    rule=(_anchor_rule, _positive_rule, _negative_rule), fast=_triplet_gradients, kinds='f', name='Triplet'
-)
+@primitive(rule=(_anchor_rule, _positive_rule, _negative_rule), fast=_triplet_gradients, kinds='f', name='Triplet')
 def triplet_loss(xp: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
     near, far = in_float32(anchor) - in_float32(positive), in_float32(anchor) - in_float32(negative)
     losses = xp.maximum((xp.square(near) - xp.square(far)).sum(axis=1) + margin, 0)

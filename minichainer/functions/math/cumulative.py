@@ -23,7 +23,9 @@ _cumsum, _cumprod, _prod = Arguments('Cumsum', 'cumsum'), Arguments('Cumprod', '
 
 
 @linear_map(
-    lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f',
+    lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip),
+    name='Cumsum',
+    kinds='f',
     on_numpy=kernels.running_sum,
 )
 def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:

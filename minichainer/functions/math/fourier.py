@@ -89,5 +89,5 @@ def _transformed(x: Any, inverse: bool) -> tuple[Variable, Variable]:
         raise ValueError(
             f'{arguments.name}: at least one element along the last axis expected, got shape {real.shape}'
         )
-    real, imag = transformed(real, imag, inverse)
+    real, imag = transformed(real, imag, inverse=inverse)
     return real, imag
