@@ -171,7 +171,7 @@ class Arguments:
         """A shape, or one int, as a tuple of ints; TypeError for anything else."""
         if type(shape) is tuple and all([type(entry) is int for entry in shape]):
             return shape
-        entries = shape if type(shape) is tuple else tuple(shape) if hasattr(shape, '__iter__') else (shape,)
+        entries: Any = shape if type(shape) is tuple else tuple(shape) if hasattr(shape, '__iter__') else (shape,)
         try:
             return tuple([operator.index(entry) for entry in entries])
         except TypeError:
@@ -209,6 +209,8 @@ class Arguments:
 
     def array(self, value: Any, name: str) -> Any:
         """The array of a Variable, or the array; TypeError for anything else."""
+        if type(value) is numpy.ndarray:
+            return value
         self.arrays(**{name: value})
         return as_array(value)
 

@@ -241,6 +241,7 @@ def select_item(x: Any, t: Any) -> Variable:
     name='ScatterAdd',
     kinds='fiubc',
     linear_in=('a b',),
+    on_numpy=scattering.added_at,
 )
 def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
     return scattering.added_at(xp, a, b, slices)

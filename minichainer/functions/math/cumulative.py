@@ -85,6 +85,7 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
     ),
     name='Cumprod',
     kinds='f',
+    on_numpy=kernels.running_product,
 )
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Cumulative product, from the end if ``flip``."""
