@@ -207,8 +207,7 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             places.append(edge)
         if checks and not (agree and (dtype is _float32 or dtype is _float64)):
             spec.check(arrays, static)
-            dtype = arrays[0].dtype
-        residual = None
+        dtype, residual = arrays[0].dtype, None
         y = compute(*arrays, *static)
         if has_residual:
             y, residual = y
