@@ -1,8 +1,27 @@
-/* Activations with a slope for each channel, and of two halves. Included for each T. */
+/* Sums and products with a row, activations with a slope for each channel, and of two halves. Included for each T. */
 #define CHANNELS(BOTH, SINGLE) \
+    BOTH(add_row, "TT>T:nn") \
+    BOTH(multiply_row, "TT>T:nn") \
     BOTH(prelu, "TTT>T:nnn") \
     BOTH(glu, "T>T:nn") \
     BOTH(glu_gradient, "TT>T:nn")
+
+/* Rows x (rows, n), each with the same row. Arguments: x, row (n), result. Sizes: rows, n. */
+#define WITH_ROW(name, OPERATION) \
+    KERNEL(name) { \
+        const isize n = sizes[1]; \
+        const T *restrict const row = IN(T, 1); \
+        UNUSED(numbers); \
+        for (isize i = 0; i < sizes[0]; i++) { \
+            const T *restrict const x = IN(T, 0) + i * n; \
+            T *restrict const y = OUT(T, 2) + i * n; \
+            for (isize k = 0; k < n; k++) y[k] = x[k] OPERATION row[k]; \
+        } \
+    }
+
+WITH_ROW(add_row, +)
+WITH_ROW(multiply_row, *)
+#undef WITH_ROW
 
 /* a where x >= 0, else a W: arguments a, x (outer, channels, inner), W (channels); a is x itself, or the gradient of
    the result. Sizes: outer, channels, inner. */

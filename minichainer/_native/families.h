@@ -18,6 +18,7 @@
 #include "winograd.h"
 #include "gates.h"
 #include "gathering.h"
+#include "sampling.h"
 #include "ctc.h"
 
 #define KERNELS(BOTH, SINGLE) \
@@ -35,4 +36,5 @@
     WINOGRAD(BOTH, SINGLE) \
     GATES(BOTH, SINGLE) \
     GATHERING(BOTH, SINGLE) \
+    SAMPLING(BOTH, SINGLE) \
     CTC(BOTH, SINGLE)

@@ -50,7 +50,7 @@ OF_ROWS(row_norms, x[i] * x[i], sqrt(total))
    taken in order. */
 INLINED T NAME(product_of)(const T *const x, const isize n) {
     T lanes[LANES], in_order = 1;
-    double total = 1;
+    double pairs[LANES / 2];
     int fit = 1;
     isize i = 0;
     for (int k = 0; k < LANES; k++) lanes[k] = 1;
@@ -60,9 +60,11 @@ INLINED T NAME(product_of)(const T *const x, const isize n) {
     for (int k = 0; k < LANES; k++) {
         const T size = NAME(magnitude)(lanes[k]);
         fit &= (size > (T)1e-9) & (size < (T)1e9);
-        total *= lanes[k];
     }
-    if (fit) return (T)total;
+    for (int k = 0; k < LANES / 2; k++) pairs[k] = (double)lanes[k] * lanes[k + LANES / 2];
+    for (int width = LANES / 4; width; width /= 2)
+        for (int k = 0; k < width; k++) pairs[k] *= pairs[k + width];
+    if (fit) return (T)pairs[0];
     for (i = 0; i < n; i++) in_order *= x[i];
     return in_order;
 }

@@ -7,6 +7,7 @@ The short form handles NumPy arrays, one output, and no hooks or debug mode; any
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable
 from time import perf_counter_ns
@@ -40,8 +41,8 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     spec.is_direct = _is_direct(spec)
     if spec.several_outputs or (spec.takes_complex and spec.variadic):
         return own_copy(_several(spec, cls))
-    if spec.variadic:
-        return own_copy(_general(spec, cls))
+    if spec.variadic and not spec.has_numpy_form:
+        return own_copy(_variadic(spec, cls))
     if len(spec.arguments) == 1 and not spec.has_residual:
         return own_copy(_unary_with_static(spec, cls) if spec.static_parameters else _unary(spec, cls))
     if len(spec.parameters) == 2 and spec.kinds is not None and not spec.has_residual:
@@ -95,7 +96,8 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
         spec.kinds,
         len(spec.static_parameters),
     )
-    keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
+    keeps, keeps_y, keeps_x = bool(spec.kept), spec.kept == ['y'], spec.kept == spec.arguments
+    keep, pick, elementwise = spec.keep, spec.static_picker, spec.elementwise
     compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any, *static: Any, **named: Any) -> Variable:
@@ -115,10 +117,15 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
             if dtype.kind == 'c' and spec.takes_complex:
                 return _in_general(cls, (x,), static)
         y = compute(array, *static)
-        if type(y) is not _ndarray or y.dtype is not dtype:
+        if type(y) is not _ndarray or (elementwise and y.dtype is not dtype):
             y = spec.as_result(y, dtype)
         edge = x._node or x.edge
-        saved = (y,) if keeps_y else (array,) if keeps_x else keep((array,), y, static)
+        if not keeps:
+            saved = ()
+        elif pick is not None:
+            saved = pick(static)
+        else:
+            saved = (y,) if keeps_y else (array,) if keeps_x else keep((array,), y, static)
         level = edge.level
         return record(cls, (edge,), level, level, y, saved, static)
 
@@ -166,9 +173,11 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with any number of arrays and one output."""
     compute, record, checks = _computing(spec), own_copy(recorder.record), spec.kinds is not None
-    has_residual, keep = spec.has_residual, spec.keep
+    takes_floats = 'f' in (spec.kinds or '')
+    has_residual, keeps, keep = spec.has_residual, bool(spec.kept), spec.keep
     count, variadic = len(spec.static_parameters), spec.variadic
     arity, pick = -1 if variadic else len(spec.parameters), None if variadic else spec.input_picker
+    pick_static = spec.static_picker
 
     def call(*args: Any, **named: Any) -> Variable:
         if named or len(args) != arity:
@@ -179,6 +188,52 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             return _apply(spec, cls, inputs, static)[0]
         arrays: list[Any] = []
         places, level, lowest = [], 0, 1
+        dtype, shape, agree = None, None, takes_floats
+        for x in inputs:
+            if not isinstance(x, Variable):
+                x = as_variable(x)
+            array = x._data
+            if type(array) is not _ndarray or configuration.nondefault:
+                return _apply(spec, cls, inputs, static)[0]
+            edge = x._node or x.edge
+            if edge.level > level:
+                level = edge.level
+            elif not edge.level:
+                lowest = 0
+            if array.dtype is not dtype or array.shape != shape:
+                agree = agree and dtype is None
+                dtype, shape = array.dtype, array.shape
+            arrays.append(array)
+            places.append(edge)
+        if checks and not (agree and (dtype is _float32 or dtype is _float64)):
+            spec.check(arrays, static)
+        dtype, residual = arrays[0].dtype, None
+        y = compute(*arrays, *static)
+        if has_residual:
+            y, residual = y
+        if type(y) is not _ndarray or y.dtype is not dtype:
+            y = spec.as_result(y, dtype)
+        if not keeps:
+            saved = ()
+        elif pick_static is not None:
+            saved = pick_static(static)
+        else:
+            saved = pick(arrays) if pick is not None else keep(arrays, y, static, residual)
+        return record(cls, tuple(places), level, lowest, y, saved, static)
+
+    return call
+
+
+def _variadic(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op with any number of arrays, static parameters by name, and one output."""
+    compute, record, names = functools.partial(spec.body, numpy), own_copy(recorder.record), spec.static_names
+    checks, has_residual = spec.kinds is not None, spec.has_residual
+    keeps, keep, pick_static = bool(spec.kept), spec.keep, spec.static_picker
+
+    def call(*inputs: Any, **named: Any) -> Any:
+        if tuple(named) != names:
+            named = dict(zip(names, spec.static_values((), named), strict=True))
+        static, arrays, places, level, lowest = tuple(named.values()), [], [], 0, 1
         for x in inputs:
             if not isinstance(x, Variable):
                 x = as_variable(x)
@@ -192,37 +247,38 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
                 lowest = 0
             arrays.append(array)
             places.append(edge)
-        dtype, residual = arrays[0].dtype, None
+        if spec.is_new or not inputs:
+            return _apply(spec, cls, inputs, static)[0]
         if checks:
             spec.check(arrays, static)
-        y = compute(*arrays, *static)
+        y, residual = compute(*arrays, **named), None
         if has_residual:
             y, residual = y
-        if type(y) is not _ndarray or y.dtype is not dtype:
-            y = spec.as_result(y, dtype)
-        saved = pick(arrays) if pick is not None else keep(arrays, y, static, residual)
+        if type(y) is not _ndarray:
+            y = spec.as_result(y, arrays[0].dtype)
+        saved = () if not keeps else pick_static(static) if pick_static else keep(arrays, y, static, residual)
         return record(cls, tuple(places), level, lowest, y, saved, static)
 
     return call
 
 
 def _several(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
-    """The call of an op with several outputs."""
+    """The call of an op with several outputs, or with any number of arrays, which may be complex."""
     arity, count = -1 if spec.variadic else len(spec.parameters), len(spec.static_parameters)
-    several, forward, assemble = spec.several_outputs, recorder.forward, own_copy(recorder.assemble)
+    several, compute, assemble = spec.several_outputs, _outputs(spec), own_copy(recorder.assemble)
 
     def call(*args: Any, **named: Any) -> Any:
         if named or len(args) != arity:
             args = spec.bound(args, named)
         split = len(args) - count
-        variables = [as_variable(x) for x in args[:split]]
+        variables = [x if isinstance(x, Variable) else as_variable(x) for x in args[:split]]
         arrays = tuple([x._data for x in variables])
         if configuration.nondefault or not all([type(x) is _ndarray for x in arrays]):
             results = _apply(spec, cls, tuple(variables), args[split:])
             return results if several else results[0]
         node = _new(cls)
         node.static = args[split:]
-        outputs = forward(node, arrays)
+        outputs = compute(node, arrays)
         if any([x.requires_grad for x in variables]):
             results = assemble(node, variables, arrays, outputs)
         else:
@@ -230,6 +286,21 @@ def _several(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         return results if several else results[0]
 
     return call
+
+
+def _outputs(spec: Primitive) -> Callable[..., Any]:
+    """What computes the outputs of an applied node: the body itself where nothing has to be checked."""
+    if spec.kinds is not None or spec.has_residual or not spec.several_outputs:
+        return recorder.forward
+    compute = _computing(spec)
+
+    def outputs_of(node: Any, arrays: tuple[Any, ...]) -> Any:
+        outputs = compute(*arrays, *node.static)
+        if not all([type(y) is _ndarray for y in outputs]):
+            return recorder.forward(node, arrays)
+        return outputs
+
+    return outputs_of
 
 
 def own_copy(function: F) -> F:

@@ -95,7 +95,11 @@ def elementwise(
 
 
 def linear_map(
-    adjoint: Rule, name: str | None = None, label: Any = None, kinds: str = 'fiubc'
+    adjoint: Rule,
+    name: str | None = None,
+    label: Any = None,
+    kinds: str = 'fiubc',
+    on_numpy: str | Callable[..., Any] | None = None,
 ) -> Callable[[Body[P]], Op[P]]:
     """Makes a differentiable op of a linear map of one array, by its adjoint.
 
@@ -104,6 +108,7 @@ def linear_map(
         name: as in :func:`elementwise`.
         label: as in :func:`elementwise`.
         kinds: dtype kinds that it takes; all by default.
+        on_numpy: as in :func:`elementwise`.
 
     Raises:
         TypeError: the rule needs the argument or the result, so the map is not linear; use :func:`primitive`.
@@ -118,7 +123,7 @@ def linear_map(
     """
 
     def define(body: Body[P]) -> Op[P]:
-        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds, is_linear=True)
+        spec = Primitive(body, (adjoint,), name=name, label=label, kinds=kinds, on_numpy=on_numpy, is_linear=True)
         if not {*spec.arguments, 'y'}.isdisjoint(spec.kept):
             raise TypeError(f'{body.__name__}: the rule of a linear map needs neither its argument nor its result; '
                             'use primitive for a map that is not linear')  # fmt: skip

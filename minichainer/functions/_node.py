@@ -101,6 +101,8 @@ class PrimitiveNode(Applied, FunctionNode):
         several = self.spec.several_outputs
         if several:
             self._output_kinds = [(y.shape, y.dtype) for y in outputs]
+            if not self.spec.kept:
+                return ()
         residual, self._residual = self._residual, None
         return self.spec.keep(arrays, tuple(outputs) if several else outputs[0], self.static, residual)
 
@@ -307,6 +309,8 @@ def reaches(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     lead = len(wide) - len(shape)
     if lead < 0:
         return False
+    if shape == wide[lead:]:
+        return True
     return all([n == m or n == 1 for n, m in zip(shape, wide[lead:] if lead else wide, strict=True)])
 
 

@@ -18,6 +18,7 @@ from minichainer.backends import number_arrays
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._scope import evaluators_of
 from minichainer.kernels._dispatch import Kernel
+from minichainer.kernels.gathering import common_shape
 from minichainer.variable import Variable, variable_on
 
 Rule = Callable[..., Any]
@@ -91,6 +92,8 @@ class Primitive:
         self._read_signature()
         self._compute = _called(body, self.static_parameters)
         self.on_numpy = self._body_on_numpy(on_numpy)
+        #: Whether it has another body on NumPy arrays, which takes static values by place.
+        self.has_numpy_form = on_numpy is not None
         #: The ``m`` of each rule.
         self.evaluators = [evaluators_of(rule, lambda: self.op) for rule in self.rules]
         #: Whether the names in the rules have not been looked up yet.
@@ -155,6 +158,10 @@ class Primitive:
         self.input_picker = None
         if set(self.kept) <= set(self.arguments):
             self.input_picker = _picker([self.arguments.index(n) for n in self.kept])
+        #: Selects the saved static values, if nothing else is saved.
+        self.static_picker = None
+        if self.kept and set(self.kept) <= set(self.static_names):
+            self.static_picker = _picker([self.static_names.index(n) for n in self.kept])
         self.variable_getters = [[self._variable_getter(n) for n in names] for names in wanted]
         #: Pairs of the place of a saved array and the number of its argument; None if it saves any number of them.
         self.input_places: tuple[tuple[int, int], ...] | None = None
@@ -225,7 +232,8 @@ class Primitive:
         if self.kinds is None:
             return
         dtype = arrays[0].dtype
-        for name, x in zip(self.arguments[1:], arrays[1:], strict=False):
+        differing = [x for x in arrays if x.dtype is not dtype]
+        for name, x in zip(self.arguments[1:], arrays[1:], strict=False) if differing else ():
             if x.dtype != dtype and not (self.takes_complex and 'c' in (x.dtype.kind, dtype.kind)):
                 found = f'{dtype} != {x.dtype}'
                 raise self._arguments(static).misfit(f'{self.arguments[0]}.dtype == {name}.dtype', found)
@@ -240,7 +248,7 @@ class Primitive:
         if shapes.count(shapes[0]) == len(shapes):
             return
         try:
-            numpy.broadcast_shapes(*shapes)
+            common_shape(*shapes)
         except ValueError:
             found = ' and '.join(map(str, shapes))
             raise self._arguments(static).misfit('shapes that can be broadcast together', found) from None
@@ -258,7 +266,7 @@ class Primitive:
     # --- the arguments of a call -------------------------------------------------------------------------------
     def bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in parameter order, with defaults filled in."""
-        if self.variadic and tuple(named) == self.static_names:
+        if tuple(named) == self.static_names and (self.variadic or len(args) == len(self.arguments)):
             return (*args, *named.values())
         count = len(args) if self.variadic else len(self.arguments)
         for argument in () if self.variadic else self.arguments[len(args) :]:
@@ -330,8 +338,13 @@ def _called(body: Callable[..., Any], static: Sequence[inspect.Parameter]) -> Ca
     if not names:
         return body
 
+    count = len(names)
+    if count == 1:
+        (name,) = names
+        return lambda *args: body(*args[:-1], **{name: args[-1]})
+
     def call(*args: Any) -> Any:
-        return body(*args[: -len(names)], **dict(zip(names, args[-len(names) :], strict=True)))
+        return body(*args[:-count], **dict(zip(names, args[-count:], strict=True)))
 
     return call
 
@@ -342,7 +355,7 @@ def _picker(places: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         return operator.itemgetter(*places)
     if places:
         (place,) = places
-        return lambda values: (values[place],)
+        return operator.itemgetter(slice(place, place + 1))
     return lambda values: ()
 
 

@@ -14,7 +14,7 @@ from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._constants import number_like
 from minichainer.functions._define import Op, elementwise, primitive
-from minichainer.kernels import bounds
+from minichainer.kernels import bounds, repeated
 from minichainer.recorder import check_arrays
 from minichainer.variable import Variable, as_variable
 
@@ -30,7 +30,7 @@ _SIGNED = 'fiuc'  # NumPy does not subtract bools
     name='Add',
     label='_ + _',
     kinds=_NUMERIC,
-    on_numpy='add',
+    on_numpy=repeated.add,
 )
 def add_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.add(lhs, rhs)
@@ -56,7 +56,7 @@ def subtract_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     name='Mul',
     label='_ * _',
     kinds=_NUMERIC,
-    on_numpy='multiply',
+    on_numpy=repeated.multiply,
 )
 def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.multiply(lhs, rhs)

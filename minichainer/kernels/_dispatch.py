@@ -31,6 +31,8 @@ Body = Callable[..., Any]
 DECLINED: Any = object()
 
 _ORDER = {True: ('native', 'numpy'), False: ('cuda', 'cupy')}
+#: Classes that are quickly known to have no dtype.
+_WITHOUT_DTYPE = frozenset((int, float, bool, str, tuple, type(None)))
 _kernels: list[Kernel[..., Any]] = []
 
 
@@ -151,8 +153,7 @@ def _widened(body: Body) -> Body:
     @functools.wraps(body)
     def in_float32(xp: Any, *args: Any, **kwargs: Any) -> Any:
         for x in args:
-            dtype = getattr(x, 'dtype', None)
-            if dtype is not None and dtype.char == 'e':
+            if x.__class__ not in _WITHOUT_DTYPE and _is_half(x):
                 break
         else:
             return body(xp, *args, **kwargs)

@@ -39,8 +39,30 @@ def expanded(xp: Any, x: Any, shape: Shape) -> Any:
 
 @expanded.on('numpy')
 def _expanded_numpy(xp: Any, x: Any, shape: Shape) -> Any:
+    if x.shape == shape:
+        view = x.view()
+        view.setflags(write=False)
+        return view
+    lead = len(shape) - x.ndim
+    if x.flags.c_contiguous and x.size and not x.dtype.hasobject and shape[lead:] == x.shape:  # new leading axes
+        view = numpy.ndarray(shape, x.dtype, x, 0, (0,) * lead + x.strides)
+        view.setflags(write=False)
+        return view
     # What numpy.broadcast_to does, in half of its time for small arrays.
     return _nditer((x,), _FLAGS, _READ_ONLY, itershape=shape, order='C').itviews[0]
+
+
+def common_shape(*shapes: Shape) -> Shape:
+    """What arrays of these shapes are broadcast to: ``numpy.broadcast_shapes``, quicker if one of them is the result.
+
+    Raises:
+        ValueError: they cannot be broadcast together.
+    """
+    longest = max(shapes, key=len)
+    for shape in shapes:
+        if shape != longest and shape != longest[len(longest) - len(shape) :]:
+            return numpy.broadcast_shapes(*shapes)
+    return longest
 
 
 @kernel
@@ -55,7 +77,7 @@ def _strided_numpy(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -
     size = x.itemsize
     steps = [stride * size for stride in strides]
     view: Any = numpy.ndarray(shape, x.dtype, numpy.ascontiguousarray(x), offset * size, steps)
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

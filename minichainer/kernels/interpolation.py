@@ -15,8 +15,19 @@ Taps = tuple[tuple[Any, Any], ...]
 @kernel(widens=True)
 def interpolated(xp: Any, x: Any, rows: Taps, columns: Taps) -> Any:
     """Weighted sums of the rows and columns of images (B, C, H, W)."""
-    x = sum(x[:, :, xp.asarray(i)] * xp.asarray(w[:, None], x.dtype) for i, w in rows)
-    return sum(x[:, :, :, xp.asarray(i)] * xp.asarray(w, x.dtype) for i, w in columns)
+    return _along(xp, _along(xp, x, rows, 2), columns, 3)
+
+
+def _along(xp: Any, x: Any, taps: Taps, axis: int) -> Any:
+    total = None
+    for indices, weights in taps:
+        part = x.take(xp.asarray(indices), axis)
+        part *= xp.asarray(weights if axis == 3 else weights[:, None], x.dtype)
+        if total is None:
+            total = part
+        else:
+            total += part
+    return total
 
 
 @kernel(widens=True)

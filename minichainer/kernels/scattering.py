@@ -83,7 +83,7 @@ def _added_at_numpy(xp: Any, a: Any, b: Any, slices: tuple[Any, ...]) -> Any:
 
 def _axis_of_numbers(slices: tuple[Any, ...]) -> int | None:
     """The axis that an int array indexes, if everything before it is ``:`` and nothing follows; else None."""
-    if not slices or any(not isinstance(s, slice) or s != slice(None) for s in slices[:-1]):
+    if len(slices) != 1 and (not slices or any(not isinstance(s, slice) or s != slice(None) for s in slices[:-1])):
         return None
     last = slices[-1]
     if isinstance(last, (list, numpy.ndarray)) and numpy.asarray(last).dtype.kind in 'iu':

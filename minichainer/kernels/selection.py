@@ -55,11 +55,13 @@ def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
     return xp.where(mask, x, y)
 
 
-@chosen.on('numpy', declines=True)
+@chosen.on('numpy')
 def _chosen_numpy(xp: Any, mask: Any, x: Any, y: Any) -> Any:
+    if mask.size < _MANY:
+        return numpy.where(mask, x, y)
     bits = _BITS.get(x.dtype)
-    if bits is None or x.dtype != y.dtype or mask.size < _MANY or not (_covers(mask, x) and _covers(mask, y)):
-        return DECLINED
+    if bits is None or x.dtype != y.dtype or not (_covers(mask, x) and _covers(mask, y)):
+        return numpy.where(mask, x, y)
     result = numpy.empty_like(mask, x.dtype)
     ones, other = _ones_where(mask, result.view(bits)), y.view(bits)
     numpy.bitwise_and(ones, x.view(bits) ^ other, out=ones)

@@ -441,6 +441,10 @@ _PLACES = {
         tolerance=0,
         shares=True,
     ),
+    'gathering.common_shape': Row(
+        same(((2, 3),), ((2, 3), (3,)), ((), (2,)), ((1, 3), (2, 1)), ((2, 1), (3,), (2, 3)), ((0, 1), (1, 4))),
+        plain=np.broadcast_shapes, tolerance=0, dtypes='d',
+    ),
     'gathering.strided': Row(
         each(lambda t, s, steps, offset, size: (drawn(t, size)[0], s, steps, offset), *_STEPS),
         plain=lambda x, s, steps, offset: x.reshape(-1)[_places(s, steps, offset)],

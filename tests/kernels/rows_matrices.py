@@ -353,6 +353,65 @@ _INTERPOLATION = {
 }
 
 
+# --- an array repeated along leading axes ---
+_REPEATED = [((3, 4), (4,)), ((200, 100), (100,)), ((20, 30, 40), (30, 40)), ((200, 100), ()), ((200, 100), (200, 1)),
+             ((200, 100), (200, 100)), ((0, 4), (4,)), ((4,), (3, 4))]  # fmt: skip
+_LEADING = {
+    'repeated.plus': Row(each(lambda t, *shapes: tuple(drawn(t, *shapes)), *_REPEATED), plain=lambda x, y: x + y),
+    'repeated.times': Row(each(lambda t, *shapes: tuple(drawn(t, *shapes)), *_REPEATED), plain=lambda x, y: x * y),
+}
+
+
+# --- images sampled at points ---
+_SAMPLED = [(2, 3, 3, 5, 2, 4), (1, 1, 1, 1, 1, 2), (2, 2, 5, 3, 20, 30), (0, 1, 3, 5, 2, 2), (1, 2, 3, 5, 0, 2)]
+
+
+def _points(batch: int, size: tuple[int, ...], dtype: str) -> Any:
+    """Sixteenths from -1.5 to 1.5, some outside; exact in float16, and so is what is computed of them."""
+    return np.asarray(np.random.RandomState(3).randint(-12, 12, (batch, 2, *size)) / 8 + 1 / 16).astype(dtype)
+
+
+def _at_points(x: Any, grid: Any) -> Any:
+    """Pixel by pixel: its weight falls to 0 at the distance of the next one."""
+    found = np.zeros((*x.shape[:2], *grid.shape[2:]))
+    columns, rows = ((grid[:, i] + 1) * (n - 1) / 2 for i, n in enumerate(x.shape[:1:-1]))
+    for i, j in np.ndindex(*x.shape[2:]):
+        weights = np.maximum(1 - abs(rows - i), 0) * np.maximum(1 - abs(columns - j), 0)
+        found += x[:, :, i, j, None, None] * weights[:, None]
+    return found
+
+
+def _slopes_at_points(gy: Any, x: Any, grid: Any) -> Any:
+    """Between pixels the result is linear along each axis, so that differences are exact."""
+    step, found = 1 / 32, np.zeros(grid.shape)
+    for i in range(2):
+        shift = np.zeros((1, 2, 1, 1))
+        shift[:, i] = step
+        found[:, i] = (gy * (_at_points(x, grid + shift) - _at_points(x, grid - shift))).sum(1) / (2 * step)
+    return found
+
+
+_SAMPLING = {
+    'sampling.sampled': Row(
+        each(lambda t, n, c, h, w, *size: (drawn(t, (n, c, h, w))[0], _points(n, size, t)), *_SAMPLED),
+        plain=_at_points,
+        roundings=8,
+    ),
+    'sampling.images_gradient': Row(
+        each(lambda t, n, c, h, w, *size: (drawn(t, (n, c, *size))[0], _points(n, size, t), (n, c, h, w)), *_SAMPLED),
+        plain=lambda gy, grid, shape: transposed(lambda x: _at_points(x, grid), shape, gy),
+        tolerance=64,
+        roundings=64,
+    ),
+    'sampling.points_gradient': Row(
+        each(lambda t, n, c, h, w, *size: (*drawn(t, (n, c, *size), (n, c, h, w)), _points(n, size, t)), *_SAMPLED),
+        plain=_slopes_at_points,
+        tolerance=64,
+        roundings=16,
+    ),
+}
+
+
 # --- neighbouring channels, constants ---
 def _neighbours(x: Any, n: int) -> Any:
     found = np.zeros(x.shape)
@@ -386,4 +445,4 @@ _OTHERS = {
         plain=lambda x: x, dtypes_of_result=('computed',), shares=True,
     ),
 }  # fmt: skip
-ROWS = {**_PRODUCTS, **_FACTORS, **_INTERPOLATION, **_OTHERS}
+ROWS = {**_PRODUCTS, **_FACTORS, **_INTERPOLATION, **_LEADING, **_SAMPLING, **_OTHERS}

@@ -36,7 +36,10 @@ def scatter_flat(xp: Any, y: Any, index: Any, shape: tuple[int, ...]) -> Any:
     return kernels.sums_at(xp, y, index, shape)
 
 
-@linear_map(lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided')
+@linear_map(
+    lambda m, gy, x_shape, strides, offset: m.strided_sum(gy, strides, offset, x_shape), name='AsStrided',
+    on_numpy=kernels.strided,
+)  # fmt: skip
 def strided(xp: Any, x: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     """A view, which must not be written to: elements may overlap."""
     return kernels.strided(xp, x, shape, strides, offset)
@@ -79,8 +82,12 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
     if shape and min(shape) < 0:
         raise ValueError(f'as_strided: a shape without negative numbers expected, got {shape}')
     offset = 0 if storage_offset is None else _as_strided.integer(storage_offset, 'storage_offset')
-    reaches = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
-    low, high = offset + sum([r for r in reaches if r < 0]), offset + sum([r for r in reaches if r > 0])
+    low = high = offset
+    for size, stride in zip(shape, strides, strict=True):
+        if stride < 0:
+            low += (size - 1) * stride
+        else:
+            high += (size - 1) * stride
     if 0 not in shape and not (low >= 0 and high < x.size):
         raise ValueError(
             f'as_strided: elements 0 to {x.size - 1} exist, but shape {shape}, strides {strides} and offset '
@@ -222,9 +229,11 @@ def select_item(x: Any, t: Any) -> Variable:
     if x.ndim != 2 or t.shape != x.shape[:1]:
         raise _select_item.misfit('x of shape (B, C) and t of shape (B,)', f'{x.shape} and {t.shape}')
     rows, columns = x.shape
-    low = 0 if config.debug else -columns
-    _select_item.in_range('t', t, low, columns, error=LabelError if config.debug else IndexError)
-    return selected(x, t.astype('int64') % max(columns, 1) + x.xp.arange(rows) * columns)
+    debug = config.debug
+    low = 0 if debug else -columns
+    _select_item.in_range('t', t, low, columns, error=LabelError if debug else IndexError)
+    step = max(columns, 1)
+    return selected(x, t.astype('int64') % step + x.xp.arange(0, rows * step, step))
 
 
 @primitive(
@@ -232,6 +241,7 @@ def select_item(x: Any, t: Any) -> Variable:
     name='ScatterAdd',
     kinds='fiubc',
     linear_in=('a b',),
+    on_numpy=scattering.added_at,
 )
 def added_at(xp: Any, a: Any, b: Any, slices: Any) -> Any:
     return scattering.added_at(xp, a, b, slices)
@@ -261,7 +271,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """
     a, b = as_variable(a), as_variable(b)
     index = index_of(slices, a.xp, 'scatter_add')
-    used = sum(axes_taken(s) for s in index)
+    used = sum([axes_taken(s) for s in index])
     if used > a.ndim:
         raise _scatter_add.misfit(f'at most {a.ndim} indices', f'{used}')
     check_bounds(_scatter_add, index, a)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal, overload
 
+import numpy
+
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
@@ -16,6 +18,7 @@ _split = Arguments('SplitAxis', 'split_axis')
 _stack = Arguments('Stack', 'stack')
 
 Shape = tuple[int, ...]
+_ndarray = numpy.ndarray
 
 
 def ends_of(shapes: Sequence[Shape], axis: int) -> list[int]:
@@ -47,6 +50,8 @@ def parts(xp: Any, x: Any, sections: Any, axis: int) -> Any:
 
 @primitive(rule=lambda m, gy, axis: m.slices(gy, axis), name='Stack', linear_in=('xs',))
 def stacked(xp: Any, *xs: Any, axis: int) -> Any:
+    if not axis:
+        return xp.concatenate([x[None] for x in xs])
     shape = xs[0].shape
     kept = (*shape[:axis], 1, *shape[axis:])
     return xp.concatenate([x.reshape(kept) for x in xs], axis)
@@ -57,7 +62,7 @@ def stacked(xp: Any, *xs: Any, axis: int) -> Any:
 )
 def slices(xp: Any, x: Any, axis: int) -> Any:
     if not axis and x.ndim > 1:
-        return tuple([x[i] for i in range(x.shape[0])])
+        return tuple(x)
     lead = (slice(None),) * axis
     return tuple([x[lead + (i, Ellipsis)] for i in range(x.shape[axis])])
 
@@ -80,14 +85,28 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     (2, 3)
     """
     xs = [as_variable(x) for x in xs]
+    if are_alike(xs):
+        return joined(*xs, axis=_concat.axis(axis, xs[0].shape))
     _concat.one_dtype(*xs)
     first = xs[0].shape
     place = _concat.axis(axis, first)
     for i, x in enumerate(xs):
         if x.ndim != len(first) or not equal_but_for(x.shape, first, place):
             raise _concat.misfit(f'shape {first} except for axis {place}', f'{x.shape} of array {i}')
-    y: Variable = joined(*xs, axis=place)
-    return y
+    return joined(*xs, axis=place)
+
+
+def are_alike(xs: Sequence[Variable]) -> bool:
+    """Whether they are NumPy arrays of one shape and dtype; where not, more has to be found out."""
+    first = xs[0]._data if xs else None
+    if type(first) is not _ndarray:
+        return False
+    shape, dtype = first.shape, first.dtype
+    for x in xs:
+        array = x._data
+        if array is not first and (type(array) is not _ndarray or array.shape != shape or array.dtype is not dtype):
+            return False
+    return True
 
 
 def equal_but_for(shape: Shape, other: Shape, axis: int) -> bool:
@@ -174,9 +193,9 @@ def stack(xs: Any, axis: int = 0) -> Variable:
     (2, 3)
     """
     xs = [as_variable(x) for x in xs]
-    _stack.one_dtype(*xs)
-    for i, x in enumerate(xs):
-        if x.shape != xs[0].shape:
-            raise _stack.misfit(f'shape {xs[0].shape} of all arrays', f'{x.shape} of array {i}')
-    y: Variable = stacked(*xs, axis=_stack.axis(axis, xs[0].ndim + 1))
-    return y
+    if not are_alike(xs):
+        _stack.one_dtype(*xs)
+        for i, x in enumerate(xs):
+            if x.shape != xs[0].shape:
+                raise _stack.misfit(f'shape {xs[0].shape} of all arrays', f'{x.shape} of array {i}')
+    return stacked(*xs, axis=_stack.axis(axis, xs[0].ndim + 1))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions._define import linear_map
 from minichainer.variable import Variable, as_variable
@@ -101,7 +103,7 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Moveaxis')
+@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Moveaxis', on_numpy=numpy.ndarray.transpose)
 def axes_moved(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -127,6 +129,11 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     (3, 4, 2)
     """
     x = as_variable(x)
+    if type(source) is int and type(destination) is int:
+        order = list(range(x.ndim))
+        axis = order.pop(_moveaxis.axis(source, x.ndim, 'source'))
+        order.insert(_moveaxis.axis(destination, x.ndim, 'destination'), axis)
+        return axes_moved(x, tuple(order))
     sources = _distinct_axes(source, x.ndim, 'source')
     places = _distinct_axes(destination, x.ndim, 'destination')
     if len(sources) != len(places):
@@ -150,7 +157,7 @@ def _distinct_axes(axes: Any, ndim: int, name: str) -> list[int]:
     return checked
 
 
-@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Rollaxis')
+@linear_map(lambda m, gy, order: m.permute(gy, _inverse(order)), name='Rollaxis', on_numpy=numpy.ndarray.transpose)
 def axis_rolled(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 
@@ -178,12 +185,13 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
     axis = _rollaxis.axis(axis, x.shape)
     if as_integer(start) != x.ndim:
         start = _rollaxis.axis(start, x.shape, 'start')
-    order = [i for i in range(x.ndim) if i != axis]
+    order = list(range(x.ndim))
+    del order[axis]
     order.insert(start - (axis < start), axis)
     return axis_rolled(x, tuple(order))
 
 
-@linear_map(lambda m, gy, order: m.permute(gy, order), name='Swapaxes')
+@linear_map(lambda m, gy, order: m.permute(gy, order), name='Swapaxes', on_numpy=numpy.ndarray.transpose)
 def axes_swapped(xp: Any, x: Any, order: tuple[int, ...]) -> Any:
     return x.transpose(order)
 

@@ -81,7 +81,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         raise ValueError(f'pad: mode {mode!r} is not supported; there are: {", ".join(_MODES)}')
     _check_keywords(mode, keywords, x.ndim)
     widths = _pairs(pad_width, x.ndim, 'pad_width')
-    for width in {n for pair in widths for n in pair}:
+    for width in {n for pair in set(widths) for n in pair}:
         _arguments.integer(width, 'pad_width', 0)
     _arguments.addressable(tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
     grows = [not n and max(pair) for n, pair in zip(x.shape, widths, strict=True)]
@@ -92,6 +92,8 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
 
 def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:
     """Raises an error for keywords that do not fit the mode."""
+    if not keywords:
+        return
     known = _KEYWORDS.get(mode, ())
     unknown = sorted(set(keywords) - set(known))
     if unknown:
@@ -126,8 +128,7 @@ def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
 def _gradient_of(x: Any, xp: Any, widths: Any, mode: Any, keywords: dict[str, Any]) -> Any:
     """The rule ``(m, gy, x_shape) -> gx`` of a mode."""
     if mode in ('constant', 'empty') or not x.ndim:
-        inner = _inside(x.shape, widths)
-        return lambda m, gy, x_shape: m.take(gy, inner)
+        return lambda m, gy, x_shape: m.take(gy, _inside(x_shape, widths))
     if mode in _EXTREMA:
         index = _extreme_index(x, xp, widths, mode, keywords.get('stat_length'))
     elif mode in _PICKING and keywords.get('reflect_type', 'even') == 'even':

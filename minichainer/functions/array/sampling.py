@@ -8,12 +8,15 @@ from typing import Any
 import numpy
 
 from minichainer.backend import on_device_of_arguments
+from minichainer.configuration import using_config
+from minichainer.differentiate import grad
 from minichainer.functions._arguments import Arguments
-from minichainer.functions._define import linear_map
+from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.stacking import separate
 from minichainer.kernels import interpolation
+from minichainer.kernels import sampling as kernels
 from minichainer.kernels.interpolation import Taps
 from minichainer.kernels.precision import accumulator
 from minichainer.utils import argument
@@ -69,8 +72,9 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = 'bilinear', align_co
     height, width = _pair(_resize, output_shape)
     if min(height, width, *x.shape[2:]) < 1:
         raise ValueError(f'resize_images: at least one pixel expected, got {x.shape[2:]} to be made {output_shape}')
-    pairs = (x.shape[2], height), (x.shape[3], width)
-    rows, columns = (_nearest(*p) if mode == 'nearest' else _bilinear(*p, align_corners) for p in pairs)
+    if mode == 'nearest':
+        return interpolated(x, _nearest(x.shape[2], height), _nearest(x.shape[3], width))
+    rows, columns = _bilinear(x.shape[2], height, align_corners), _bilinear(x.shape[3], width, align_corners)
     return interpolated(x, rows, columns)
 
 
@@ -155,10 +159,39 @@ def _refuse_use_cudnn(kwargs: dict[str, Any]) -> None:
     argument.assert_kwargs_empty(kwargs)
 
 
-@linear_map(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), name='SpatialTransformerSampler', kinds='f')
+def _sampled_rule(m: Any, gy: Any, x: Any, grid: Any, wanted: tuple[bool, ...]) -> Any:
+    """Higher derivatives come from the plain composition."""
+    inputs = [v for v, is_wanted in zip((x, grid), wanted, strict=True) if is_wanted]
+    with using_config('enable_backprop', True):
+        found = iter(grad([_reference(x, grid)], inputs, [gy], enable_double_backprop=True))
+    return tuple([next(found) if is_wanted else None for is_wanted in wanted])
+
+
+def _sampled_gradients(xp: Any, gy: Any, x: Any, grid: Any, wanted: tuple[bool, ...]) -> Any:
+    return (
+        kernels.images_gradient(xp, gy, grid, x.shape) if wanted[0] else None,
+        kernels.points_gradient(xp, gy, x, grid) if wanted[1] else None,
+    )
+
+
+@primitive(rule=_sampled_rule, fast=_sampled_gradients, name='SpatialTransformerSampler', kinds='f', linear_in=('x',))
+def sampled(xp: Any, x: Any, grid: Any) -> Any:
+    return kernels.sampled(xp, x, grid)
+
+
+@linear_map(lambda m, gy: m.transpose(gy, (0, 2, 3, 1)), kinds='f')
 def channels_first(xp: Any, y: Any) -> Any:
     """Converts (B, H, W, C) to (B, C, H, W)."""
     return y.transpose(0, 3, 1, 2)
+
+
+def _reference(x: Variable, grid: Variable) -> Variable:
+    """The plain composition: the source of higher derivatives."""
+    across, down = separate(grid, 1)
+    columns, column_weights = _neighbours(across, x.shape[3])
+    rows, row_weights = _neighbours(down, x.shape[2])
+    corners = [(row, column) for row in rows for column in columns]
+    return channels_first(weighted_pixels(x, corners, [v * u for v in row_weights for u in column_weights]))
 
 
 @on_device_of_arguments
@@ -189,12 +222,7 @@ def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
     wide = accumulator(x.dtype)
     if x.dtype != wide:
         return as_dtype(spatial_transformer_sampler(as_dtype(x, wide), as_dtype(grid, wide)), x.dtype)
-    across, down = separate(grid, 1)
-    columns, column_weights = _neighbours(across, x.shape[3])
-    rows, row_weights = _neighbours(down, x.shape[2])
-    corners = [(row, column) for row in rows for column in columns]
-    y = weighted_pixels(x, corners, [v * u for v in row_weights for u in column_weights])
-    return channels_first(y)
+    return sampled(x, grid)
 
 
 def _check_sampled(x: Variable, grid: Variable) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer import ops
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
@@ -17,7 +19,7 @@ _broadcast_to, _sum_to = Arguments('BroadcastTo', 'broadcast_to'), Arguments('Su
 _squeeze, _expand_dims = Arguments('Squeeze', 'squeeze'), Arguments('ExpandDims', 'expand_dims')
 
 
-@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Reshape')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Reshape', on_numpy=numpy.ndarray.reshape)
 def reshape_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -46,6 +48,8 @@ def reshape(x: Any, shape: Any) -> Variable:
         shape = _reshape.shape(shape)
     if given.shape == shape:
         return given
+    if shape == (-1,):
+        return reshape_to(given, shape)
     if any([isinstance(entry, str) for entry in shape]):
         _reshape.shape(shape)
     try:
@@ -76,7 +80,7 @@ def _reshape_raw(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
 ops.register('reshape', reshape, _reshape_raw)
 
 
-@linear_map(lambda m, gy, axes: m.permute(gy, _inverse(axes)), name='Transpose')
+@linear_map(lambda m, gy, axes: m.permute(gy, _inverse(axes)), name='Transpose', on_numpy=numpy.ndarray.transpose)
 def permute(xp: Any, x: Any, axes: Any) -> Any:
     return x.transpose(axes)
 
@@ -127,7 +131,7 @@ def _is_permutation(axes: tuple[int, ...], ndim: int) -> bool:
 ops.register('transpose', transpose, lambda xp, x, axes=None: x.transpose(axes))
 
 
-@linear_map(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo')
+@linear_map(lambda m, gy, x_shape: m.sum_to(gy, x_shape), name='BroadcastTo', on_numpy=gathering.expanded)
 def expand_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return gathering.expanded(xp, x, shape)
 
@@ -162,7 +166,14 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
 ops.register('broadcast_to', broadcast_to, lambda xp, x, shape: xp.broadcast_to(x, shape))
 
 
-@linear_map(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo')
+def _sum_on_numpy(x: Any, shape: tuple[int, ...]) -> Any:
+    if x.ndim != len(shape) or x.dtype.char not in 'fd':
+        return sum_to_shape(x, shape)
+    axes = [axis for axis, size in enumerate(x.shape) if size != shape[axis]]
+    return numpy.add.reduce(x, tuple(axes), keepdims=True)
+
+
+@linear_map(lambda m, gy, x_shape: m.broadcast_to(gy, x_shape), name='SumTo', on_numpy=_sum_on_numpy)
 def sum_over_to(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return sum_to_shape(x, shape)
 
@@ -226,7 +237,7 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
     return _squeezed(x, tuple([size for i, size in enumerate(shape) if i not in axes]))
 
 
-@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='Squeeze', on_numpy=numpy.ndarray.reshape)
 def _squeezed(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -253,7 +264,7 @@ def expand_dims(x: Any, axis: int) -> Variable:
     return _expanded(x, (*x.shape[:place], 1, *x.shape[place:]))
 
 
-@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='ExpandDims')
+@linear_map(lambda m, gy, x_shape: m.reshape(gy, x_shape), name='ExpandDims', on_numpy=numpy.ndarray.reshape)
 def _expanded(xp: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
@@ -272,7 +283,7 @@ def flatten(x: Any) -> Variable:
     (6,)
     """
     x = as_variable(x)
-    return reshape(x, (x.size,))
+    return x if x.ndim == 1 else reshape_to(x, (x.size,))
 
 
 __all__ = ['broadcast_to', 'expand_dims', 'flatten', 'reshape', 'squeeze', 'sum_to', 'transpose']

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import Op, primitive
-from minichainer.functions.array.joining import Shape, ends_of, equal_but_for, slices
+from minichainer.functions.array.joining import Shape, are_alike, ends_of, equal_but_for, slices
 from minichainer.kernels import gathering
 from minichainer.variable import Variable, as_variable
 
@@ -106,6 +104,8 @@ def dstack(xs: Any) -> Variable:
 
 
 def _stacked(op: Op[...], xs: list[Variable], shapes: list[Shape], axis: int) -> Variable:
+    if are_alike(xs):
+        return op(*xs, shapes=shapes, axis=axis)
     arguments = _stacks[op.node_class.__name__]
     arguments.one_dtype(*xs)
     first = shapes[0]
@@ -144,8 +144,7 @@ def _sums(m: Any, gy: Any, xs_shape: Any, given: tuple[bool, ...]) -> Any:
 
 
 @primitive(rule=_sums, name='Broadcast', several_outputs=True, linear_in=('xs',))
-def broadcast_together(xp: Any, *xs: Any) -> Any:
-    shape = numpy.broadcast_shapes(*[x.shape for x in xs])
+def broadcast_together(xp: Any, *xs: Any, shape: Shape) -> Any:
     return tuple([gathering.expanded(xp, x, shape) for x in xs])
 
 
@@ -170,8 +169,8 @@ def broadcast(*args: Any) -> Any:
         raise _broadcast.misfit('at least one array', 'none')
     xs = [as_variable(x) for x in args]
     try:
-        numpy.broadcast_shapes(*[x.shape for x in xs])
+        shape = gathering.common_shape(*[x.shape for x in xs])
     except ValueError:
         shapes = ' and '.join(str(x.shape) for x in xs)
         raise _broadcast.misfit('shapes that can be broadcast together', shapes) from None
-    return broadcast_together(*xs) if len(xs) > 1 else xs[0]
+    return broadcast_together(*xs, shape=shape) if len(xs) > 1 else xs[0]

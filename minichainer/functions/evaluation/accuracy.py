@@ -23,7 +23,7 @@ class Accuracy(FunctionNode):
         xp = get_array_module(*inputs)
         right = (y.argmax(axis=1).reshape(t.shape) if t.size else t) == t
         if self.ignore_label is None:
-            share = right.mean() if right.size else xp.nan
+            share = right.sum() / right.size if right.size else xp.nan
         else:
             counted = t != self.ignore_label
             share = (right & counted).sum() / xp.maximum(counted.sum(), 1)

@@ -107,7 +107,21 @@ def _negative_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, m
     return _violated(m, gy, anchor, positive, negative, margin, reduce) * (anchor - negative)
 
 
-@primitive(rule=(_anchor_rule, _positive_rule, _negative_rule), kinds='f', name='Triplet')
+def _triplet_gradients(
+    xp: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str, wanted: tuple[bool, ...]
+) -> Any:
+    """The gradients from the two differences, which are computed once."""
+    near, far = anchor - positive, anchor - negative
+    losses = (in_float32(xp.square(near)) - in_float32(xp.square(far))).sum(axis=1, keepdims=True) + margin
+    share = gy.reshape(losses.shape) if reduce == 'no' else gy * anchor.dtype.type(1.0 / len(anchor))
+    g = xp.where(losses > 0, share * 2, xp.zeros((), anchor.dtype)).astype(anchor.dtype, copy=False)
+    of_anchor = g * (negative - positive) if wanted[0] else None
+    near *= -g
+    far *= g
+    return of_anchor, near, far
+
+
+@primitive(rule=(_anchor_rule, _positive_rule, _negative_rule), fast=_triplet_gradients, kinds='f', name='Triplet')
 def triplet_loss(xp: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
     near, far = in_float32(anchor) - in_float32(positive), in_float32(anchor) - in_float32(negative)
     losses = xp.maximum((xp.square(near) - xp.square(far)).sum(axis=1) + margin, 0)

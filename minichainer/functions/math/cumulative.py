@@ -22,7 +22,12 @@ from minichainer.variable import Variable, as_variable
 _cumsum, _cumprod, _prod = Arguments('Cumsum', 'cumsum'), Arguments('Cumprod', 'cumprod'), Arguments('Prod', 'prod')
 
 
-@linear_map(lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip), name='Cumsum', kinds='f')
+@linear_map(
+    lambda m, gy, axis, flip: m.running_sum(gy, axis, not flip),
+    name='Cumsum',
+    kinds='f',
+    on_numpy=kernels.running_sum,
+)
 def running_sum(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Cumulative sum, from the end if ``flip``."""
     return kernels.running_sum(xp, x, axis, flip)
@@ -80,6 +85,7 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
     ),
     name='Cumprod',
     kinds='f',
+    on_numpy=kernels.running_product,
 )
 def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     """Cumulative product, from the end if ``flip``."""

@@ -112,6 +112,8 @@ def zeta(x: Any, q: Any) -> Variable:
 
 
 def _broadcast(x: Variable, constant: Any, name: str) -> Variable:
+    if x.shape == constant.shape:
+        return x
     try:
         return broadcast_to(x, numpy.broadcast_shapes(x.shape, constant.shape))
     except ValueError:

@@ -66,14 +66,16 @@ def scale(x: Any, y: Any, axis: int = 1) -> Variable:
 
 def _repeated(x: Variable, y: Any, axis: int, name: str) -> Variable:
     """The second array, broadcast to the shape of ``x`` from ``axis`` on."""
-    y = as_variable(y)
+    given = as_variable(y)
+    if type(axis) is int and axis == 1 and x.shape[1:] == given.shape:
+        return given
     arguments = _arguments[name]
     axis = arguments.integer(axis, 'axis')
-    if y.ndim and (axis < 0 or x.shape[axis : axis + y.ndim] != y.shape):
-        expected = f'x.shape[{axis}:{axis + y.ndim}] == y.shape and axis >= 0'
-        raise arguments.misfit(expected, f'shapes {x.shape} and {y.shape}, axis = {axis}', RepeatedShapeError)
-    after = x.ndim - axis - y.ndim if y.ndim else 0
-    return reshape(y, (*y.shape, *[1] * after)) if after else y
+    if given.ndim and (axis < 0 or x.shape[axis : axis + given.ndim] != given.shape):
+        expected = f'x.shape[{axis}:{axis + given.ndim}] == y.shape and axis >= 0'
+        raise arguments.misfit(expected, f'shapes {x.shape} and {given.shape}, axis = {axis}', RepeatedShapeError)
+    after = x.ndim - axis - given.ndim if given.ndim else 0
+    return reshape(given, (*given.shape, *[1] * after)) if after else given
 
 
 def _of_one_shape(name: str, **xs: Variable) -> None:

@@ -22,8 +22,18 @@ def _a_rule(m: Any, gy: Any, a: Any, y: Any, transposed: bool) -> Any:
     return -(m.matrix_product(y, gb, False, True) if transposed else m.matrix_product(gb, y, False, True))
 
 
+def _gradients(xp: Any, gy: Any, a: Any, y: Any, transposed: bool, wanted: tuple[bool, ...]) -> Any:
+    """Both gradients from one solution."""
+    gb = linalg.solve(xp, a if transposed else a.swapaxes(-1, -2), gy)
+    if not wanted[0]:
+        return None, gb
+    left, right = (y, gb) if transposed else (gb, y)
+    return -xp.matmul(left, right.swapaxes(-1, -2)), gb
+
+
 @primitive(
     rule=(_a_rule, lambda m, gy, a, transposed: m.solution(a, gy, not transposed)),
+    fast=_gradients,
     kinds='f',
     name='Solve',
     label='solve',
@@ -93,12 +103,13 @@ def checked_matrices(arguments: Arguments, a: Any, ndim: int | None = None) -> V
 
 
 def _logarithm_rule(m: Any, gy: Any, a: Any) -> Any:
-    return m.reshape(gy, (*gy.shape, 1, 1)) * m.matrix_transpose(m.inverse(a))
+    _, g = gy
+    return m.reshape(g, (*g.shape, 1, 1)) * m.matrix_transpose(m.inverse(a))
 
 
-@primitive(rule=(_logarithm_rule,), name='LogAbsDet', label='slogdet', kinds='f')
-def log_abs_determinants(xp: Any, a: Any) -> Any:
-    return linalg.log_determinant(xp, a)[1]
+@primitive(rule=(_logarithm_rule,), name='LogAbsDet', label='slogdet', kinds='f', several_outputs=True)
+def signs_and_logarithms(xp: Any, a: Any) -> tuple[Any, Any]:
+    return linalg.log_determinant(xp, a)
 
 
 @on_device_of_arguments
@@ -120,8 +131,8 @@ def slogdet(a: Any) -> tuple[Variable, Variable]:
     >>> float(sign.array), float(log.array)
     (-1.0, 0.0)
     """
-    a = checked_square(_slogdet, a)
-    return Variable(linalg.log_determinant(a.xp, a._data)[0], requires_grad=False), log_abs_determinants(a)
+    sign, log = signs_and_logarithms(checked_square(_slogdet, a))
+    return Variable(sign._data, requires_grad=False), log
 
 
 @on_device_of_arguments
