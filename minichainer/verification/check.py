@@ -30,7 +30,7 @@ from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import Path, generator
 from minichainer.verification.environment import parameters_of, preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
-from minichainer.verification.extrapolation import agrees, first_step
+from minichainer.verification.extrapolation import agrees
 from minichainer.verification.forward_mode import ForwardModeChecks, forward_only
 from minichainer.verification.function_under_test import (
     CheckedFunction,
@@ -245,10 +245,8 @@ def _agree(derivatives: Derivatives, row: Mapping[int, Any]) -> bool:
     base: Any = sum(derivatives.base(i) for i in row)
     path = Path(derivatives, {i: derivatives.line(i, direction) for i, direction in row.items()}, base)
     noise = (4 * derivatives.precision * base).tolist()
-    slack = [derivatives.slack * size for size in sizes]
-    return agrees(
-        path.values, analytic, noise, slack, sizes, derivatives.precision, first_step(derivatives.precision), True
-    )
+    slack = [*map(derivatives.slack.__mul__, sizes)]
+    return agrees(path.values, analytic, noise, slack, sizes, derivatives.precision, derivatives.start, True)
 
 
 @on_device_of_arguments
