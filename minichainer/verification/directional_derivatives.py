@@ -6,8 +6,8 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from minichainer.verification.directions import Line, Move, Path, isotropic, mov
 from minichainer.verification.extrapolation import (
     Curve,
     Slopes,
+    SlopeSource,
     agrees,
     first_step,
     fixed_step,
@@ -72,17 +73,6 @@ class Along:
     size: Any
     length: Any
     noise: Any = 0.0
-
-
-class SlopeSource(Protocol):
-    """What measures slopes in place of differences: :mod:`.high_precision`, which has gradients too, and fits."""
-
-    @property
-    def gradients(self) -> Any: ...
-
-    def slopes(self, directions: Mapping[int, Any]) -> Slopes: ...
-
-    def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes: ...
 
 
 class Derivatives:
@@ -154,10 +144,7 @@ class Derivatives:
         """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
         dtype = self.order_check.options.dtype
         target = np.dtype(np.float64) if dtype is None else dtype
-        for x in self.order_check.arrays:
-            if x.dtype != target and is_float(x):
-                break
-        else:
+        if all([x.dtype == target or not is_float(x) for x in self.order_check.arrays]):
             return self.order_check.arrays, native
         arrays = [x.astype(target) if is_float(x) else x for x in self.order_check.arrays]
         try:
@@ -251,9 +238,7 @@ class Derivatives:
     def _vectors(self, i: int) -> list[Any]:
         """The gradients of leaf ``i`` as vectors in double precision, one per (draw, output)."""
         if i not in self._known_vectors:
-            self._known_vectors[i] = vectors = []
-            for d, k in self.pairs:
-                vectors.append(self.gradient(d, k, i).ravel())
+            self._known_vectors[i] = [self.gradient(d, k, i).ravel() for d, k in self.pairs]
         return self._known_vectors[i]
 
     def path(self, i: int, direction: Any) -> Path:

@@ -10,8 +10,8 @@ does not where it has a kink.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -82,6 +82,17 @@ class Slopes:
     def flat(self) -> Any:
         """Where the function changes at no step by more than rounding."""
         return (abs(self.samples - self.samples[:, 1:2]) <= self.noise).all(axis=(0, 1))
+
+
+class SlopeSource(Protocol):
+    """What measures slopes in place of differences: :mod:`.high_precision`, which has gradients too, and fits."""
+
+    @property
+    def gradients(self) -> Any: ...
+
+    def slopes(self, directions: Mapping[int, Any]) -> Slopes: ...
+
+    def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes: ...
 
 
 def joined(parts: Sequence[Slopes]) -> Slopes:
