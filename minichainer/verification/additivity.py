@@ -61,7 +61,7 @@ class AdditivityChecks:
     def run(self) -> None:
         """Adds failures to the report."""
         derivatives = self.derivatives
-        alone = [[full(g, x) for g, x in zip(gs, derivatives.arrays, strict=True)] for gs in derivatives.gradients[0]]
+        alone = [self._filled(gs) for gs in derivatives.gradients[0]]
         together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
         if len(alone) > 1 and self._outputs_together(together, alone):
             return
@@ -117,17 +117,18 @@ class AdditivityChecks:
                 return True
         return False
 
-    def _parts(self) -> list[Upstream]:
+    def _parts(self) -> Sequence[Upstream]:
         """Splits the upstream gradient into four parts: equal elements, one element, positive elements, and the rest.
 
         The rest is negative. The first part is a broadcast array, as from ``sum``; the last two have other layouts.
         """
-        equal = [_equal(v) for v in self.drawn]
-        single = [_single(v) for v in self.drawn]
-        positive = [_array(abs(w)) for w in self._random()]
-        parts = zip(self.drawn, equal, single, positive, strict=True)
-        negative = [_array(v - e - s - p) for v, e, s, p in parts]
-        return [equal, single, [relaid(p) for p in positive], [backwards(n) for n in negative]]
+        parts: list[list[Any]] = [[], [], [], []]
+        for v, w in zip(self.drawn, self._random(), strict=True):
+            equal, single, positive = _equal(v), _single(v), _array(abs(w))
+            negative = _array(v - equal - single - positive)
+            for part, value in zip(parts, (equal, single, relaid(positive), backwards(negative)), strict=True):
+                part.append(value)
+        return parts
 
     def _gys(self, upstream: Upstream) -> list[Any]:
         """One upstream gradient per output of the evaluation; None for outputs that are not checked."""
@@ -137,8 +138,14 @@ class AdditivityChecks:
         return gys
 
     def _vjp(self, upstream: Upstream, evaluation: Evaluation | None = None) -> Gradients:
-        found = (evaluation or self.derivatives.evaluation).vjp(self._gys(upstream))
-        return [full(g, x) for g, x in zip(found, self.derivatives.arrays, strict=True)]
+        return self._filled((evaluation or self.derivatives.evaluation).vjp(self._gys(upstream)))
+
+    def _filled(self, gradients: Gradients) -> Gradients:
+        """The gradients, with zeros in place of None."""
+        filled = []
+        for g, x in zip(gradients, self.derivatives.arrays, strict=True):
+            filled.append(full(g, x) if g is None else g)
+        return filled
 
     def _tried(self, upstream: Upstream, evaluation: Evaluation) -> Gradients | None:
         """The gradients, or None where backward rejects this layout, which is allowed."""

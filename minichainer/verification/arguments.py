@@ -77,8 +77,9 @@ class Options:
         _require_count('max_failures', self.max_failures)
         self._check_modes()
         self.dtype = _float_dtype(self.dtype)
-        self.eps = given(self.eps)
-        self._given_atol, self._given_rtol = given(self.atol), given(self.rtol)
+        self.eps = None if self.eps is None else given(self.eps)
+        self._given_atol = None if self.atol is None else given(self.atol)
+        self._given_rtol = None if self.rtol is None else given(self.rtol)
         if self.tangent is not None:
             _require_callables(self.tangent)
         self.seed = _seed(self.seed)
@@ -313,6 +314,8 @@ def parameter_leaves(params: Sequence[Any], names: dict[int, str]) -> list[Leaf]
 
 def hidden_leaves(params: Sequence[Any], dtype: Any) -> list[Leaf]:
     """Leaves for the parameters that the user has not passed and whose dtype must follow the inputs."""
+    if not params:
+        return []
     others = [(p, parts(p._data)) for p in params]
     return [
         Leaf('', '', x, False, requires_grad=False, parameter=p, hidden=True, is_complex=is_complex(p._data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -30,7 +31,7 @@ from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import Path, generator
 from minichainer.verification.environment import parameters_of, preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
-from minichainer.verification.extrapolation import agrees, first_step
+from minichainer.verification.extrapolation import agrees
 from minichainer.verification.forward_mode import ForwardModeChecks, forward_only
 from minichainer.verification.function_under_test import (
     CheckedFunction,
@@ -126,15 +127,14 @@ def _examine_order(order_check: OrderCheck) -> None:
         return
     derivatives = Derivatives(order_check, exact.first)
     LinearityChecks(derivatives, exact.second if derivatives.native else derivatives.evaluation).run()
-    leaves = [
-        i
-        for i in order_check.function.moving
-        if not order_check.broken.issuperset([(o, i) for o in order_check.outputs])
-    ]
-    directions = {i: derivatives.directions(i) for i in leaves if derivatives.arrays[i].size}
+    directions = {}
+    for i in order_check.function.moving:
+        places = zip(order_check.outputs, itertools.repeat(i))
+        if derivatives.arrays[i].size and not order_check.broken.issuperset(places):
+            directions[i] = derivatives.directions(i)
     precise = attempt(derivatives) if directions else None
     verdicts = precise.judge(directions) if precise is not None else {}
-    left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS}
+    left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS} if verdicts else directions
     if precise is not None and not left:
         order_check.report.accuracy = max(order_check.report.accuracy or 0.0, precise.worst)
     elif precise is not None:
@@ -195,8 +195,11 @@ def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, direc
 
 def _examine_leaf(derivatives: Derivatives, i: int, directions: list[Any]) -> None:
     """Measures the slopes of one leaf, and locates the errors after a mismatch."""
-    paths = [derivatives.path(i, direction) for direction in directions]
-    agree = [derivatives.agrees(i, path) for path in paths]
+    paths, agree = [], []
+    for direction in directions:
+        paths.append(derivatives.path(i, direction))
+    for path in paths:
+        agree.append(derivatives.agrees(i, path))
     if all(agree):
         return
     measured: list[Along] = []
@@ -245,10 +248,8 @@ def _agree(derivatives: Derivatives, row: Mapping[int, Any]) -> bool:
     base: Any = sum(derivatives.base(i) for i in row)
     path = Path(derivatives, {i: derivatives.line(i, direction) for i, direction in row.items()}, base)
     noise = (4 * derivatives.precision * base).tolist()
-    slack = [derivatives.slack * size for size in sizes]
-    return agrees(
-        path.values, analytic, noise, slack, sizes, derivatives.precision, first_step(derivatives.precision), True
-    )
+    slack = [*map(derivatives.slack.__mul__, sizes)]
+    return agrees(path.values, analytic, noise, slack, sizes, derivatives.precision, derivatives.start, True)
 
 
 @on_device_of_arguments

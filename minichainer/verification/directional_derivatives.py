@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +15,11 @@ from minichainer.backend import get_array_module
 from minichainer.verification.arguments import is_float
 from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square, total
 from minichainer.verification.arrays import silent_norm as norm
-from minichainer.verification.directions import Move, Path, isotropic, project, relative
+from minichainer.verification.directions import Line, Move, Path, isotropic, moved, project, relative
 from minichainer.verification.extrapolation import (
     Curve,
     Slopes,
+    SlopeSource,
     agrees,
     first_step,
     fixed_step,
@@ -72,17 +75,6 @@ class Along:
     noise: Any = 0.0
 
 
-class SlopeSource(Protocol):
-    """What measures slopes in place of differences: :mod:`.high_precision`, which has gradients too, and fits."""
-
-    @property
-    def gradients(self) -> Any: ...
-
-    def slopes(self, directions: Mapping[int, Any]) -> Slopes: ...
-
-    def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes: ...
-
-
 class Derivatives:
     """The numeric side of a point: in double precision if the function supports it, else in its own dtype.
 
@@ -97,22 +89,25 @@ class Derivatives:
 
     def __init__(self, order_check: OrderCheck, native: Evaluation) -> None:
         self.order_check = order_check
-        self.outputs = [o for o in order_check.outputs if o in order_check.gradients]
-        self.pairs = [(d, k) for d in range(DRAWS) for k in range(len(self.outputs))]
+        self.outputs = list(order_check.outputs)
+        self.pairs = [*itertools.product(range(DRAWS), range(len(self.outputs)))]
         self.arrays, self.evaluation = self._wide(native)
         self.native = self.evaluation is native
-        self.upstream = [[self._cast_upstream(o, d) for o in self.outputs] for d in range(DRAWS)]
+        self.upstream: list[list[Any]] = [[], []]
+        self.values: list[Any] = []
+        self._flat: list[Any] = []
+        self._weights: list[Any] = []
+        self.precision = 0.0 if self.outputs else 2.0**-52
+        for o in self.outputs:
+            self._add_output(o, self.evaluation.arrays[o])
+        self.is_local = self.precision > _LOCAL_FROM
+        self.start = first_step(self.precision)
+        self._scales = np.array([float(abs(v).max()) if v.size else 1.0 for vs in self.upstream for v in vs])
+        self._sizes = self._scales * np.array([*map(norm, self.values)] * DRAWS)
         conditions = self.order_check.options.conditions
         self.elsewhere = laid_out(self.evaluation, self.arrays, relaid) if conditions else self.evaluation
-        first = [self._first(k, o) for k, o in enumerate(self.outputs)]
-        self.gradients = [first, [self._second(k, first[k]) for k in range(len(first))]]
-        self.values = [self.evaluation.arrays[o] for o in self.outputs]
-        self.precision = max((float(np.finfo(y.dtype).eps) for y in self.values), default=2.0**-52)
-        self.is_local = self.precision > _LOCAL_FROM
-        self._flat = [y.astype(np.float64, copy=False).ravel() for y in self.values]
-        self._weights = [self._stacked(k) for k in range(len(self.outputs))]
-        self._scales = np.array([float(abs(v).max()) if v.size else 1.0 for vs in self.upstream for v in vs])
-        self._sizes = self._scales * np.array([norm(y) for y in self.values] * DRAWS)
+        self.gradients: list[list[list[Any]]] = [[], []]
+        self._find_gradients()
         self.source: SlopeSource | None = None
         self.noise: dict[int, Any] = {}
         self._bases: dict[int, Any] = {}
@@ -120,6 +115,30 @@ class Derivatives:
         self._known_vectors: dict[int, list[Any]] = {}
         self._gradient_lengths: dict[int, list[float]] = {}
         self.experiments: dict[tuple[int, int, int], Any] = {}
+
+    def _add_output(self, o: int, y: Any) -> None:
+        """Takes the values of an output, and its upstream gradients as arrays and as rows, one per draw."""
+        xp = np if type(y) is np.ndarray else get_array_module(y)
+        rows = xp.empty((DRAWS, y.size))
+        for d, row in enumerate(rows):
+            v = self.order_check.upstream[o][d].astype(y.dtype, copy=False)
+            self.upstream[d].append(v)
+            row[...] = v.ravel()
+        self.values.append(y)
+        self._flat.append(y.astype(np.float64, copy=False).ravel())
+        self._weights.append(rows)
+        self.precision = max(self.precision, float(np.finfo(y.dtype).eps))
+
+    def _find_gradients(self) -> None:
+        """Runs the backward passes for both draws."""
+        first, second = self.gradients
+        for k, o in enumerate(self.outputs):
+            if self.native:
+                first.append(self.order_check.gradients[o])
+            else:
+                first.append(self.evaluation.vjp(self.only(k, self.upstream[0][k])))
+        for k, found in enumerate(first):
+            second.append(self._second(k, found))
 
     def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
         """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
@@ -152,14 +171,6 @@ class Derivatives:
         pairs = [(self.order_check.values[o], evaluation.arrays[o]) for o in self.outputs]
         return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
 
-    def _cast_upstream(self, o: int, d: int) -> Any:
-        return self.order_check.upstream[o][d].astype(self.evaluation.arrays[o].dtype, copy=False)
-
-    def _first(self, k: int, o: int) -> list[Any]:
-        if self.native:
-            return self.order_check.gradients[o]
-        return self.evaluation.vjp(self.only(k, self.upstream[0][k]))
-
     def _second(self, k: int, first: list[Any]) -> list[Any]:
         """The gradients for the second draw: by rules on Variables, in another layout, made small."""
         try:
@@ -174,23 +185,26 @@ class Derivatives:
         """The gradients for the second draw, computed from a small multiple of it where underflow is not a risk."""
         v = self.upstream[1][k]
         factor = SMALL.get(v.dtype.itemsize, 1.0)
-        if self._leaves_room([g for g in first if g is not None], v):
+        if self._leaves_room(first, v):
             try:
                 with np.errstate(over='raise', under='raise'):
                     found = self.elsewhere.vjp_of_variables(self.only(k, times(v, factor)))
-                return [None if g is None else times(g, 1 / factor) for g in found]
+                for i, g in enumerate(found):
+                    found[i] = None if g is None else times(g, 1 / factor)
+                return found
             except FloatingPointError:
                 pass  # intermediate results are too small already
         return self.elsewhere.vjp_of_variables(self.only(k, v))
 
-    def _leaves_room(self, gradients: list[Any], v: Any) -> bool:
+    def _leaves_room(self, gradients: Sequence[Any], v: Any) -> bool:
         """Whether gradients may be made small: in one dtype, not half precision, without an absolute tolerance."""
         if self.order_check.options.nondet_tol or self.order_check.options.extra[0] or v.dtype.itemsize < 4:
             return False
-        if any([a.dtype != v.dtype for a in gradients]):
-            return False
         least = _LEAST if v.dtype.itemsize == 8 else _LEAST_SINGLE
-        return all([largest(g) > least or not g.any() for g in gradients])
+        for g in gradients:
+            if g is not None and (g.dtype != v.dtype or not (largest(g) > least or not g.any())):
+                return False
+        return True
 
     def only(self, k: int, v: Any, zeros: bool = False) -> list[Any]:
         """Upstream gradients: ``v`` for one output; for the others None where that is allowed, else zeros."""
@@ -200,14 +214,6 @@ class Derivatives:
                 gys[other] = times(u, 0)
         gys[self.outputs[k]] = fresh_copy(v)
         return gys
-
-    def _stacked(self, k: int) -> Any:
-        """The upstream gradients of one output as rows, one per draw."""
-        xp = get_array_module(self.values[k])
-        rows = xp.empty((DRAWS, self.values[k].size))
-        for d in range(DRAWS):
-            rows[d] = self.upstream[d][k].ravel()
-        return rows
 
     def measure_by(self, source: SlopeSource | None) -> None:
         """Takes slopes, and gradients if it has them, from a source from now on; from differences for None."""
@@ -226,7 +232,8 @@ class Derivatives:
     # --- slopes ------------------------------------------------------------------------------------------------
     def gradient(self, d: int, k: int, i: int) -> Any:
         """The gradient of leaf ``i`` in double precision; zeros in place of None."""
-        return full(self.gradients[d][k][i], self.arrays[i]).astype(np.float64, copy=False)
+        gradient = self.gradients[d][k][i]
+        return (full(None, self.arrays[i]) if gradient is None else gradient).astype(np.float64, copy=False)
 
     def _vectors(self, i: int) -> list[Any]:
         """The gradients of leaf ``i`` as vectors in double precision, one per (draw, output)."""
@@ -238,12 +245,13 @@ class Derivatives:
         """The path of leaf ``i`` along a direction."""
         return Path(self, {i: self.line(i, direction)}, self.base(i), direction)
 
-    def line(self, i: int, direction: Any) -> Move:
+    def line(self, i: int, direction: Any) -> Move | Line:
         """The values of leaf ``i`` along a direction."""
-        x, xp = self.arrays[i], get_array_module(self.arrays[i])
+        x = self.arrays[i]
+        xp = np if type(x) is np.ndarray else get_array_module(x)
         on_device = xp.asarray(direction)
         if x.dtype == on_device.dtype and x.ndim:
-            return lambda t: x + t * on_device
+            return x, on_device
         return lambda t: xp.asarray(x + t * on_device, dtype=x.dtype)
 
     def agrees(self, i: int, path: Path) -> bool:
@@ -251,9 +259,9 @@ class Derivatives:
         if self.order_check.options.eps is not None or i in self.noise or self.source is not None:
             return False
         analytic, sizes = self.expected(i, path.direction)
-        noise = (4 * self.precision * self.base(i)).tolist()
-        slack = [self.slack * size for size in sizes]
-        return agrees(path.values, analytic, noise, slack, sizes, self.precision, first_step(self.precision))
+        noise = (4 * self.precision * path.base).tolist()
+        slack = [*map(self.slack.__mul__, sizes)]
+        return agrees(path.values, analytic, noise, slack, sizes, self.precision, self.start)
 
     @property
     def slack(self) -> float:
@@ -262,19 +270,20 @@ class Derivatives:
 
     def expected(self, i: int, direction: Any) -> tuple[list[float], list[float]]:
         """The slopes along a direction from backward, and the typical size of slopes in random directions."""
-        flat = get_array_module(self.arrays[i]).asarray(direction).ravel()
-        vectors = self._vectors(i)
+        x = self.arrays[i]
+        flat = (np if type(x) is np.ndarray else get_array_module(x)).asarray(direction).ravel()
+        vectors = self._known_vectors[i] if i in self._known_vectors else self._vectors(i)
         analytic = [*map(float, map(flat.dot, vectors))]
         length = norm(flat) / max(flat.size, 1) ** 0.5
         if i not in self._gradient_lengths:
             self._gradient_lengths[i] = [*map(norm, vectors)]
-        return analytic, [size * length for size in self._gradient_lengths[i]]
+        return analytic, [*map(length.__mul__, self._gradient_lengths[i])]
 
     def local_start(self, i: int, k: int, direction: Any) -> float:
         """The largest step at which values change by a small part of their size, if backward is right."""
         on_device = get_array_module(self.arrays[i]).asarray(direction)
         steepest = max(norm(self.gradient(d, k, i) * on_device) for d in range(DRAWS))
-        usual = self._first_step(i) or first_step(self.precision)
+        usual = self._first_step(i) or self.start
         size = norm(self.values[k]) * max(self._scales)
         return min(usual, usual * size / steepest) if steepest and size else usual
 
@@ -404,7 +413,7 @@ class Derivatives:
         """The size of the numbers rounded at the point itself: the outputs, and the steps of the leaf."""
         if i not in self._bases:
             x = self.arrays[i].ravel()
-            self._bases[i] = self._sizes + np.array([norm(g * x) for g in self._vectors(i)])
+            self._bases[i] = self._sizes + np.array([*map(norm, map(x.__mul__, self._vectors(i)))])
         return self._bases[i]
 
     def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
@@ -416,15 +425,17 @@ class Derivatives:
         values, norms = [], []
         for o, y, w in zip(self.outputs, self._flat, self._weights, strict=True):
             change = outputs[o].astype(np.float64, copy=False).ravel() - y
-            values.append(host(w.dot(change)))
-            norms.append(norm(change) + (norm(y[change != 0]) if local else 0.0))
+            weighted, square = w.dot(change), float(change.dot(change))
+            values.append(weighted if type(weighted) is np.ndarray else host(weighted))
+            size = math.sqrt(square) if 1e-280 < square < 1e300 else norm(change)
+            norms.append(size + (norm(y[change != 0]) if local else 0.0))
         return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], norms
 
     def secant(self, i: int, o: int, direction: Any, step: float) -> Any:
         """The central difference of each element of an output, along a direction of leaf ``i``."""
         line, arrays, sides = self.line(i, direction), list(self.arrays), []
         for t in (step, -step):
-            arrays[i] = line(t)
+            arrays[i] = moved(line, t)
             sides.append(host(self.order_check.function.outputs(arrays)[o]).astype(np.float64, copy=False))
         return (sides[0] - sides[1]) / (2 * step)
 
@@ -469,7 +480,7 @@ class Derivatives:
         quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
         arrays = list(self.arrays)
         for level in reversed(range(_QUANTUM_LEVELS)):
-            arrays[i] = line(1e-2 / 4**level)
+            arrays[i] = moved(line, 1e-2 / 4**level)
             outputs = self.order_check.function.outputs(arrays)
             for k, o in enumerate(self.outputs):
                 change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])

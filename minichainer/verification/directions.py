@@ -36,8 +36,15 @@ def relative(rng: np.random.Generator, x: Any) -> Any:
     return signed(rng, x.shape) * abs(x.astype(np.float64, copy=False))
 
 
-#: The values of a leaf as a function of one number.
+#: The values of a leaf as a function of one number ``t``.
 Move = Callable[[float], Any]
+#: The same; a pair (x, d) stands for ``x + t * d``.
+Line = tuple[Any, Any]
+
+
+def moved(move: Move | Line, t: float) -> Any:
+    """The values of a leaf at ``t``."""
+    return move[0] + t * move[1] if isinstance(move, tuple) else move(t)
 
 
 class Measures(Protocol):
@@ -59,32 +66,38 @@ class Path:
     """The change of every weighted output while leaves move, as a cached curve.
 
     Attributes:
-        moves: For each moving leaf, its values as a function of one number.
+        moves: For each moving leaf, its values.
         direction: The direction of the leaf, if there is one that moves along a line.
+        base: The sizes of the numbers that are rounded at the point itself.
         local: Whether only the outputs that change, and the inputs that move, count as rounded.
         known: Results by the numbers for which they were computed.
     """
 
     def __init__(
-        self, derivatives: Measures, moves: Mapping[int, Move], base: Any, direction: Any = None, local: bool = False
+        self,
+        derivatives: Measures,
+        moves: Mapping[int, Move | Line],
+        base: Any,
+        direction: Any = None,
+        local: bool = False,
     ) -> None:
         self.moves, self.direction, self.local = moves, direction, local
         self.known: dict[float, tuple[Any, list[float]]] = {
             0.0: (np.zeros(len(base)), [0.0] * len(derivatives.outputs))
         }
-        self._screen, self._base, self._arrays = derivatives, base, list(derivatives.arrays)
+        self._screen, self.base, self._arrays = derivatives, base, list(derivatives.arrays)
 
     def values(self, t: float) -> Any:
         """The change of every weighted output."""
         if t not in self.known:
             for i, move in self.moves.items():
-                self._arrays[i] = move(t)
+                self._arrays[i] = move[0] + t * move[1] if isinstance(move, tuple) else move(t)
             self.known[t] = self._screen.changes(self._arrays, self.local)
         return self.known[t][0]
 
     def __call__(self, t: float) -> tuple[Any, Any]:
         values = self.values(t)
-        return values, self._screen.sizes(self._base, self.known[t][1])
+        return values, self._screen.sizes(self.base, self.known[t][1])
 
     @property
     def calls(self) -> int:

@@ -96,6 +96,8 @@ class _Persistents:
 def parameters_of(func: Any) -> list[Variable]:
     """The initialized parameters, and other leaves of graphs, that a function can reach."""
     reached = _reached(func)
+    if not reached:
+        return []
     found = [x for x in reached if isinstance(x, Variable) and x.creator is None]
     found += [p for link in _links_among(reached) for p in link.params()]
     return [p for p in {id(p): p for p in found}.values() if p._data is not None]
@@ -107,7 +109,11 @@ def _links_of(func: Any) -> list[Any]:
 
 
 def _links_among(reached: Sequence[Any]) -> list[Any]:
-    return [x for x in reached if hasattr(x, 'namedlinks') and not isinstance(x, type)]
+    found = []
+    for x in reached:
+        if hasattr(x, 'namedlinks') and not isinstance(x, type):
+            found.append(x)
+    return found
 
 
 #: Functions of the package, which hold no parameters.

@@ -37,7 +37,7 @@ class ExactChecks:
     def begin(self) -> None:
         """Calls the function, and chooses what is checked; adds failures, and raises Stop, as :meth:`run`."""
         order_check = self.order_check
-        self.arrays = [fresh_copy(x) for x in order_check.arrays]
+        self.arrays = [*map(fresh_copy, order_check.arrays)]
         self.first = order_check.function.evaluate(self.arrays)
         self._unmodified('the forward pass')
         self._held = self._stored_gradients()
@@ -71,8 +71,9 @@ class ExactChecks:
         """Reports outputs that contain NaN or infinity."""
         for o in self.order_check.outputs:
             y = self.order_check.values[o]
-            bad = ~get_array_module(y).isfinite(y)
-            if bad.any():
+            finite = (np if type(y) is np.ndarray else get_array_module(y)).isfinite(y)
+            if not finite.all():
+                bad = ~finite
                 index = worst_index(bad)
                 where = self.order_check.place(o, index)
                 cause = (
@@ -98,7 +99,7 @@ class ExactChecks:
                 cause = f'unwanted: the gradient of {leaf.label} must be None, because no_grads says so'
                 g = joined(g) if leaf.is_complex else g
                 order_check.fail(o, i, f'{cause}; it has shape {g.shape} and dtype {g.dtype}')
-            elif get_array_module(g) is not get_array_module(leaf.array):
+            elif type(g) is not type(leaf.array) and get_array_module(g) is not get_array_module(leaf.array):
                 order_check.fail(
                     o, i, f'device: the gradient is a {type(g).__name__}, the input a {type(leaf.array)}'
                 )
@@ -162,13 +163,18 @@ class ExactChecks:
 
     def _stored_gradients(self) -> list[Any]:
         """The gradients that the leaves hold themselves: none but those that the forward pass has stored."""
-        return [v.edge.grad_value for v in self.first.variables]
+        stored = []
+        for v in self.first.variables:
+            stored.append((v._node or v.edge).grad_value)
+        return stored
 
     def _returned_only(self) -> None:
         """Reports a backward that stores a gradient in a leaf and returns it too, so that it counts twice."""
         for i, (now, held) in enumerate(zip(self._stored_gradients(), self._held, strict=True)):
+            if now is held:
+                continue
             o = next((o for o, found in self.order_check.gradients.items() if found[i] is not None), None)
-            if now is not held and o is not None:
+            if o is not None:
                 label = self.order_check.function.leaves[i].label
                 text = (
                     f'added twice: backward returns the gradient of {label} and also stores it there; return it only'
@@ -256,24 +262,22 @@ class ExactChecks:
 
     def _call_on_other_data(self) -> Evaluation | None:
         """Calls the function on other data, which overwrites its caches; None if it rejects the data."""
-        others = [_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array) for leaf in self._leaves]
+        others, leaves = [], self.order_check.function.leaves
+        for leaf in leaves:
+            others.append(_other(leaf.array) if leaf.differentiable else fresh_copy(leaf.array))
         try:
             with np.errstate(all='ignore'):
                 evaluation = self.order_check.function.evaluate(others)
         except Exception:
             evaluation = None  # other data may be refused: only the side effects of the call matter
-        for leaf, array in zip(self._leaves, self.arrays, strict=True):
+        for leaf, array in zip(leaves, self.arrays, strict=True):
             if leaf.parameter is not None:
                 leaf.variable(array)  # which gives the parameter its array
         return evaluation
 
-    @property
-    def _leaves(self) -> list[Any]:
-        return self.order_check.function.leaves
-
     def repeat_forward(self) -> None:
         """Calls the function again on the same data; the outputs must be equal."""
-        self.second = self.order_check.function.evaluate([fresh_copy(x) for x in self.order_check.arrays])
+        self.second = self.order_check.function.evaluate([*map(fresh_copy, self.order_check.arrays)])
         for o, (y, z) in enumerate(zip(self.order_check.values, self.second.arrays, strict=True)):
             if y is not None and (z is None or y.shape != z.shape):
                 cause = f'nondeterministic: two calls on the same data give output {o} different shapes'

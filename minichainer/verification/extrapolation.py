@@ -10,8 +10,8 @@ does not where it has a kink.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -82,6 +82,17 @@ class Slopes:
     def flat(self) -> Any:
         """Where the function changes at no step by more than rounding."""
         return (abs(self.samples - self.samples[:, 1:2]) <= self.noise).all(axis=(0, 1))
+
+
+class SlopeSource(Protocol):
+    """What measures slopes in place of differences: :mod:`.high_precision`, which has gradients too, and fits."""
+
+    @property
+    def gradients(self) -> Any: ...
+
+    def slopes(self, directions: Mapping[int, Any]) -> Slopes: ...
+
+    def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes: ...
 
 
 def joined(parts: Sequence[Slopes]) -> Slopes:
@@ -339,7 +350,7 @@ class _Ladder:
 
 _RUNGS = 3
 #: A second difference shrinks by 4 per step where the function is smooth, and does not at a kink.
-_SURELY_SHRINKS = 0.4
+_SURELY = 0.4
 #: How close to 4 the ratio must be, so that not even a kink that is small against the curvature can hide.
 _EXACTLY = 1e-3
 
@@ -381,7 +392,7 @@ def agrees(
     >>> agrees(sine, [np.cos(1) + 1e-7], [1e-16], [1e-10], [1.0], 2.0 ** -52, 1e-2)
     False
     """
-    rows: list[list[float]] = [[] for _ in analytic]
+    rows: list[list[float]] = [[]] * len(analytic)
     bends = [float('inf')] * len(analytic)
     for rung in range(_RUNGS):
         t = start / _RATIO**rung
@@ -389,20 +400,18 @@ def agrees(
         good = 0
         for m, (a, b) in enumerate(zip(above, below, strict=True)):
             rounding = 8 * (noise[m] + 4 * precision * (abs(a) + abs(b))) / t
-            rows[m] = _extrapolated(rows[m], (a - b) / (2 * t))
+            difference = (a - b) / (2 * t)
+            rows[m] = _extrapolated(rows[m], difference) if rung else [difference]
             bend, before, bends[m] = abs(a + b) / t, bends[m], abs(a + b) / t
-            smooth = bend <= rounding or (rung > 0 and _shrinks(bend, before, rounding, strict))
+            smooth = bend <= rounding
+            if rung and not smooth:
+                ideal = before / _RATIO
+                smooth = abs(bend - ideal) <= _EXACTLY * before + rounding if strict else bend <= _SURELY * before
             sharp = rounding <= _SHARP * (size[m] if strict else max(size[m], abs(rows[m][-1])))
             good += sharp and smooth and abs(rows[m][-1] - analytic[m]) <= rounding + slack[m]
         if good == len(rows):
             return True
     return False
-
-
-def _shrinks(bend: float, before: float, rounding: float, strict: bool) -> bool:
-    if strict:
-        return abs(bend - before / _RATIO) <= _EXACTLY * before + rounding
-    return bend <= _SURELY_SHRINKS * before
 
 
 def _extrapolated(coarser: list[float], difference: float) -> list[float]:

@@ -15,7 +15,7 @@ from minichainer.functions.array.conversion import as_dtype
 from minichainer.variable import Variable
 from minichainer.verification.arguments import Leaf, has_gradient, is_float, name_of, rebuilt
 from minichainer.verification.arrays import fresh_copy, largest
-from minichainer.verification.complex_numbers import joined, parts
+from minichainer.verification.complex_numbers import PARTS, joined, parts
 from minichainer.verification.environment import preserved
 from minichainer.verification.progress import OFTEN, Progress
 
@@ -60,20 +60,31 @@ class CheckedFunction:
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
         """Calls the function on these arrays, one per leaf."""
-        variables = self._variables(arrays)
-        outputs = self.called(variables)
+        variables = self._variables(arrays) if self._has_others else [*map(Variable, arrays)]
+        plain = self.before_call is None and self.type_check
+        outputs = self.call(variables) if plain else self.called(variables)
         if self.shapes is None:
-            kinds = [None if y is None else y._data.dtype.kind for y in outputs]
-            self.complex_outputs = frozenset([o for o, kind in enumerate(kinds) if kind == 'c'])
-        evaluation = Evaluation(self, variables, outputs)
-        if self.shapes is None:
-            self.shapes = [None if y is None else y.shape for y in evaluation.arrays]
-        return evaluation
+            self._describe(outputs)
+        return Evaluation(self, variables, outputs)
+
+    def _describe(self, outputs: Sequence[Variable | None]) -> None:
+        """Notes the shapes of the outputs, and which are complex."""
+        shapes: list[Any] = []
+        for o, y in enumerate(outputs):
+            if y is None:
+                shapes.append(None)
+            elif y._data.dtype.kind == 'c':
+                self.complex_outputs |= {o}
+                shapes.append((*y._data.shape, len(PARTS)))
+            else:
+                shapes.append(y._data.shape)
+        self.shapes = shapes
 
     def outputs(self, arrays: Sequence[Any]) -> list[Any]:
         """The arrays of the outputs, as parts. Variables are new each time: a function may use their gradients."""
         found, shapes = [], []
-        for y in self.called(self._variables(arrays)):
+        variables = self._variables(arrays) if self._has_others else [*map(Variable, arrays)]
+        for y in self.call(variables) if self.before_call is None and self.type_check else self.called(variables):
             array = None if y is None else parts(y._data) if self.complex_outputs else y._data
             found.append(array)
             shapes.append(None if array is None else array.shape)
@@ -81,14 +92,12 @@ class CheckedFunction:
 
     def _variables(self, arrays: Sequence[Any]) -> list[Variable]:
         """One Variable per leaf."""
-        if self._has_plain_leaves and len(arrays) == len(self.leaves):
-            return [*map(Variable, arrays)]
         return [leaf.variable(array) for leaf, array in zip(self.leaves, arrays, strict=True)]
 
     @functools.cached_property
-    def _has_plain_leaves(self) -> bool:
-        """Whether all leaves are real inputs that require a gradient."""
-        return all([leaf.parameter is None and leaf.requires_grad and not leaf.is_complex for leaf in self.leaves])
+    def _has_others(self) -> bool:
+        """Whether some leaves are no real inputs that require a gradient."""
+        return any([leaf.parameter is not None or not leaf.requires_grad or leaf.is_complex for leaf in self.leaves])
 
     def _of_the_usual_shapes(self, found: list[Any]) -> list[Any]:
         """The outputs, with NaN for those of another shape than at the point: there is no slope across that."""
@@ -131,7 +140,9 @@ class Evaluation:
     @functools.cached_property
     def arrays(self) -> list[Any]:
         """The arrays of the outputs; the parts of complex ones."""
-        arrays = [None if y is None else y._data for y in self.outputs]
+        arrays: list[Any] = []
+        for y in self.outputs:
+            arrays.append(None if y is None else y._data)
         return [*map(parts, arrays)] if self.function.complex_outputs else arrays
 
     def vjp(
@@ -149,12 +160,10 @@ class Evaluation:
                 joined(v) if v is not None and o in self.function.complex_outputs else v
                 for o, v in enumerate(upstream)
             ]
-        if on_variables:
-            upstream = [None if gy is None else Variable(gy) for gy in upstream]
-        roots = []
+        roots: list[tuple[Any, Any]] = []
         for y, gy in zip(self.outputs, upstream, strict=True):
             if y is not None and gy is not None:
-                roots.append((y._node or y.edge, gy))
+                roots.append((y._node or y.edge, Variable(gy) if on_variables else gy))
         positions = self.function.wanted if wanted is None else wanted
         found: list[Any] = [None] * len(self.variables)
         if roots and positions:
@@ -165,15 +174,24 @@ class Evaluation:
             else:
                 gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
             for i, gradient in zip(positions, gradients, strict=True):
-                gradient = gradient._data if on_variables and gradient is not None else gradient
-                found[i] = parts(gradient) if self.function.leaves[i].is_complex else gradient
+                if gradient is not None:
+                    array = gradient._data if on_variables else gradient
+                    found[i] = parts(array) if self.function.leaves[i].is_complex else array
         return found
 
     @functools.cached_property
     def _places(self) -> tuple[list[Any], set[Any]]:
         """The edges of the leaves that require a gradient, and all nodes on the paths to them."""
-        leaves = [self.variables[i]._node or self.variables[i].edge for i in self.function.wanted]
-        return leaves, between([y._node or y.edge for y in self.outputs if y is not None], leaves)
+        leaves: list[Any] = []
+        for i in self.function.wanted:
+            leaves.append(self.variables[i]._node or self.variables[i].edge)
+        roots: list[Any] = []
+        for y in self.outputs:
+            if y is not None:
+                roots.append(y._node or y.edge)
+        if len(roots) == 1 and roots[0].edges and set(leaves).issuperset(roots[0].edges):
+            return leaves, {roots[0], *roots[0].edges}  # as between() finds for the graph of a single op
+        return leaves, between(roots, leaves)
 
     def vjp_of_variables(self, upstream: Sequence[Any]) -> list[Any]:
         """The same by the rules on Variables; not recorded."""
@@ -189,7 +207,7 @@ def checked_function(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwarg
     """The user's function; ``leaves`` are the inputs, then the parameters."""
     calls = Calls(Progress(f'Gradient check of {name_of(func)}'))
 
-    plain = all(isinstance(x, (Variable, *_arrays)) for x in inputs)
+    plain = all([isinstance(x, (Variable, *_arrays)) for x in inputs])
 
     def call(variables: list[Variable]) -> list[Variable | None]:
         calls.forward += 1
@@ -297,17 +315,21 @@ def laid_out(usual: Evaluation, arrays: Sequence[Any], layout: Callable[[Any], A
         layout: Makes a copy of an array in the other layout.
     """
     leaves = usual.function.leaves
-    inputs = [p.parameter is None and is_float(x) and x.size > 1 for p, x in zip(leaves, arrays, strict=True)]
-    if True not in inputs:
-        return usual
+    copies, any_other = [], False
     try:
-        other = usual.function.evaluate(
-            [layout(x) if i else fresh_copy(x) for i, x in zip(inputs, arrays, strict=True)]
-        )
+        for leaf, x in zip(leaves, arrays, strict=True):
+            is_other = leaf.parameter is None and x.dtype.kind == 'f' and x.size > 1
+            copies.append(layout(x) if is_other else fresh_copy(x))
+            any_other |= is_other
+        if not any_other:
+            return usual
+        other = usual.function.evaluate(copies)
     except Exception:
         return usual
-    pairs = zip(usual.arrays, other.arrays, strict=True)
-    return other if all([y is None or _nearly(y, z) for y, z in pairs]) else usual
+    for y, z in zip(usual.arrays, other.arrays, strict=True):
+        if y is not None and not _nearly(y, z):
+            return usual
+    return other
 
 
 def _nearly(y: Any, z: Any) -> bool:

@@ -63,10 +63,14 @@ def breaks_zero(zero_gradient: Any) -> Any:
 
 def far_factor(gradients: Sequence[Any]) -> float:
     """The largest factor for ``v`` that cannot overflow: it also exposes clipping of the upstream gradient."""
-    known = [g for g in gradients if g is not None and g.size and g.dtype.kind == 'f']
-    if any([g.dtype.itemsize < 4 or not float(abs(g).max()) < float(np.finfo(g.dtype).max) * 1e-30 for g in known]):
-        return FACTORS[0]
-    return FACTORS[2 if all([g.dtype.itemsize > 4 for g in known]) else 1]
+    least = 2
+    for g in gradients:
+        if g is not None and g.size and g.dtype.kind == 'f':
+            size = g.dtype.itemsize
+            if size < 4 or not float(abs(g).max()) < float(np.finfo(g.dtype).max) * 1e-30:
+                return FACTORS[0]
+            least = least if size > 4 else 1
+    return FACTORS[least]
 
 
 class LinearityChecks:
@@ -93,7 +97,9 @@ class LinearityChecks:
         zero = self._scaled(k, 0.0, zeros=True)
         for i in self.order_check.function.moving:
             if (self.derivatives.outputs[k], i) not in self.order_check.broken:
-                g, gs, gz = [full(a, self.derivatives.arrays[i]) for a in (gradients[i], scaled[i], zero[i])]
+                g, gs, gz = gradients[i], scaled[i], zero[i]
+                if g is None or gs is None or gz is None:
+                    g, gs, gz = [full(a, self.derivatives.arrays[i]) for a in (g, gs, gz)]
                 if not bool((gs == factor * g).all()):
                     self._off_scale(k, i, factor, g, gs)
                 if bool(gz.any()):

@@ -73,26 +73,30 @@ class OrderCheck:
     @functools.cached_property
     def arrays(self) -> list[Any]:
         """The values of the leaves."""
-        return [leaf.array for leaf in self.function.leaves]
+        arrays = []
+        for leaf in self.function.leaves:
+            arrays.append(leaf.array)
+        return arrays
 
     def draw(self, evaluation: Evaluation) -> None:
         """Chooses the outputs to check, and two upstream gradients for each: the given one and a random one."""
         self.values = evaluation.arrays
         self.given = self._matching(evaluation)
-        any_gradient = any([y is not None and y.requires_grad for y in evaluation.outputs])
         for o, (y, output) in enumerate(zip(self.values, evaluation.outputs, strict=True)):
             if output is None or y is None or (self.given is not None and self.given[o] is None):
                 continue
-            if not output.requires_grad and any_gradient:
+            if not output.requires_grad and any([y is not None and y.requires_grad for y in evaluation.outputs]):
                 self.report.notes.append(f'Output {o} does not require a gradient and is not checked.')
                 continue
-            xp = get_array_module(y)
-            drawn = [xp.asarray(signed(self.rng, y.shape).astype(y.dtype)) for _ in range(DRAWS)]
+            xp = np if type(y) is np.ndarray else get_array_module(y)
+            drawn = []
+            for _ in range(DRAWS):
+                drawn.append(xp.asarray(signed(self.rng, y.shape).astype(y.dtype, copy=False)))
             if self.given is not None and bool(self.given[o].any()):
                 drawn[0] = self.given[o]
             self.outputs.append(o)
             scale = _scale(y)
-            self.upstream[o] = [times(v, scale) for v in drawn]
+            self.upstream[o] = drawn if scale == 1.0 and self.given is None else [times(v, scale) for v in drawn]
 
     def _matching(self, evaluation: Evaluation) -> list[Any] | None:
         """The given upstream gradients, if they match the outputs."""
