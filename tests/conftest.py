@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -64,6 +65,16 @@ def xp(request: pytest.FixtureRequest) -> Any:
 def _seeded() -> None:
     """Gives each test the same random numbers, whatever ran before it."""
     np.random.seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _settings_as_before() -> Iterator[None]:
+    """Finds tests that leave a setting changed: compiled ops would decline in all later tests of the process."""
+    from minichainer import configuration
+
+    before = configuration.nondefault
+    yield
+    assert configuration.nondefault == before, 'the test leaves a setting changed, or a hook'
 
 
 def _gpu_missing() -> str | None:

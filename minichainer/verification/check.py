@@ -248,7 +248,7 @@ def _agree(derivatives: Derivatives, row: Mapping[int, Any]) -> bool:
     base: Any = sum(derivatives.base(i) for i in row)
     path = Path(derivatives, {i: derivatives.line(i, direction) for i, direction in row.items()}, base)
     noise = (4 * derivatives.precision * base).tolist()
-    slack = [*map(derivatives.slack.__mul__, sizes)]
+    slack = [derivatives.slack * size for size in sizes]
     return agrees(path.values, analytic, noise, slack, sizes, derivatives.precision, derivatives.start, True)
 
 

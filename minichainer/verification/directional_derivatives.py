@@ -260,7 +260,7 @@ class Derivatives:
             return False
         analytic, sizes = self.expected(i, path.direction)
         noise = (4 * self.precision * path.base).tolist()
-        slack = [*map(self.slack.__mul__, sizes)]
+        slack = [self.slack * size for size in sizes]
         return agrees(path.values, analytic, noise, slack, sizes, self.precision, self.start)
 
     @property
@@ -277,7 +277,7 @@ class Derivatives:
         length = norm(flat) / max(flat.size, 1) ** 0.5
         if i not in self._gradient_lengths:
             self._gradient_lengths[i] = [*map(norm, vectors)]
-        return analytic, [*map(length.__mul__, self._gradient_lengths[i])]
+        return analytic, [size * length for size in self._gradient_lengths[i]]
 
     def local_start(self, i: int, k: int, direction: Any) -> float:
         """The largest step at which values change by a small part of their size, if backward is right."""
@@ -413,7 +413,7 @@ class Derivatives:
         """The size of the numbers rounded at the point itself: the outputs, and the steps of the leaf."""
         if i not in self._bases:
             x = self.arrays[i].ravel()
-            self._bases[i] = self._sizes + np.array([*map(norm, map(x.__mul__, self._vectors(i)))])
+            self._bases[i] = self._sizes + np.array([norm(g * x) for g in self._vectors(i)])
         return self._bases[i]
 
     def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:

@@ -109,11 +109,7 @@ def _links_of(func: Any) -> list[Any]:
 
 
 def _links_among(reached: Sequence[Any]) -> list[Any]:
-    found = []
-    for x in reached:
-        if hasattr(x, 'namedlinks') and not isinstance(x, type):
-            found.append(x)
-    return found
+    return [x for x in reached if hasattr(x, 'namedlinks') and not isinstance(x, type)]
 
 
 #: Functions of the package, which hold no parameters.

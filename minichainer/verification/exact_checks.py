@@ -37,7 +37,7 @@ class ExactChecks:
     def begin(self) -> None:
         """Calls the function, and chooses what is checked; adds failures, and raises Stop, as :meth:`run`."""
         order_check = self.order_check
-        self.arrays = [*map(fresh_copy, order_check.arrays)]
+        self.arrays = [fresh_copy(x) for x in order_check.arrays]
         self.first = order_check.function.evaluate(self.arrays)
         self._unmodified('the forward pass')
         self._held = self._stored_gradients()
@@ -163,10 +163,7 @@ class ExactChecks:
 
     def _stored_gradients(self) -> list[Any]:
         """The gradients that the leaves hold themselves: none but those that the forward pass has stored."""
-        stored = []
-        for v in self.first.variables:
-            stored.append((v._node or v.edge).grad_value)
-        return stored
+        return [(v._node or v.edge).grad_value for v in self.first.variables]
 
     def _returned_only(self) -> None:
         """Reports a backward that stores a gradient in a leaf and returns it too, so that it counts twice."""

@@ -350,7 +350,7 @@ class _Ladder:
 
 _RUNGS = 3
 #: A second difference shrinks by 4 per step where the function is smooth, and does not at a kink.
-_SURELY = 0.4
+_SURELY_SHRINKS = 0.4
 #: How close to 4 the ratio must be, so that not even a kink that is small against the curvature can hide.
 _EXACTLY = 1e-3
 
@@ -392,7 +392,7 @@ def agrees(
     >>> agrees(sine, [np.cos(1) + 1e-7], [1e-16], [1e-10], [1.0], 2.0 ** -52, 1e-2)
     False
     """
-    rows: list[list[float]] = [[]] * len(analytic)
+    rows: list[list[float]] = [[] for _ in analytic]
     bends = [float('inf')] * len(analytic)
     for rung in range(_RUNGS):
         t = start / _RATIO**rung
@@ -400,18 +400,20 @@ def agrees(
         good = 0
         for m, (a, b) in enumerate(zip(above, below, strict=True)):
             rounding = 8 * (noise[m] + 4 * precision * (abs(a) + abs(b))) / t
-            difference = (a - b) / (2 * t)
-            rows[m] = _extrapolated(rows[m], difference) if rung else [difference]
+            rows[m] = _extrapolated(rows[m], (a - b) / (2 * t))
             bend, before, bends[m] = abs(a + b) / t, bends[m], abs(a + b) / t
-            smooth = bend <= rounding
-            if rung and not smooth:
-                ideal = before / _RATIO
-                smooth = abs(bend - ideal) <= _EXACTLY * before + rounding if strict else bend <= _SURELY * before
+            smooth = bend <= rounding or (rung > 0 and _shrinks(bend, before, rounding, strict))
             sharp = rounding <= _SHARP * (size[m] if strict else max(size[m], abs(rows[m][-1])))
             good += sharp and smooth and abs(rows[m][-1] - analytic[m]) <= rounding + slack[m]
         if good == len(rows):
             return True
     return False
+
+
+def _shrinks(bend: float, before: float, rounding: float, strict: bool) -> bool:
+    if strict:
+        return abs(bend - before / _RATIO) <= _EXACTLY * before + rounding
+    return bend <= _SURELY_SHRINKS * before
 
 
 def _extrapolated(coarser: list[float], difference: float) -> list[float]:

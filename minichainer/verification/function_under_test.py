@@ -140,9 +140,7 @@ class Evaluation:
     @functools.cached_property
     def arrays(self) -> list[Any]:
         """The arrays of the outputs; the parts of complex ones."""
-        arrays: list[Any] = []
-        for y in self.outputs:
-            arrays.append(None if y is None else y._data)
+        arrays = [None if y is None else y._data for y in self.outputs]
         return [*map(parts, arrays)] if self.function.complex_outputs else arrays
 
     def vjp(
@@ -182,13 +180,8 @@ class Evaluation:
     @functools.cached_property
     def _places(self) -> tuple[list[Any], set[Any]]:
         """The edges of the leaves that require a gradient, and all nodes on the paths to them."""
-        leaves: list[Any] = []
-        for i in self.function.wanted:
-            leaves.append(self.variables[i]._node or self.variables[i].edge)
-        roots: list[Any] = []
-        for y in self.outputs:
-            if y is not None:
-                roots.append(y._node or y.edge)
+        leaves: list[Any] = [self.variables[i]._node or self.variables[i].edge for i in self.function.wanted]
+        roots: list[Any] = [y._node or y.edge for y in self.outputs if y is not None]
         if len(roots) == 1 and roots[0].edges and set(leaves).issuperset(roots[0].edges):
             return leaves, {roots[0], *roots[0].edges}  # as between() finds for the graph of a single op
         return leaves, between(roots, leaves)

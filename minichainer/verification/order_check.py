@@ -73,10 +73,7 @@ class OrderCheck:
     @functools.cached_property
     def arrays(self) -> list[Any]:
         """The values of the leaves."""
-        arrays = []
-        for leaf in self.function.leaves:
-            arrays.append(leaf.array)
-        return arrays
+        return [leaf.array for leaf in self.function.leaves]
 
     def draw(self, evaluation: Evaluation) -> None:
         """Chooses the outputs to check, and two upstream gradients for each: the given one and a random one."""
@@ -89,9 +86,7 @@ class OrderCheck:
                 self.report.notes.append(f'Output {o} does not require a gradient and is not checked.')
                 continue
             xp = np if type(y) is np.ndarray else get_array_module(y)
-            drawn = []
-            for _ in range(DRAWS):
-                drawn.append(xp.asarray(signed(self.rng, y.shape).astype(y.dtype, copy=False)))
+            drawn = [xp.asarray(signed(self.rng, y.shape).astype(y.dtype, copy=False)) for _ in range(DRAWS)]
             if self.given is not None and bool(self.given[o].any()):
                 drawn[0] = self.given[o]
             self.outputs.append(o)

@@ -266,7 +266,10 @@ def np_link() -> Any:
 
 
 def children(pid: int) -> list[int]:
-    found = subprocess.run(['ps', '-o', 'pid=', '--ppid', str(pid)], capture_output=True, text=True, check=False)
+    # Not with a sanitizer's library, under which `ps` hangs.
+    command = ['ps', '-o', 'pid=', '--ppid', str(pid)]
+    plain = {name: value for name, value in os.environ.items() if name != 'LD_PRELOAD'}
+    found = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
     return list(map(int, found.stdout.split()))
 
 
