@@ -26,8 +26,8 @@ BY_DOUBLE_BACKWARD = set(
     InstanceNormalization Inv InverseSquareRoots LSTM LayerNormalization LocalResponseNormalization LogSoftmax
     MaxPoolingND MeanAbsoluteError MeanSquaredError NStepBiGRU NStepBiLSTM NStepBiRNNReLU NStepBiRNNTanh NStepGRU
     NStepLSTM NStepRNNReLU NStepRNNTanh NegativeSamplingFunction NormalizeL2 Pad PadSequence Prod QR RMSNorm SLSTM SVD
-    ScaledDotProductAttention SigmoidCrossEntropy Softmax SoftmaxCrossEntropy SquaredError TreeLSTM Triplet cholesky
-    det norm slogdet solve
+    ScaledDotProductAttention SigmoidCrossEntropy Softmax SoftmaxCrossEntropy SpatialTransformerSampler SquaredError
+    TreeLSTM Triplet cholesky det norm slogdet solve
     """.split()
 )
 
