@@ -16,13 +16,53 @@ from minichainer.kernels import scattering
 from minichainer.kernels._dispatch import DECLINED, kernel
 
 
-@kernel
-def sampled(xp: Any, x: Any, grid: Any) -> Any:
-    """Weighted sums of the four pixels around each point, (B, C, H', W')."""
-    values, weights = _rows(xp, x)[_places(xp, grid, x.shape)], _weights(xp, grid, x.shape)
+def pixel_rows(xp: Any, x: Any) -> Any:
+    """The channels of each pixel of images (B, C, H, W) as a row, (BHW + 1, C); the last row is 0."""
+    batch, channels, height, width = x.shape
+    rows = xp.empty((batch * height * width + 1, channels), x.dtype)
+    rows[:-1].reshape(batch, height, width, channels)[...] = x.transpose(0, 2, 3, 1)
+    rows[-1] = 0
+    return rows
+
+
+def images_of_rows(xp: Any, rows: Any, shape: tuple[int, ...]) -> Any:
+    """The inverse of :func:`pixel_rows`."""
+    batch, channels, height, width = shape
+    return rows[:-1].reshape(batch, height, width, channels).transpose(0, 3, 1, 2)
+
+
+def row_numbers(xp: Any, rows: Any, columns: Any, shape: tuple[int, ...]) -> Any:
+    """The numbers of pixels among :func:`pixel_rows`: the last one for those outside.
+
+    Args:
+        xp: the array module.
+        rows: the rows of K pixels for each point, a float array (K, B, ...).
+        columns: their columns.
+        shape: of the images.
+
+    Returns:
+        Array (K, points).
+    """
+    batch, _, height, width = shape
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)  # false where they are NaN
+    images = xp.arange(batch).reshape(batch, *[1] * (rows.ndim - 2)) * (height * width)
+    numbers = xp.where(inside, rows, 0).astype(int) * width + xp.where(inside, columns, 0).astype(int)
+    return xp.where(inside, numbers + images, batch * height * width).reshape(len(rows), -1)
+
+
+def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
+    """Sums rows (K, N, C) with weights (K, N, 1) over the first axis."""
     total = values[0] * weights[0]
     for rows, factors in zip(values[1:], weights[1:], strict=True):
         total += rows * factors
+    return total
+
+
+@kernel
+def sampled(xp: Any, x: Any, grid: Any) -> Any:
+    """Weighted sums of the four pixels around each point, (B, C, H', W')."""
+    values, weights = pixel_rows(xp, x)[_places(xp, grid, x.shape)], _weights(xp, grid, x.shape)
+    total = weighted_rows(xp, values, weights)
     return total.reshape(len(x), *grid.shape[2:], x.shape[1]).transpose(0, 3, 1, 2)
 
 
@@ -40,7 +80,7 @@ def images_gradient(xp: Any, gy: Any, grid: Any, shape: tuple[int, ...]) -> Any:
     rows = _weights(xp, grid, shape) * _of_points(gy)
     places = _places(xp, grid, shape).reshape(-1)
     sums = scattering.sums_of_rows(xp, rows.reshape(-1, channels), places, batch * height * width + 1)
-    return sums[:-1].reshape(batch, height, width, channels).transpose(0, 3, 1, 2)
+    return images_of_rows(xp, sums, shape)
 
 
 @images_gradient.on_native
@@ -53,7 +93,7 @@ def _images_gradient_native(xp: Any, gy: Any, grid: Any, shape: tuple[int, ...])
 @kernel
 def points_gradient(xp: Any, gy: Any, x: Any, grid: Any) -> Any:
     """The gradient of the points for that of the result."""
-    values = _rows(xp, x)[_places(xp, grid, x.shape)]
+    values = pixel_rows(xp, x)[_places(xp, grid, x.shape)]
     shape = len(grid), *grid.shape[2:]
     upper_left, upper, left, here = [s.reshape(shape) for s in xp.einsum('nc,knc->kn', _of_points(gy), values)]
     (_, u), (_, v) = (_neighbours(xp, grid[:, i], size) for i, size in enumerate(x.shape[:1:-1]))
@@ -78,15 +118,6 @@ def _plain(*arrays: Any) -> list[Any]:
     return [numpy.ascontiguousarray(a) for a in arrays]
 
 
-def _rows(xp: Any, x: Any) -> Any:
-    """The channels of each pixel as a row, (BHW + 1, C); the last row is 0."""
-    batch, channels, height, width = x.shape
-    rows = xp.empty((batch * height * width + 1, channels), x.dtype)
-    rows[:-1].reshape(batch, height, width, channels)[...] = x.transpose(0, 2, 3, 1)
-    rows[-1] = 0
-    return rows
-
-
 def _of_points(gy: Any) -> Any:
     """The channels of each point as a row."""
     return gy.transpose(0, 2, 3, 1).reshape(-1, gy.shape[1])
@@ -101,13 +132,9 @@ def _neighbours(xp: Any, coordinate: Any, size: int) -> tuple[Any, Any]:
 
 def _places(xp: Any, grid: Any, shape: tuple[int, ...]) -> Any:
     """The numbers of the rows of the pixels around each point, (4, points)."""
-    batch, _, height, width = shape
-    (left, _), (top, _) = (_neighbours(xp, grid[:, i], size) for i, size in enumerate((width, height)))
+    (left, _), (top, _) = (_neighbours(xp, grid[:, i], size) for i, size in enumerate(shape[:1:-1]))
     rows, columns = xp.stack([top, top, top + 1, top + 1]), xp.stack([left, left + 1, left, left + 1])
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)  # false where they are NaN
-    images = xp.arange(batch).reshape(batch, 1, 1) * (height * width)
-    numbers = xp.where(inside, rows, 0).astype(int) * width + xp.where(inside, columns, 0).astype(int)
-    return xp.where(inside, numbers + images, batch * height * width).reshape(4, -1)
+    return row_numbers(xp, rows, columns, shape)
 
 
 def _weights(xp: Any, grid: Any, shape: tuple[int, ...]) -> Any:

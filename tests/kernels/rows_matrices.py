@@ -391,7 +391,55 @@ def _slopes_at_points(gy: Any, x: Any, grid: Any) -> Any:
     return found
 
 
+_IMAGES = [((2, 3, 4, 5),), ((1, 1, 1, 1),), ((0, 2, 3, 3),)]
+
+
+def _plain_pixels(x: Any) -> Any:
+    return np.concatenate([*np.moveaxis(x, 1, 3).reshape(-1, 1, x.shape[1]), np.zeros((1, x.shape[1]))])
+
+
+def _numbers_of(rows: Any, columns: Any, shape: tuple[int, ...]) -> Any:
+    n, _, height, width = shape
+    found = np.full(rows.shape, n * height * width)
+    for k, b, p in np.ndindex(*rows.shape):
+        i, j = rows[k, b, p], columns[k, b, p]
+        if 0 <= i < height and 0 <= j < width:
+            found[k, b, p] = (b * height + i) * width + j
+    return found.reshape(len(rows), -1)
+
+
+def _whole(dtype: str, *shape: int) -> Any:
+    """Rows and columns, some outside, some NaN."""
+    rng = np.random.RandomState(4)
+    rows, columns = rng.randint(-1, 5, (2, *shape)).astype(dtype)
+    rows[..., :1] = np.nan
+    return rows, columns
+
+
 _SAMPLING = {
+    'sampling.pixel_rows': Row(each(lambda t, shape: drawn(t, shape), *_IMAGES), plain=_plain_pixels, tolerance=0),
+    'sampling.images_of_rows': Row(
+        each(lambda t, s: (drawn(t, (s[0] * s[2] * s[3] + 1, s[1]))[0], s), *_IMAGES),
+        plain=lambda rows, s: np.moveaxis(rows[:-1].reshape(s[0], s[2], s[3], s[1]), 3, 1),
+        tolerance=0,
+        shares=True,
+    ),
+    'sampling.weighted_rows': Row(
+        each(lambda t, k, n, c: drawn(t, (k, n, c), (k, n, 1)), (4, 6, 3), (1, 2, 2), (2, 0, 3)),
+        plain=lambda values, weights: (values * weights).sum(0),
+        dtypes='fd',  # the functions compute half precision in float32
+    ),
+    'sampling.row_numbers': Row(
+        each(
+            lambda t, k, shape, n: (*_whole(t, k, shape[0], n), shape),
+            (4, (2, 3, 4, 5), 6),
+            (1, (1, 1, 4, 3), 2),
+            (2, (0, 1, 3, 3), 2),
+        ),
+        plain=_numbers_of,
+        tolerance=0,
+        dtypes_of_result=('int64',),
+    ),
     'sampling.sampled': Row(
         each(lambda t, n, c, h, w, *size: (drawn(t, (n, c, h, w))[0], _points(n, size, t)), *_SAMPLED),
         plain=_at_points,
