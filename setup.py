@@ -8,7 +8,15 @@ from setuptools import Extension, setup
 
 NATIVE = 'minichainer/_native'
 SOURCES = ['module.c', 'baseline.c', 'avx2.c', 'avx512.c']
-TAPE = ['tape_module.c', 'tape_calls.c', 'tape_linear.c', 'tape_loss.c', 'tape_pass.c', 'tape_update.c']
+TAPE = [
+    'tape_module.c',
+    'tape_calls.c',
+    'tape_linear.c',
+    'tape_links.c',
+    'tape_loss.c',
+    'tape_pass.c',
+    'tape_update.c',
+]
 HEADERS = sorted(name for name in os.listdir(NATIVE) if name.endswith('.h'))
 # Sums and products stay in the order in which they are written, so that results do not depend on the compiler.
 FLAGS = ['-O3', '-std=c11', '-fno-math-errno', '-fno-trapping-math', '-ffp-contract=off', '-fvisibility=hidden']

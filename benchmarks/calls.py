@@ -54,7 +54,6 @@ REASONS = {
     'variable.Variable.edge': 'the node that gradients flow to; made on demand where no graph was recorded',
     'variable.Variable.requires_grad': 'constants take no gradient',
     'variable.Variable.shape': 'compared with the shape of the place that a gradient is for',
-    '_device_methods.DeviceMethods.xp': 'the module in which the first gradient is made',
     'variable.as_array': 'labels may be given as an array or as a Variable',
     'variable.as_variable': 'inputs may be given as arrays or as Variables',
     'variable.variable_on': 'a saved result becomes a Variable again at its place in the graph',
@@ -106,10 +105,6 @@ REASONS = {
     '_observers.observers': 'function hooks and debug mode, if there are any',
     '_checks.as_raw': 'the array of a gradient that is an array or a Variable',
     'backends.cuda.get_array_module': 'NumPy or CuPy, for code that serves both',
-    'backends.cuda.get_device_from_array': 'the device on which a gradient is computed',
-    'backends.cuda._raw': 'the array of which the device is asked',
-    'backends._device.DummyDeviceType.__enter__': 'that device is entered; of NumPy arrays it is a dummy',
-    'backends._device.DummyDeviceType.__exit__': 'that device is left',
     'function_hook.get_function_hooks': 'the hooks of the thread, which a check puts back',
     # gradients of a node, on arrays
     'functions._node.PrimitiveNode.pullback': 'the gradients of an op for which there is no quicker form',

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy
+
 from minichainer._checks import as_raw, check_gradient
 from minichainer._frames import stacklevel
 from minichainer.backends import cuda
@@ -28,8 +30,11 @@ def initial_gradient(y: Any, loss_scale: Any) -> Any:
             DeprecationWarning,
             stacklevel=3,
         )
+    value = 1 if loss_scale is None else loss_scale
+    if type(data) is numpy.ndarray and not data.ndim:
+        return numpy.array(value, data.dtype)
     with cuda.get_device_from_array(data):
-        return y.xp.full(data.shape, 1 if loss_scale is None else loss_scale, data.dtype)
+        return y.xp.full(data.shape, value, data.dtype)
 
 
 def warn_of_no_graph(y: Any) -> None:

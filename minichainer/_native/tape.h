@@ -8,7 +8,8 @@
        linear           functions/connection/linear.py
        cross_entropy    functions/loss/softmax_cross_entropy.py
        run              backprop.run
-       update           optimizer/grouped.py: GroupedUpdate._add, for the parameters of one group
+       update           optimizer/grouped.py: GroupedUpdate.update, for the first parameters of one group
+       params           link/parameters.py: ParameterTree.params, and cleargrads
 
    The Python side chooses: minichainer/_tape.py. Nothing here raises an error of its own: a part that does not fit
    returns None, and the twin says what is wrong. */
@@ -89,7 +90,7 @@ extern PyArray_Descr *tape_types[2];
 extern PyObject *tape_names[];
 enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE, NAME_NONDEFAULT, NAME_UPDATE,
        NAME_UPDATE_RULE, NAME_ENABLED, NAME_HOOKS, NAME_FP32, NAME_T, NAME_TOKEN, NAME_HYPERPARAM, NAME_PARENT, NAME_STATE,
-       NAME_DICT, NAMES };
+       NAME_DICT, NAME_PARAMS, NAME_CLEARGRADS, NAME_CLEARGRAD, NAME_PARAMS_OF_LINK, NAME_CHILDREN, NAME_INITIALIZER, NAMES };
 
 int tape_ready_calls(void);
 int tape_find_loops(PyObject *ufunc, int inputs, Step *step); /* 0 if there are none */
@@ -104,5 +105,8 @@ PyObject *tape_install_cross_entropy(PyObject *module, PyObject *args);
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_install_linear(PyObject *module, PyObject *args);
 PyObject *tape_update(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *tape_params(PyObject *module, PyObject *link);
+PyObject *tape_cleargrads(PyObject *module, PyObject *link);
+PyObject *tape_install_links(PyObject *module, PyObject *args);
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
 #endif

@@ -214,6 +214,9 @@ static PyMethodDef functions[] = {
     {"cross_entropy", (PyCFunction)(void (*)(void))tape_cross_entropy, METH_FASTCALL, NULL},
     {"install_linear", tape_install_linear, METH_VARARGS, NULL},
     {"linear", (PyCFunction)(void (*)(void))tape_linear, METH_FASTCALL, NULL},
+    {"install_links", tape_install_links, METH_VARARGS, NULL},
+    {"params", tape_params, METH_O, NULL},
+    {"cleargrads", tape_cleargrads, METH_O, NULL},
     {"update", (PyCFunction)(void (*)(void))tape_update, METH_FASTCALL, NULL},
     {"run", (PyCFunction)(void (*)(void))tape_run, METH_FASTCALL, NULL},
     {NULL},
@@ -229,7 +232,8 @@ static int find_additions(void) {
 PyMODINIT_FUNC PyInit__tape(void) {
     static const char *const names[] = {"pullback", "edges", "_prints", "_free", "level", "take_from_outputs",
                                         "nondefault", "update", "update_rule", "enabled", "_hooks", "_use_fp32_update", "t",
-                                        "group_token", "hyperparam", "_parent", "_state", "__dict__"};
+                                        "group_token", "hyperparam", "_parent", "_state", "__dict__", "params", "cleargrads", "cleargrad", "_params",
+                                        "_named_children", "_grad_initializer"};
     if (_import_array() < 0 || _import_umath() < 0) return NULL;
     for (int i = 0; i < NAMES; i++)
         if ((tape_names[i] = PyUnicode_InternFromString(names[i])) == NULL) return NULL;

@@ -2,10 +2,9 @@
    Twin: optimizer/grouped.py, `GroupedUpdate._add` and what runs the group. */
 #include "tape.h"
 
-/* What the parameters of the group have in common; `t` is the number of this update, `last` ends each kernel's call.
-   `before` is called once, before the first parameter is updated: earlier ones may share its memory. */
+/* What the parameters of the group have in common; `t` is the number of this update, `last` ends each kernel's call. */
 typedef struct {
-    PyObject *before, *parameter, *hyperparameter, *attributes, *rule_class, *values, *token, *dtype, *names, *kernel, *last;
+    PyObject *parameter, *hyperparameter, *attributes, *rule_class, *values, *token, *dtype, *names, *kernel, *last;
     Py_ssize_t t;
 } Group;
 
@@ -85,13 +84,6 @@ static int counted(PyObject *own, PyObject *leaf, const Group *group) {
     return done;
 }
 
-static int is_ready(Group *group) {
-    PyObject *done = group->before == NULL ? Py_NewRef(Py_None) : PyObject_CallNoArgs(group->before);
-    group->before = NULL;
-    Py_XDECREF(done);
-    return done != NULL;
-}
-
 /* Updates a parameter of the group; 0, and nothing is done, to leave it to the twin; -1 after an error. */
 static int update(PyObject *param, Group *group) {
     if ((PyObject *)Py_TYPE(param) != group->parameter) return 0;
@@ -100,8 +92,7 @@ static int update(PyObject *param, Group *group) {
     int fits = rule && leaf && Py_TYPE(leaf) == tape.leaf && (PyObject *)Py_TYPE(rule) == group->rule_class &&
                PyDict_Contains(named, tape_names[NAME_UPDATE]) == 0 && (own = PyObject_GenericGetDict(rule, NULL)) != NULL;
     int done = fits && is_plain(rule, own, group) && has_common_values(own, group);
-    if (done && !is_ready(group)) done = -1;
-    if (done == 1) done = computes(own, leaf, (Place *)param, group);
+    if (done) done = computes(own, leaf, (Place *)param, group);
     if (done == 1 && !counted(own, leaf, group)) done = -1;
     Py_XDECREF(named);
     Py_XDECREF(own);
@@ -110,22 +101,23 @@ static int update(PyObject *param, Group *group) {
     return done;
 }
 
-/* update(params, first, group): the number of the first parameter that is left to the twin. */
+/* update(params, group): how many of the first parameters are updated; the next one is left to the twin. */
 PyObject *tape_update(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     Group g;
-    if (count != 3 || !PyList_CheckExact(args[0])) return PyErr_Format(PyExc_TypeError, "list, number, tuple expected");
-    Py_ssize_t k = PyLong_AsSsize_t(args[1]);
-    if (PyErr_Occurred() || !PyArg_ParseTuple(args[2], "OOOO!OOnOOO!OO!", &g.before, &g.parameter, &g.hyperparameter,
-                                              &PyFrozenSet_Type, &g.attributes, &g.rule_class, &g.values, &g.t, &g.token, &g.dtype,
-                                              &PyList_Type, &g.names, &g.kernel, &PyTuple_Type, &g.last))
+    Py_ssize_t k = 0;
+    int done = 1;
+    if (count != 2 || !PyList_CheckExact(args[0])) return PyErr_Format(PyExc_TypeError, "list, tuple expected");
+    if (!PyArg_ParseTuple(args[1], "OOO!OOnOOO!OO!", &g.parameter, &g.hyperparameter, &PyFrozenSet_Type, &g.attributes,
+                          &g.rule_class, &g.values, &g.t, &g.token, &g.dtype, &PyList_Type, &g.names, &g.kernel,
+                          &PyTuple_Type, &g.last))
         return NULL;
-    for (int done = 1; k < PyList_GET_SIZE(args[0]); k++) {
+    for (; k < PyList_GET_SIZE(args[0]); k++) {
         PyObject *param = Py_NewRef(PyList_GET_ITEM(args[0], k));
         done = update(param, &g);
         Py_DECREF(param);
-        if (done < 0) return NULL;
-        if (done == 0) break;
+        if (done != 1) break;
     }
+    if (done < 0) return NULL;
     PyErr_Clear(); /* the twin looks again, and raises what there is to raise */
     return PyLong_FromSsize_t(k);
 }

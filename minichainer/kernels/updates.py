@@ -24,11 +24,17 @@ _NUMBERS = frozenset((float, int, bool, numpy.float32, numpy.float64))
 
 
 class _Compiled(NamedTuple):
-    """The kernel of a formula; ``optional`` are the positions of coefficients that may be None."""
+    """The kernel of a formula, and how many arrays and coefficients it takes.
+
+    ``absent`` of the arrays may be None, and the coefficients at the positions ``optional``.
+    """
 
     formula: Any
     kernel: Any
     optional: frozenset[int]
+    arrays: int
+    absent: int
+    numbers: int
 
 
 def compiled(name: str, optional: Sequence[int] = ()) -> Callable[[F], F]:
@@ -41,8 +47,9 @@ def compiled(name: str, optional: Sequence[int] = ()) -> Callable[[F], F]:
 
     def declare(formula: F) -> F:
         if native is not None:
-            found = _Compiled(formula, getattr(native, name), frozenset(optional))
-            formula._compiled = found  # type: ignore[attr-defined]
+            kernel = getattr(native, name)
+            counts = map(kernel.signature.count, 'T?s')
+            formula._compiled = _Compiled(formula, kernel, frozenset(optional), *counts)  # type: ignore[attr-defined]
         return formula
 
     return declare
@@ -64,9 +71,8 @@ def compiled_update(formula: Any, dtype: Any, coefficients: Sequence[Any], state
         return None
     if configuration.nondefault and not configuration.config.use_native_kernels:
         return None
-    signature = declared.kernel.signature
-    absent = signature.count('T') - 2 - states
-    if not 0 <= absent <= signature.count('?') or signature.count('s') != len(coefficients):
+    absent = declared.arrays - 2 - states
+    if not 0 <= absent <= declared.absent or declared.numbers != len(coefficients):
         return None
     there, numbers = 0, []
     for position, value in enumerate(coefficients):

@@ -12,6 +12,7 @@ import numpy
 
 from minichainer import backend
 from minichainer._inplace import wrote
+from minichainer._tape import native
 from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
@@ -178,6 +179,10 @@ class ParameterTree(DeviceResident):
         Args:
             include_uninit: also those whose shape is not known yet.
         """
+        if native is not None and include_uninit:
+            known = native.params(self)
+            if known is not None:
+                return iter(known)
         attributes, found = self.__dict__, []
         for name in sorted(self._params):
             param = attributes[name]
@@ -255,6 +260,8 @@ class ParameterTree(DeviceResident):
     # --- gradients and updates ---
     def cleargrads(self) -> None:
         """Sets the gradients of all parameters to None; called before each backward."""
+        if native is not None and native.cleargrads(self):
+            return
         if type(self).params is not ParameterTree.params:
             for param in self.params():
                 param.cleargrad()
@@ -496,3 +503,7 @@ def copied_persistent(mine: Any, theirs: Any, device: backend.Device) -> Any:
         return mine
     copied = copy.deepcopy(theirs)
     return device.send(copied) if isinstance(copied, array_types) else copied
+
+
+if native is not None:
+    native.install_links(ParameterTree, Parameter)

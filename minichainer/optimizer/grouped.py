@@ -46,18 +46,17 @@ class GroupedUpdate:
         self._blocks: list[_Block] = []
         self._used = 0
         self._on_device: DeviceUpdate | None = None
-        # Of the first parameter; raised when the others are updated.
-        self._error: Exception | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (GroupedUpdate, ())
 
     def update(self, params: Iterable[Parameter]) -> bool:
         """Updates every parameter as often as it appears; returns whether code of others was called."""
+        params = list(params)
         self._used = 0
         foreign = False
         try:
-            for param in params if native is None else self._left_by_the_tape(list(params)):
+            for param in params[0 if native is None else _by_the_tape(params) :]:
                 if not self._add(param):
                     foreign = True
                     self._run()
@@ -65,31 +64,7 @@ class GroupedUpdate:
         finally:  # also after an error, because the rules of waiting parameters have counted the update
             self._run()
         del self._blocks[self._used :]
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
         return foreign
-
-    def _left_by_the_tape(self, params: list[Parameter]) -> list[Parameter]:
-        """Lets the compiled tape update the first parameters, if they belong to one group; returns the others."""
-        if len(params) < 2 or not self._add(params[0]):
-            return params
-        for (rule_class, _, t, dtype, token), group in self._open.items():
-            if group.update is not None:
-                kernel, last = group.update
-                values, names = group.hyperparam, group.states
-                common = rule_class, values, t, token, dtype, names, kernel, last
-                return params[
-                    native.update(params, 1, (self._run_first, Parameter, Hyperparameter, ATTRIBUTES, *common)) :
-                ]
-        return params[1:]
-
-    def _run_first(self) -> None:
-        """Updates the first parameter before the tape updates others, which may share its memory."""
-        try:
-            self._run()
-        except Exception as error:
-            self._error = error
 
     def _add(self, param: Parameter) -> bool:
         """Puts a parameter into a group; returns False if its update is more than a formula."""
@@ -290,6 +265,29 @@ class _Block:
             group.rule.formula(np, group.operands, self._temporaries, param, grad, *states)
         for array, part in self._back:
             array[...] = part
+
+
+def _by_the_tape(params: list[Parameter]) -> int:
+    """Lets the compiled tape update the first parameters that belong to one group; returns how many."""
+    rule = params[0].update_rule if params else None
+    if not isinstance(rule, FormulaRule) or not rule.groupable or type(rule.hyperparam) is not Hyperparameter:
+        return 0
+    values, array = rule.hyperparam._parent, params[0]._data
+    if values is None or type(array) is not np.ndarray:
+        return 0
+    rule.t += 1  # because coefficients are those of the update that begins
+    try:
+        group = _Group(rule, values, array.dtype)
+    except Exception:  # the loop that comes to this parameter raises it
+        return 0
+    finally:
+        rule.t -= 1
+    if group.update is None:
+        return 0
+    kernel, last = group.update
+    common = type(rule), values, rule.t + 1, rule.group_token, array.dtype, group.states, kernel, last
+    done: int = native.update(params, (Parameter, Hyperparameter, ATTRIBUTES, *common))
+    return done
 
 
 def _one_by_one(group: _Group) -> None:

@@ -172,17 +172,17 @@ class _Counting:
     def __init__(self, native: Any) -> None:
         self._native, self.updated = native, 0
 
-    def update(self, params: Any, first: int, group: Any) -> int:
-        end: int = self._native.update(params, first, group)
-        self.updated += end - first
-        return end
+    def update(self, params: Any, group: Any) -> int:
+        done: int = self._native.update(params, group)
+        self.updated += done
+        return done
 
 
 @needs_tape
 @pytest.mark.parametrize(
-    ('change', 'updated'), [(None, 3), (with_a_hook, 1), (with_its_own_value, 1), (read_only, 1)]
+    ('change', 'updated'), [(None, 4), (with_a_hook, 2), (with_its_own_value, 2), (read_only, 2)]
 )
-def test_all_but_the_first_are_updated_here(change: Any, updated: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_parameters_are_updated_here(change: Any, updated: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of()
     optimizer = optimizers.Adam().setup(model)
     set_gradients(model, 0)
@@ -215,6 +215,20 @@ def test_the_write_is_noticed() -> None:
     optimizer.update()
     with pytest.warns(chainer.errors.InplaceWarning):
         chainer.functions.sum(y).backward()
+
+
+def test_an_error_of_the_coefficients_leaves_the_model_as_it_was() -> None:
+    model = model_of()
+    optimizer = optimizers.Adam().setup(model)
+    for seed in range(2):
+        set_gradients(model, seed)
+        optimizer.update()
+    optimizer.eps = 1e-60
+    before = [param.array.copy() for param in model.params()]
+    with pytest.raises(ValueError, match='eps of Adam optimizer is too small'):
+        optimizer.update()
+    assert [param.update_rule.t for param in model.params()] == [3, 2, 2, 2]
+    assert all(np.array_equal(*both) for both in zip(before, [p.array for p in model.params()], strict=True))
 
 
 @needs_tape
