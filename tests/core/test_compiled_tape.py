@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import os
 import pickle
 import subprocess
@@ -67,6 +68,7 @@ def step(call: Any, *arrays: Any, gy: Any = None) -> list[bytes]:
 @needs_tape
 def test_each_op_is_compiled() -> None:
     assert set(OPS) == set(NAMES)
+    assert all(callable(getattr(F, name)) for name in F.__all__)  # their modules load when they are asked for
     compiled = {cls.spec.name for cls in PrimitiveNode.__subclasses__() if compiled_op(cls.spec, cls) is not None}
     assert compiled == set(NAMES)
 
@@ -117,7 +119,8 @@ def test_broadcasting(shapes: Any) -> None:
 
 #: Rows, their length, and columns; on both sides of both thresholds.
 SIZES = [
-    (4, 8, 8), (1, 1, 1), (0, 3, 2), (3, 0, 2), (2, 3, 0), (64, 64, 64), (65, 64, 64), (2, 128, 255), (2, 128, 256)
+    (4, 8, 8), (0, 3, 2), (3, 0, 2), (2, 3, 0), (64, 64, 64), (65, 64, 64), (2, 128, 255), (2, 128, 256), (32, 64, 100),
+    *itertools.product([1, 2, 7, 33], [1, 2, 5, 40], [1, 2, 3, 19]),
 ]  # fmt: skip
 
 
