@@ -8,15 +8,8 @@ from setuptools import Extension, setup
 
 NATIVE = 'minichainer/_native'
 SOURCES = ['module.c', 'baseline.c', 'avx2.c', 'avx512.c']
-TAPE = [
-    'tape_module.c',
-    'tape_calls.c',
-    'tape_linear.c',
-    'tape_links.c',
-    'tape_loss.c',
-    'tape_pass.c',
-    'tape_update.c',
-]
+TAPE = ['loops.c', *(f'tape_{part}.c' for part in ('module', 'calls', 'linear', 'links', 'loss', 'pass', 'update'))]
+TAPE_HEADERS = ['loops.h', 'tape.h']
 HEADERS = sorted(name for name in os.listdir(NATIVE) if name.endswith('.h'))
 # Sums and products stay in the order in which they are written, so that results do not depend on the compiler.
 FLAGS = ['-O3', '-std=c11', '-fno-math-errno', '-fno-trapping-math', '-ffp-contract=off', '-fvisibility=hidden']
@@ -40,7 +33,7 @@ def extensions() -> list:
     """The compiled parts that the environment does not switch off."""
     if os.environ.get('MINICHAINER_PURE', '0') not in ('', '0'):
         return []
-    return [extension('_compiled', SOURCES, [name for name in HEADERS if name != 'tape.h']), *tape()]
+    return [extension('_compiled', SOURCES, [name for name in HEADERS if name not in TAPE_HEADERS]), *tape()]
 
 
 def tape() -> list:
@@ -52,7 +45,7 @@ def tape() -> list:
     except ImportError:
         print('minichainer: no compiled tape, because NumPy (for its headers) is not installed', file=sys.stderr)
         return []
-    return [extension('_tape', TAPE, ['tape.h'], include_dirs=[numpy.get_include()])]
+    return [extension('_tape', TAPE, TAPE_HEADERS, include_dirs=[numpy.get_include()])]
 
 
 setup(ext_modules=extensions())

@@ -8,6 +8,7 @@ what is handed over.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = 'minichainer'
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
+MAX_LINES_OF_TAPE = 900
+NATIVE = ROOT / PACKAGE / '_native'
 
 # Each room imports from itself and from those above it; a name stands for the module and all below it that have no
 # name of their own here.
@@ -480,6 +483,29 @@ KEPT = {
     'links/model/__init__.py': 'from minichainer.links.model.vgg import VGG',
     'links/model/vgg.py': 'import minichainer.links.linear\nVGG = 1',
 }
+
+
+def _lines_of_c(path: Path) -> int:
+    """Lines of C that are neither empty nor comments."""
+    code = re.sub(r'/\*.*?\*/', '', path.read_text(encoding='utf-8'), flags=re.DOTALL)
+    return sum(1 for line in code.splitlines() if line.strip())
+
+
+def test_the_compiled_tape_stays_small() -> None:
+    """What knows of Variables and nodes is in tape*; kernels, and calls of NumPy's loops (loops.c), do not."""
+    parts = {path.name: _lines_of_c(path) for path in NATIVE.glob('tape*.[ch]')}
+    assert 'tape_pass.c' in parts
+    assert sum(parts.values()) < MAX_LINES_OF_TAPE, parts
+
+
+def test_kernels_know_nothing_of_the_tape() -> None:
+    others = {
+        path.name: path.read_text(encoding='utf-8')
+        for path in NATIVE.glob('*.[ch]')
+        if not path.name.startswith('tape')
+    }
+    assert {'loops.c', 'module.c', 'kernels.h'} <= others.keys()
+    assert [name for name, text in others.items() if '"tape.h"' in text] == []
 
 
 @pytest.mark.parametrize('name', BROKEN)

@@ -3,7 +3,7 @@
    Each part has a twin in Python, which is the definition, and which computes whatever a part here declines:
 
        Place, Applied   minichainer/_tape.py: the attributes of Variables, of applied ops
-       make_result      recorder.record
+       result_of        recorder.record
        Op               functions/_call.py: the calls of elementwise ops; functions/_node.py: their pullbacks
        linear           functions/connection/linear.py
        cross_entropy    functions/loss/softmax_cross_entropy.py
@@ -15,19 +15,8 @@
    returns None, and the twin says what is wrong. */
 #ifndef MINICHAINER_TAPE_H
 #define MINICHAINER_TAPE_H
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "loops.h"
 #include <structmember.h>
-
-#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
-#define PY_ARRAY_UNIQUE_SYMBOL minichainer_tape_arrays
-#define PY_UFUNC_UNIQUE_SYMBOL minichainer_tape_ufuncs
-#ifndef TAPE_IMPORTS
-#define NO_IMPORT_ARRAY
-#define NO_IMPORT_UFUNC
-#endif
-#include <numpy/arrayobject.h>
-#include <numpy/ufuncobject.h>
 
 /* A Variable: its array, and its node of the graph. */
 typedef struct {
@@ -45,21 +34,7 @@ typedef struct {
     Op *op; /* computes the gradients here; NULL if only `pullback` does */
 } Applied;
 
-enum { MOST_EDGES = 3, MOST_STEPS = 6, INPUTS = 8, CONSTANTS = 4, RESULT = INPUTS + CONSTANTS };
-
-/* One call of an inner loop of NumPy, for float and for double. Operands are numbered: inputs, constants, RESULT. */
-typedef struct {
-    PyUFuncGenericFunction loop[2];
-    void *data[2];
-    int a, b; /* b is -1 for a function of one array */
-} Step;
-
-/* Steps that follow one another in the memory of the result; without any, the result is the input `same`. */
-typedef struct {
-    int count, same;
-    Step steps[MOST_STEPS];
-    double constants[CONSTANTS];
-} Program;
+enum { MOST_EDGES = 3 };
 
 struct Op {
     PyObject_HEAD
@@ -86,19 +61,15 @@ typedef struct {
 
 extern Installed tape;
 extern PyTypeObject PlaceType, AppliedType, OpType;
-extern PyArray_Descr *tape_types[2];
 extern PyObject *tape_names[];
 enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE, NAME_NONDEFAULT, NAME_UPDATE,
        NAME_UPDATE_RULE, NAME_ENABLED, NAME_HOOKS, NAME_FP32, NAME_T, NAME_TOKEN, NAME_HYPERPARAM, NAME_PARENT, NAME_STATE,
        NAME_DICT, NAME_PARAMS, NAME_CLEARGRADS, NAME_CLEARGRAD, NAME_PARAMS_OF_LINK, NAME_CHILDREN, NAME_INITIALIZER, NAMES };
 
 int tape_ready_calls(void);
-int tape_find_loops(PyObject *ufunc, int inputs, Step *step); /* 0 if there are none */
 int tape_watched(void);                            /* -1: an error */
 Py_ssize_t tape_level(PyObject *node);             /* -1: an error */
 int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */
-int tape_kind(PyObject *array);                    /* 0: float, 1: double; -1: not a small plain array */
-PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into); /* NULL without an error: not for small plain arrays */
 PyObject *tape_call(Op *op, PyObject *const *args); /* None if the twin has to compute */
 PyObject *tape_cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_install_cross_entropy(PyObject *module, PyObject *args);

@@ -3,8 +3,6 @@
    `cross_entropy`; kernels/cross_entropy.py. */
 #include "tape.h"
 
-#define ARRAY(object) ((PyArrayObject *)(object))
-
 static PyObject *kernel, *gradient_kernel;
 static PyTypeObject *samples_class, *residual_class;
 static Op cross_entropy;
@@ -12,21 +10,10 @@ enum { X, LABELS, SAMPLES, RESIDUAL };
 
 /* Whether these are float scores (N, C) and whole numbers (N). */
 static int fit(PyObject *x, PyObject *t) {
-    if (tape_kind(x) < 0 || PyArray_NDIM(ARRAY(x)) != 2 || PyArray_SIZE(ARRAY(x)) == 0) return 0;
+    if (loops_kind(x) < 0 || PyArray_NDIM(ARRAY(x)) != 2 || PyArray_SIZE(ARRAY(x)) == 0) return 0;
     if (Py_TYPE(t) != &PyArray_Type || PyArray_NDIM(ARRAY(t)) != 1 || !PyArray_ISCARRAY_RO(ARRAY(t))) return 0;
     if (!PyArray_ISSIGNED(ARRAY(t)) || (PyArray_ITEMSIZE(ARRAY(t)) != 4 && PyArray_ITEMSIZE(ARRAY(t)) != 8)) return 0;
     return PyArray_DIM(ARRAY(t), 0) == PyArray_DIM(ARRAY(x), 0);
-}
-
-static int are_in_range(PyObject *t, npy_intp classes) {
-    npy_intp n = PyArray_SIZE(ARRAY(t));
-    const npy_int32 *narrow = PyArray_DATA(ARRAY(t));
-    const npy_int64 *wide = PyArray_DATA(ARRAY(t));
-    for (npy_intp i = 0; i < n; i++) {
-        npy_int64 label = PyArray_ITEMSIZE(ARRAY(t)) == 4 ? narrow[i] : wide[i];
-        if (label < 0 || label >= classes) return 0;
-    }
-    return 1;
 }
 
 /* Calls a kernel with arrays, the sizes of x, another size and a number; 0 if it does not compute. */
@@ -57,7 +44,7 @@ static void by_width(PyObject *t, PyObject **args) {
 
 static PyObject *compute(Op *op, PyObject **values) {
     PyObject *x = values[X], *t = values[LABELS], *args[11] = {x};
-    if (!fit(x, t) || !are_in_range(t, PyArray_DIM(ARRAY(x), 1))) return NULL;
+    if (!fit(x, t) || !loops_are_in_range(t, PyArray_DIM(ARRAY(x), 1))) return NULL;
     npy_intp column[2] = {PyArray_DIM(ARRAY(x), 0), 1};
     PyObject *loss = PyArray_SimpleNew(0, NULL, PyArray_TYPE(ARRAY(x)));
     PyObject *top = PyArray_SimpleNew(2, column, PyArray_TYPE(ARRAY(x)));
@@ -86,10 +73,10 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
     PyObject *x = PyTuple_GET_ITEM(saved, 0), *samples = PyTuple_GET_ITEM(saved, 1), *rest = PyTuple_GET_ITEM(saved, 2);
     if (Py_TYPE(samples) != samples_class || Py_TYPE(rest) != residual_class) return 0;
     PyObject *t = PyTuple_GET_ITEM(samples, 0), *top = PyTuple_GET_ITEM(rest, 0), *sums = PyTuple_GET_ITEM(rest, 1);
-    if (!fit(x, t) || PyTuple_GET_ITEM(samples, 1) != Py_None || tape_kind(gy) < 0 || PyArray_SIZE(ARRAY(gy)) != 1)
+    if (!fit(x, t) || PyTuple_GET_ITEM(samples, 1) != Py_None || loops_kind(gy) < 0 || PyArray_SIZE(ARRAY(gy)) != 1)
         return 0;
     npy_intp n = PyArray_DIM(ARRAY(x), 0);
-    if (tape_kind(top) < 0 || tape_kind(sums) < 0 || PyArray_SIZE(ARRAY(top)) != n || PyArray_SIZE(ARRAY(sums)) != n)
+    if (loops_kind(top) < 0 || loops_kind(sums) < 0 || PyArray_SIZE(ARRAY(top)) != n || PyArray_SIZE(ARRAY(sums)) != n)
         return 0;
     int needed = tape_is_wanted(PyTuple_GET_ITEM(edges, 0), wanted);
     if (needed == 0) return 1;

@@ -1,12 +1,8 @@
 /* The module: the objects in memory, what the Python side installs, and small questions. */
-#define TAPE_IMPORTS
 #include "tape.h"
 
 Installed tape;
-PyArray_Descr *tape_types[2];
 PyObject *tape_names[NAMES];
-static Step addition;
-enum { SMALL = 4096 };
 
 /* --- objects --- */
 static int place_traverse(Place *self, visitproc visit, void *arg) {
@@ -155,27 +151,6 @@ int tape_is_wanted(PyObject *edge, PyObject *wanted) {
     return 1; /* outputs of functions always require a gradient */
 }
 
-int tape_kind(PyObject *object) {
-    if (Py_TYPE(object) != &PyArray_Type) return -1;
-    PyArrayObject *array = (PyArrayObject *)object;
-    int kind = PyArray_DESCR(array) == tape_types[0] ? 0 : PyArray_DESCR(array) == tape_types[1] ? 1 : -1;
-    return kind >= 0 && PyArray_ISCARRAY_RO(array) && PyArray_SIZE(array) <= SMALL ? kind : -1;
-}
-
-PyObject *tape_sum(PyObject *a, PyObject *b, PyObject *into) {
-    int kind = tape_kind(a);
-    if (kind < 0 || tape_kind(b) != kind || (into != NULL && !PyArray_ISWRITEABLE((PyArrayObject *)into))) return NULL;
-    PyArrayObject *x = (PyArrayObject *)a, *y = (PyArrayObject *)b;
-    if (!PyArray_SAMESHAPE(x, y)) return NULL;
-    npy_intp n = PyArray_SIZE(x), size = kind ? 8 : 4, steps[3] = {size, size, size};
-    if (into == NULL) into = PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), kind ? NPY_DOUBLE : NPY_FLOAT);
-    else Py_INCREF(into);
-    if (into == NULL) return NULL;
-    char *memory[3] = {PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES((PyArrayObject *)into)};
-    addition.loop[kind](memory, &n, steps, addition.data[kind]);
-    return into;
-}
-
 /* --- what the Python side gives --- */
 static Py_ssize_t offset_of(PyTypeObject *type, const char *name) {
     PyObject *member = PyObject_GetAttrString((PyObject *)type, name);
@@ -223,27 +198,15 @@ static PyMethodDef functions[] = {
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_tape", NULL, -1, functions};
 
-static int find_additions(void) {
-    PyObject *numpy = PyImport_ImportModule("numpy"), *add = numpy ? PyObject_GetAttrString(numpy, "add") : NULL;
-    Py_XDECREF(numpy);
-    return add != NULL && tape_find_loops(add, 2, &addition) ? 0 : -1; /* `add` lives as long as the process */
-}
-
 PyMODINIT_FUNC PyInit__tape(void) {
     static const char *const names[] = {"pullback", "edges", "_prints", "_free", "level", "take_from_outputs",
                                         "nondefault", "update", "update_rule", "enabled", "_hooks", "_use_fp32_update", "t",
                                         "group_token", "hyperparam", "_parent", "_state", "__dict__", "params", "cleargrads", "cleargrad", "_params",
                                         "_named_children", "_grad_initializer"};
-    if (_import_array() < 0 || _import_umath() < 0) return NULL;
+    if (loops_ready() < 0) return NULL;
     for (int i = 0; i < NAMES; i++)
         if ((tape_names[i] = PyUnicode_InternFromString(names[i])) == NULL) return NULL;
-    tape_types[0] = PyArray_DescrFromType(NPY_FLOAT);
-    tape_types[1] = PyArray_DescrFromType(NPY_DOUBLE);
     PlaceType.tp_new = AppliedType.tp_new = PyBaseObject_Type.tp_new;
-    if (find_additions() < 0) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "this NumPy keeps its inner loops elsewhere");
-        return NULL;
-    }
     if (PyType_Ready(&PlaceType) < 0 || PyType_Ready(&AppliedType) < 0 || tape_ready_calls() < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;

@@ -49,7 +49,7 @@ static int enter(Pass *pass, PyObject *edge) {
 static int add(Pass *pass, PyObject *edge, PyObject *present, PyObject *gx) {
     int owned = PySet_Contains(pass->owned, edge);
     if (owned < 0) return -1;
-    PyObject *sum = tape_sum(present, gx, owned ? present : NULL);
+    PyObject *sum = loops_sum(present, gx, owned ? present : NULL);
     if (sum == NULL) {
         if (PyErr_Occurred()) return -1;
         sum = owned ? PyNumber_InPlaceAdd(present, gx)

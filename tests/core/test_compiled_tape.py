@@ -119,8 +119,8 @@ def test_broadcasting(shapes: Any) -> None:
 
 #: Rows, their length, and columns; on both sides of both thresholds.
 SIZES = [
-    (4, 8, 8), (0, 3, 2), (3, 0, 2), (2, 3, 0), (64, 64, 64), (65, 64, 64), (2, 128, 255), (2, 128, 256), (32, 64, 100),
-    *itertools.product([1, 2, 7, 33], [1, 2, 5, 40], [1, 2, 3, 19]),
+    (4, 8, 8), (0, 3, 2), (3, 0, 2), (2, 3, 0), (64, 64, 64), (65, 64, 64), (2, 128, 255), (2, 128, 256),
+    (32, 64, 100), *itertools.product([1, 2, 7, 33], [1, 2, 5, 40], [1, 2, 3, 19]),
 ]  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def _add_products(total: Any, gy: Sequence[Any], x: Sequence[Any]) -> None:
 _without_bias, _with_bias = rows_by_matrix.node_class, affine_rows.node_class
 _record = own_copy(record)
 if native is not None:
-    native.install_linear(_without_bias, _with_bias, numpy.matmul)
+    native.install_linear(_without_bias, _with_bias)
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
