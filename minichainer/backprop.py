@@ -439,7 +439,8 @@ def propagate(
     for root, _ in roots if clear else ():
         root.grad_value = None
     keep({node: kept[node] for node in kept if node not in retained} if retained else kept)
-    accumulate(retained, variables)
+    if retained:
+        accumulate(retained, variables)
     accumulate(table, variables, loss_scale, leaves)
 
 

@@ -277,15 +277,16 @@ def _by_the_tape(params: list[Parameter]) -> int:
         return 0
     rule.t += 1  # because coefficients are those of the update that begins
     try:
-        group = _Group(rule, values, array.dtype)
+        coefficients = rule.coefficients(values, array.dtype)
     except Exception:  # the loop that comes to this parameter raises it
         return 0
     finally:
         rule.t -= 1
-    if group.update is None:
+    states = rule._kept_states(values)
+    update = compiled_update(rule.formula, array.dtype, coefficients, len(states))
+    if update is None:
         return 0
-    kernel, last = group.update
-    common = type(rule), values, rule.t + 1, rule.group_token, array.dtype, group.states, kernel, last
+    common = type(rule), values, rule.t + 1, rule.group_token, array.dtype, states, *update
     done: int = native.update(params, (Parameter, Hyperparameter, ATTRIBUTES, *common))
     return done
 
