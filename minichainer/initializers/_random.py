@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
+
+import numpy
 
 from minichainer.backend import get_array_module, get_device_from_array
 from minichainer.initializer import Initializer, get_fans
 from minichainer.utils.argument import parse_kwargs
+
+#: Values that are drawn at a time: 0.5 MB, because NumPy draws in float64.
+_PART = 1 << 16
+
+
+def _draws_in_parts(rng: Any) -> bool:
+    """Whether a generator, or None for ``xp.random``, draws the same values in parts; a user's own might not."""
+    return rng is None or type(rng) in (numpy.random.RandomState, numpy.random.Generator)
 
 
 class RandomInitializer(Initializer):
@@ -35,14 +47,23 @@ class RandomInitializer(Initializer):
     def fill_normal(self, array: Any) -> None:
         """Fills with normal values of mean 0."""
         self._check_dtype(array)
-        values = self.generator(array).normal(loc=0.0, scale=self.spread(array.shape), size=array.shape)
-        self.put(array, values)
+        self._fill(array, functools.partial(self.generator(array).normal, loc=0.0, scale=self.spread(array.shape)))
 
     def fill_uniform(self, array: Any) -> None:
         """Fills with uniform values around 0."""
         self._check_dtype(array)
         bound = self.spread(array.shape)
-        self.put(array, self.generator(array).uniform(low=-bound, high=bound, size=array.shape))
+        self._fill(array, functools.partial(self.generator(array).uniform, low=-bound, high=bound))
+
+    def _fill(self, array: Any, draw: Callable[..., Any]) -> None:
+        """Fills with what ``draw(size=...)`` returns; in parts, which takes less memory, if that gives the same."""
+        if not _draws_in_parts(self.rng) or type(array) is not numpy.ndarray or not array.flags.c_contiguous:
+            self.put(array, draw(size=array.shape))
+            return
+        values = array.reshape(-1)
+        for start in range(0, array.size, _PART):
+            part = values[start : start + _PART]
+            part[...] = draw(size=part.shape)
 
     @staticmethod
     def put(array: Any, values: Any) -> None:

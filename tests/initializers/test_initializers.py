@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ import minichainer
 from minichainer import initializers
 from minichainer.initializer import Initializer, get_fans
 from minichainer.initializers import _get_initializer, generate_array
+from minichainer.initializers._random import _PART
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,31 @@ def test_a_weight_needs_two_axes(name: str, kind: str) -> None:
 @pytest.mark.parametrize('row', [row for row in RANDOM if row.name != 'Orthogonal'], ids=lambda row: row.name)
 def test_arrays_without_elements(row: Row, shape: tuple[int, ...]) -> None:
     assert generate_array(row.make(), shape, np).shape == shape
+
+
+@pytest.mark.parametrize('rng', [None, np.random.RandomState, np.random.default_rng])
+@pytest.mark.parametrize('size', [_PART - 1, _PART, _PART + 1, 3 * _PART + 7])
+@pytest.mark.parametrize('kind', ['normal', 'uniform'])
+def test_large_arrays_are_drawn_in_parts_of_one_sequence(kind: str, size: int, rng: Any) -> None:
+    make = {'normal': initializers.Normal, 'uniform': initializers.Uniform}[kind]
+    arguments = {'normal': {'loc': 0.0, 'scale': 0.5}, 'uniform': {'low': -0.5, 'high': 0.5}}[kind]
+    generator: Any = np.random if rng is None else rng(3)
+    np.random.seed(3)
+    array = np.empty((size, 1), 'f')
+    make(0.5, rng=None if rng is None else generator)(array)
+    after = generator.normal()  # also a second normal value that is kept for the next call
+    np.random.seed(3)
+    again: Any = np.random if rng is None else rng(3)
+    assert np.array_equal(array, getattr(again, kind)(size=array.shape, **arguments).astype('f'))
+    assert after == again.normal()
+
+
+def test_drawing_takes_little_more_memory_than_the_array() -> None:
+    tracemalloc.start()
+    generate_array(initializers.Normal(), (32 * _PART,), np)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * 32 * _PART + 3 * 8 * _PART
 
 
 def test_mixed16() -> None:
