@@ -450,8 +450,7 @@ def _unexpected(kwargs: dict[str, Any]) -> str:
 def variable_on(array: Any, node: Node) -> Variable:
     """A Variable for a given node of the graph."""
     variable = _new(Variable)
-    variable._data = array
-    variable._node = node
+    variable._data, variable._node = array, node
     return variable
 
 
@@ -462,6 +461,8 @@ def as_variable(obj: Any) -> Variable:
     >>> chainer.as_variable(np.ones(2)).requires_grad
     False
     """
+    if type(obj) is numpy.ndarray:
+        return variable_on(obj, LeafNode(obj, False))
     return obj if isinstance(obj, Variable) else Variable(obj, requires_grad=False)
 
 

@@ -2,16 +2,14 @@
    Twins: link/parameters.py, `ParameterTree.params` and `cleargrads`. */
 #include "tape.h"
 
-static PyObject *base; /* ParameterTree */
 static PyTypeObject *parameter;
+static PyObject *ours[NAMES]; /* methods of ParameterTree */
 
 /* Whether a link has a method of ParameterTree's own, and not one of its class or its object. */
 static int is_ours(PyObject *link, PyObject *own, int name) {
     PyObject *method = PyObject_GetAttr((PyObject *)Py_TYPE(link), tape_names[name]);
-    PyObject *ours = PyObject_GetAttr(base, tape_names[name]);
-    int same = method != NULL && method == ours && PyDict_Contains(own, tape_names[name]) == 0;
+    int same = method != NULL && method == ours[name] && PyDict_Contains(own, tape_names[name]) == 0;
     Py_XDECREF(method);
-    Py_XDECREF(ours);
     return same;
 }
 
@@ -85,8 +83,10 @@ PyObject *tape_cleargrads(PyObject *module, PyObject *link) {
 
 /* install_links(ParameterTree, Parameter) */
 PyObject *tape_install_links(PyObject *module, PyObject *args) {
+    PyObject *base;
     if (!PyArg_ParseTuple(args, "OO!", &base, &PyType_Type, &parameter)) return NULL;
-    Py_INCREF(base);
     Py_INCREF(parameter);
-    Py_RETURN_NONE;
+    ours[NAME_PARAMS] = PyObject_GetAttr(base, tape_names[NAME_PARAMS]);
+    ours[NAME_CLEARGRADS] = PyObject_GetAttr(base, tape_names[NAME_CLEARGRADS]);
+    return ours[NAME_PARAMS] && ours[NAME_CLEARGRADS] ? Py_NewRef(Py_None) : NULL;
 }

@@ -7,6 +7,7 @@ equal bit for bit.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -74,14 +75,23 @@ def compiled_update(formula: Any, dtype: Any, coefficients: Sequence[Any], state
     absent = declared.arrays - 2 - states
     if not 0 <= absent <= declared.absent or declared.numbers != len(coefficients):
         return None
-    there, numbers = 0, []
-    for position, value in enumerate(coefficients):
-        if type(value) in _NUMBERS:
-            there |= 1 << position
-        elif value is not None or position not in declared.optional:
+    given = _given(tuple(map(type, coefficients)), declared.optional)
+    if given is None:
+        return None
+    numbers = [0.0 if value is None else value for value in coefficients]
+    return declared.kernel, (*[None] * absent, given, *numbers)
+
+
+@functools.lru_cache(maxsize=256)
+def _given(types: tuple[type, ...], optional: frozenset[int]) -> int | None:
+    """The coefficients that are not None, as bits; None if a type does not fit, or one is missing that must not."""
+    given = 0
+    for position, kind in enumerate(types):
+        if kind in _NUMBERS:
+            given |= 1 << position
+        elif kind is not type(None) or position not in optional:
             return None
-        numbers.append(0.0 if value is None else value)
-    return declared.kernel, (*[None] * absent, there, *numbers)
+    return given
 
 
 def add_scaled(x: Any, factor: float, y: Any) -> bool:
