@@ -32,13 +32,14 @@ def _compiled(
     """
 
     def define(generic: Callable[Concatenate[Any, P], Any]) -> Kernel[P, Any]:
-        name, function = generic.__name__, kernel(generic)
+        function = kernel(generic)
+        compute: Any = getattr(native, generic.__name__, None)
 
         def compiled(xp: Any, x: Any, *others: Any) -> Any:
             if x.size < least:
                 return DECLINED
             y = numpy.empty_like(x)
-            return y if getattr(native, name)(x, *others, y) else DECLINED
+            return y if compute(x, *others, y) else DECLINED
 
         if level in levels:
             function.on_native(compiled)
