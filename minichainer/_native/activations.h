@@ -8,7 +8,6 @@
     BOTH(scaled_inside, "=TT>T:sss") \
     BOTH(signs, "=T>T") \
     BOTH(sign_gradient, "=TT>T") \
-    BOTH(exp, "=T>T") \
     BOTH(sigmoid, "=T>T") \
     BOTH(sigmoid_gradient, "=TT>T") \
     BOTH(sigmoid_slope, "=T>T") \
@@ -109,9 +108,6 @@ UNARY(signs, NAME(sign_of)(x))
 BACKWARD(sign_gradient, gy *NAME(sign_of)(x))
 
 /* --- exponential --- */
-
-/* exp(x). */
-UNARY(exp, NAME(exponential)(x))
 
 /* 1 / (1 + exp(-x)), precise where it is tiny: what is computed from exp(-|x|) does not overflow. */
 INLINED T NAME(logistic)(T x) {

@@ -5,6 +5,7 @@
 #include "activations.h"
 #include "channels.h"
 #include "special.h"
+#include "transcendental.h"
 #include "updates.h"
 #include "softmax.h"
 #include "normalization.h"
@@ -25,6 +26,7 @@
     ACTIVATIONS(BOTH, SINGLE) \
     CHANNELS(BOTH, SINGLE) \
     SPECIAL(BOTH, SINGLE) \
+    TRANSCENDENTAL(BOTH, SINGLE) \
     UPDATES(BOTH, SINGLE) \
     SOFTMAX(BOTH, SINGLE) \
     NORMALIZATION(BOTH, SINGLE) \

@@ -15,7 +15,8 @@ typedef void (*kernel_function)(char *const *arrays, const isize *sizes, const d
 
 /* A row of the table. The signature names the arrays by their types, those that are read before '>', those that are
    written behind it, then the sizes (n) and numbers (s) behind ':', as in "TT>T:nns". T is float32 or float64, the
-   same for all in a call; f, d, i, l, B are float32, float64, int32, int64, uint8; an array before ? may be None.
+   same for all in a call; f, d, i, l, B are float32, float64, int32, int64, uint8; an array before ? may be None. After
+   ! behind the arrays the kernel gets one more, a byte that is 1, and sets it to 0 if it does not take some element.
    Arrays are contiguous in C's order. But a signature that begins with '=' is of an elementwise kernel: all arrays
    have one shape, and one order of axes without gaps, whichever; their common size comes first, and nobody passes it. */
 typedef struct {

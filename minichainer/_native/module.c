@@ -2,7 +2,8 @@
 
    A kernel is called with its arrays, sizes and numbers in the order of its signature (kernels.h). It returns True,
    or False without computing if an array is not what the signature says: another type or byte order, not contiguous,
-   not aligned, read-only where it is written. So callers need not look. Arrays are taken by the buffer protocol; no
+   not aligned, read-only where it is written; kernels with '!' also if an element is not what they take, and then what
+   they have written has no meaning. So callers need not look. Arrays are taken by the buffer protocol; no
    header of NumPy is needed, and one build serves every version of it. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -24,13 +25,13 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     const kernel_row *row;
-    int arrays, read, sizes, numbers, is_elementwise;
+    int arrays, read, sizes, numbers, is_elementwise, may_decline;
     char types[MOST_ARRAYS], optional[MOST_ARRAYS];
 } Kernel;
 
 typedef struct {
     Py_buffer views[MOST_ARRAYS];
-    char *memory[MOST_ARRAYS];
+    char *memory[MOST_ARRAYS + 1];
     isize sizes[MOST_SIZES];
     double numbers[MOST_NUMBERS];
     int count;   /* views to be released */
@@ -116,14 +117,16 @@ static int take_numbers(Kernel *kernel, Call *call, PyObject *const *args) {
 
 static int compute(Kernel *kernel, Call *call) {
     kernel_function run = call->type == 'd' ? kernel->row->twice : kernel->row->single;
+    unsigned char fits = 1;
     if (run == NULL) return 0;
+    if (kernel->may_decline) call->memory[kernel->arrays] = (char *)&fits;
     if (call->bytes < LARGE) {
         run(call->memory, call->sizes, call->numbers);
     } else {
         Py_BEGIN_ALLOW_THREADS run(call->memory, call->sizes, call->numbers);
         Py_END_ALLOW_THREADS
     }
-    return 1;
+    return fits;
 }
 
 static PyObject *kernel_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names) {
@@ -157,6 +160,8 @@ static int read_signature(Kernel *kernel, const char *letter) {
             written = 1;
         } else if (*letter == '?') {
             kernel->optional[kernel->arrays - 1] = 1;
+        } else if (*letter == '!') {
+            kernel->may_decline = 1;
         } else {
             if (kernel->arrays == MOST_ARRAYS) return -1;
             kernel->types[kernel->arrays++] = *letter;

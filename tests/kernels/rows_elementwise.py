@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -129,6 +129,30 @@ def _gelu_rows(form: str) -> dict[str, Row]:
             relative_to='one',
         ),
     }
+
+
+def _transcendental_rows() -> dict[str, Row]:
+    """On both sides of the compiled tape's limit, and of the number of elements that are tested together."""
+    tape, near = threshold('transcendental', '_MANY'), (np.nan, 0.0, -0.0, 0.5, 1e-30)
+    ranges = {
+        **{name: (-1, 1, _WHOLE) for name in ('arcsin', 'arccos')},
+        **{name: (-8, 8, _WHOLE) for name in ('tan', 'sinh', 'cosh', 'expm1')},
+        **{name: (0.001, 9, (np.nan, 0.5, 1.0, 1e-3, 1e3)) for name in ('log', 'log2', 'log10')},
+        'arctan': (-8, 8, SPECIAL), 'arctanh': (-1, 1, near), 'exp': (-9, 9, (*_WHOLE, -np.inf)),
+        'log1p': (-0.9, 9, near),
+    }  # fmt: skip
+    inside = {
+        f'transcendental.{name}': Row(
+            lambda k, x: k(x), getattr(np, name), (tape if name in ('exp', 'log') else 1025,), dtypes='efd', low=low,
+            high=high, special=tuple(special), relative_to='each' if name in ('arctan', 'exp') else 'one',
+        )
+        for name, (low, high, special) in ranges.items()
+    }  # fmt: skip
+    outside = {
+        f'{name}, outside': replace(row, dtypes='fd', sizes=(), special=(*SPECIAL, 2.0, -2.0), known={})
+        for name, row in inside.items()
+    }
+    return {**inside, **outside}
 
 
 def _divisors(y: Any, value: float) -> Any:
@@ -387,6 +411,8 @@ ROWS = {
     ),
     **_gelu_rows('none'),
     **_gelu_rows('tanh'),
+    **_transcendental_rows(),
+    'transcendental.arctan2': Row(lambda k, y, x: k(y, x), np.arctan2, (1025,), 2, 'efd'),
     'error_functions.erf': Row(lambda k, x: k(x), scipy.special.erf, _ERF, scalars=False),
     'error_functions.erfc': Row(lambda k, x: k(x), scipy.special.erfc, _ERF, scalars=False),
     'error_functions.ndtr': Row(lambda k, x: k(x), scipy.special.ndtr, _ERF, scalars=False),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from minichainer.kernels import blocks, bounds, error_functions, gamma, gates, rectifier
+from minichainer.kernels import blocks, bounds, error_functions, gamma, gates, rectifier, transcendental
 from minichainer.kernels._dispatch import DECLINED
 
 LAYOUTS = {
@@ -162,3 +162,32 @@ def test_gates(shape, layout, dtype):
         expected = np.where((x > -1) & (x < 1), gy * factor, np.asarray(0, dtype))
     np.testing.assert_array_equal(gates.scaled_inside(np, gy, x, 0.2, -1, 1), expected)
     assert gates.scaled_inside(np, gy, x, 0.2, -1, 1).dtype == gates.silu(np, x).dtype == np.dtype(dtype)
+
+
+#: Elements that have no result, or an infinite one.
+UNDEFINED = {
+    'arcsin': (2, np.inf), 'arccos': (-2, -np.inf), 'arctanh': (1, -1, 2), 'tan': (np.inf, -np.inf),
+    'sinh': (90, -90), 'cosh': (90, -90), 'exp': (89,), 'expm1': (89,),
+    'log': (0, -0.0, -1, -np.inf), 'log1p': (-1, -2), 'log2': (0, -1), 'log10': (0, -1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(('name', 'value'), [(name, value) for name, values in UNDEFINED.items() for value in values])
+def test_transcendental_functions_warn_as_numpy_does(name, value):
+    function, of_numpy = getattr(transcendental, name), getattr(np, name)
+    x = uniform(5000, 0.25, 0.75)
+    x[4000] = value
+    with np.errstate(all='raise'), pytest.raises(FloatingPointError) as expected:
+        of_numpy(x)
+    with np.errstate(all='raise'), pytest.raises(FloatingPointError, match=str(expected.value)):
+        function(np, x)
+    with np.errstate(all='ignore'):
+        np.testing.assert_array_equal(function(np, x), of_numpy(x))
+
+
+@pytest.mark.parametrize('name', UNDEFINED)
+def test_transcendental_functions_do_not_warn_of_other_elements(name):
+    x = uniform(5000, 0.25, 0.75)
+    x[::7] = np.nan
+    with np.errstate(all='raise'):
+        np.testing.assert_allclose(getattr(transcendental, name)(np, x), getattr(np, name)(x), rtol=5e-7)

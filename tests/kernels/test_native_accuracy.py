@@ -24,6 +24,8 @@ class Row(NamedTuple):
     ranges: dict[str, tuple[float, float]]
     #: Units in the last place of the result.
     limit: float
+    #: Elements that are left to NumPy.
+    outside: tuple[float, ...] = ()
 
 
 def sigmoid(x: Any) -> Any:
@@ -34,9 +36,10 @@ def log_slope(x: Any) -> Any:
     return np.sqrt(2 / np.pi) / scipy.special.erfcx(-x / np.sqrt(2))
 
 
+_NOT_POSITIVE = (0, -0.0, -1, np.inf, -np.inf)
 _FAR = {'f': (-87, 100), 'd': (-700, 800)}
 ROWS = {
-    'exp': Row(np.exp, {'f': (-105, 90), 'd': (-746, 711)}, 1.1),
+    'exp': Row(np.exp, {'f': (-105, 88.6), 'd': (-746, 709.6)}, 1.1, (710, np.inf)),
     'sigmoid': Row(sigmoid, _FAR, 2.2),
     'sigmoid_slope': Row(lambda x: sigmoid(-np.abs(x)) * (1 - sigmoid(-np.abs(x))), _FAR, 4),
     'silu': Row(lambda x: x * sigmoid(x), _FAR, 3),
@@ -52,6 +55,18 @@ ROWS = {
     'ndtr_log_slope': Row(log_slope, {'f': (-30, 12)}, 0.6),
     'rsqrt': Row(lambda x: 1 / np.sqrt(x), {'f': (0, 1e30), 'd': (0, 1e200)}, 1.6),
     'lgamma': Row(scipy.special.gammaln, {'f': (0.001, 60)}, 1.5),
+    'arcsin': Row(np.arcsin, {'f': (-1, 1)}, 0.6, (1 + 2**-23, -1 - 2**-23, np.inf)),
+    'arccos': Row(np.arccos, {'f': (-1, 1)}, 0.6, (1 + 2**-23, -1 - 2**-23, -np.inf)),
+    'arctan': Row(np.arctan, {'f': (-100, 100)}, 0.6),
+    'tan': Row(np.tan, {'f': (-1e6, 1e6)}, 0.6, (1.1e6, -1.1e6, np.inf)),
+    'sinh': Row(np.sinh, {'f': (-89, 89)}, 0.6, (89.5, -89.5, np.inf)),
+    'cosh': Row(np.cosh, {'f': (-89, 89)}, 0.6, (89.5, -89.5, -np.inf)),
+    'arctanh': Row(np.arctanh, {'f': (-1 + 2**-24, 1 - 2**-24)}, 0.6, (1, -1, 2, np.inf)),
+    'expm1': Row(np.expm1, {'f': (-3e38, 88.6)}, 0.6, (88.8, np.inf)),
+    'log': Row(np.log, {'f': (1e-45, 3e38)}, 0.6, _NOT_POSITIVE),
+    'log1p': Row(np.log1p, {'f': (-1 + 2**-24, 3e38)}, 0.6, (-1, -2, np.inf)),
+    'log2': Row(np.log2, {'f': (1e-45, 3e38)}, 0.6, _NOT_POSITIVE),
+    'log10': Row(np.log10, {'f': (1e-45, 3e38)}, 0.6, _NOT_POSITIVE),
 }
 #: Numbers that kernels take behind their arrays.
 NUMBERS = {'softplus': (1.0,), 'elu': (1.0,)}
@@ -64,7 +79,11 @@ def arguments(row: Row, dtype: str) -> np.ndarray:
     low, high = row.ranges[dtype]
     tiny = 10.0 ** random.uniform(-30, 0, 20_000) * random.choice([-1, 1], 20_000)
     drawn = [random.uniform(low, high, 200_000), random.uniform(-1, 1, 50_000), tiny, SPECIAL]
-    return np.concatenate(drawn).astype(dtype)
+    if not row.outside:
+        return np.concatenate(drawn).astype(dtype)
+    of_any_size = 10.0 ** random.uniform(-45, 38, 100_000) * random.choice([-1, 1], 100_000)
+    x = np.concatenate([*drawn, of_any_size, random.uniform(-4, 4, 50_000), [low, high]]).astype(dtype)
+    return x[((low <= x) & (x <= high)) | np.isnan(x)]
 
 
 @pytest.mark.parametrize('level', _compiled.levels())
@@ -82,6 +101,45 @@ def test_error_in_units_in_the_last_place(name: str, dtype: str, level: str) -> 
     np.testing.assert_array_equal(y[~finite], rounded[~finite])
     error = np.abs(y[finite] - exact[finite]) / np.spacing(np.abs(rounded[finite]))
     assert error.max() <= row.limit, x[finite][error.argmax()]
+
+
+@pytest.mark.parametrize('level', _compiled.levels())
+@pytest.mark.parametrize('name', ['arcsin', 'arctan', 'tan', 'sinh', 'arctanh', 'expm1', 'log1p'])
+def test_signs_of_zeros(name: str, level: str) -> None:
+    x = np.array([0.0, -0.0], 'f')
+    y = np.empty_like(x)
+    assert _compiled.kernels(level)[name](x, y)
+    assert y.tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize('level', _compiled.levels())
+@pytest.mark.parametrize('name', [name for name, row in ROWS.items() if row.outside])
+def test_elements_for_which_numpy_may_warn_are_left_to_it(name: str, level: str) -> None:
+    kernel, inside = _compiled.kernels(level)[name], 0.5
+    for dtype in ROWS[name].ranges:
+        for place in (0, 1023, 1024, 2999):
+            x = np.full(3000, inside, dtype)
+            assert kernel(x, np.empty_like(x))
+            for value in ROWS[name].outside:
+                x[place] = value
+                assert not kernel(x, np.empty_like(x)), value
+
+
+@pytest.mark.parametrize('level', _compiled.levels())
+def test_error_of_angles(level: str) -> None:
+    """Also of points on the axes, in each quadrant, with zeros and infinities of either sign."""
+    random, few = np.random.RandomState(0), np.array([*SPECIAL, 1e-45, -1e-45, 3e38, -3e38])
+    drawn = 10.0 ** random.uniform(-45, 38, (2, 100_000)) * random.choice([-1, 1], (2, 100_000))
+    near = random.uniform(-2, 2, (2, 100_000))
+    y, x = np.concatenate([np.array(np.meshgrid(few, few)).reshape(2, -1), drawn, near], axis=1).astype('f')
+    found = np.empty_like(x)
+    assert _compiled.kernels(level)['arctan2'](y, x, found)
+    exact = np.arctan2(y.astype('d'), x.astype('d'))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
+    known = ~np.isnan(exact)
+    np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(exact[known]))
+    error = np.abs(found[known] - exact[known]) / np.spacing(np.abs(exact[known]).astype('f'))
+    assert error.max() <= 0.6, (y[known][error.argmax()], x[known][error.argmax()])
 
 
 @pytest.mark.parametrize('level', _compiled.levels())

@@ -7,14 +7,15 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
-from minichainer.kernels import powers as kernels
+from minichainer.kernels import powers
+from minichainer.kernels import transcendental as kernels
 from minichainer.variable import Variable, as_variable
 
 _rsqrt = Arguments('rsqrt')
 _LN_2, _LN_10 = math.log(2), math.log(10)
 
 
-@elementwise(lambda m, gy, y: gy * y, label='exp', kinds='fc', on_numpy='exp')
+@elementwise(lambda m, gy, y: gy * y, label='exp', kinds='fc', on_numpy=kernels.exp)
 def exp(xp: Any, x: Any) -> Any:
     r"""Elementwise exponential, :math:`y = e^x`.
 
@@ -28,10 +29,10 @@ def exp(xp: Any, x: Any) -> Any:
     >>> F.exp(np.array([0., 1.])).array.round(4)
     array([1.    , 2.7183])
     """
-    return xp.exp(x)
+    return kernels.exp(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / x, label='log', kinds='fc', on_numpy='log')
+@elementwise(lambda m, gy, x: gy / x, label='log', kinds='fc', on_numpy=kernels.log)
 def log(xp: Any, x: Any) -> Any:
     r"""Elementwise natural logarithm, :math:`y = \ln x`.
 
@@ -45,7 +46,7 @@ def log(xp: Any, x: Any) -> Any:
     >>> F.log(np.array([1., np.e]))
     variable([0., 1.])
     """
-    return xp.log(x)
+    return kernels.log(xp, x)
 
 
 @elementwise(lambda m, gy, y: gy / (y + y), label='sqrt', kinds='fc', on_numpy='sqrt')
@@ -82,7 +83,7 @@ def square(xp: Any, x: Any) -> Any:
     return xp.square(x)
 
 
-@elementwise(lambda m, gy, x: gy * m.exp(x), label='expm1', on_numpy='expm1')
+@elementwise(lambda m, gy, x: gy * m.exp(x), label='expm1', on_numpy=kernels.expm1)
 def expm1(xp: Any, x: Any) -> Any:
     r"""Elementwise exponential minus one, :math:`y = e^x - 1`.
 
@@ -96,10 +97,10 @@ def expm1(xp: Any, x: Any) -> Any:
     >>> F.expm1(np.array([0., 1.])).array.round(4)
     array([0.    , 1.7183])
     """
-    return xp.expm1(x)
+    return kernels.expm1(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (x + 1), label='log1p', on_numpy='log1p')
+@elementwise(lambda m, gy, x: gy / (x + 1), label='log1p', on_numpy=kernels.log1p)
 def log1p(xp: Any, x: Any) -> Any:
     r"""Elementwise natural logarithm of one plus x, :math:`y = \ln (1 + x)`.
 
@@ -113,10 +114,10 @@ def log1p(xp: Any, x: Any) -> Any:
     >>> F.log1p(np.array([0., 1.])).array.round(4)
     array([0.    , 0.6931])
     """
-    return xp.log1p(x)
+    return kernels.log1p(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (x * _LN_2), label='log2', on_numpy='log2')
+@elementwise(lambda m, gy, x: gy / (x * _LN_2), label='log2', on_numpy=kernels.log2)
 def log2(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm to base 2, :math:`y = \log_2 x`.
 
@@ -130,10 +131,10 @@ def log2(xp: Any, x: Any) -> Any:
     >>> F.log2(np.array([1., 8.])).array.round(4)
     array([0., 3.])
     """
-    return xp.log2(x)
+    return kernels.log2(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (x * _LN_10), label='log10', on_numpy='log10')
+@elementwise(lambda m, gy, x: gy / (x * _LN_10), label='log10', on_numpy=kernels.log10)
 def log10(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm to base 10, :math:`y = \log_{10} x`.
 
@@ -147,20 +148,20 @@ def log10(xp: Any, x: Any) -> Any:
     >>> F.log10(np.array([1., 1000.])).array.round(4)
     array([0., 3.])
     """
-    return xp.log10(x)
+    return kernels.log10(xp, x)
 
 
 @elementwise(
     lambda m, gy, y: gy * y * y * y * -0.5,
-    fast=(kernels.rsqrt_gradient,),
+    fast=(powers.rsqrt_gradient,),
     name='DivFromConstant',
     label='1.0 / _',
     kinds='fc',
-    on_numpy=kernels.rsqrt,
+    on_numpy=powers.rsqrt,
 )
 def reciprocal_root(xp: Any, x: Any) -> Any:
     """One node, with the name of the last one of Chainer's two."""
-    return kernels.rsqrt(xp, x)
+    return powers.rsqrt(xp, x)
 
 
 def rsqrt(x: Any) -> Variable:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.functions._define import elementwise
+from minichainer.kernels import transcendental as kernels
 
 
-@elementwise(lambda m, gy, x: gy * m.cosh(x), label='sinh', kinds='fc', on_numpy='sinh')
+@elementwise(lambda m, gy, x: gy * m.cosh(x), label='sinh', kinds='fc', on_numpy=kernels.sinh)
 def sinh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic sine, :math:`y = (e^x - e^{-x}) / 2`.
 
@@ -21,10 +22,10 @@ def sinh(xp: Any, x: Any) -> Any:
     >>> F.sinh(np.array([0., 1.])).array.round(4)
     array([0.    , 1.1752])
     """
-    return xp.sinh(x)
+    return kernels.sinh(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy * m.sinh(x), label='cosh', kinds='fc', on_numpy='cosh')
+@elementwise(lambda m, gy, x: gy * m.sinh(x), label='cosh', kinds='fc', on_numpy=kernels.cosh)
 def cosh(xp: Any, x: Any) -> Any:
     r"""Elementwise hyperbolic cosine, :math:`y = (e^x + e^{-x}) / 2`.
 
@@ -38,10 +39,10 @@ def cosh(xp: Any, x: Any) -> Any:
     >>> F.cosh(np.array([0., 1.])).array.round(4)
     array([1.    , 1.5431])
     """
-    return xp.cosh(x)
+    return kernels.cosh(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (1 - x * x), on_numpy='arctanh')
+@elementwise(lambda m, gy, x: gy / (1 - x * x), on_numpy=kernels.arctanh)
 def arctanh(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse hyperbolic tangent, :math:`y = \operatorname{artanh} x`.
 
@@ -55,4 +56,4 @@ def arctanh(xp: Any, x: Any) -> Any:
     >>> F.arctanh(np.array([0., 0.5])).array.round(4)
     array([0.    , 0.5493])
     """
-    return xp.arctanh(x)
+    return kernels.arctanh(xp, x)

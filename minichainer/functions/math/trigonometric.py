@@ -6,7 +6,8 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._define import elementwise
-from minichainer.kernels import angles as kernels
+from minichainer.kernels import transcendental as kernels
+from minichainer.kernels.angles import angle_gradient
 
 
 @elementwise(lambda m, gy, x: gy * m.cos(x), label='sin', kinds='fc', on_numpy='sin')
@@ -43,7 +44,7 @@ def cos(xp: Any, x: Any) -> Any:
     return xp.cos(x)
 
 
-@elementwise(lambda m, gy, y: gy + gy * y * y, label='tan', on_numpy='tan')
+@elementwise(lambda m, gy, y: gy + gy * y * y, label='tan', on_numpy=kernels.tan)
 def tan(xp: Any, x: Any) -> Any:
     r"""Elementwise tangent, :math:`y = \tan x`, of angles in radians.
 
@@ -57,10 +58,10 @@ def tan(xp: Any, x: Any) -> Any:
     >>> F.tan(np.array([0., np.pi / 4])).array.round(4)
     array([0., 1.])
     """
-    return xp.tan(x)
+    return kernels.tan(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / m.sqrt(1 - x * x), label='arcsin', on_numpy='arcsin')
+@elementwise(lambda m, gy, x: gy / m.sqrt(1 - x * x), label='arcsin', on_numpy=kernels.arcsin)
 def arcsin(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse sine, :math:`y = \arcsin x`.
 
@@ -74,10 +75,10 @@ def arcsin(xp: Any, x: Any) -> Any:
     >>> F.arcsin(np.array([0., 1.])).array.round(4)
     array([0.    , 1.5708])
     """
-    return xp.arcsin(x)
+    return kernels.arcsin(xp, x)
 
 
-@elementwise(lambda m, gy, x: -gy / m.sqrt(1 - x * x), label='arccos', on_numpy='arccos')
+@elementwise(lambda m, gy, x: -gy / m.sqrt(1 - x * x), label='arccos', on_numpy=kernels.arccos)
 def arccos(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse cosine, :math:`y = \arccos x`.
 
@@ -91,10 +92,10 @@ def arccos(xp: Any, x: Any) -> Any:
     >>> F.arccos(np.array([1., 0.])).array.round(4)
     array([0.    , 1.5708])
     """
-    return xp.arccos(x)
+    return kernels.arccos(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (1 + x * x), label='arctan', on_numpy='arctan')
+@elementwise(lambda m, gy, x: gy / (1 + x * x), label='arctan', on_numpy=kernels.arctan)
 def arctan(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse tangent, :math:`y = \arctan x`.
 
@@ -108,7 +109,7 @@ def arctan(xp: Any, x: Any) -> Any:
     >>> F.arctan(np.array([0., 1.])).array.round(4)
     array([0.    , 0.7854])
     """
-    return xp.arctan(x)
+    return kernels.arctan(xp, x)
 
 
 def _larger(xp: Any, x1: Any, x2: Any) -> Any:
@@ -129,11 +130,11 @@ def _angle_rule(m: Any, gy: Any, x: Any, other: Any) -> Any:
     lambda m, gy, x1, x2: _angle_rule(m, gy, x1, x2),
     lambda m, gy, x1, x2: _angle_rule(m, -gy, x2, x1),
     fast=(
-        lambda xp, gy, x1, x2: kernels.angle_gradient(xp, gy, x1, x2),
-        lambda xp, gy, x1, x2: kernels.angle_gradient(xp, -gy, x2, x1),
+        lambda xp, gy, x1, x2: angle_gradient(xp, gy, x1, x2),
+        lambda xp, gy, x1, x2: angle_gradient(xp, -gy, x2, x1),
     ),
     label='arctan2',
-    on_numpy='arctan2',
+    on_numpy=kernels.arctan2,
 )
 def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise angle of the point :math:`(x_2, x_1)`, :math:`y = \arctan(x_1 / x_2)` in the right quadrant.
@@ -152,4 +153,4 @@ def arctan2(xp: Any, x1: Any, x2: Any) -> Any:
     >>> F.arctan2(np.array([0., 1.]), np.array([1., -1.])).array.round(4)
     array([0.    , 2.3562])
     """
-    return xp.arctan2(x1, x2)
+    return kernels.arctan2(xp, x1, x2)
