@@ -78,6 +78,8 @@ class FunctionNode(Node):
     _inputs_to_retain: tuple[int, ...] | None = None
     _outputs_to_retain: tuple[int, ...] | None = None
     _output_nodes: tuple[Any, ...] = ()
+    #: Shapes and dtypes of several outputs.
+    _output_kinds: Sequence[tuple[Any, Any]] = ()
     _owners: tuple[Any, ...] = ()
     _local_hooks: Any = None
 
@@ -188,7 +190,7 @@ class FunctionNode(Node):
             return self
         node = self._output_nodes[index]()
         if node is None:  # this output is not referenced: make a new node for its array
-            node = OutputNode(self, index, array)
+            node = OutputNode((self,), self.level, index, self._output_kinds[index])
             known = self._output_nodes
             self._output_nodes = (*known[:index], weakref.ref(node), *known[index + 1 :])
         return node
@@ -462,7 +464,7 @@ def _with_numbers(gradient: Any) -> Any:
 _OF_APPLICATION = {
     'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
     'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
-    '_owners',
+    '_output_kinds', '_owners',
 }  # fmt: skip
 
 
