@@ -15,7 +15,7 @@ from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
 from minichainer.backends import cuda, number_arrays
 from minichainer.backprop import Node, OutputNode
-from minichainer.configuration import count_nondefault, using_config
+from minichainer.configuration import config, count_nondefault, using_config
 from minichainer.differentiate import grad as grad
 from minichainer.errors import ReturnedGradientError
 from minichainer.utils import type_check
@@ -335,8 +335,8 @@ class FunctionNode(Node):
         return clone
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
-        """Runs the type check of the function, quickly first, and with messages after a failure."""
-        if type(self).check_type_forward is FunctionNode.check_type_forward:
+        """Runs the type check of the function, if it has one: quickly first, and with messages after a failure."""
+        if type(self).check_type_forward is FunctionNode.check_type_forward or not config.type_check:
             return
         try:
             with type_check.light_mode:  # ten times cheaper, but does not say what is wrong

@@ -50,8 +50,7 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     check_arrays(arrays, node.label, inputs)
     if not node.takes_any_layout:
         arrays = tuple([x if x is None or x.flags.c_contiguous else copied(x) for x in arrays])
-    if config.type_check:
-        node._check_types(arrays)
+    node._check_types(arrays)
     if cuda.available:
         with cuda.get_device_from_array(*arrays):
             outputs = forward(node, arrays)
@@ -63,8 +62,8 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
         tangents = _tangents.tangents_of([x.edge for x in variables])
         if tangents is not None:
             return _apply_in_forward_mode(level, tangents, node, variables, arrays, outputs)
-    needs_grad = any(x.requires_grad for x in variables)
-    if needs_grad and config.enable_backprop:
+    needs_grad = any([x.requires_grad for x in variables])
+    if needs_grad and (not configuration.nondefault or config.enable_backprop):
         return assemble(node, variables, arrays, outputs)
     node._release()
     needs_grad = needs_grad and not config.constant_results

@@ -52,9 +52,11 @@ def steps_of_sequences(xp: Any, xs: Sequence[Any], length: int) -> Any:
     Returns:
         Array ``(length, len(xs), ...)``.
     """
-    steps = xp.zeros((length, len(xs), *xs[0].shape[1:]), xs[0].dtype)
+    steps = xp.empty((length, len(xs), *xs[0].shape[1:]), xs[0].dtype)
     for i, x in enumerate(xs):
         steps[: len(x), i] = x
+        if len(x) < length:
+            steps[len(x) :, i] = 0
     return steps
 
 
