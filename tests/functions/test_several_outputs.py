@@ -105,3 +105,14 @@ def test_a_modified_input_is_noticed() -> None:
     y.grad = np.ones(2)
     with pytest.warns(chainer.errors.InplaceWarning, match='argument x'):
         y.backward()
+
+
+def test_zeros_for_outputs_without_a_gradient_do_not_share_memory_with_gradients_of_leaves() -> None:
+    op = primitive(lambda xp, x, y, z: (x + 0, y + 0, z + 0), lambda m, gy: gy, name='Three', several_outputs=True)
+    leaves = [chainer.Variable(X.copy()) for _ in range(3)]
+    z = op(*leaves)[2]
+    z.grad = np.ones(2)
+    z.backward()
+    leaves[0].grad[0] = 7
+    np.testing.assert_array_equal(leaves[1].grad, [0, 0])
+    np.testing.assert_array_equal(leaves[2].grad, [1, 1])
