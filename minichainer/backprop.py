@@ -126,11 +126,11 @@ class OutputNode(Node):
 
     requires_grad = True
 
-    def __init__(self, function: Any, index: int, array: Any) -> None:
-        self.edges = (function,)
+    def __init__(self, edges: tuple[Any], level: int, index: int, kind: tuple[Any, Any]) -> None:
+        self.edges = edges  # its function
+        self.level = level
         self.index = index
-        self.level = function.level
-        self.shape, self.dtype = getattr(array, 'shape', None), getattr(array, 'dtype', None)
+        self.shape, self.dtype = kind
         self.name = self.grad_value = self.loss_scale = self.view = self._hooks = self._tangent = None
 
 

@@ -15,7 +15,7 @@ from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
 from minichainer.backends import cuda, number_arrays
 from minichainer.backprop import Node, OutputNode
-from minichainer.configuration import count_nondefault, using_config
+from minichainer.configuration import config, count_nondefault, using_config
 from minichainer.differentiate import grad as grad
 from minichainer.errors import ReturnedGradientError
 from minichainer.utils import type_check
@@ -78,6 +78,8 @@ class FunctionNode(Node):
     _inputs_to_retain: tuple[int, ...] | None = None
     _outputs_to_retain: tuple[int, ...] | None = None
     _output_nodes: tuple[Any, ...] = ()
+    #: Shapes and dtypes of several outputs.
+    _output_kinds: Sequence[tuple[Any, Any]] = ()
     _owners: tuple[Any, ...] = ()
     _local_hooks: Any = None
 
@@ -188,7 +190,7 @@ class FunctionNode(Node):
             return self
         node = self._output_nodes[index]()
         if node is None:  # this output is not referenced: make a new node for its array
-            node = OutputNode(self, index, array)
+            node = OutputNode((self,), self.level, index, self._output_kinds[index])
             known = self._output_nodes
             self._output_nodes = (*known[:index], weakref.ref(node), *known[index + 1 :])
         return node
@@ -333,8 +335,8 @@ class FunctionNode(Node):
         return clone
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
-        """Runs the type check of the function, quickly first, and with messages after a failure."""
-        if type(self).check_type_forward is FunctionNode.check_type_forward:
+        """Runs the type check of the function, if it has one: quickly first, and with messages after a failure."""
+        if type(self).check_type_forward is FunctionNode.check_type_forward or not config.type_check:
             return
         try:
             with type_check.light_mode:  # ten times cheaper, but does not say what is wrong
@@ -462,7 +464,7 @@ def _with_numbers(gradient: Any) -> Any:
 _OF_APPLICATION = {
     'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
     'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
-    '_owners',
+    '_output_kinds', '_owners',
 }  # fmt: skip
 
 

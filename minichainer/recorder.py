@@ -1,12 +1,13 @@
 """The recorder: makes an applied function a node of the graph.
 
 There are two entries. :func:`apply` is the general one: any function, any arrays, hooks and debug mode.
-:func:`record` is a shorter one for built-in functions with one output, on NumPy arrays, without hooks and debug mode;
-it omits what cannot occur then, and is measured by ``benchmarks/overhead.py``.
+:func:`record` is a shorter one for built-in functions on NumPy arrays, without hooks and debug mode; it omits what
+cannot occur then, and is measured by ``benchmarks/overhead.py``.
 
-    apply      inputs as Variables, one kind of array, layout, type checks, forward (device, hooks, debug mode)
-    assemble   saved arrays, edges, level, outputs, Variables
-    record     assemble, inlined for one output
+    apply            inputs as Variables, one kind of array, layout, type checks, forward (device, hooks, debug mode)
+    assemble         saved arrays, edges, level, outputs, Variables
+    record           assemble, inlined for one output
+    record_several   the same for several outputs
 
 No other module adds nodes to the graph. Whatever watches the recording is called here: hooks, debug mode, tracing,
 forward mode, the packing of saved arrays (``assemble``), and the prints that detect modified arrays.
@@ -31,11 +32,11 @@ from minichainer._push import push
 from minichainer._saved import Packed
 from minichainer.backend import copied
 from minichainer.backends import cuda, number_arrays
-from minichainer.backprop import Node, OutputNode
+from minichainer.backprop import OutputNode
 from minichainer.configuration import config, count_nondefault
 from minichainer.variable import Variable, as_variable, variable_on
 
-_new = object.__new__
+_new, _reference = object.__new__, weakref.ref
 _arrays = array_types()
 _exposed = _inplace.exposed
 
@@ -49,8 +50,7 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     check_arrays(arrays, node.label, inputs)
     if not node.takes_any_layout:
         arrays = tuple([x if x is None or x.flags.c_contiguous else copied(x) for x in arrays])
-    if config.type_check:
-        node._check_types(arrays)
+    node._check_types(arrays)
     if cuda.available:
         with cuda.get_device_from_array(*arrays):
             outputs = forward(node, arrays)
@@ -62,8 +62,8 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
         tangents = _tangents.tangents_of([x.edge for x in variables])
         if tangents is not None:
             return _apply_in_forward_mode(level, tangents, node, variables, arrays, outputs)
-    needs_grad = any(x.requires_grad for x in variables)
-    if needs_grad and config.enable_backprop:
+    needs_grad = any([x.requires_grad for x in variables])
+    if needs_grad and (not configuration.nondefault or config.enable_backprop):
         return assemble(node, variables, arrays, outputs)
     node._release()
     needs_grad = needs_grad and not config.constant_results
@@ -114,16 +114,32 @@ def assemble(
         else:
             node._prints = prints_of(saved, node.edges, node._input_places)
     node.level = 1 + max([edge.level for edge in node.edges], default=0)
+    return _results_of(node, outputs)
+
+
+def _results_of(node: Any, outputs: Sequence[Any]) -> tuple[Variable, ...]:
+    """The Variables of a function's outputs; where there are several, each has a node of its own."""
     node.output_count = len(outputs)
     if len(outputs) == 1:
-        node.shape, node.dtype = getattr(outputs[0], 'shape', None), getattr(outputs[0], 'dtype', None)
-        places: list[Node] = [node]
-    else:
-        places = [OutputNode(node, i, y) for i, y in enumerate(outputs)]
-        node._output_nodes = tuple([weakref.ref(place) for place in places])
-    results = tuple([variable_on(y, place) for y, place in zip(outputs, places, strict=True)])
-    node._owners = tuple([weakref.ref(y) for y in results])
-    return results
+        y = outputs[0]
+        node.shape, node.dtype = getattr(y, 'shape', None), getattr(y, 'dtype', None)
+        result = variable_on(y, node)
+        node._owners = (_reference(result),)
+        return (result,)
+    edges, level = (node,), node.level
+    results, places, kinds, owners = [], [], [], []
+    for i, y in enumerate(outputs):
+        kind = (None, None) if y is None else (y.shape, y.dtype)
+        place = OutputNode(edges, level, i, kind)
+        result = _new(Variable)
+        result._data = y
+        result._node = place
+        results.append(result)
+        places.append(_reference(place))
+        kinds.append(kind)
+        owners.append(_reference(result))
+    node._output_nodes, node._output_kinds, node._owners = tuple(places), kinds, tuple(owners)
+    return tuple(results)
 
 
 def record(
@@ -161,6 +177,21 @@ def record(
     result._data = y
     result._node = node
     return result
+
+
+def record_several(
+    node: Any, edges: tuple[Any, ...], level: int, lowest: int, outputs: Sequence[Any], saved: tuple[Any, ...]
+) -> tuple[Variable, ...]:
+    """The short form for several outputs; the function exists already, the rest is as in :func:`record`."""
+    if not level and not any([edge.requires_grad for edge in edges]):
+        return tuple([Variable(y, requires_grad=False) for y in outputs])
+    node.edges = edges
+    node.level = level + 1
+    if saved:
+        node.saved = saved
+        if not lowest or _exposed:
+            node._prints = prints_of(saved, edges, node._input_places)
+    return _results_of(node, outputs)
 
 
 class _Packing(threading.local):
@@ -217,7 +248,11 @@ def forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Runs forward, and checks its outputs."""
-    outputs = node.forward(arrays)
+    return as_outputs(node, node.forward(arrays))
+
+
+def as_outputs(node: Any, outputs: Any) -> tuple[Any, ...]:
+    """What a function's forward has returned, as arrays; TypeError for anything else."""
     if type(outputs) is not tuple:
         raise TypeError(
             f'forward output must be a tuple ({node.label})\nExpect: a tuple of arrays\n'

@@ -420,7 +420,7 @@ def errors_of_matrices() -> contextlib.AbstractContextManager[Any]:
 
     Otherwise cuSOLVER's errors are ignored, and results are NaN or without meaning.
     """
-    if not (config.debug and available):
+    if not (available and config.debug):
         return contextlib.nullcontext()
     import cupyx
 

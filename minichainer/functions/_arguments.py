@@ -102,8 +102,8 @@ class Arguments:
         """Raises :meth:`out_of_range`, which has the arguments; for values on a device in debug mode only."""
         if not values.size or not are_readable(values):
             return
-        if type(values) is numpy.ndarray and values.ndim == 1 and values.size <= _FEW:
-            few = values.tolist()  # a fifth of the time of looking for extrema of an array
+        if type(values) is numpy.ndarray and values.size <= _FEW:
+            few = values.reshape(-1).tolist()  # a fifth of the time of looking for extrema of an array
             smallest, largest = min(few), max(few)
         else:
             smallest, largest = values.min(), values.max()

@@ -1,8 +1,8 @@
 """How ops are called: arguments and checks by the number of arrays, then a short form of ``recorder.apply``.
 
-The short form handles NumPy arrays, one output, and no hooks or debug mode; anything else goes to
-``recorder.apply``. This code runs once per op of every model. So each op has its own copy (:func:`own_copy`), and
-``benchmarks/overhead.py`` measures it.
+The short form handles NumPy arrays, without hooks or debug mode; anything else goes to ``recorder.apply``. This code
+runs once per op of every model. So each op has its own copy (:func:`own_copy`), and ``benchmarks/overhead.py``
+measures it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The function that applies an op."""
     spec.has_short_form = not (spec.variadic or spec.several_outputs)
     spec.is_direct = _is_direct(spec)
-    if spec.several_outputs or (spec.takes_complex and spec.variadic):
+    if spec.several_outputs:
         return own_copy(_several(spec, cls))
+    if spec.takes_complex and spec.variadic:
+        return _in_full(spec, cls)
     if spec.variadic and not spec.has_numpy_form:
         return own_copy(_variadic(spec, cls))
     if len(spec.arguments) == 1 and not spec.has_residual:
@@ -60,7 +62,7 @@ def _is_direct(spec: Primitive) -> bool:
 def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with one array and no static parameters."""
     compute, record, kinds = _computing(spec), own_copy(recorder.record), spec.kinds
-    keeps_y, keeps_x, keep = spec.kept == ['y'], spec.kept == spec.arguments, spec.keep
+    keeps_y, keeps_x, pick = spec.kept == ['y'], spec.kept == spec.arguments, spec.pick
     compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any) -> Variable:
@@ -81,7 +83,7 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         if type(y) is not _ndarray or y.dtype is not dtype:
             y = spec.as_result(y, dtype)
         edge = x._node or x.edge
-        saved = (y,) if keeps_y else (array,) if keeps_x else keep((array,), y, ())
+        saved = (y,) if keeps_y else (array,) if keeps_x else pick((array, y))
         level = edge.level
         return record(cls, (edge,), level, level, y, saved, ())
 
@@ -90,14 +92,10 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with one array and static parameters."""
-    compute, record, kinds, count = (
-        _computing(spec),
-        own_copy(recorder.record),
-        spec.kinds,
-        len(spec.static_parameters),
-    )
+    compute, record, kinds = _computing(spec), own_copy(recorder.record), spec.kinds
     keeps, keeps_y, keeps_x = bool(spec.kept), spec.kept == ['y'], spec.kept == spec.arguments
-    keep, pick, elementwise = spec.keep, spec.static_picker, spec.elementwise
+    pick, pick_static, elementwise = spec.pick, spec.static_picker, spec.elementwise
+    count = len(spec.static_parameters)
     compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any, *static: Any, **named: Any) -> Variable:
@@ -122,10 +120,10 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
         edge = x._node or x.edge
         if not keeps:
             saved = ()
-        elif pick is not None:
-            saved = pick(static)
+        elif pick_static is not None:
+            saved = pick_static(static)
         else:
-            saved = (y,) if keeps_y else (array,) if keeps_x else keep((array,), y, static)
+            saved = (y,) if keeps_y else (array,) if keeps_x else pick((array, y, *static))
         level = edge.level
         return record(cls, (edge,), level, level, y, saved, static)
 
@@ -135,7 +133,7 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
 def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with two arrays and no static parameters."""
     compute, record, mixed, elementwise = _computing(spec), own_copy(recorder.record), spec.mixed, spec.elementwise
-    keeps, keeps_both, keep = bool(spec.kept), spec.kept == spec.arguments, spec.keep
+    keeps, keeps_both, pick = bool(spec.kept), spec.kept == spec.arguments, spec.pick
     compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls)
 
     def call(x: Any = _missing, other: Any = _missing, **named: Any) -> Variable:
@@ -155,7 +153,11 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
             spec.check(arrays, ())
             if spec.takes_complex and 'c' in (dtype.kind, operand.dtype.kind):
                 return _in_general(cls, (x, other), ())
-        elif elementwise and array.shape != operand.shape:
+        elif (
+            elementwise
+            and (shape := array.shape) != (repeated := operand.shape)
+            and shape[len(shape) - len(repeated) :] != repeated  # the usual case, without a further call
+        ):
             spec.check_shapes(arrays, ())
         y = compute(array, operand)
         if type(y) is not _ndarray or y.dtype is not dtype:
@@ -164,7 +166,7 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
         level, lowest = edge0.level, edge1.level
         if level < lowest:
             level, lowest = lowest, level
-        saved = arrays if keeps_both else keep(arrays, y, ()) if keeps else ()
+        saved = arrays if keeps_both else pick((array, operand, y)) if keeps else ()
         return record(cls, (edge0, edge1), level, lowest, y, saved, ())
 
     return call
@@ -263,44 +265,54 @@ def _variadic(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
 
 
 def _several(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
-    """The call of an op with several outputs, or with any number of arrays, which may be complex."""
+    """The call of an op with several outputs."""
+    compute, record, checks = _computing(spec), own_copy(recorder.record_several), spec.kinds is not None
+    has_residual, keeps, keep, pick_static = spec.has_residual, bool(spec.kept), spec.keep, spec.static_picker
     arity, count = -1 if spec.variadic else len(spec.parameters), len(spec.static_parameters)
-    several, compute, assemble = spec.several_outputs, _outputs(spec), own_copy(recorder.assemble)
 
     def call(*args: Any, **named: Any) -> Any:
         if named or len(args) != arity:
             args = spec.bound(args, named)
         split = len(args) - count
-        variables = [x if isinstance(x, Variable) else as_variable(x) for x in args[:split]]
-        arrays = tuple([x._data for x in variables])
-        if configuration.nondefault or not all([type(x) is _ndarray for x in arrays]):
-            results = _apply(spec, cls, tuple(variables), args[split:])
-            return results if several else results[0]
+        inputs, static = args[:split], args[split:]
+        arrays, places, level, lowest = [], [], 0, 1
+        for x in inputs:
+            if not isinstance(x, Variable):
+                x = as_variable(x)
+            array = x._data
+            if type(array) is not _ndarray or configuration.nondefault:
+                return _apply(spec, cls, inputs, static)
+            edge = x._node or x.edge
+            if edge.level > level:
+                level = edge.level
+            elif not edge.level:
+                lowest = 0
+            arrays.append(array)
+            places.append(edge)
+        if checks:
+            spec.check(arrays, static)
         node = _new(cls)
-        node.static = args[split:]
-        outputs = compute(node, arrays)
-        if any([x.requires_grad for x in variables]):
-            results = assemble(node, variables, arrays, outputs)
-        else:
-            results = tuple([constant(y) for y in outputs])
-        return results if several else results[0]
+        node.static = static
+        outputs, residual = compute(*arrays, *static), None
+        if has_residual:
+            outputs, residual = outputs
+        if not isinstance(outputs, tuple) or not all([type(y) is _ndarray for y in outputs]):
+            outputs = recorder.as_outputs(node, outputs if isinstance(outputs, tuple) else (outputs,))
+        saved = () if not keeps else pick_static(static) if pick_static else keep(arrays, outputs, static, residual)
+        return record(node, tuple(places), level, lowest, outputs, saved)
 
     return call
 
 
-def _outputs(spec: Primitive) -> Callable[..., Any]:
-    """What computes the outputs of an applied node: the body itself where nothing has to be checked."""
-    if spec.kinds is not None or spec.has_residual or not spec.several_outputs:
-        return recorder.forward
-    compute = _computing(spec)
+def _in_full(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
+    """The call of an op that has no short form."""
 
-    def outputs_of(node: Any, arrays: tuple[Any, ...]) -> Any:
-        outputs = compute(*arrays, *node.static)
-        if not all([type(y) is _ndarray for y in outputs]):
-            return recorder.forward(node, arrays)
-        return outputs
+    def call(*args: Any, **named: Any) -> Any:
+        args = spec.bound(args, named)
+        split = len(args) - len(spec.static_parameters)
+        return _apply(spec, cls, args[:split], args[split:])[0]
 
-    return outputs_of
+    return call
 
 
 def own_copy(function: F) -> F:

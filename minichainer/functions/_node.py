@@ -50,8 +50,6 @@ class PrimitiveNode(Applied, FunctionNode):
     #: Which of several outputs have an upstream gradient in the current backward step.
     given_outputs: tuple[bool, ...] = ()
     _residual: Any = None
-    #: Shapes and dtypes of several outputs.
-    _output_kinds: Sequence[tuple[Any, Any]] = ()
 
     def __init__(self, *static: Any, **named: Any) -> None:
         self.static = self.spec.static_values(static, named)
@@ -98,13 +96,9 @@ class PrimitiveNode(Applied, FunctionNode):
         return y if isinstance(y, tuple) else (y,)
 
     def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
-        several = self.spec.several_outputs
-        if several:
-            self._output_kinds = [(y.shape, y.dtype) for y in outputs]
-            if not self.spec.kept:
-                return ()
         residual, self._residual = self._residual, None
-        return self.spec.keep(arrays, tuple(outputs) if several else outputs[0], self.static, residual)
+        y = tuple(outputs) if self.spec.several_outputs else outputs[0]
+        return self.spec.keep(arrays, y, self.static, residual)
 
     def _release(self) -> None:
         self._residual = None

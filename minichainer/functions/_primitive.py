@@ -140,6 +140,8 @@ class Primitive:
         self.arguments = [p.name for p in parameters[:count]]
         self.static_parameters = parameters[count:]
         self.static_names = tuple([p.name for p in self.static_parameters])
+        #: The default values of the last static parameters.
+        self.defaults = tuple([p.default for p in self.static_parameters if p.default is not p.empty])
 
     def _plan_saving(self) -> None:
         """Determines what is saved, and where Variables for rules come from."""
@@ -153,7 +155,8 @@ class Primitive:
         self.has_residual = 'residual' in asked
         named = wanted[0] if len(wanted) == 1 and not any(fast) else everything  # the order of a single rule
         self.kept = [n for n in named if n in everything and n in asked]
-        self._pick = _picker([everything.index(n) for n in self.kept])
+        #: Selects what is saved from ``(*arrays, y, *static, residual)``.
+        self.pick = _picker([everything.index(n) for n in self.kept])
         #: Selects the saved inputs, if nothing else is saved.
         self.input_picker = None
         if set(self.kept) <= set(self.arguments):
@@ -207,7 +210,7 @@ class Primitive:
     # --- forward -----------------------------------------------------------------------------------------------
     def keep(self, arrays: Sequence[Any], y: Any, static: tuple[Any, ...], residual: Any = None) -> tuple[Any, ...]:
         """The arrays and static values that the rules and the fast form need."""
-        return self._pick(((tuple(arrays),) if self.variadic else tuple(arrays)) + (y, *static, residual))
+        return self.pick(((tuple(arrays),) if self.variadic else tuple(arrays)) + (y, *static, residual))
 
     def compute(self, arrays: Sequence[Any], static: tuple[Any, ...]) -> tuple[Any, Any]:
         """Checks the inputs; returns the result, an array or a tuple of arrays, and the residual."""
@@ -278,6 +281,9 @@ class Primitive:
     def static_values(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The values of the static parameters in a call."""
         parameters = self.static_parameters
+        missing = len(parameters) - len(args)
+        if not named and 0 < missing <= len(self.defaults):
+            return args + self.defaults[-missing:]
         name = self.body.__name__
         if len(args) > len(parameters):
             raise TypeError(f'{name}() takes {len(parameters)} arguments beside its arrays, {len(args)} were given')

@@ -52,6 +52,12 @@ def _between_numpy(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return DECLINED if x.size < _MANY else numpy.clip(x, low, high)
 
 
+@between.on_native
+def _between_native(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    y = numpy.empty_like(x)  # x * 1 + (-0.0) is x, also where that is -0.0
+    return y if native.limited_line(x, y, 1, -0.0, low, high) else DECLINED
+
+
 @kernel
 def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     """The remainder with the sign of the dividend."""

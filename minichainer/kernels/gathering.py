@@ -58,7 +58,10 @@ def common_shape(*shapes: Shape) -> Shape:
     Raises:
         ValueError: they cannot be broadcast together.
     """
-    longest = max(shapes, key=len)
+    longest = shapes[0]
+    for shape in shapes:
+        if len(shape) > len(longest):
+            longest = shape
     for shape in shapes:
         if shape != longest and shape != longest[len(longest) - len(shape) :]:
             return numpy.broadcast_shapes(*shapes)

@@ -19,7 +19,8 @@ def einsum(xp: Any, *xs: Any, sources: Sequence[Any], target: Any) -> Any:
         arguments += [x, list(labels)]
     optimize = len(xs) > 1 and max([x.size for x in xs]) > _FEW
     y = xp.einsum(*arguments, list(target), optimize=optimize)
-    return xp.array(y)  # a copy: NumPy gives views of transposes and diagonals
+    is_view = getattr(y, 'base', None) is not None  # NumPy gives views of transposes and diagonals
+    return xp.array(y) if is_view else xp.asarray(y)
 
 
 @kernel(widens=True)

@@ -52,9 +52,11 @@ def steps_of_sequences(xp: Any, xs: Sequence[Any], length: int) -> Any:
     Returns:
         Array ``(length, len(xs), ...)``.
     """
-    steps = xp.zeros((length, len(xs), *xs[0].shape[1:]), xs[0].dtype)
+    steps = xp.empty((length, len(xs), *xs[0].shape[1:]), xs[0].dtype)
     for i, x in enumerate(xs):
         steps[: len(x), i] = x
+        if len(x) < length:
+            steps[len(x) :, i] = 0
     return steps
 
 
@@ -88,13 +90,16 @@ def _divided_cuda(xp: Any, x: Any, count: int) -> list[Any]:
 
 @kernel
 def zeros_of(xp: Any, kinds: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """Arrays of zeros of given shapes and dtypes; on a device, parts of one array for each dtype.
+    """Arrays of zeros of given shapes and dtypes, which are only read: those of one kind are one array.
+
+    On a device they are parts of one array for each dtype.
 
     Args:
         xp: numpy or cupy.
         kinds: shapes and dtypes.
     """
-    return [xp.zeros(*kind) for kind in kinds]
+    zeros = {kind: xp.zeros(*kind) for kind in dict.fromkeys(kinds)}
+    return [zeros[kind] for kind in kinds]
 
 
 @zeros_of.on('cupy')

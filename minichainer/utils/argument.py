@@ -45,6 +45,8 @@ def parse_kwargs(kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **un
     >>> argument.parse_kwargs({'stride': 2}, ('stride', 1), ('pad', 0))
     (2, 0)
     """
+    if not kwargs:
+        return tuple([default for _, default in name_and_values])
     check_unexpected_kwargs(kwargs, **unexpected)
     known = dict(name_and_values)
     _refuse([name for name in kwargs if name not in known], 2, known)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy
 
+_FLOAT16, _FLOAT32 = numpy.dtype('e'), numpy.dtype('f')
+
 
 def size_of_shape(shape: Sequence[int]) -> int:
     """Number of elements of an array of that shape.
@@ -81,5 +83,7 @@ def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     if lead < 0 or any([n != m and n != 1 for n, m in zip(shape, x.shape[lead:], strict=True)]):
         raise ValueError(f'sum_to: an array of shape {tuple(shape)} does not broadcast to {x.shape}')
     axes = (*range(lead), *[i + lead for i, n in enumerate(shape) if n == 1])
-    accumulator = numpy.float32 if x.dtype == numpy.float16 else None
-    return x.sum(axes, accumulator, keepdims=True).astype(x.dtype, copy=False).reshape(shape)
+    total = x.sum(axes, _FLOAT32 if x.dtype == _FLOAT16 else None, keepdims=True)
+    if total.dtype is not x.dtype:
+        total = total.astype(x.dtype, copy=False)
+    return total.reshape(shape) if lead else total

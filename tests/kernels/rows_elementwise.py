@@ -237,6 +237,7 @@ ROWS = {
         (_BOUNDS,),
         dtypes='efd',
         tolerance=0,
+        signed_zeros=True,
     ),
     'bounds.fmod': Row(
         lambda k, x, y: k(x, y), np.fmod, (_BOUNDS, _BLOCKS), 2, 'efd', tolerance=0, signed_zeros=True

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.backend import on_device_of_arguments
+from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map, primitive
 from minichainer.kernels import products
@@ -83,11 +83,11 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     widths = _pairs(pad_width, x.ndim, 'pad_width')
     for width in {n for pair in set(widths) for n in pair}:
         _arguments.integer(width, 'pad_width', 0)
-    _arguments.addressable(tuple([n + sum(pair) for n, pair in zip(x.shape, widths, strict=True)]), x.dtype.itemsize)
-    grows = [not n and max(pair) for n, pair in zip(x.shape, widths, strict=True)]
-    if mode not in ('constant', 'empty') and any(grows):
+    shape = tuple([before + n + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+    _arguments.addressable(shape, x.dtype.itemsize)
+    if mode not in ('constant', 'empty') and any([m and not n for m, n in zip(shape, x.shape, strict=True)]):
         raise ValueError(f'pad: an axis without elements cannot be extended in mode {mode!r}; x has shape {x.shape}')
-    return padded(x, widths, mode, keywords, _gradient_of(x._data, x.xp, widths, mode, keywords))
+    return padded(x, widths, mode, keywords, _gradient_of(x._data, widths, mode, keywords))
 
 
 def _check_keywords(mode: str, keywords: dict[str, Any], ndim: int) -> None:
@@ -125,12 +125,12 @@ def _pairs(value: Any, ndim: int, name: str) -> tuple[tuple[Any, Any], ...]:
     return tuple([tuple(pair) for pair in pairs.tolist()])
 
 
-def _gradient_of(x: Any, xp: Any, widths: Any, mode: Any, keywords: dict[str, Any]) -> Any:
+def _gradient_of(x: Any, widths: Any, mode: Any, keywords: dict[str, Any]) -> Any:
     """The rule ``(m, gy, x_shape) -> gx`` of a mode."""
     if mode in ('constant', 'empty') or not x.ndim:
         return lambda m, gy, x_shape: m.take(gy, _inside(x_shape, widths))
     if mode in _EXTREMA:
-        index = _extreme_index(x, xp, widths, mode, keywords.get('stat_length'))
+        index = _extreme_index(x, get_array_module(x), widths, mode, keywords.get('stat_length'))
     elif mode in _PICKING and keywords.get('reflect_type', 'even') == 'even':
         index = numpy.pad(numpy.arange(x.size).reshape(x.shape), widths, mode, **keywords)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
-from minichainer.functions.array.joining import Shape
+from minichainer.functions.array.joining import Shape, are_alike
 from minichainer.kernels import sequences as kernels
 from minichainer.variable import Variable, as_variable
 
@@ -67,6 +67,8 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
 
 
 def _check(arguments: Arguments, xs: list[Variable]) -> None:
+    if are_alike(xs) and xs[0].ndim:
+        return
     arguments.one_dtype(*xs)
     for i, x in enumerate(xs):
         if x.ndim == 0:

@@ -14,7 +14,7 @@ from minichainer.functions._arguments import Arguments, are_readable, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import as_dtype
-from minichainer.functions.array.joining import concat, stack
+from minichainer.functions.array.joining import are_alike, concat, stack
 from minichainer.functions.array.selection import masked, where
 from minichainer.functions.loss._common import reduced, reduced_array
 from minichainer.functions.math.reductions import logsumexp
@@ -137,7 +137,7 @@ def _checked_steps(x: Any, blank: Any) -> list[Variable]:
     first = steps[0]
     if first.dtype.kind != 'f' or first.ndim != 2 or not first.shape[1]:
         raise _ctc.misfit('x[i] of kind float and shape (B, V)', f'x[0]: {first.dtype} {first.shape}')
-    for i, step in enumerate(steps):
+    for i, step in enumerate(() if are_alike(steps) else steps):
         if step.shape != first.shape or step.dtype != first.dtype:
             got = f'x[0]: {first.dtype} {first.shape} and x[{i}]: {step.dtype} {step.shape}'
             raise _ctc.misfit('x[i] of one shape and dtype', got)

@@ -19,7 +19,7 @@ from minichainer.functions.math.solving import checked_matrices, checked_square
 from minichainer.kernels import linalg
 from minichainer.variable import Variable
 
-_eigh = Arguments('eigh')
+_eigh, _svd, _qr = Arguments('eigh'), Arguments('svd'), Arguments('qr')
 
 
 def _row(m: Any, values: Any) -> Any:
@@ -164,7 +164,7 @@ def svd(a: Any) -> tuple[Variable, Variable, Variable]:
     >>> s
     variable([3., 2.])
     """
-    u, s, vh = singular_values_and_vectors(checked_matrices(Arguments('svd'), a))
+    u, s, vh = singular_values_and_vectors(checked_matrices(_svd, a))
     return u, s, vh
 
 
@@ -203,7 +203,7 @@ def qr(a: Any) -> tuple[Variable, Variable]:
     array([[3., 0.],
            [0., 2.]])
     """
-    a = checked_matrices(Arguments('qr'), a)
+    a = checked_matrices(_qr, a)
     rows, columns = a.shape[-2:]
     if rows >= columns:
         q, r = orthonormal_and_triangular(a)

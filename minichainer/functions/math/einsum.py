@@ -105,13 +105,11 @@ def einsum(*operands: Any) -> Variable:
     unnamed = {x.ndim - len(source) + 1 for source, x in zip(sources, xs, strict=True) if _REST in source}
     if len(unnamed) > 1:
         raise _misfit('as many axes for each Ellipsis', ' and '.join(map(str, sorted(unnamed))), xs)
-    rest_labels = tuple(range(100, 100 + max(unnamed, default=0)))
-    full = [_filled(source, rest_labels) for source in sources]
-    result = _result(sources, target, rest_labels)
+    full, result = _completed(tuple(sources), target, max(unnamed, default=0))
     return _summed(full, result, xs)
 
 
-def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variable:
+def _summed(sources: tuple[Labels, ...], target: Labels, xs: list[Variable]) -> Variable:
     """Applies the op after checking that each label has one size."""
     sizes: dict[int, int] = {}
     for source, x in zip(sources, xs, strict=True):
@@ -119,12 +117,13 @@ def _summed(sources: list[Labels], target: Labels, xs: list[Variable]) -> Variab
             if sizes.setdefault(label, size) != size:
                 raise _misfit(f'axes with the same subscript of one size ({sizes[label]})', size, xs)
     dtype = numpy.result_type(*[x.dtype for x in xs])
-    *places, result = _numbered([*sources], target)
+    *places, result = _numbered(sources, target)
     y: Variable = sum_of_products(*[as_dtype(x, dtype) for x in xs], sources=places, target=result)
     return y
 
 
-def _numbered(sources: list[Labels], target: Labels) -> list[Labels]:
+@functools.lru_cache(maxsize=256)
+def _numbered(sources: tuple[Labels, ...], target: Labels) -> list[Labels]:
     """The labels renumbered from 0: NumPy allows 52."""
     numbers: dict[int, int] = {}
     return [tuple([numbers.setdefault(label, len(numbers)) for label in labels]) for labels in [*sources, target]]
@@ -135,7 +134,7 @@ def _misfit(expected: str, actual: Any, xs: Sequence[Variable]) -> Exception:
     return _arguments.misfit(expected, f'{actual}, shapes {shapes}')
 
 
-def _check(sources: list[Labels], xs: list[Variable]) -> None:
+def _check(sources: Sequence[Labels], xs: list[Variable]) -> None:
     """Raises InvalidType unless all operands are float arrays with one axis for each subscript."""
     for i, (source, x) in enumerate(zip(sources, xs, strict=True)):
         if x.dtype.kind != 'f':
@@ -146,6 +145,13 @@ def _check(sources: list[Labels], xs: list[Variable]) -> None:
             raise _misfit(f'x{i}.ndim of {least}{named}, one for each subscript', x.ndim, xs)
 
 
+@functools.lru_cache(maxsize=256)
+def _completed(sources: tuple[Labels, ...], target: Labels | None, unnamed: int) -> tuple[tuple[Labels, ...], Labels]:
+    """The labels of the operands and of the result, with those of the axes of an Ellipsis."""
+    rest = tuple(range(100, 100 + unnamed))
+    return tuple([_filled(source, rest) for source in sources]), _result(sources, target, rest)
+
+
 def _filled(source: Labels, rest: Labels) -> Labels:
     """The labels of an array with those of the axes of its Ellipsis."""
     if _REST not in source:
@@ -154,7 +160,7 @@ def _filled(source: Labels, rest: Labels) -> Labels:
     return source[:place] + rest + source[place + 1 :]
 
 
-def _result(sources: list[Labels], target: Labels | None, rest: Labels) -> Labels:
+def _result(sources: tuple[Labels, ...], target: Labels | None, rest: Labels) -> Labels:
     """The labels of the result, with the axes of the Ellipsis filled in."""
     every = [label for source in sources for label in source]
     if target is None:

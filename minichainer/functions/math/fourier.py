@@ -10,6 +10,8 @@ from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
 
+_fft, _ifft = Arguments('FFT', 'fft'), Arguments('FFT', 'ifft')
+
 
 def _adjoint(m: Any, gy: Any, real_shape: Any, inverse: bool) -> tuple[Any, Any]:
     """The adjoint: the other transform, up to a factor n."""
@@ -76,7 +78,7 @@ def ifft(x: Any) -> tuple[Variable, Variable]:
 
 def _transformed(x: Any, inverse: bool) -> tuple[Variable, Variable]:
     """Checks the pair of arrays, and applies the transform."""
-    arguments = Arguments('FFT', 'ifft' if inverse else 'fft')
+    arguments = _ifft if inverse else _fft
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         got = f'{len(x)} of them' if isinstance(x, (tuple, list)) else type(x).__name__
         raise ValueError(f'{arguments.name}: a pair (real, imag) is expected, got {got}')

@@ -17,7 +17,7 @@ from minichainer.kernels import linalg, triangular
 from minichainer.variable import Variable
 
 _inv, _batch_inv = Arguments('Inv', 'inv'), Arguments('BatchInv', 'batch_inv')
-_det = Arguments('det')
+_det, _cholesky = Arguments('det'), Arguments('cholesky')
 
 
 def _half_triangle(xp: Any, x: Any) -> Any:
@@ -146,7 +146,7 @@ def cholesky(a: Any) -> Variable:
     variable([[2., 0.],
               [1., 2.]])
     """
-    return cholesky_factor(checked_matrices(Arguments('cholesky'), a, 2))
+    return cholesky_factor(checked_matrices(_cholesky, a, 2))
 
 
 @on_device_of_arguments
