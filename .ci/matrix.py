@@ -6,9 +6,9 @@
     .ci/matrix.py --list     # only say what would run
 
 The newest runs the contract subset (tests/contract.txt), the others tests of every room (tests/installed.txt);
-`make test-oldest` runs the whole suite with NumPy 1.26. The newest also measures which lines of the package the subset
-and tests/measured.txt reach; pyproject.toml says how many they must. An interpreter is found as python3.X on the path,
-or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
+`make test-oldest` runs the whole suite with NumPy 1.26. The newest also measures which lines of the package the
+subset and tests/measured.txt reach; pyproject.toml says how many they must. An interpreter is found as python3.X on
+the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
 What could not be tested is printed at the end; it is no failure.
 """
 
