@@ -73,8 +73,8 @@ static PyObject *result_of(Op *op, PyObject *const *values, PyObject *edges, Py_
     return (PyObject *)result;
 }
 
-/* All that is used is held: products let other threads run, which may give Variables other arrays, and on some Pythons
-   any new object can start the garbage collector. */
+/* All that is used is held: kernels of large arrays let other threads run, which may give Variables other arrays, and on
+   some Pythons any new object can start the garbage collector. */
 PyObject *tape_call(Op *op, PyObject *const *args) {
     PyObject *values[INPUTS] = {NULL}, *edges = NULL, *prints = NULL, *y = NULL, *result = NULL;
     Py_ssize_t level;
