@@ -28,9 +28,9 @@ INLINED isize NAME(rows_at_a_time)(isize columns) { return columns < AT_A_TIME ?
 
 INLINED isize NAME(less)(isize a, isize b) { return a < b ? a : b; }
 
-/* x = exp(x); in place, because compilers make no vectors of it if another array might overlap. */
+/* x = exp(x) where x <= 0; in place, because compilers make no vectors of it if another array might overlap. */
 static void NAME(exponentials)(T *x, isize n) {
-    for (isize i = 0; i < n; i++) x[i] = NAME(exponential)(x[i]);
+    for (isize i = 0; i < n; i++) x[i] = NAME(decay)(x[i]);
 }
 
 /* y = x - top. */
@@ -97,7 +97,7 @@ static void NAME(softmax_of_columns)(const T *x, T *y, isize axis, isize inner, 
     NAME(tops_of_columns)(x, axis, inner, count, top);
     for (isize j = 0; j < axis; j++)
         for (isize k = 0; k < count; k++) {
-            const T e = NAME(exponential)(x[j * inner + k] - top[k]);
+            const T e = NAME(decay)(x[j * inner + k] - top[k]);
             y[j * inner + k] = e;
             total[k] += e;
         }
@@ -110,7 +110,7 @@ static void NAME(log_softmax_of_columns)(const T *x, T *y, isize axis, isize inn
     T top[SIDE_BY_SIDE], total[SIDE_BY_SIDE] = {0};
     NAME(tops_of_columns)(x, axis, inner, count, top);
     for (isize j = 0; j < axis; j++)
-        for (isize k = 0; k < count; k++) total[k] += NAME(exponential)(x[j * inner + k] - top[k]);
+        for (isize k = 0; k < count; k++) total[k] += NAME(decay)(x[j * inner + k] - top[k]);
     for (isize k = 0; k < count; k++) total[k] = LOGARITHM(total[k]);
     for (isize j = 0; j < axis; j++)
         for (isize k = 0; k < count; k++) y[j * inner + k] = x[j * inner + k] - top[k] - total[k];
@@ -183,7 +183,7 @@ KERNEL(log_softmax_gradient) {
     for (isize o = 0; o < sizes[0]; o++) {
         const T *const gy = IN(T, 0) + o * axis * inner, *const y = IN(T, 1) + o * axis * inner;
         T *const gx = OUT(T, 2) + o * axis * inner;
-        for (isize i = 0; i < axis * inner; i++) gx[i] = NAME(exponential)(y[i]);
+        for (isize i = 0; i < axis * inner; i++) gx[i] = NAME(decay)(y[i]);
         if (inner == 1) {
             double total = 0;
             ADD_SUM(total, axis, gy[i]);
