@@ -22,7 +22,7 @@ METADATA := pyproject.toml setup.py minichainer/_version.py $(wildcard minichain
 help:
 	@echo 'make demo         train on handwritten digits, then check gradients'
 	@echo 'make test         the whole suite'
-	@echo 'make test-pure    the whole suite without compiled parts'
+	@echo 'make test-pure    the suite without compiled parts, but for tests that these do not change'
 	@echo 'make test-sanitized  the suite on compiled parts that check each access to memory (slow)'
 	@echo 'make test-slow    the long tests as well'
 	@echo 'make test-device  the tests that need a GPU, on a stand-in for CuPy'
@@ -45,8 +45,9 @@ demo: $(VENV)/.ready-run
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
+# tests/once.txt leaves out what reads sources, builds archives or compiles for devices: that does not depend on compiled parts.
 test-pure: $(VENV)/.ready-test
-	MINICHAINER_PURE=1 $(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+	MINICHAINER_PURE=1 $(BIN)/python -m pytest -q -n $(JOBS) @tests/once.txt $(PYTEST_ARGS)
 
 test-sanitized: $(VENV)/.ready-test
 	$(BIN)/python .ci/sanitized.py --jobs $(JOBS) $(PYTEST_ARGS)

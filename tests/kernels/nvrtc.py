@@ -8,7 +8,10 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-ARCHITECTURES = ('sm_80', 'sm_90', 'sm_100')
+import pytest
+
+#: What a kernel uses of an architecture is the same on all of them, so the older ones are compiled for by slow tests.
+ARCHITECTURES = (*[pytest.param(name, marks=pytest.mark.slow) for name in ('sm_80', 'sm_90')], 'sm_100')
 
 
 class CompileError(Exception):
