@@ -123,10 +123,11 @@ def _summed(sources: tuple[Labels, ...], target: Labels, xs: list[Variable]) -> 
 
 
 @functools.lru_cache(maxsize=256)
-def _numbered(sources: tuple[Labels, ...], target: Labels) -> list[Labels]:
+def _numbered(sources: tuple[Labels, ...], target: Labels) -> tuple[Labels, ...]:
     """The labels renumbered from 0: NumPy allows 52."""
     numbers: dict[int, int] = {}
-    return [tuple([numbers.setdefault(label, len(numbers)) for label in labels]) for labels in [*sources, target]]
+    renumbered = [[numbers.setdefault(label, len(numbers)) for label in labels] for labels in [*sources, target]]
+    return tuple(map(tuple, renumbered))
 
 
 def _misfit(expected: str, actual: Any, xs: Sequence[Variable]) -> Exception:
