@@ -183,7 +183,7 @@ KERNEL(log_softmax_gradient) {
     for (isize o = 0; o < sizes[0]; o++) {
         const T *const gy = IN(T, 0) + o * axis * inner, *const y = IN(T, 1) + o * axis * inner;
         T *const gx = OUT(T, 2) + o * axis * inner;
-        for (isize i = 0; i < axis * inner; i++) gx[i] = NAME(decay)(y[i]);
+        for (isize i = 0; i < axis * inner; i++) gx[i] = NAME(exponential)(y[i]);
         if (inner == 1) {
             double total = 0;
             ADD_SUM(total, axis, gy[i]);
