@@ -23,6 +23,17 @@ int loops_kind(PyObject *object) {
     return PyArray_ISCARRAY_RO(ARRAY(object)) && PyArray_SIZE(ARRAY(object)) <= SMALL ? kind_of(ARRAY(object)) : -1;
 }
 
+/* Whether these are NumPy's own arrays, if wanted of float or all of double, and of one shape. */
+int loops_have_in_common(PyObject *const *arrays, int count, int one_dtype, int one_shape) {
+    for (int i = 0; i < count; i++) {
+        PyArrayObject *first = ARRAY(arrays[0]), *array = ARRAY(arrays[i]);
+        if (Py_TYPE(array) != &PyArray_Type) return 0;
+        if (one_dtype && (kind_of(array) < 0 || PyArray_DESCR(array) != PyArray_DESCR(first))) return 0;
+        if (one_shape && !PyArray_SAMESHAPE(array, first)) return 0;
+    }
+    return 1;
+}
+
 /* --- programs --- */
 /* Runs a program on n elements; 0 if NumPy would notice an overflow or an invalid value. */
 static int execute(const Program *program, int kind, char **inputs, const npy_intp *strides, npy_intp n, char *y) {
@@ -162,6 +173,25 @@ static void multiply(View a, View b, PyObject *y) {
     multiplication.loop[kind](memory, sizes, steps, multiplication.data[kind]);
 }
 
+static npy_intp size(PyObject *array, int axis) { return PyArray_DIM(ARRAY(array), axis); }
+
+/* Whether an array has the dtype of x and these axes; the second is not looked at if there is one. */
+static int is_like(PyObject *x, PyObject *array, int axes, npy_intp rows, npy_intp columns) {
+    return loops_is_plain(array, axes) && PyArray_DESCR(ARRAY(array)) == PyArray_DESCR(ARRAY(x)) &&
+           size(array, 0) == rows && (axes == 1 || size(array, 1) == columns);
+}
+
+/* Larger layers gain nothing here. functions/connection/linear.py knows how to multiply them in fewer operations, and
+   collects the gradients of weights that are used many times (`_MANY`). */
+enum { MOST_PRODUCTS = 1 << 18, MOST_WEIGHTS = 1 << 15 };
+
+/* Whether x and W are float matrices of a small layer, b its bias and y its result, which may be NULL. */
+int loops_are_of_small_layer(PyObject *x, PyObject *W, PyObject *b, PyObject *y) {
+    return loops_is_plain(x, 2) && loops_is_plain(W, 2) && is_like(x, W, 2, size(W, 0), size(x, 1)) &&
+           PyArray_SIZE(ARRAY(W)) < MOST_WEIGHTS && size(x, 0) * PyArray_SIZE(ARRAY(W)) <= MOST_PRODUCTS &&
+           (b == NULL || is_like(x, b, 1, size(W, 0), 0)) && (y == NULL || is_like(x, y, 2, size(x, 0), size(W, 0)));
+}
+
 /* The product of matrices or their transposes. */
 PyObject *loops_product(PyObject *a, int transposes_a, PyObject *b, int transposes_b) {
     View x = view_of(a, transposes_a), z = view_of(b, transposes_b);
@@ -198,6 +228,14 @@ void loops_add_row(PyObject *matrix, PyObject *row) {
         for (npy_intp j = 0; j < columns; j++)
             if (PyArray_ITEMSIZE(ARRAY(row)) == 8) z[i * columns + j] += c[j];
             else y[i * columns + j] += b[j];
+}
+
+/* Whether these are float scores (N, C) and whole numbers (N). */
+int loops_are_scores(PyObject *x, PyObject *t) {
+    if (loops_kind(x) < 0 || PyArray_NDIM(ARRAY(x)) != 2 || PyArray_SIZE(ARRAY(x)) == 0) return 0;
+    if (Py_TYPE(t) != &PyArray_Type || PyArray_NDIM(ARRAY(t)) != 1 || !PyArray_ISCARRAY_RO(ARRAY(t))) return 0;
+    if (!PyArray_ISSIGNED(ARRAY(t)) || (PyArray_ITEMSIZE(ARRAY(t)) != 4 && PyArray_ITEMSIZE(ARRAY(t)) != 8)) return 0;
+    return PyArray_DIM(ARRAY(t), 0) == PyArray_DIM(ARRAY(x), 0);
 }
 
 /* Whether signed numbers of 32 or 64 bits, contiguous, are labels of so many classes. */

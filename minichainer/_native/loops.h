@@ -43,5 +43,8 @@ int loops_is_plain(PyObject *object, int axes); /* whether it is contiguous, of 
 PyObject *loops_product(PyObject *a, int transposes_a, PyObject *b, int transposes_b);
 PyObject *loops_sum_of_rows(PyObject *matrix);
 void loops_add_row(PyObject *matrix, PyObject *row);
+int loops_have_in_common(PyObject *const *arrays, int count, int one_dtype, int one_shape);
+int loops_are_of_small_layer(PyObject *x, PyObject *W, PyObject *b, PyObject *y);
+int loops_are_scores(PyObject *x, PyObject *labels);
 int loops_are_in_range(PyObject *labels, npy_intp classes);
 #endif

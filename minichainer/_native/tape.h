@@ -4,7 +4,7 @@
 
        Place, Applied   minichainer/_tape.py: the attributes of Variables, of applied ops
        result_of        recorder.record
-       Op               functions/_call.py: the calls of elementwise ops; functions/_node.py: their pullbacks
+       Op               functions/_call.py: the calls of ops; functions/_node.py: the pullbacks of elementwise ones
        linear           functions/connection/linear.py
        cross_entropy    functions/loss/softmax_cross_entropy.py
        run              backprop.run
@@ -12,7 +12,7 @@
        params           link/parameters.py: ParameterTree.params, and cleargrads
 
    The Python side chooses: minichainer/_tape.py. Nothing here raises an error of its own: a part that does not fit
-   returns None, and the twin says what is wrong. */
+   returns None, and the twin says what is wrong. Errors of an op's body in Python are handed on. */
 #ifndef MINICHAINER_TAPE_H
 #define MINICHAINER_TAPE_H
 #include "loops.h"
@@ -34,22 +34,24 @@ typedef struct {
     Op *op; /* computes the gradients here; NULL if only `pullback` does */
 } Applied;
 
-enum { MOST_EDGES = 3 };
+enum { MOST_EDGES = 3, MOST_VALUES = 32, ONE_DTYPE = 1, ONE_SHAPE };
 
 struct Op {
     PyObject_HEAD
     vectorcallfunc call;
-    /* The result on the arguments' arrays; NULL to leave it to the twin. */
-    PyObject *(*compute)(Op *op, PyObject **values);
-    /* The gradients of the edges, NULL for those that are not wanted; 0 to leave them to the twin. */
+    /* The result on the values, the first of which are arrays; NULL to leave it to the twin, or with an error of a body. */
+    PyObject *(*compute)(Op *op, PyObject **values, int arrays);
+    /* The gradients of the edges, NULL for those that are not wanted; 0 to leave them to the twin, as where this is NULL. */
     int (*gradients_of)(Op *op, PyObject *edges, PyObject *saved, PyObject *gradient, PyObject *wanted,
                         PyObject **found);
     PyTypeObject *node_class;
-    int arrays, fixed; /* how many arguments are arrays, and how many are others */
+    int arrays, fixed; /* how many arguments are arrays, -1 for any number, and how many are others */
     int makes; /* `compute` makes the values behind the arrays: what is fixed, and more to be saved */
     int kept[INPUTS], kept_count; /* what is saved: numbers of arguments, RESULT */
     int has_gradient[MOST_EDGES];
     Program forward, gradients[MOST_EDGES];
+    PyObject *body, *names; /* the body in Python, of which all else is NULL; the names of what is fixed, if there are */
+    int checks;             /* what the arrays of the body must have in common: ONE_DTYPE, ONE_SHAPE */
 };
 
 /* What the Python side gives by `install`. */
@@ -70,7 +72,7 @@ int tape_ready_calls(void);
 int tape_watched(void);                            /* -1: an error */
 Py_ssize_t tape_level(PyObject *node);             /* -1: an error */
 int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */
-PyObject *tape_call(Op *op, PyObject *const *args); /* None if the twin has to compute */
+PyObject *tape_call(Op *op, PyObject *const *args, int arrays); /* None if the twin has to compute */
 PyObject *tape_cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_install_cross_entropy(PyObject *module, PyObject *args);
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);

@@ -1,18 +1,31 @@
-/* Elementwise ops on small arrays, whose numbers loops.c computes.
+/* Calls of ops: elementwise ones on small arrays, whose numbers loops.c computes, and all others that have one result
+   and no residual, whose bodies and gradients stay in Python.
 
-   Twins: functions/_call.py (`_unary`, `_binary`), recorder.record, the pullbacks of functions/_node.py. Where NumPy
-   would notice an overflow or an invalid value, the twin computes again, and warns as the user has asked for. */
+   Twins: functions/_call.py, recorder.record, the pullbacks of functions/_node.py. Where NumPy would notice an overflow
+   or an invalid value in a loop, the twin computes again, and warns as the user has asked for. */
 #include "tape.h"
 
 /* --- forward --- */
-static PyObject *compute(Op *self, PyObject **values) {
-    return loops_run(&self->forward, values, self->arrays + self->fixed, self->arrays);
+static PyObject *compute(Op *self, PyObject **values, int arrays) {
+    return loops_run(&self->forward, values, arrays + self->fixed, arrays);
+}
+
+/* The result of a body in Python, if arrays and result need no checks of the twin. */
+static PyObject *call_body(Op *op, PyObject **values, int arrays) {
+    if (!loops_have_in_common(values, arrays, op->checks >= ONE_DTYPE, op->checks == ONE_SHAPE)) return NULL;
+    PyObject *body = Py_NewRef(op->body); /* the first call replaces it */
+    PyObject *y = PyObject_Vectorcall(body, values, arrays + (op->names ? 0 : op->fixed), op->names);
+    Py_DECREF(body);
+    if (y != NULL && PyArray_IsScalar(y, Generic)) Py_SETREF(y, PyArray_FromScalar(y, NULL));
+    if (y == NULL || Py_TYPE(y) != &PyArray_Type) Py_CLEAR(y);
+    else if (op->checks == ONE_SHAPE && PyArray_DESCR(ARRAY(y)) != PyArray_DESCR(ARRAY(values[0]))) Py_CLEAR(y);
+    return y;
 }
 
 /* Whether a user can write to an array that is saved; else `prints` tells when it was saved. */
 static int is_exposed(Op *op, int i, PyObject *leaf, PyObject **prints) {
     for (int k = 0; k < op->kept_count; k++) {
-        if (op->kept[k] != i) continue;
+        if (op->kept[k] != i || op->arrays < 0) continue;
         if (!PyLong_CheckExact(*(PyObject **)((char *)leaf + tape.guard))) return 1;
         Py_XSETREF(*prints, Py_NewRef(PyList_GET_ITEM(tape.clock, 0)));
     }
@@ -20,11 +33,11 @@ static int is_exposed(Op *op, int i, PyObject *leaf, PyObject **prints) {
 }
 
 /* The edges of Variables and their highest level; NULL to leave the call to the twin. */
-static PyObject *edges_of(Op *op, PyObject *const *args, Py_ssize_t *level, PyObject **prints) {
+static PyObject *edges_of(Op *op, PyObject *const *args, int arrays, Py_ssize_t *level, PyObject **prints) {
     int requires = 0;
-    PyObject *edges = PyTuple_New(op->arrays);
+    PyObject *edges = PyTuple_New(arrays);
     *level = 0;
-    for (int i = 0; edges != NULL && i < op->arrays; i++) {
+    for (int i = 0; edges != NULL && i < arrays; i++) {
         PyObject *edge = ((Place *)args[i])->node;
         if (edge == NULL || edge == Py_None) goto left;
         PyTuple_SET_ITEM(edges, i, Py_NewRef(edge));
@@ -41,66 +54,66 @@ left:
 }
 
 /* Twin of recorder.record, where some edge requires a gradient. */
-static PyObject *result_of(Op *op, PyObject *const *values, PyObject *edges, Py_ssize_t level, PyObject *prints,
-                           PyObject *y) {
+static PyObject *result_of(Op *op, PyObject *const *values, int arrays, PyObject *edges, Py_ssize_t level,
+                           PyObject *prints, PyObject *y) {
     PyArrayObject *array = (PyArrayObject *)y;
+    int first_kept = op->arrays < 0 ? arrays : 0; /* of any number of arrays, none is kept */
     Applied *node = (Applied *)op->node_class->tp_alloc(op->node_class, 0);
-    Place *result = (Place *)tape.variable->tp_alloc(tape.variable, 0);
-    PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_DIMS(array));
-    PyObject *saved = PyTuple_New(op->kept_count), *fixed = PyTuple_New(op->fixed);
-    for (int i = 0; saved != NULL && i < op->kept_count; i++)
-        PyTuple_SET_ITEM(saved, i, Py_NewRef(op->kept[i] == RESULT ? y : values[op->kept[i]]));
-    for (int i = 0; fixed != NULL && i < op->fixed; i++)
-        PyTuple_SET_ITEM(fixed, i, Py_NewRef(values[op->arrays + i]));
-    if (node == NULL || result == NULL || shape == NULL || saved == NULL || fixed == NULL) {
+    Place *result = node ? (Place *)tape.variable->tp_alloc(tape.variable, 0) : NULL;
+    if (result == NULL) {
         Py_XDECREF(node);
-        Py_XDECREF(shape);
-        Py_XDECREF(saved);
-        Py_XDECREF(fixed);
-        Py_CLEAR(result);
         return NULL;
     }
-    node->edges = Py_NewRef(edges);
-    node->level = level + 1;
-    node->shape = shape;
-    node->dtype = Py_NewRef(PyArray_DESCR(array));
-    node->saved = saved;
-    node->fixed = fixed;
-    node->prints = Py_XNewRef(prints);
-    node->op = op; /* ops live as long as their classes, which nodes refer to */
     result->data = Py_NewRef(y);
     result->node = (PyObject *)node;
+    node->edges = Py_NewRef(edges);
+    node->level = level + 1;
+    node->shape = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_DIMS(array));
+    node->dtype = Py_NewRef(PyArray_DESCR(array));
+    node->prints = Py_XNewRef(prints);
+    node->op = op->gradients_of ? op : NULL; /* ops live as long as their classes, which nodes refer to */
+    node->saved = PyTuple_New(op->kept_count);
+    node->fixed = PyTuple_New(op->fixed);
+    if (node->shape == NULL || node->saved == NULL || node->fixed == NULL) Py_CLEAR(result);
+    for (int i = 0; result != NULL && i < op->kept_count; i++)
+        PyTuple_SET_ITEM(node->saved, i, Py_NewRef(op->kept[i] == RESULT ? y : values[op->kept[i] + first_kept]));
+    for (int i = 0; result != NULL && i < op->fixed; i++)
+        PyTuple_SET_ITEM(node->fixed, i, Py_NewRef(values[arrays + i]));
     return (PyObject *)result;
 }
 
 /* All that is used is held: kernels of large arrays let other threads run, which may give Variables other arrays, and on
    some Pythons any new object can start the garbage collector. */
-PyObject *tape_call(Op *op, PyObject *const *args) {
-    PyObject *values[INPUTS] = {NULL}, *edges = NULL, *prints = NULL, *y = NULL, *result = NULL;
+PyObject *tape_call(Op *op, PyObject *const *args, int arrays) {
+    PyObject *values[MOST_VALUES] = {NULL}, *edges = NULL, *prints = NULL, *y = NULL, *result = NULL;
     Py_ssize_t level;
-    int held = 0;
-    if (tape_watched() != 0 || PyDict_GET_SIZE(tape.exposed) != 0) Py_RETURN_NONE;
-    for (; held < op->arrays && PyObject_TypeCheck(args[held], &PlaceType); held++)
+    int held = 0, all = arrays + op->fixed;
+    if (tape_watched() != 0 || PyDict_GET_SIZE(tape.exposed) != 0 || arrays == 0 || all > MOST_VALUES) Py_RETURN_NONE;
+    for (; held < arrays && PyObject_TypeCheck(args[held], &PlaceType); held++)
         if ((values[held] = Py_XNewRef(((Place *)args[held])->data)) == NULL) break;
-    if (held == op->arrays) {
-        for (; held < op->arrays + op->fixed && !op->makes; held++) values[held] = Py_NewRef(args[held]);
-        edges = edges_of(op, args, &level, &prints);
-        if (edges != NULL) y = op->compute(op, values);
-        if (y != NULL) result = result_of(op, values, edges, level, prints, y);
+    if (held == arrays) {
+        for (; held < all && !op->makes; held++) values[held] = Py_NewRef(args[held]);
+        edges = edges_of(op, args, arrays, &level, &prints);
+        if (edges != NULL) y = op->compute(op, values, arrays);
+        if (y != NULL) result = result_of(op, values, arrays, edges, level, prints, y);
     }
-    for (int i = 0; i < INPUTS; i++) Py_XDECREF(values[i]);
+    for (held += op->makes; held > 0; held--) Py_XDECREF(values[held - 1]);
     Py_XDECREF(edges);
     Py_XDECREF(prints);
     Py_XDECREF(y);
+    if (result == NULL && op->body != NULL && PyErr_Occurred()) return NULL;
     if (result == NULL) PyErr_Clear(); /* the twin computes again, and raises what there is to raise */
     return result == NULL ? Py_NewRef(Py_None) : result;
 }
 
 static PyObject *op_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names) {
     Op *self = (Op *)object;
-    if (names != NULL || PyVectorcall_NARGS(flags) != self->arrays + self->fixed || tape.variable == NULL)
-        Py_RETURN_NONE;
-    return tape_call(self, args);
+    Py_ssize_t given = PyVectorcall_NARGS(flags);
+    int fits = tape.variable != NULL && given <= MOST_VALUES;
+    if (fits && self->arrays < 0) fits = names ? PyObject_RichCompareBool(names, self->names, Py_EQ) : self->fixed == 0;
+    else if (fits) fits = names == NULL && given == self->arrays + self->fixed;
+    if (!fits) Py_RETURN_NONE;
+    return tape_call(self, args, self->arrays < 0 ? (int)given : self->arrays);
 }
 
 /* --- backward --- */
@@ -129,27 +142,31 @@ failed: /* the twin computes again, and raises what there is to raise */
 
 /* --- making ops --- */
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *names) {
-    PyObject *cls, *forward, *rules, *kept;
-    int arrays, fixed;
-    if (!PyArg_ParseTuple(args, "O!iiOO!O!", &PyType_Type, &cls, &arrays, &fixed, &forward, &PyList_Type, &rules,
-                          &PyList_Type, &kept))
+    PyObject *cls, *forward, *rules, *kept, *fixed_names = NULL;
+    int arrays, fixed, checks = 0;
+    if (!PyArg_ParseTuple(args, "O!iiOO!O!|iO", &PyType_Type, &cls, &arrays, &fixed, &forward, &PyList_Type, &rules,
+                          &PyList_Type, &kept, &checks, &fixed_names))
         return NULL;
     Py_ssize_t keeps = PyList_GET_SIZE(kept);
-    if (arrays < 1 || arrays > MOST_EDGES || arrays + fixed > INPUTS || keeps >= INPUTS ||
-        PyList_GET_SIZE(rules) != arrays || !PyType_IsSubtype((PyTypeObject *)cls, &AppliedType))
+    int has_body = PyCallable_Check(forward);
+    int fits = has_body || (arrays >= 1 && arrays <= MOST_EDGES && PyList_GET_SIZE(rules) == arrays);
+    if (!fits || arrays + fixed > INPUTS || keeps >= INPUTS || !PyType_IsSubtype((PyTypeObject *)cls, &AppliedType))
         return PyErr_Format(PyExc_ValueError, "an op that the compiled tape does not call");
     Op *self = (Op *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->call = op_call;
-    self->compute = compute;
-    self->gradients_of = gradients;
+    self->compute = has_body ? call_body : compute;
+    self->gradients_of = has_body ? NULL : gradients;
     self->node_class = (PyTypeObject *)Py_NewRef(cls);
     self->arrays = arrays;
     self->fixed = fixed;
     self->kept_count = (int)keeps;
     for (Py_ssize_t i = 0; i < keeps; i++) self->kept[i] = (int)PyLong_AsLong(PyList_GET_ITEM(kept, i));
-    int failed = PyErr_Occurred() || loops_read(forward, &self->forward) < 0;
-    for (int i = 0; i < arrays && !failed; i++) {
+    self->checks = checks;
+    self->names = Py_XNewRef(fixed_names);
+    self->body = has_body ? Py_NewRef(forward) : NULL;
+    int failed = PyErr_Occurred() || (!has_body && loops_read(forward, &self->forward) < 0);
+    for (int i = 0; i < arrays && !has_body && !failed; i++) {
         PyObject *rule = PyList_GET_ITEM(rules, i);
         self->has_gradient[i] = rule != Py_None;
         if (rule != Py_None) failed = loops_read(rule, self->gradients + i) < 0;
@@ -159,12 +176,15 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *names) {
     return (PyObject *)self;
 }
 
+static PyMemberDef op_members[] = {{"body", T_OBJECT, offsetof(Op, body), 0, NULL}, {NULL}};
+
 PyTypeObject OpType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "minichainer._native._tape.Op",
     .tp_basicsize = sizeof(Op),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(Op, call),
     .tp_call = PyVectorcall_Call,
+    .tp_members = op_members,
     .tp_new = op_new,
 };
 

@@ -2,29 +2,11 @@
    Twins: functions/connection/linear.py (`_on_plain_matrices`), kernels/affine.py, and the pullbacks of the nodes. */
 #include "tape.h"
 
-/* Larger layers gain nothing here. The twin knows how to multiply them in fewer operations, and collects the gradients
-   of weights that are used many times (`_MANY`). */
-enum { MOST_PRODUCTS = 1 << 18, MOST_WEIGHTS = 1 << 15 };
-
 static Op layers[2]; /* without and with a bias */
 
-static npy_intp size(PyObject *array, int axis) { return PyArray_DIM(ARRAY(array), axis); }
-
-/* Whether an array has the dtype of x and these axes; the second is not looked at if there is one. */
-static int is_like(PyObject *x, PyObject *array, int axes, npy_intp rows, npy_intp columns) {
-    return loops_is_plain(array, axes) && PyArray_DESCR(ARRAY(array)) == PyArray_DESCR(ARRAY(x)) &&
-           size(array, 0) == rows && (axes == 1 || size(array, 1) == columns);
-}
-
-/* Whether x and W are float matrices of a small layer. */
-static int fit(PyObject *x, PyObject *W) {
-    return loops_is_plain(x, 2) && loops_is_plain(W, 2) && is_like(x, W, 2, size(W, 0), size(x, 1)) &&
-           PyArray_SIZE(ARRAY(W)) < MOST_WEIGHTS && size(x, 0) * PyArray_SIZE(ARRAY(W)) <= MOST_PRODUCTS;
-}
-
-static PyObject *compute(Op *op, PyObject **values) {
-    PyObject *x = values[0], *W = values[1], *b = op->arrays == 3 ? values[2] : NULL;
-    if (!fit(x, W) || (b != NULL && !is_like(x, b, 1, size(W, 0), 0))) return NULL;
+static PyObject *compute(Op *op, PyObject **values, int arrays) {
+    PyObject *x = values[0], *W = values[1], *b = arrays == 3 ? values[2] : NULL;
+    if (!loops_are_of_small_layer(x, W, b, NULL)) return NULL;
     PyObject *y = loops_product(x, 0, W, 1);
     if (b != NULL && y != NULL) loops_add_row(y, b);
     return y;
@@ -35,7 +17,7 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
     int done = 0;
     if (PyTuple_GET_SIZE(saved) != 2) return 0; /* freed */
     PyObject *x = PyTuple_GET_ITEM(saved, 0), *W = PyTuple_GET_ITEM(saved, 1);
-    if (!fit(x, W) || !is_like(x, gy, 2, size(x, 0), size(W, 0))) return 0;
+    if (!loops_are_of_small_layer(x, W, NULL, gy)) return 0;
     for (; done < op->arrays; done++) {
         found[done] = NULL;
         int needed = tape_is_wanted(PyTuple_GET_ITEM(edges, done), wanted);
@@ -55,7 +37,8 @@ failed: /* the twin computes again, and raises what there is to raise */
 /* linear(x, W, b): a Variable, or None if the twin has to compute. */
 PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count != 3) return PyErr_Format(PyExc_TypeError, "3 arguments expected");
-    return tape_call(layers + (args[2] != Py_None), args);
+    int has_bias = args[2] != Py_None;
+    return tape_call(layers + has_bias, args, 2 + has_bias);
 }
 
 /* install_linear(class without bias, class with bias) */

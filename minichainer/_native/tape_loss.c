@@ -8,14 +8,6 @@ static PyTypeObject *samples_class, *residual_class;
 static Op cross_entropy;
 enum { X, LABELS, SAMPLES, RESIDUAL };
 
-/* Whether these are float scores (N, C) and whole numbers (N). */
-static int fit(PyObject *x, PyObject *t) {
-    if (loops_kind(x) < 0 || PyArray_NDIM(ARRAY(x)) != 2 || PyArray_SIZE(ARRAY(x)) == 0) return 0;
-    if (Py_TYPE(t) != &PyArray_Type || PyArray_NDIM(ARRAY(t)) != 1 || !PyArray_ISCARRAY_RO(ARRAY(t))) return 0;
-    if (!PyArray_ISSIGNED(ARRAY(t)) || (PyArray_ITEMSIZE(ARRAY(t)) != 4 && PyArray_ITEMSIZE(ARRAY(t)) != 8)) return 0;
-    return PyArray_DIM(ARRAY(t), 0) == PyArray_DIM(ARRAY(x), 0);
-}
-
 /* Calls a kernel with arrays, the sizes of x, another size and a number; 0 if it does not compute. */
 static int computes(PyObject *own, PyObject **args, int count, PyObject *x, PyObject *scale) {
     args[count] = PyLong_FromSsize_t(PyArray_DIM(ARRAY(x), 0));
@@ -42,9 +34,9 @@ static void by_width(PyObject *t, PyObject **args) {
     args[1] = PyArray_ITEMSIZE(ARRAY(t)) == 4 ? Py_None : t;
 }
 
-static PyObject *compute(Op *op, PyObject **values) {
+static PyObject *compute(Op *op, PyObject **values, int arrays) {
     PyObject *x = values[X], *t = values[LABELS], *args[11] = {x};
-    if (!fit(x, t) || !loops_are_in_range(t, PyArray_DIM(ARRAY(x), 1))) return NULL;
+    if (!loops_are_scores(x, t) || !loops_are_in_range(t, PyArray_DIM(ARRAY(x), 1))) return NULL;
     npy_intp column[2] = {PyArray_DIM(ARRAY(x), 0), 1};
     PyObject *loss = PyArray_SimpleNew(0, NULL, PyArray_TYPE(ARRAY(x)));
     PyObject *top = PyArray_SimpleNew(2, column, PyArray_TYPE(ARRAY(x)));
@@ -73,7 +65,7 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
     PyObject *x = PyTuple_GET_ITEM(saved, 0), *samples = PyTuple_GET_ITEM(saved, 1), *rest = PyTuple_GET_ITEM(saved, 2);
     if (Py_TYPE(samples) != samples_class || Py_TYPE(rest) != residual_class) return 0;
     PyObject *t = PyTuple_GET_ITEM(samples, 0), *top = PyTuple_GET_ITEM(rest, 0), *sums = PyTuple_GET_ITEM(rest, 1);
-    if (!fit(x, t) || PyTuple_GET_ITEM(samples, 1) != Py_None || loops_kind(gy) < 0 || PyArray_SIZE(ARRAY(gy)) != 1)
+    if (!loops_are_scores(x, t) || PyTuple_GET_ITEM(samples, 1) != Py_None || loops_kind(gy) < 0 || PyArray_SIZE(ARRAY(gy)) != 1)
         return 0;
     npy_intp n = PyArray_DIM(ARRAY(x), 0);
     if (loops_kind(top) < 0 || loops_kind(sums) < 0 || PyArray_SIZE(ARRAY(top)) != n || PyArray_SIZE(ARRAY(sums)) != n)
@@ -95,7 +87,7 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
 /* cross_entropy(x, t): a Variable, or None if the twin has to compute. */
 PyObject *tape_cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count != 2) return PyErr_Format(PyExc_TypeError, "2 arguments expected");
-    return tape_call(&cross_entropy, args);
+    return tape_call(&cross_entropy, args, 2);
 }
 
 /* install_cross_entropy(class of nodes, Samples, Residual, kernel, kernel of the gradient) */

@@ -130,29 +130,20 @@ static int check_prints(Pass *pass, PyObject *node) {
 }
 
 static int visit(Pass *pass, PyObject *node) {
-    PyObject *gradient = PyDict_GetItemWithError(pass->table, node);
+    PyObject *gradient = Py_XNewRef(PyDict_GetItemWithError(pass->table, node));
     if (gradient == NULL) return PyErr_Occurred() ? -1 : 0;
-    Py_INCREF(gradient);
-    if (PyDict_DelItem(pass->table, node) < 0) goto failed;
-    if (gradient == Py_None) {
-        Py_DECREF(gradient);
-        return 0;
-    }
-    if (gradient == tape.at_outputs) {
+    int done = PyDict_DelItem(pass->table, node);
+    if (gradient == tape.at_outputs && !done)
         Py_SETREF(gradient, PyObject_CallMethodObjArgs(node, tape_names[NAME_TAKE], pass->table, Py_None, NULL));
-        if (gradient == NULL) return -1;
-    }
-    if (check_prints(pass, node) < 0 || step(pass, node, gradient) < 0) goto failed;
-    if (pass->free) {
-        PyObject *done = PyObject_CallMethodNoArgs(node, tape_names[NAME_FREE]);
-        if (done == NULL) goto failed;
-        Py_DECREF(done);
+    if (gradient == NULL) return -1;
+    if (gradient != Py_None && !done) {
+        done = check_prints(pass, node) < 0 || step(pass, node, gradient) < 0 ? -1 : 0;
+        PyObject *freed = pass->free && !done ? PyObject_CallMethodNoArgs(node, tape_names[NAME_FREE]) : NULL;
+        if (pass->free && freed == NULL) done = -1;
+        Py_XDECREF(freed);
     }
     Py_DECREF(gradient);
-    return 0;
-failed:
-    Py_DECREF(gradient);
-    return -1;
+    return done;
 }
 
 /* The nodes of a level, taken out of the buckets: the highest if there is none at `*level`. */

@@ -2,14 +2,17 @@
 
 The forward body and the array forms of the rules are called once with symbols in the place of arrays. What they do
 with these becomes a program, a list of ``(ufunc, operand, operand)``. If they do anything else, such as a comparison,
-the op has no program, and is called in Python. So a program states nothing of its own; what it computes is compared
-bit for bit with the Python form by ``tests/core/test_compiled_tape.py``.
+the op has no program. So a program states nothing of its own; what it computes is compared bit for bit with the
+Python form by ``tests/core/test_compiled_tape.py``.
 
 A program works in the memory of its result: the result of a step is an operand of the next one, and of no other.
+
+Of ops without a program the compiled tape does what surrounds the body, and calls that: :func:`compiled_call`.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -128,7 +131,7 @@ def compiled_op(spec: Primitive, cls: Any) -> Any:
     """The op as the compiled tape calls it: takes its arguments, returns a Variable or None; None if it does not."""
     if native is None or spec.name not in NAMES or not spec.body.__module__.startswith('minichainer.'):
         return None
-    arguments = [*spec.arguments, *[p.name for p in spec.static_parameters]]
+    arguments = [*spec.arguments, *spec.static_names]
     if not set(spec.kept) <= {*arguments, 'y'} or not spec.elementwise:
         return None
     kept = [arguments.index(name) if name in arguments else _RESULT for name in spec.kept]
@@ -162,3 +165,35 @@ def _called(function: Any, trace: _Trace, operands: list[Any]) -> Any:
         return generic(_Functions(trace), *operands)
     except (TypeError, AttributeError, KeyError) as error:
         raise _NoProgram from error
+
+
+#: Most arguments of an op whose body the compiled tape calls.
+_MOST_ARGUMENTS = 8
+
+
+def compiled_call(spec: Primitive, cls: Any) -> Any:
+    """The op with its body and rules in Python, of which the compiled tape does the rest; None if it does not.
+
+    It takes the arguments of a call and returns a Variable, or None where the twin in ``_call.py`` has to compute.
+    """
+    is_ours = spec.body.__module__.startswith('minichainer.')
+    if native is None or not is_ours or spec.has_residual or (spec.kinds is not None and 'f' not in spec.kinds):
+        return None
+    count = 0 if spec.variadic else len(spec.arguments)
+    arguments = [*spec.arguments[:count], *spec.static_names]
+    if not set(spec.kept) <= {*arguments, 'y'} or len(arguments) > _MOST_ARGUMENTS:
+        return None
+    kept = [arguments.index(name) if name in arguments else _RESULT for name in spec.kept]
+    checks = 0 if spec.kinds is None else 2 if spec.elementwise else 1
+    names = [spec.static_names] if spec.variadic and spec.static_names else []
+
+    def first(*args: Any, **named: Any) -> Any:
+        """The body at the first call, which also looks up the names in the rules."""
+        spec.check_names()
+        op.body = body
+        return body(*args, **named)
+
+    body = functools.partial(spec.body, numpy) if spec.variadic else spec.on_numpy
+    places = -1 if spec.variadic else count
+    op = native.Op(cls, places, len(spec.static_names), first, [], kept, checks, *names)
+    return op

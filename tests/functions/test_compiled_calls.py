@@ -1,0 +1,227 @@
+"""Calls of ops through the compiled tape: the graph is that of the general form, and bodies run once."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minichainer as chainer
+import minichainer.functions as F
+from minichainer import _inplace
+from minichainer._native import library
+from minichainer.functions._define import primitive
+from tests.functions.checks import outputs_of
+from tests.functions.row import Case, Row
+from tests.functions.table import CASES
+
+needs_tape = pytest.mark.skipif(library.tape is None, reason='the compiled tape was not built')
+OVER_CASES = pytest.mark.parametrize(('row', 'case'), [pytest.param(row, case, id=name) for name, row, case in CASES])
+
+
+def contents(value: Any) -> Any:
+    """What is saved, so that it can be compared: arrays by their bytes."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype, value.tobytes()
+    if isinstance(value, (tuple, list)):
+        return [contents(v) for v in value]
+    return value if isinstance(value, (int, float, str, type(None))) else type(value)
+
+
+def graph(ys: Any) -> list[Any]:
+    """What nodes there are, and what each of them has."""
+    found, waiting, seen = [], [y._node for y in outputs_of(ys) if y._node is not None], set()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        own = contents(getattr(node, 'saved', ())), contents(getattr(node, 'static', ()))
+        found.append((type(node), node.level, node.shape, node.dtype, len(node.edges or ()), *own))
+        waiting += node.edges or ()
+    return found
+
+
+def called(row: Row, case: Case, dtype: str) -> Any:
+    np.random.seed(0)
+    arrays = row.draw(case, dtype)
+    inputs = [chainer.Variable(a) if d.is_variable else a for a, d in zip(arrays, row.domains, strict=True)]
+    return row.call(*inputs, **case.params)
+
+
+@OVER_CASES
+def test_the_graph_is_that_of_the_general_form(row: Row, case: Case) -> None:
+    for dtype in row.dtypes:
+        found = called(row, case, dtype)
+        with chainer.using_config('check_inplace', 'error'):  # only Python code knows this setting
+            expected = called(row, case, dtype)
+        assert contents([y.array for y in outputs_of(found)]) == contents([y.array for y in outputs_of(expected)])
+        if all([0 not in shape for shape in case.shapes]):  # else what is saved may never be written
+            assert graph(found) == graph(expected)
+
+
+# --- which calls are taken ------------------------------------------------------------------------------------------
+def compiled(call: Any) -> Any:
+    """The op of the last node of a call's graph, as the compiled tape calls it."""
+    spec = type(call()._node).spec
+    cells = [cell.cell_contents for cell in spec.op.function.__closure__]
+    return next(content for content in cells if isinstance(content, library.tape.Op))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_exposed() -> Iterator[None]:
+    """Results of other tests that somebody has read and that still live would leave all calls to Python."""
+    others = dict(_inplace.exposed)
+    _inplace.exposed.clear()
+    yield
+    _inplace.exposed.update(others)
+
+
+def new() -> Any:
+    """A Variable whose array nobody has read, and might write to."""
+    return chainer.Variable(np.linspace(-1, 2, 6, dtype='f').reshape(2, 3))
+
+
+X, A = new(), new().array
+ROW = chainer.Variable(np.ones(3, 'f'))
+HALF = chainer.Variable(np.ones((2, 3), 'e'))
+TAKEN = {
+    'one array': (lambda: F.erfc(X), (X,), {}),
+    'not contiguous': (lambda: F.erfc(X), (X.T,), {}),
+    'values by place': (lambda: F.elu(X, 0.5), (X, 0.5), {}),
+    'two arrays': (lambda: F.matmul(X, X, transb=True), (X, X.T, False, False), {}),
+    'any number': (lambda: F.concat([X, X]), (X, X, X), {'axis': 1}),
+    'a number as result': (lambda: F.sum(X), (X, None, False), {}),
+}
+LEFT = {
+    'an array': (lambda: F.erfc(X), (A,), {}),
+    'no array': (lambda: F.concat([X, X]), (), {'axis': 1}),
+    'no value': (lambda: F.elu(X, 0.5), (X,), {}),
+    'value by name': (lambda: F.elu(X, 0.5), (X,), {'alpha': 0.5}),
+    'another name': (lambda: F.concat([X, X]), (X, X), {'axes': 1}),
+    'no name': (lambda: F.concat([X, X]), (X, X), {}),
+    'half precision': (lambda: F.erfc(X), (HALF,), {}),
+    'two dtypes': (lambda: F.maximum(X, X), (X, chainer.Variable(A.astype('d'))), {}),
+    'two shapes': (lambda: F.maximum(X, X), (X, ROW), {}),
+    'very many': (lambda: F.concat([X, X]), (X,) * 40, {'axis': 1}),
+    'uninitialized': (lambda: F.erfc(X), (chainer.Parameter(),), {}),
+    'a subclass': (lambda: F.erfc(X), (chainer.Variable(A.view(np.matrix)),), {}),
+    'needs no gradient': (lambda: F.erfc(X), (chainer.Variable(A, requires_grad=False),), {}),
+}
+
+
+@needs_tape
+@pytest.mark.parametrize('name', TAKEN)
+def test_calls_that_are_taken(name: str) -> None:
+    call, args, named = TAKEN[name]
+    result = compiled(call)(*args, **named)
+    assert type(result) is chainer.Variable and type(result._data) is np.ndarray
+    assert result._node.level == 1 + max(x._node.level for x in args if isinstance(x, chainer.Variable))
+
+
+@needs_tape
+@pytest.mark.filterwarnings('ignore:the matrix subclass:PendingDeprecationWarning')
+@pytest.mark.parametrize('name', LEFT)
+def test_calls_that_are_left_to_python(name: str) -> None:
+    call, args, named = LEFT[name]
+    assert compiled(call)(*args, **named) is None
+
+
+@needs_tape
+def test_what_watches_ops_leaves_all_to_python() -> None:
+    op = compiled(lambda: F.erfc(X))
+    for setting in ('enable_backprop', 'debug'):
+        with chainer.using_config(setting, setting == 'debug'):
+            assert op(X) is None
+    with chainer.function_hooks.TimerHook():
+        assert op(X) is None
+
+
+# --- the body -------------------------------------------------------------------------------------------------------
+def op_with(body: Any, **options: Any) -> Any:
+    """An op of the package's own, as the compiled tape calls it."""
+    body.__module__ = 'minichainer.functions.a_test'
+    function = primitive(rule=lambda m, gy: gy, **options)(body)
+    return function, compiled(lambda: function(X))
+
+
+@needs_tape
+@pytest.mark.parametrize('error', [ValueError, KeyboardInterrupt, MemoryError])
+def test_an_error_of_a_body_is_raised_and_the_body_runs_once(error: type[BaseException]) -> None:
+    runs = []
+
+    def body(xp: Any, x: Any) -> Any:
+        runs.append(x)
+        if len(runs) > 1:
+            raise error('of the body')
+        return x * 2
+
+    function, _ = op_with(body)
+    with pytest.raises(error, match='of the body'):
+        function(X)
+    assert len(runs) == 2
+
+
+@needs_tape
+def test_a_result_that_is_no_array_is_left_to_python() -> None:
+    results = [A, 'text', [1.0], A.view(type('Sub', (np.ndarray,), {}))]
+
+    def body(xp: Any, x: Any) -> Any:
+        return results[0]
+
+    _, op = op_with(body)
+    while len(results) > 1:
+        assert type(op(X)) is chainer.Variable
+        results.pop(0)
+        assert op(X) is None
+        results[0] = A
+
+
+@needs_tape
+def test_a_number_becomes_an_array() -> None:
+    _, op = op_with(lambda xp, x: x.sum(), name='Total')
+    assert type(op(X)._data) is np.ndarray and op(X).shape == ()
+
+
+@needs_tape
+def test_ops_of_users_are_left_to_python_and_can_be_freed() -> None:
+    function = primitive(rule=lambda m, gy: gy)(lambda xp, x: x * 2)
+    assert not [c for c in function.op.function.__closure__ or () if isinstance(c.cell_contents, library.tape.Op)]
+
+
+def test_rules_are_looked_up_at_the_first_call() -> None:
+    def body(xp: Any, x: Any) -> Any:
+        return x * 2
+
+    body.__module__ = 'minichainer.functions.a_test'
+    function = primitive(rule=lambda m, gy: m.no_such_function(gy))(body)
+    for _ in range(2):
+        with pytest.raises(AttributeError, match='no_such_function'):
+            function(X)
+
+
+def test_a_modified_array_is_noticed() -> None:
+    x = chainer.Variable(np.linspace(-1, 1, 4, dtype='f'))
+    y = F.sum(F.erfc(x))
+    x.array[0] = 3
+    with pytest.warns(chainer.errors.InplaceWarning):
+        y.backward()
+
+
+@needs_tape
+def test_each_thread_of_calls_leaves_nothing_behind() -> None:
+    def steps() -> None:
+        for call in (lambda: F.elu(X, 0.5), lambda: F.concat([X, X]), lambda: F.sum(X)):
+            call().backward() if call().size == 1 else F.sum(call()).backward()
+        assert compiled(lambda: F.erfc(X))(A) is None
+
+    steps()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(20):
+        steps()
+    gc.collect()
+    assert len(gc.get_objects()) - before < 20
