@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
@@ -10,6 +11,8 @@ from minichainer.kernels._dispatch import kernel
 
 #: Index arrays along an axis, each with the weights of the elements it selects.
 Taps = tuple[tuple[Any, Any], ...]
+#: The coordinates of so many pixels are kept.
+_MOST_PIXELS = 1 << 16
 
 
 @kernel(widens=True)
@@ -47,19 +50,34 @@ def _matrix(taps: Taps, size: int) -> Any:
 @kernel(widens=True)
 def affine_grid(xp: Any, theta: Any, output_shape: tuple[int, int]) -> Any:
     """The coordinates of all pixels, transformed by matrices (B, 2, 3): array (B, 2, H, W)."""
-    coordinates = _coordinates(xp, output_shape).astype(theta.dtype)
+    coordinates = _coordinates(xp, output_shape, theta.dtype)
     return xp.matmul(theta, coordinates).reshape(len(theta), 2, *output_shape)
 
 
 @kernel(widens=True)
 def theta_gradient(xp: Any, y: Any, output_shape: tuple[int, int]) -> Any:
     """The adjoint of :func:`affine_grid`."""
-    coordinates = _coordinates(xp, output_shape).astype(y.dtype)
+    coordinates = _coordinates(xp, output_shape, y.dtype)
     return xp.matmul(y.reshape(len(y), 2, coordinates.shape[1]), coordinates.T)
 
 
-def _coordinates(xp: Any, output_shape: tuple[int, int]) -> Any:
+@kernel
+def _coordinates(xp: Any, output_shape: tuple[int, int], dtype: Any) -> Any:
     """Homogeneous coordinates (x, y, 1) of all pixels, in [-1, 1]."""
     height, width = output_shape
     ys, xs = xp.meshgrid(xp.linspace(-1, 1, height), xp.linspace(-1, 1, width), indexing='ij')
-    return xp.stack([xs.reshape(-1), ys.reshape(-1), xp.ones(height * width)])
+    return xp.stack([xs.reshape(-1), ys.reshape(-1), xp.ones(height * width)]).astype(dtype)
+
+
+@_coordinates.on('numpy')
+def _coordinates_numpy(xp: Any, output_shape: tuple[int, int], dtype: Any) -> Any:
+    if output_shape[0] * output_shape[1] > _MOST_PIXELS:
+        return _coordinates.generic(xp, output_shape, dtype)
+    return _known_coordinates(output_shape, dtype)
+
+
+@functools.lru_cache(maxsize=32)
+def _known_coordinates(output_shape: tuple[int, int], dtype: Any) -> Any:
+    array = _coordinates.generic(numpy, output_shape, dtype)
+    array.flags.writeable = False
+    return array
