@@ -3,8 +3,10 @@
 import os
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 NATIVE = 'minichainer/_native'
 SOURCES = ['module.c', 'baseline.c', 'avx2.c', 'avx512.c']
@@ -48,4 +50,20 @@ def tape() -> list:
     return [extension('_tape', TAPE, TAPE_HEADERS, include_dirs=[numpy.get_include()])]
 
 
-setup(ext_modules=extensions())
+class SideBySide(build_ext):
+    """Compiles the sources of an extension side by side: each level of the processor is one, and takes long."""
+
+    def build_extensions(self) -> None:
+        one_after_another = self.compiler.compile
+
+        def compile_all(sources: list, *args: object, **options: object) -> list:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                found = list(pool.map(lambda source: one_after_another([source], *args, **options), sources))
+            return [name for names in found for name in names]
+
+        if os.name != 'nt':  # Microsoft's compiler is set up by the first call
+            self.compiler.compile = compile_all
+        super().build_extensions()
+
+
+setup(ext_modules=extensions(), cmdclass={'build_ext': SideBySide})
