@@ -275,7 +275,7 @@ ARRAY = [
         'transpose_sequence',
         *TWO,
         lambda x, y: F.transpose_sequence([x, y])[0],
-        lambda x, y, t: t.stack([x, y], 1)[0],
+        lambda x, y, t: t.stack([x, y], 1).unbind(0)[0],
     ),
 ]
 
