@@ -57,6 +57,11 @@ def check(built: Path, pure: bool) -> None:
     assert size <= LARGEST_WHEEL
 
 
+def python_files(built: Path) -> list[str]:
+    with zipfile.ZipFile(built) as archive:
+        return sorted(name for name in archive.namelist() if name.endswith('.py'))
+
+
 def install(built: Path, folder: Path) -> Path:
     """A fresh environment with a wheel and what the tests need; returns its interpreter."""
     subprocess.run([sys.executable, '-m', 'venv', str(folder)], check=True)
@@ -76,6 +81,7 @@ def main() -> int:
         wheels = {pure: wheel(project, folder / f'wheel-{pure}', pure) for pure in (True, False)}
         for pure, built in wheels.items():
             check(built, pure)
+        assert python_files(wheels[True]) == python_files(wheels[False])
         python = install(wheels[False], folder / 'environment')
         shutil.rmtree(project / 'minichainer')
         environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}

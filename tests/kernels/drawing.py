@@ -65,3 +65,12 @@ def transposed(f: Callable[[Any], Any], shape: tuple[int, ...], y: Any) -> Any:
     for i, unit in enumerate(np.eye(size)):
         found[i] = (f(unit.reshape(shape)) * y).sum()
     return found.reshape(shape)
+
+
+def transposed_of_samples(f: Callable[[Any], Any], shape: tuple[int, ...], y: Any) -> Any:
+    """The same of a map that treats all samples along axis 0 alike, so that the units can be one array."""
+    size = int(np.prod(shape))
+    if size == 0:
+        return np.zeros(shape)
+    of_units = f(np.eye(size).reshape(size * shape[0], *shape[1:])).reshape(size, y.size)
+    return (of_units * y.reshape(y.size)).sum(axis=1).reshape(shape)

@@ -12,7 +12,17 @@ import numpy as np
 from minichainer.kernels import convolution, pooling
 from minichainer.kernels._windows import Geometry
 from tests.kernels.comparing import ANY, IMAGES
-from tests.kernels.drawing import Arguments, Row, drawn, each, same, transposed, wanted, without_wanted
+from tests.kernels.drawing import (
+    Arguments,
+    Row,
+    drawn,
+    each,
+    same,
+    transposed,
+    transposed_of_samples,
+    wanted,
+    without_wanted,
+)
 from tests.kernels.kernels import threshold
 
 
@@ -174,7 +184,7 @@ def _local(x: Any, W: Any, g: Geometry) -> Any:
 def _local_data_gradient(gy: Any, W: Any, g: Geometry) -> Any:
     columns = np.einsum('nop,opce->ncep', _flat(gy), _matrices(W, g))
     shape = (len(gy), columns.shape[1], *g.in_size)
-    return transposed(lambda x: _patches(x, g), shape, columns.reshape(*shape[:2], *g.ksize, *g.out_size))
+    return transposed_of_samples(lambda x: _patches(x, g), shape, columns.reshape(*shape[:2], *g.ksize, *g.out_size))
 
 
 def _local_filter_gradient(x: Any, gy: Any, g: Geometry) -> Any:
@@ -261,7 +271,7 @@ _GEOMETRIES = {
     ),
     '_windows.unfit': Row(
         _windows(lambda t, g, n, c: (drawn(t, (n, c, *g.span))[0], g), [*PLANES, *_ANYWHERE], FEW),
-        plain=lambda y, g: transposed(lambda x: _fitted(x, g, 0), (*y.shape[:2], *g.in_size), y),
+        plain=lambda y, g: transposed_of_samples(lambda x: _fitted(x, g, 0), (*y.shape[:2], *g.in_size), y),
         shares=True,
     ),
     'winograd.applies': Row(
@@ -382,7 +392,7 @@ _PATCHES = {
     ),
     'patches.add_patches': Row(
         _windows(lambda *a: (_patches(_filters(*a)[0], a[1]), a[1]), SMALL, FEW),
-        plain=lambda y, g: transposed(lambda x: _patches(x, g), _image_shape(y, g), y),
+        plain=lambda y, g: transposed_of_samples(lambda x: _patches(x, g), _image_shape(y, g), y),
     ),
     'patches.local_convolve': Row(_windows(lambda *a: (*_own_filters(*a)[:2], a[1])), plain=_local),
     'patches.local_data_gradient': Row(
@@ -439,7 +449,7 @@ _POOLING = {
     **{
         f'pooling.spread_means, {counted}': Row(
             _windows(lambda *a, counted=counted: (_outputs(*a), a[1], counted), [*SMALL, _LONG], FEW),
-            plain=lambda gy, g, counted: transposed(
+            plain=lambda gy, g, counted: transposed_of_samples(
                 lambda x: pooling.means_reference(x, g, counted), _image_shape(gy, g), gy
             ),
         )
@@ -448,7 +458,7 @@ _POOLING = {
     'pooling.sums': Row(_windows(lambda *a: (_filters(*a)[0], a[1]), [*PLANES, _LONG]), plain=_sums),
     'pooling.spread_sums': Row(
         _windows(lambda *a: (_outputs(*a), a[1]), [*SMALL, _LONG], FEW),
-        plain=lambda gy, g: transposed(lambda x: _sums(x, g), _image_shape(gy, g), gy),
+        plain=lambda gy, g: transposed_of_samples(lambda x: _sums(x, g), _image_shape(gy, g), gy),
     ),
 }
 _OF_IMAGES = {**_CONVOLUTIONS, **_PATCHES, **_POOLING}

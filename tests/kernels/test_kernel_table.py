@@ -202,14 +202,16 @@ def _with_cases(row: Any, cases: list[Any]) -> Any:
 def counts() -> dict[str, Counter[tuple[str, str, str]]]:
     """What bodies did in the rows of each kernel."""
     found: dict[str, Counter[tuple[str, str, str]]] = {}
-    for name, row in ALL_ROWS.items():
-        with counted() as counter, np.errstate(all='ignore'):
+    with counted() as counter, np.errstate(all='ignore'):
+        for name, row in ALL_ROWS.items():
+            counter.clear()
+            own = kernel(name.partition(',')[0])
             for case in row.cases():
-                row.call(kernel(name.partition(',')[0]), *case.args)
+                row.call(own, *case.args)
                 if 'large' in name:  # what compiled kernels always take over; the others are for small arrays too
                     with configuration.using_config('use_native_kernels', False):
-                        row.call(kernel(name.partition(',')[0]), *case.args)
-        found.setdefault(name.partition(',')[0], Counter()).update(counter)
+                        row.call(own, *case.args)
+            found.setdefault(name.partition(',')[0], Counter()).update(counter)
     return found
 
 

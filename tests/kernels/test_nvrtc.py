@@ -105,11 +105,12 @@ def test_launches_of_many_arrays(source: Any, given: Any, dtype: str, architectu
     nvrtc.compile_for(architecture, of_arguments(source(count=2, **given), T=dtype))
 
 
-def test_an_error_is_found_with_its_line() -> None:
+@pytest.mark.parametrize('architecture', ['syntax', 'sm_90'])
+def test_an_error_is_found_with_its_line(architecture: str) -> None:
     kernel = ElementwiseKernel('planted', 'T x', 'T y', 'y = x;\ny = x +;\n', dtypes=[{'T': 'f'}])
     del _table['planted']
     with pytest.raises(nvrtc.CompileError, match=r'planted\(2\): error'):
-        nvrtc.compile_for('sm_90', cpp.for_device(kernel, {'T': 'f'}))
+        nvrtc.compile_for(architecture, cpp.for_device(kernel, {'T': 'f'}))
 
 
 def test_two_kernels_of_one_name_are_refused() -> None:

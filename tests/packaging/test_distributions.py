@@ -66,8 +66,9 @@ def unpacked(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope='module')
 def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built from the source archive as pip builds it."""
-    return zipfile.ZipFile(_build('wheel', unpacked, tmp_path_factory.mktemp('wheel') / 'dist'))
+    """The wheel for any Python, built from the source archive as pip builds it."""
+    folder = tmp_path_factory.mktemp('wheel') / 'dist'
+    return zipfile.ZipFile(_build('wheel', unpacked, folder, MINICHAINER_PURE='1'))
 
 
 @pytest.fixture(scope='module')
@@ -104,16 +105,24 @@ def test_wheel_is_the_package_and_the_plugin_of_pytest(unpacked: Path, wheel: zi
     assert 'minichainer/py.typed' in _contents(wheel)
 
 
-@pytest.mark.parametrize('variables', [{'MINICHAINER_PURE': '1'}, {'CC': 'no-such-compiler'}], ids=str)
-def test_wheel_without_compiled_parts(
-    unpacked: Path, wheel: zipfile.ZipFile, tmp_path: Path, variables: dict[str, str]
+def test_that_wheel_is_for_any_python(wheel: zipfile.ZipFile) -> None:
+    assert str(wheel.filename).endswith('-py3-none-any.whl')
+    assert [name for name in wheel.namelist() if name.endswith(COMPILED)] == []
+
+
+@pytest.mark.parametrize(  # the compiled one is slow, and built by `make sdist-test` too
+    ('compiler', 'is_compiled'), [('no-such-compiler', False), pytest.param('cc', True, marks=pytest.mark.slow)]
+)
+def test_wheel_for_this_python(
+    unpacked: Path, wheel: zipfile.ZipFile, tmp_path: Path, compiler: str, is_compiled: bool
 ) -> None:
-    """On request for any Python, and for this one where nothing can be compiled."""
+    """It is built even where nothing can be compiled."""
     project = shutil.copytree(unpacked, tmp_path / 'project', ignore=shutil.ignore_patterns('build', '*.so'))
-    built = _build('wheel', project, tmp_path / 'dist', **variables)
-    assert built.name.endswith('-py3-none-any.whl') == ('MINICHAINER_PURE' in variables)
+    built = _build('wheel', project, tmp_path / 'dist', **({} if is_compiled else {'CC': compiler}))
+    assert not built.name.endswith('-py3-none-any.whl')
     with zipfile.ZipFile(built) as archive:
-        assert {name for name in archive.namelist() if '.dist-info/' not in name} == _contents(wheel)
+        assert _contents(archive) == _contents(wheel)
+        assert any(name.endswith(COMPILED) for name in archive.namelist()) == is_compiled
 
 
 def test_wheel_has_the_licence_and_the_entry_point(wheel: zipfile.ZipFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import venv
@@ -29,7 +30,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of a fresh environment with an editable install, and with the NumPy of this one."""
     folder = tmp_path_factory.mktemp('editable')
     command = [sys.executable, '-c', BUILD, str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    pure = {**os.environ, 'MINICHAINER_PURE': '1'}
+    done = subprocess.run(command, cwd=ROOT, env=pure, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = folder.glob('*.whl')
     venv.create(folder / 'environment')
@@ -40,11 +42,18 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / 'environment' / 'bin' / 'python'
 
 
+@pytest.mark.slow  # they read the whole package
 @pytest.mark.parametrize('checker', CHECKERS, ids=lambda checker: checker.__name__)
 def test_type_checkers_follow_it(checker: Checker, environment: Path, tmp_path: Path) -> None:
     file = tmp_path / 'use.py'
     file.write_text(CODE, encoding='utf-8')
     assert checker(file, str(environment)).keys() == {3}
+
+
+def test_it_is_a_path_and_no_hook(environment: Path) -> None:
+    (site,) = (environment.parents[1] / 'lib').glob('python*/site-packages')
+    (path,) = site.glob('*minichainer*.pth')
+    assert path.read_text(encoding='utf-8').strip() == str(ROOT)
 
 
 def test_it_is_imported_from_the_checkout(environment: Path, tmp_path: Path) -> None:
