@@ -86,6 +86,24 @@ def _gpu_missing() -> str | None:
     return None
 
 
+def _leaves_out_gpu(config: pytest.Config) -> bool:
+    """Whether tests that need a GPU are not wanted: there is none, and nobody has asked for them."""
+    return 'gpu' not in config.getoption('markexpr') and _gpu_missing() is not None
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if _leaves_out_gpu(config):
+        terminalreporter.write_line(f'Tests marked gpu were left out: {_gpu_missing()}')
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Takes out what would only be skipped, ten thousand times."""
+    if _leaves_out_gpu(config):
+        left_out = [item for item in items if item.get_closest_marker('gpu') is not None]
+        items[:] = [item for item in items if item.get_closest_marker('gpu') is None]
+        config.hook.pytest_deselected(items=left_out)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker('gpu') is not None:
         reason = _gpu_missing()

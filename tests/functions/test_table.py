@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,17 @@ from tests.functions.numeric import signed
 from tests.functions.row import Bad, Case, Row, Special
 from tests.functions.table import CASES, ROWS
 
+#: Rows whose second derivatives take seconds: the same code as others, in both directions or in two layers.
+DEEP = re.compile(r'n_step_bi(gru|lstm)|n_step_\w+\[two layers\]')
 
-def over_cases(wanted: Any = lambda row: True) -> Any:
-    """Runs a test for every case of the rows that are wanted."""
-    chosen = [pytest.param(row, case, id=name) for name, row, case in CASES if wanted(row)]
+
+def over_cases(wanted: Any = lambda row: True, deep: Any = ()) -> Any:
+    """Runs a test for every case of the rows that are wanted; the deep ones get these marks."""
+    chosen = [
+        pytest.param(row, case, id=name, marks=deep if DEEP.match(name) else ())
+        for name, row, case in CASES
+        if wanted(row)
+    ]
     return pytest.mark.parametrize(('row', 'case'), chosen)
 
 
@@ -55,7 +63,7 @@ def test_gradient(row: Row, case: Case) -> None:
     checks.check_gradient(row, case)
 
 
-@over_cases(lambda row: row.order >= 2)
+@over_cases(lambda row: row.order >= 2, deep=pytest.mark.slow)
 def test_double_gradient(row: Row, case: Case) -> None:
     checks.check_gradient(row, case, 2)
 

@@ -113,7 +113,7 @@ def test_draws_what_chainers_draws(kind: str, row: str) -> None:
     check_draws(KINDS[kind], ROWS[row])
 
 
-@pytest.mark.parametrize('at', [0, 1, 2, 3, 5])
+@pytest.mark.parametrize('at', [1, 3, *[pytest.param(at, marks=pytest.mark.slow) for at in (0, 2, 5)]])
 @pytest.mark.parametrize('row', ROWS)
 @pytest.mark.parametrize('kind', KINDS)
 def test_goes_on_from_a_snapshot(kind: str, row: str, at: int) -> None:

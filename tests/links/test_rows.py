@@ -13,6 +13,8 @@ from tests.links import checks
 from tests.links.row import Row
 from tests.links.table import ROWS
 
+#: Links with the same code as others, in both directions or with dropout.
+LIKE_OTHERS = re.compile(r'NStepBi(?!LSTM$)|NStep\w+ with')
 #: Links with so many parameters, or such deep graphs, that their second derivatives take more than a few seconds.
 DEEP = re.compile(r'NStep|GRU|LSTM|Transformer|MultiHead|Inception')
 
@@ -21,6 +23,7 @@ def _cases() -> Iterator[Any]:
     for row in ROWS:
         for check in checks.CHECKS:
             slow = check == 'second_order' and DEEP.search(str(row)) is not None
+            slow = slow or (check == 'gradients' and LIKE_OTHERS.search(str(row)) is not None)
             yield pytest.param(row, check, id=f'{row}-{check}', marks=[pytest.mark.slow] if slow else [])
 
 

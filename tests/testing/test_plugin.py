@@ -388,5 +388,5 @@ def test_without_the_plugin_marks_are_no_obstacle(pytester: pytest.Pytester) -> 
             raise AssertionError('ran')
         """
     )
-    result = pytester.runpytest_inprocess('-p', 'no:pytest_minichainer')
+    result = pytester.runpytest_inprocess('-p', 'no:pytest_minichainer', '-p', 'no:hypothesispytest')
     result.assert_outcomes(passed=1, skipped=1)

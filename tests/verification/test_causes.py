@@ -45,13 +45,9 @@ def test_names_are_given_once():
     assert len(UNSEEN) >= 60
 
 
-def test_causes_that_were_used_for_development():
-    right, wrong, others = score(SEEN, range(1))
-    assert right >= RIGHT and wrong <= WRONG, others
-
-
-def test_causes_of_other_functions():
-    right, wrong, others = score(UNSEEN, range(1))
+@pytest.mark.parametrize('rules', [SEEN, UNSEEN], ids=['seen', 'unseen'])
+def test_causes(rules):
+    right, wrong, others = score(rules[::3], range(1))
     assert right >= RIGHT and wrong <= WRONG, others
 
 
@@ -113,7 +109,7 @@ def misnamed(rules, mistake, seed=1):
 
 @pytest.mark.parametrize('mistake', [other_data, random_jacobian, random_factors, random_upstream])
 def test_other_mistakes_get_no_such_name(mistake):
-    assert misnamed((SEEN + UNSEEN)[::5], mistake) == []
+    assert misnamed((SEEN + UNSEEN)[::20], mistake) == []
 
 
 @pytest.mark.slow

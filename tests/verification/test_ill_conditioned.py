@@ -32,10 +32,11 @@ POINTS = {
 }
 
 
+@pytest.mark.parametrize('seeds', [range(4), pytest.param(range(4, 10), marks=pytest.mark.slow)], ids=['few', 'many'])
 @pytest.mark.parametrize('name', POINTS)
-def test_right_gradients(name):
+def test_right_gradients(name, seeds):
     func, point = POINTS[name]
-    for seed in range(10):
+    for seed in seeds:
         report = check_gradients(func, point(seed), seed=seed)
         assert report, report
 
@@ -66,9 +67,10 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize('seeds', [range(2), pytest.param(range(2, 10), marks=pytest.mark.slow)], ids=['few', 'many'])
 @pytest.mark.parametrize('name', WRONG)
-def test_wrong_gradients_of_an_inverse(name):
-    for seed in range(10):
+def test_wrong_gradients_of_an_inverse(name, seeds):
+    for seed in seeds:
         report = check_gradients(inverse(WRONG[name]), HILBERT, seed=seed)
         # So large a gradient asks for steps so small that nothing can be measured.
         assert report.verdict in ({'fail', 'unresolved'} if name == 'much too large' else {'fail'}), report
