@@ -110,7 +110,8 @@ static PyObject *op_call(PyObject *object, PyObject *const *args, size_t flags, 
     Op *self = (Op *)object;
     Py_ssize_t given = PyVectorcall_NARGS(flags);
     int fits = tape.variable != NULL && given <= MOST_VALUES;
-    if (fits && self->arrays < 0) fits = names ? PyObject_RichCompareBool(names, self->names, Py_EQ) : self->fixed == 0;
+    if (fits && self->arrays < 0 && self->names == NULL) fits = names == NULL;
+    else if (fits && self->arrays < 0) fits = names != NULL && PyObject_RichCompareBool(names, self->names, Py_EQ) == 1;
     else if (fits) fits = names == NULL && given == self->arrays + self->fixed;
     if (!fits) Py_RETURN_NONE;
     return tape_call(self, args, self->arrays < 0 ? (int)given : self->arrays);

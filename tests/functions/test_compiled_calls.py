@@ -181,6 +181,20 @@ def test_a_result_that_is_no_array_is_left_to_python() -> None:
 
 
 @needs_tape
+def test_names_that_an_op_does_not_have_are_errors() -> None:
+    def body(xp: Any, *xs: Any) -> Any:
+        return xs[0] + xs[1]
+
+    body.__module__ = 'minichainer.functions.a_test'
+    function = primitive(rule=lambda m, gy: (gy, gy))(body)
+    op = compiled(lambda: function(X, X))
+    assert type(op(X, X)) is chainer.Variable
+    assert op(X, X, scale=2) is None
+    with pytest.raises(TypeError, match='scale'):
+        function(X, X, scale=2)
+
+
+@needs_tape
 def test_a_number_becomes_an_array() -> None:
     _, op = op_with(lambda xp, x: x.sum(), name='Total')
     assert type(op(X)._data) is np.ndarray and op(X).shape == ()
