@@ -5,7 +5,8 @@
     .ci/matrix.py 3.12       # this version alone
     .ci/matrix.py --list     # only say what would run
 
-The newest runs the contract subset (tests/contract.txt), the others tests of every room (tests/installed.txt);
+The newest runs the contract subset (tests/contract.txt), the oldest tests of every room (tests/installed.txt), those
+between what depends on the interpreter most (tests/between.txt); a version that is named runs the contract subset.
 `make test-oldest` runs the whole suite with NumPy 1.26. The newest also measures which lines of the package the
 subset and tests/measured.txt reach; pyproject.toml says how many they must. An interpreter is found as python3.X on
 the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
@@ -130,7 +131,8 @@ def main() -> int:
         return 0
     failed = []
     for target in chosen:
-        tests = 'contract' if target is chosen[0] else 'installed'
+        is_between = target is not chosen[-1] and not args.versions
+        tests = 'contract' if target is chosen[0] or args.versions else 'between' if is_between else 'installed'
         if not passes(target, args.jobs, tests, measured=target is chosen[0]):
             failed.append(target)
     missing = [dotted(version) for version in SUPPORTED if version not in found]
