@@ -414,9 +414,9 @@ def test_steps_leave_nothing_behind() -> None:
     finally:
         gc.enable()
     # What a step leaves behind, it leaves 500 times; other threads, such as the test runner's, make some objects. In
-    # NumPy 2.5 each product leaves a reference to its dtype, so these are compared with the twins'.
+    # NumPy 2.5 each call of matmul leaves a reference to its dtype, so the twins may leave more of these.
     assert np.abs(found[[0, 1, 3]]).max() < 250
-    assert abs(found[2] - of_the_twins[2]) < 250
+    assert -250 < found[2] < of_the_twins[2] + 250
 
 
 def test_a_long_graph_is_freed() -> None:
