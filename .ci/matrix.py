@@ -6,7 +6,7 @@
     .ci/matrix.py --list     # only say what would run
 
 The newest runs the contract subset (tests/contract.txt), the oldest tests of every room (tests/installed.txt), those
-between what depends on the interpreter most (tests/between.txt); a version that is named runs the contract subset.
+between what depends on the interpreter most (tests/between.txt).
 `make test-oldest` runs the whole suite with NumPy 1.26. The newest also measures which lines of the package the
 subset and tests/measured.txt reach; pyproject.toml says how many they must. An interpreter is found as python3.X on
 the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
@@ -130,9 +130,8 @@ def main() -> int:
         print('\n'.join(f'{target}: {target.python}' for target in chosen))
         return 0
     failed = []
-    for target in chosen:
-        is_between = target is not chosen[-1] and not args.versions
-        tests = 'contract' if target is chosen[0] or args.versions else 'between' if is_between else 'installed'
+    lists = ['contract', *['between'] * (len(chosen) - 2), 'installed']
+    for target, tests in zip(chosen, lists, strict=False):  # where there is one version, it is the newest
         if not passes(target, args.jobs, tests, measured=target is chosen[0]):
             failed.append(target)
     missing = [dotted(version) for version in SUPPORTED if version not in found]

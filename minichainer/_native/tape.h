@@ -50,7 +50,7 @@ struct Op {
     int kept[INPUTS], kept_count; /* what is saved: numbers of arguments, RESULT */
     int has_gradient[MOST_EDGES];
     Program forward, gradients[MOST_EDGES];
-    PyObject *body, *names; /* the body in Python, of which all else is NULL; the names of what is fixed, if there are */
+    PyObject *body, *names; /* NULL, or in place of programs the body in Python; NULL, or the names of what is fixed */
     int checks;             /* what the arrays of the body must have in common: ONE_DTYPE, ONE_SHAPE */
 };
 

@@ -19,7 +19,7 @@ from minichainer import _tangents, _trace, configuration, recorder
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.function_hook import get_function_hooks
-from minichainer.functions._compiled import compiled_call, compiled_op
+from minichainer.functions._compiled import compiled_form
 from minichainer.functions._dual import applied as dual
 from minichainer.functions._node import PrimitiveNode
 from minichainer.functions._primitive import Primitive, rule_names
@@ -63,7 +63,7 @@ def _unary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with one array and no static parameters."""
     compute, record, kinds = _computing(spec), own_copy(recorder.record), spec.kinds
     keeps_y, keeps_x, pick = spec.kept == ['y'], spec.kept == spec.arguments, spec.pick
-    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls) or compiled_call(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_form(spec, cls)
 
     def call(x: Any) -> Variable:
         if compiled is not None and (result := compiled(x)) is not None:
@@ -96,7 +96,7 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
     keeps, keeps_y, keeps_x = bool(spec.kept), spec.kept == ['y'], spec.kept == spec.arguments
     pick, pick_static, elementwise = spec.pick, spec.static_picker, spec.elementwise
     count = len(spec.static_parameters)
-    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls) or compiled_call(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_form(spec, cls)
 
     def call(x: Any, *static: Any, **named: Any) -> Variable:
         if compiled is not None and (result := compiled(x, *static)) is not None:
@@ -134,7 +134,7 @@ def _binary(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with two arrays and no static parameters."""
     compute, record, mixed, elementwise = _computing(spec), own_copy(recorder.record), spec.mixed, spec.elementwise
     keeps, keeps_both, pick = bool(spec.kept), spec.kept == spec.arguments, spec.pick
-    compiled: Callable[..., Variable | None] | None = compiled_op(spec, cls) or compiled_call(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_form(spec, cls)
 
     def call(x: Any = _missing, other: Any = _missing, **named: Any) -> Variable:
         if compiled is not None and (result := compiled(x, other)) is not None:
@@ -180,7 +180,7 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     count, variadic = len(spec.static_parameters), spec.variadic
     arity, pick = -1 if variadic else len(spec.parameters), None if variadic else spec.input_picker
     pick_static = spec.static_picker
-    compiled: Callable[..., Variable | None] | None = None if variadic else compiled_call(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_form(spec, cls)
 
     def call(*args: Any, **named: Any) -> Variable:
         if compiled is not None and not named and (result := compiled(*args)) is not None:
@@ -234,7 +234,7 @@ def _variadic(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     compute, record, names = functools.partial(spec.body, numpy), own_copy(recorder.record), spec.static_names
     checks, has_residual = spec.kinds is not None, spec.has_residual
     keeps, keep, pick_static = bool(spec.kept), spec.keep, spec.static_picker
-    compiled: Callable[..., Variable | None] | None = compiled_call(spec, cls)
+    compiled: Callable[..., Variable | None] | None = compiled_form(spec, cls)
 
     def call(*inputs: Any, **named: Any) -> Any:
         if compiled is not None and (result := compiled(*inputs, **named)) is not None:

@@ -7,7 +7,7 @@ Python form by ``tests/core/test_compiled_tape.py``.
 
 A program works in the memory of its result: the result of a step is an operand of the next one, and of no other.
 
-Of ops without a program the compiled tape does what surrounds the body, and calls that: :func:`compiled_call`.
+Of ops without a program the compiled tape does what surrounds the body, and calls that: :func:`_with_body`.
 """
 
 from __future__ import annotations
@@ -127,14 +127,24 @@ class _Functions:
         raise _NoProgram
 
 
+def compiled_form(spec: Primitive, cls: Any) -> Any:
+    """The op as the compiled tape calls it; None if it does not.
+
+    It takes the arguments of a call and returns a Variable, or None where the twin in ``_call.py`` has to compute.
+    """
+    if native is None or not spec.body.__module__.startswith('minichainer.'):
+        return None
+    return compiled_op(spec, cls) or _with_body(spec, cls)
+
+
 def compiled_op(spec: Primitive, cls: Any) -> Any:
-    """The op as the compiled tape calls it: takes its arguments, returns a Variable or None; None if it does not."""
-    if native is None or spec.name not in NAMES or not spec.body.__module__.startswith('minichainer.'):
+    """The op as programs; None if it has none."""
+    if spec.name not in NAMES:
         return None
     arguments = [*spec.arguments, *spec.static_names]
     if not set(spec.kept) <= {*arguments, 'y'} or not spec.elementwise:
         return None
-    kept = [arguments.index(name) if name in arguments else _RESULT for name in spec.kept]
+    kept = _places(spec, arguments)
     try:
         gradients = [None if rule is None else _of_rule(spec, rule) for rule in spec.array_rules]
         return native.Op(
@@ -142,6 +152,11 @@ def compiled_op(spec: Primitive, cls: Any) -> Any:
         )
     except _NoProgram:
         return None
+
+
+def _places(spec: Primitive, arguments: list[str]) -> list[int]:
+    """The numbers of what is saved."""
+    return [arguments.index(name) if name in arguments else _RESULT for name in spec.kept]
 
 
 def _of_forward(spec: Primitive, arguments: list[str]) -> Any:
@@ -169,22 +184,21 @@ def _called(function: Any, trace: _Trace, operands: list[Any]) -> Any:
 
 #: Most arguments of an op whose body the compiled tape calls.
 _MOST_ARGUMENTS = 8
+#: What the arrays of a body must have in common; the compiled tape leaves others to the twin, which checks them.
+_ONE_DTYPE, _ONE_SHAPE = 1, 2
 
 
-def compiled_call(spec: Primitive, cls: Any) -> Any:
-    """The op with its body and rules in Python, of which the compiled tape does the rest; None if it does not.
-
-    It takes the arguments of a call and returns a Variable, or None where the twin in ``_call.py`` has to compute.
-    """
-    is_ours = spec.body.__module__.startswith('minichainer.')
-    if native is None or not is_ours or spec.has_residual or (spec.kinds is not None and 'f' not in spec.kinds):
+def _with_body(spec: Primitive, cls: Any) -> Any:
+    """The op with its body and rules in Python; None if it has a residual, or other dtypes or too many arguments."""
+    if spec.has_residual or (spec.kinds is not None and 'f' not in spec.kinds):
+        return None
+    if spec.variadic and spec.has_numpy_form:
         return None
     count = 0 if spec.variadic else len(spec.arguments)
     arguments = [*spec.arguments[:count], *spec.static_names]
     if not set(spec.kept) <= {*arguments, 'y'} or len(arguments) > _MOST_ARGUMENTS:
         return None
-    kept = [arguments.index(name) if name in arguments else _RESULT for name in spec.kept]
-    checks = 0 if spec.kinds is None else 2 if spec.elementwise else 1
+    checks = 0 if spec.kinds is None else _ONE_SHAPE if spec.elementwise else _ONE_DTYPE
     names = [spec.static_names] if spec.variadic and spec.static_names else []
 
     def first(*args: Any, **named: Any) -> Any:
@@ -194,6 +208,6 @@ def compiled_call(spec: Primitive, cls: Any) -> Any:
         return body(*args, **named)
 
     body = functools.partial(spec.body, numpy) if spec.variadic else spec.on_numpy
-    places = -1 if spec.variadic else count
-    op = native.Op(cls, places, len(spec.static_names), first, [], kept, checks, *names)
+    arrays = -1 if spec.variadic else count
+    op = native.Op(cls, arrays, len(spec.static_names), first, [], _places(spec, arguments), checks, *names)
     return op

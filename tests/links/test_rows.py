@@ -22,8 +22,8 @@ DEEP = re.compile(r'NStep|GRU|LSTM|Transformer|MultiHead|Inception')
 def _cases() -> Iterator[Any]:
     for row in ROWS:
         for check in checks.CHECKS:
-            slow = check == 'second_order' and DEEP.search(str(row)) is not None
-            slow = slow or (check == 'gradients' and LIKE_OTHERS.search(str(row)) is not None)
+            long = {'second_order': DEEP, 'gradients': LIKE_OTHERS}.get(check)
+            slow = long is not None and long.search(str(row)) is not None
             yield pytest.param(row, check, id=f'{row}-{check}', marks=[pytest.mark.slow] if slow else [])
 
 
