@@ -61,6 +61,15 @@ def xp(request: pytest.FixtureRequest) -> Any:
     return cuda.cupy
 
 
+@pytest.fixture
+def devices_of_parameters(request: pytest.FixtureRequest) -> None:
+    """Skips a case whose parameters name the second GPU where there is one only."""
+    from minichainer.backends import cuda
+
+    if '@cupy:1' in request.node.callspec.params.values() and cuda.cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip('one GPU only')
+
+
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     """Gives each test the same random numbers, whatever ran before it."""

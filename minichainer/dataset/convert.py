@@ -299,35 +299,47 @@ class Conveyor:
     def __init__(self, device: int | None = None, stream: Any = None) -> None:
         self._device = device
         self._stream = stream
-        self._pending: list[tuple[Any, Any, Any]] = []
+        self._pending: list[tuple[Any, Any]] = []
+        #: Page-locked memory must live until the copies from it are finished.
+        self._copied_from: list[tuple[Any, Any]] = []
 
     def put(self, array: numpy.ndarray) -> None:
-        """Starts the copy of a NumPy array."""
+        """Starts the copy of a NumPy array, to be used in the current stream."""
         with cuda.get_device_from_id(self._device):
             if self._stream is None:
-                self._pending.append((cuda.to_gpu(array), None, None))
+                self._pending.append((cuda.to_gpu(array), None))
                 return
             pinned_memory = cuda.cupy.cuda.alloc_pinned_memory(max(array.nbytes, 1))
             pinned = numpy.frombuffer(pinned_memory, array.dtype, array.size).reshape(array.shape)
             pinned[...] = array
             target = cuda.cupy.empty(array.shape, array.dtype)
+            # Work that is queued may still read what was in that memory before: the pool reuses it in this order.
+            self._stream.wait_event(cuda.cupy.cuda.get_current_stream().record())
             target.set(pinned, self._stream)
-            # The page-locked array must live until the copy is finished, so it is stored with the event.
-            self._pending.append((target, self._stream.record(), pinned))
+            event = self._stream.record()
+            self._copied_from = [pair for pair in self._copied_from if not pair[0].done] + [(event, pinned)]
+            self._pending.append((target, event))
 
     def get(self, sync: bool = True) -> Any:
-        """Returns the array that was put first; waits for its copy if ``sync``."""
-        target, event, _ = self._pending.pop(0)
+        """Returns the array that was put first.
+
+        Args:
+            sync: wait for its copy; otherwise work that is queued in the current stream from here on does.
+        """
+        target, event = self._pending.pop(0)
         if event is not None and sync:
             event.synchronize()
+        elif event is not None:
+            with cuda.get_device_from_id(self._device):
+                cuda.cupy.cuda.get_current_stream().wait_event(event)
         return target
 
 
 class ConcatWithAsyncTransfer:
-    """Converter like :func:`concat_examples` that copies to the GPU on a separate stream.
+    """Converter like :func:`concat_examples` that copies to the GPU on a separate stream, and waits for nothing.
 
     Args:
-        stream: CUDA stream of the copies; made when omitted.
+        stream: CUDA stream of the copies; made when omitted, one for each GPU.
         compute_stream: Stream that waits for the copies; the current one when omitted.
 
     Without CUDA it converts to arrays of NumPy.
@@ -342,6 +354,7 @@ class ConcatWithAsyncTransfer:
     def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:
         self._stream = stream
         self._compute_stream = compute_stream
+        self._conveyors: dict[int, Conveyor] = {}
 
     def __call__(self, batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
         """Converts a list of examples; see :func:`concat_examples`."""
@@ -357,14 +370,13 @@ class ConcatWithAsyncTransfer:
 
     def _send(self, array: numpy.ndarray, device: Any) -> Any:
         """Copies an array to a GPU; the computing stream waits for the copy."""
-        if self._stream is None:
-            self._stream = cuda.Stream(non_blocking=True)
-        conveyor = Conveyor(device.device.id, self._stream)
-        conveyor.put(array)
-        with cuda.get_device_from_id(device.device.id):
-            compute = self._compute_stream or cuda.cupy.cuda.get_current_stream()
-            compute.wait_event(self._stream.record())
-        return conveyor.get()
+        number = device.device.id
+        with cuda.get_device_from_id(number):
+            if number not in self._conveyors:
+                self._conveyors[number] = Conveyor(number, self._stream or cuda.Stream(non_blocking=True))
+            with self._compute_stream or cuda.cupy.cuda.get_current_stream():
+                self._conveyors[number].put(array)
+                return self._conveyors[number].get(sync=False)
 
 
 if not TYPE_CHECKING:

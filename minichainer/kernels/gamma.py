@@ -39,6 +39,12 @@ def polygamma(xp: Any, n: Any, x: Any) -> Any:
     return special(xp).polygamma(n, x)
 
 
+@polygamma.on('cupy')
+def _polygamma_cupy(xp: Any, n: Any, x: Any) -> Any:
+    """CuPy takes an array as the order, and computes in its dtype if that has more digits."""
+    return special(xp).polygamma(xp.asarray(n, x.dtype), x)
+
+
 @polygamma.on('numpy', declines=True)
 def _polygamma_numpy(xp: Any, n: Any, x: Any) -> Any:
     if x.size < _MANY or x.dtype.char != 'f' or not numpy.all(numpy.equal(n, 1)) or not (x > 0).all():

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from minichainer.backends.cuda import errors_of_matrices
 from minichainer.kernels._dispatch import kernel
 
@@ -25,6 +27,13 @@ def solve(xp: Any, a: Any, b: Any) -> Any:
     a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
     with errors_of_matrices():
         return xp.linalg.solve(a, b)
+
+
+@solve.on('cupy')
+def _solve_cupy(xp: Any, a: Any, b: Any) -> Any:
+    """CuPy takes only arrays whose leading axes are equal."""
+    lead = numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return solve.generic(xp, *(xp.broadcast_to(x, lead + x.shape[-2:]) for x in (a, b)))
 
 
 @kernel(widens=True)

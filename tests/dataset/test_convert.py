@@ -119,5 +119,19 @@ def test_asynchronous_transfer_gives_the_same_arrays(batch: list[Any]) -> None:
         np.testing.assert_array_equal(a.get(), b)
 
 
+@pytest.mark.gpu
+def test_a_copy_waits_for_what_reads_its_memory() -> None:
+    """The pool gives the memory of the last batch to the next one while what uses it is still queued."""
+    cupy, converter = pytest.importorskip('cupy'), convert.ConcatWithAsyncTransfer()
+    large, sums = cupy.ones((2048, 2048), 'f'), []
+    for i in range(10):
+        x = converter([np.full(10000, i, 'f')] * 8, 0)
+        for _ in range(5):
+            large @ large
+        sums.append(x.sum())
+        del x
+    assert [float(s) for s in sums] == [80000.0 * i for i in range(10)]
+
+
 def _values(result: Any) -> Any:
     return result.values() if isinstance(result, dict) else result

@@ -12,7 +12,7 @@ from minichainer import iterators
 from minichainer.backends import cuda
 from minichainer.dataset import ConcatWithAsyncTransfer, concat_examples
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures('devices_of_parameters')]
 DEVICES = ['@numpy', '@cupy:0', '@cupy:1']
 EXAMPLES = [(np.full(2, i, 'f'), np.int32(i)) for i in range(6)]
 ITERATORS: dict[str, Any] = {
@@ -20,12 +20,6 @@ ITERATORS: dict[str, Any] = {
     'threads': lambda data: iterators.MultithreadIterator(data, 2, repeat=False, shuffle=False, n_threads=2),
     'processes': lambda data: iterators.MultiprocessIterator(data, 2, repeat=False, shuffle=False, n_processes=1),
 }
-
-
-@pytest.fixture(autouse=True)
-def _two_devices() -> None:
-    if cuda.cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip('one GPU only')
 
 
 def assert_batches(iterator: Any, converter: Any, device: str) -> None:

@@ -51,6 +51,8 @@ class Row:
     #: In units of the precision of what it is computed in, float32 at least. 0: equal to the last digit, and the
     #: plain form gets the arrays as they are.
     tolerance: float = 8
+    #: What is added to that on a device, where neither the kernel nor its error is SciPy's or LAPACK's.
+    more_on_a_device: float = 0
     #: How often a result of float16, or what it is made of, has been rounded to it.
     roundings: float = 1
     #: What the tolerance is relative to: 'each' element, 'one' where that is less, or the 'largest' element.
@@ -108,6 +110,7 @@ def _compare(row: Row, y: Any, e: Any, dtype: Any, of_case: Any, label: str) -> 
     if not hasattr(y, 'dtype'):
         assert type(y) is type(e) and y == e, f'{label}: got {y!r}, expected {e!r}'
         return
+    more = 0 if isinstance(y, (np.ndarray, np.generic)) else row.more_on_a_device
     y, e = np.asarray(to_cpu(y)), np.asarray(e)
     if _BY_VALUE and not y.shape and y.dtype.kind == np.dtype(dtype).kind == 'f':
         y, e = y.astype(dtype), e if row.tolerance else e.astype(dtype)
@@ -119,7 +122,7 @@ def _compare(row: Row, y: Any, e: Any, dtype: Any, of_case: Any, label: str) -> 
             np.testing.assert_array_equal(np.signbit(y[zero]), np.signbit(e[zero]), f'{label}, signs of zeros')
         return
     size = {'each': 0, 'one': 1, 'largest': np.abs(e[np.isfinite(e)]).max(initial=0)}[row.relative_to]
-    rtol, atol = _tolerances(row, y.dtype, of_case)
+    rtol, atol = _tolerances(row, y.dtype, of_case, more)
     with np.errstate(over='ignore'):
         e = e.astype(y.dtype)
     np.testing.assert_allclose(
@@ -127,9 +130,9 @@ def _compare(row: Row, y: Any, e: Any, dtype: Any, of_case: Any, label: str) -> 
     )
 
 
-def _tolerances(row: Row, dtype: Any, of_case: Any) -> tuple[float, float]:
+def _tolerances(row: Row, dtype: Any, of_case: Any, more: float) -> tuple[float, float]:
     """Relative to each element, and to the size of the result; rounding to float16 is relative to each element."""
-    eps = row.tolerance * float(np.finfo(_computed_in(of_case)).eps)
+    eps = (row.tolerance + more) * float(np.finfo(_computed_in(of_case)).eps)
     if dtype.char != 'e':
         return eps, eps
     half = float(np.finfo('e').eps)

@@ -14,15 +14,9 @@ from minichainer import serializers
 from minichainer.backends import cuda
 from minichainer.serializers import DictionarySerializer, NpzDeserializer
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures('devices_of_parameters')]
 DEVICES = ['@numpy', '@cupy:0', '@cupy:1']
 every_pair = pytest.mark.parametrize(('source', 'target'), [(a, b) for a in DEVICES for b in DEVICES])
-
-
-@pytest.fixture(autouse=True)
-def _two_devices() -> None:
-    if cuda.cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip('one GPU only')
 
 
 def model_on(device: str, fill: float, size: int | None = 3) -> Any:

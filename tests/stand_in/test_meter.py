@@ -32,7 +32,7 @@ COUNTS: list[tuple[str, Callable[[Any, Any], Any], tuple[int, int, int]]] = [
     ('repr', lambda c, x: repr(x), (1, 0, 0)),
     ('nonzero', lambda c, x: c.nonzero(x), (1, 0, 3)),
     ('synchronize', lambda c, x: c.cuda.Device().synchronize(), (1, 0, 0)),
-    ('fused', lambda c, x: c.fuse(lambda a: a * 2 + 1)(x), (0, 0, 1)),
+    ('fused', lambda c, x: c.fuse(kernel_name='f')(lambda a: a * 2 + 1)(x), (0, 0, 1)),
 ]
 
 

@@ -59,8 +59,14 @@ MIXTURES: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+#: What CuPy 14.2 permits.
+MOVED_IN_SILENCE = {'einsum', 'reduction', 'slice'}
+
+
 @pytest.mark.parametrize('use', MIXTURES)
 def test_arrays_of_host_and_device_do_not_mix(use: str, cupy: Any) -> None:
+    if use in MOVED_IN_SILENCE and not hasattr(cupy, '_meter'):
+        pytest.skip('CuPy copies between host and device in silence; the stand-in does not')
     x = device_array(cupy)
     with pytest.raises((TypeError, ValueError, AttributeError, np.linalg.LinAlgError)):
         MIXTURES[use](cupy, x)
@@ -220,8 +226,25 @@ def test_copies(cupy: Any) -> None:
 
 
 def test_fused_functions(cupy: Any) -> None:
-    double = cupy.fuse(lambda x: x + x)
+    double = cupy.fuse(kernel_name='double_of')(lambda x: x + x)
     assert double(device_array(cupy)).sum() == 30 and double(HOST).sum() == 12
+    with pytest.raises(Exception, match=r'expected an? '):
+        cupy.fuse(lambda x: x + x)(device_array(cupy))
+
+
+def test_solve_does_not_broadcast(cupy: Any) -> None:
+    matrices = cupy.stack([cupy.eye(2)] * 3)
+    assert cupy.linalg.solve(matrices, cupy.ones((3, 2, 1))).shape == (3, 2, 1)
+    for a, b in ((matrices, cupy.ones((1, 2, 1))), (matrices[0], cupy.ones((3, 2, 1)))):
+        with pytest.raises(ValueError, match='must have'):
+            cupy.linalg.solve(a, b)
+
+
+def test_polygamma_takes_an_array_as_its_order(cupy: Any) -> None:
+    special = pytest.importorskip('cupyx.scipy.special')
+    assert special.polygamma(cupy.asarray(1.0), cupy.ones(3)).shape == (3,)
+    with pytest.raises(AttributeError):
+        special.polygamma(1, cupy.ones(3))
 
 
 @pytest.fixture

@@ -177,7 +177,12 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
                 return function(*operands)
             for operand in operands:
                 check_operand(operand, f'the fused function {function.__name__}')
-            with _meter.fused(kwargs.get('kernel_name') or function.__name__):
+            name = kwargs.get('kernel_name') or function.__name__
+            if not name.isidentifier():  # a lambda
+                raise SyntaxError(
+                    f'cupy.fuse: expected a name of C, got {name}; name the function, or give kernel_name'
+                )
+            with _meter.fused(name):
                 return function(*operands)
 
         return fused

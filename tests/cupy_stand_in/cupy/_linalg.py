@@ -96,6 +96,8 @@ def _check(name: str, args: tuple[Any, ...]) -> None:
             raise LinAlgError(f'cupy.linalg only supports cupy.ndarray, got {type(array)} in {name}')
         if name in _STACKED and array.dtype == np.float16:
             raise TypeError('float16 is unsupported in linalg')
+    if name == 'solve' and args[1].ndim > 1 and args[0].shape[:-1] != args[1].shape[:-1]:
+        raise ValueError('a must have (..., M, M) shape and b must have (..., M, K) for multidimensional b')
 
 
 def function(name: str) -> Callable[..., Any]:
