@@ -30,7 +30,9 @@ print(json.dumps({name: hops(workload) for name, workload in workloads().items()
 @pytest.fixture(scope='module')
 def found() -> dict[str, list[Hop]]:
     """What each workload enters, in a process of its own: other tests fill caches. Of the package in Python."""
-    root, environment = Path(__file__).parents[1], {**os.environ, 'MINICHAINER_PURE': '1'}
+    root = Path(__file__).parents[1]
+    # Where there is a GPU, functions also look for the device of their arguments.
+    environment = {**os.environ, 'MINICHAINER_PURE': '1', 'CUDA_VISIBLE_DEVICES': ''}
     done = subprocess.run(
         [sys.executable, '-c', COUNT], cwd=root, env=environment, capture_output=True, text=True, timeout=300
     )

@@ -90,6 +90,15 @@ class NumberArray(numpy.ndarray[Any, Any]):
         if numpy.dtype(value) not in (_FLOAT64, numpy.dtype(object)):  # as_strided sets it
             raise TypeError('the dtype of an array of numbers cannot be changed')
 
+    @property
+    def real(self) -> Any:
+        """The array itself: its numbers have no imaginary part. From 2.5 on NumPy would ask each number for its own."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        return type(self).of(numpy.zeros(self.shape))
+
     def astype(  # type: ignore[override]
         self, dtype: Any, *args: Any, copy: bool = True, **kwargs: Any
     ) -> Any:

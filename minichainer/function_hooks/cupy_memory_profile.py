@@ -27,7 +27,7 @@ class CupyMemoryProfileHook(FunctionHook):
     >>> if chainer.cuda.available:
     ...     with chainer.function_hooks.CupyMemoryProfileHook() as hook:
     ...         y = chainer.functions.relu(chainer.cuda.cupy.ones(3))
-    ...     hook.print_report()
+    ...     used = hook.total_used_bytes()
     """
 
     name = 'CupyMemoryProfileHook'

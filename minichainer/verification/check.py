@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer._frames import stacklevel
 from minichainer.backend import on_device_of_arguments
 from minichainer.verification.additivity import AdditivityChecks
 from minichainer.verification.arguments import (
@@ -121,7 +122,7 @@ def _examine_order(order_check: OrderCheck) -> None:
     exact = ExactChecks(order_check)
     exact.run()
     if order_check.function.moving and not any(map(is_float, order_check.values)):
-        warnings.warn('nothing to check, no output of the function is an array of floats', stacklevel=6)
+        warnings.warn('nothing to check, no output of the function is an array of floats', stacklevel=stacklevel())
     order_check.outputs = [o for o in order_check.outputs if o in order_check.gradients]
     if not order_check.outputs:
         return

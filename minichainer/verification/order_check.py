@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer._frames import stacklevel
 from minichainer.backend import get_array_module
 from minichainer.errors import UpstreamGradientWarning
 from minichainer.verification.arguments import Options, check_pairs, describe_arrays
@@ -110,9 +111,9 @@ class OrderCheck:
         counted = [gy for gy in given if gy is not None and gy.size]
         if counted and not any(bool(gy.any()) for gy in counted):
             text = 'all upstream gradients given are zero: random ones are used'
-            warnings.warn(text, UpstreamGradientWarning, stacklevel=10)
+            warnings.warn(text, UpstreamGradientWarning, stacklevel=stacklevel())
         if self.order == 1 and any(gy.size > 1 and bool((gy == 1).all()) for gy in counted):
-            warnings.warn(_ONES, UpstreamGradientWarning, stacklevel=10)
+            warnings.warn(_ONES, UpstreamGradientWarning, stacklevel=stacklevel())
         return [parts(gy) for gy in given]
 
     def only(self, o: int, v: Any, others: str = 'none') -> list[Any]:

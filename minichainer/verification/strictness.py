@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer._frames import stacklevel
 from minichainer.backend import get_array_module
 from minichainer.errors import GradientCheckLeniencyWarning
 from minichainer.verification.arguments import given, is_float
@@ -58,7 +59,7 @@ def _warn(order_check: OrderCheck) -> None:
     for cause, verdict in causes.items():
         text = f"Accepted with strictness='chainer': {cause}. With 'strict' the verdict is {verdict!r}."
         order_check.report.notes.append(text)
-        warnings.warn(f'{order_check.function.name}: {text}', GradientCheckLeniencyWarning, stacklevel=6)
+        warnings.warn(f'{order_check.function.name}: {text}', GradientCheckLeniencyWarning, stacklevel=stacklevel())
 
 
 class ChainerComparison:

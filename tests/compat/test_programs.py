@@ -39,6 +39,7 @@ def execute(arguments: list[str], folder: Path) -> str:
     paths = [str(Path(minichainer.__file__).parents[1]), os.environ.get('PYTHONPATH', '')]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)), OPENBLAS_NUM_THREADS='1')
     environment.update(CHAINER_DATASET_ROOT=str(folder), OMP_NUM_THREADS='1', MPLBACKEND='Agg', PYTHONHASHSEED='0')
+    environment['CUDA_VISIBLE_DEVICES'] = ''  # the figures are those of a computer without a GPU
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )

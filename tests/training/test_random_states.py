@@ -280,6 +280,7 @@ def test_each_snapshot_reseeds_every_gpu_also_in_the_unbroken_run(gpus: list[Gpu
 
 def test_without_a_gpu_cupy_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_random_states.cuda, 'cupy', None)
+    monkeypatch.setattr(_random_states.cuda, 'available', False)
     trainer = make_trainer('model, NumPy', tmp_path, 2)
     trainer.run()
     assert trainer._random_states._seeds.state is None

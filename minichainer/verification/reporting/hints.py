@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minichainer._frames import stacklevel
 from minichainer.backend import get_array_types
 from minichainer.function_node import FunctionNode
 from minichainer.variable import Variable
@@ -46,7 +47,7 @@ def nothing_to_check(name: str, inputs: Sequence[Any]) -> None:
     advice = (
         f'; the inputs are {" and ".join(kinds)}: convert them, such as by x.astype(numpy.float64)' if kinds else ''
     )
-    warnings.warn(f'{name}: nothing to check, no input and no parameter is differentiable{advice}', stacklevel=5)
+    warnings.warn(f'{name}: nothing to check, no input and no parameter is differentiable{advice}', stacklevel=stacklevel())
 
 
 def _numbers_given(name: str, inputs: Sequence[Any]) -> str:
