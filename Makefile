@@ -55,12 +55,14 @@ test-sanitized: $(VENV)/.ready-test
 test-slow: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow or not slow' $(PYTEST_ARGS)
 
-# On a machine with a GPU: `.venv/bin/python -m pytest -m gpu`. CuPy 13's names take the tests that they make a difference to.
+# On a machine with a GPU: `.venv/bin/python -m pytest -m gpu`. CuPy 13's names take the tests that they make a difference to;
+# with one device, the passes of the compiled tape take CuPy's arrays.
 DEVICE := PYTHONPATH=$(CURDIR)/tests/cupy_stand_in $(BIN)/python -m pytest -q -n $(JOBS) -m 'gpu and not slow'
 
 test-device: $(VENV)/.ready-test
 	CUPY_STAND_IN=14 $(DEVICE) tests $(PYTEST_ARGS)
 	CUPY_STAND_IN=13 $(DEVICE) @tests/device_short.txt $(PYTEST_ARGS)
+	CUPY_STAND_IN_DEVICES=1 $(DEVICE) tests/training tests/examples tests/links tests/distributions $(PYTEST_ARGS)
 
 test-oldest: $(OLDEST)/.ready-test
 	$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)

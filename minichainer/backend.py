@@ -195,7 +195,7 @@ def on_device_of_arguments(function: Callable[P, R]) -> Callable[P, R]:
     of the first GPU array among the arguments, those in lists and tuples included.
     """
 
-    if not cuda.available:
+    if not cuda.several:
         return function
 
     @functools.wraps(function)

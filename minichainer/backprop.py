@@ -240,7 +240,7 @@ def _started(
 def _watch(variables: bool, wanted: Container[Node] | None, keep: Any, watchers: Sequence[Any]) -> Any:
     """What watches a pass; None if nothing does."""
     trace = _trace.current() if configuration.nondefault else None
-    if watchers or keep is not None or cuda.available or hooked:
+    if watchers or keep is not None or cuda.several or hooked:
         return _Watch(variables, wanted, keep, watchers, trace)
     return None if trace is None else _Clock(variables, wanted, trace)
 
@@ -345,7 +345,7 @@ def _sum_of(present: Any, gradient: Any) -> Any:
     if hasattr(gradient, 'edge'):  # a Variable: the sum belongs to the graph of gradients, whatever the mode is
         with configuration.using_config('enable_backprop', True):
             return present + gradient
-    total = _on_its_device(operator.add, present, gradient) if cuda.available else present + gradient
+    total = _on_its_device(operator.add, present, gradient) if cuda.several else present + gradient
     return numpy.asarray(total) if isinstance(total, numpy.generic) else total  # NumPy returns scalars for 0-d sums
 
 
@@ -393,7 +393,7 @@ def commit_arrays(table: dict[Node, Any], loss_scale: Any = None) -> None:
 
 def _added(total: Any, gradient: Any) -> Any:
     # In place: the pass owns the total; the user may own the gradient, which may be the one in a leaf.
-    if cuda.available:
+    if cuda.several:
         return _on_its_device(operator.iadd, total, gradient)
     total += gradient
     return total

@@ -51,7 +51,7 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     if not node.takes_any_layout:
         arrays = tuple([x if x is None or x.flags.c_contiguous else copied(x) for x in arrays])
     node._check_types(arrays)
-    if cuda.available:
+    if cuda.several:
         with cuda.get_device_from_array(*arrays):
             outputs = forward(node, arrays)
     else:

@@ -104,6 +104,9 @@ except Exception as error:
 
     available = False
 
+#: True if there are several GPUs: only then may arrays be on another than the current one.
+several: bool = available and cupy.cuda.runtime.getDeviceCount() > 1
+
 if available:
     _cudnn.set_library(*_import_cudnn())
 #: True if CuPy includes cuDNN.

@@ -92,7 +92,7 @@ class NumberArray(numpy.ndarray[Any, Any]):
 
     @property
     def real(self) -> Any:
-        """The array itself: its numbers have no imaginary part. From 2.5 on NumPy would ask each number for its own."""
+        """The array itself, as its numbers have no imaginary part; NumPy 2.5 would ask each for its own."""
         return self
 
     @property

@@ -83,7 +83,14 @@ def run(tests: Sequence[str], kind: str = '') -> subprocess.CompletedProcess[str
         capture_output=True,
         text=True,
         timeout=600,
-        env={'CUPY_STAND_IN': '14', **os.environ, 'PYTHONPATH': path, 'OPENBLAS_NUM_THREADS': '1', 'COLUMNS': '200'},
+        env={
+            'CUPY_STAND_IN': '14',
+            **os.environ,
+            'CUPY_STAND_IN_DEVICES': '2',
+            'PYTHONPATH': path,
+            'OPENBLAS_NUM_THREADS': '1',
+            'COLUMNS': '200',
+        },
     )
 
 

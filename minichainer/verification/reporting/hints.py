@@ -47,7 +47,9 @@ def nothing_to_check(name: str, inputs: Sequence[Any]) -> None:
     advice = (
         f'; the inputs are {" and ".join(kinds)}: convert them, such as by x.astype(numpy.float64)' if kinds else ''
     )
-    warnings.warn(f'{name}: nothing to check, no input and no parameter is differentiable{advice}', stacklevel=stacklevel())
+    warnings.warn(
+        f'{name}: nothing to check, no input and no parameter is differentiable{advice}', stacklevel=stacklevel()
+    )
 
 
 def _numbers_given(name: str, inputs: Sequence[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -9,7 +10,7 @@ from . import _meter
 from ._errors import CUDARuntimeError
 
 #: How many devices the machine has.
-COUNT = 2
+COUNT = int(os.environ.get('CUPY_STAND_IN_DEVICES', '2'))
 
 
 class _State(threading.local):
