@@ -28,7 +28,7 @@ help:
 	@echo 'make test-device  the tests that need a GPU, on a stand-in for CuPy'
 	@echo 'make test-oldest  the suite with NumPy 1.26 in $(OLDEST)'
 	@echo 'make contract     the part of the suite that every Python must pass, in a few minutes'
-	@echo 'make matrix       that part on the newest other Python, a shorter one on the older ones'
+	@echo 'make matrix       what test-pure runs on the newest other Python, short lists on the older ones'
 	@echo 'make coverage     which lines of the package that part reaches'
 	@echo 'make sdist-test   tests of every room on the wheel of the source archive, installed by itself'
 	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'

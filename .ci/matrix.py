@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs a part of the suite on every supported Python that is found, the oldest with NumPy 1.26.
+"""Runs the suite without compiled parts on the newest Python, and parts of it on the others that are found.
 
-    .ci/matrix.py            # all but the Python that runs this, on which the whole suite is run
+    .ci/matrix.py            # all but the Python that runs this, on which `make test` runs the whole suite
     .ci/matrix.py 3.12       # this version alone
     .ci/matrix.py --list     # only say what would run
 
-The newest runs the contract subset (tests/contract.txt), the oldest tests of every room (tests/installed.txt), those
-between what depends on the interpreter most (tests/between.txt).
-`make test-oldest` runs the whole suite with NumPy 1.26. The newest also measures which lines of the package the
-subset and tests/measured.txt reach; pyproject.toml says how many they must. An interpreter is found as python3.X on
-the path, or below ~/.pyenv/versions. Environments are kept in .venv-matrix.
+The newest runs all but what no build changes (tests/once.txt), with MINICHAINER_PURE=1, and measures which lines of
+the package that reaches; pyproject.toml says how many it must. The others have compiled parts: the oldest, with NumPy
+1.26, runs tests of every room (tests/installed.txt), those between what depends on the interpreter most
+(tests/between.txt). `make test-oldest` runs the whole suite with NumPy 1.26. An interpreter is found as python3.X on
+the path, or below ~/.pyenv/versions; where there is one alone, it is the newest. Environments are kept in .venv-matrix.
 What could not be tested is printed at the end; it is no failure.
 """
 
@@ -43,14 +43,19 @@ class Target:
     version: tuple[int, int]
     python: str
     numpy: str = ''
+    pure: bool = False
 
     def __str__(self) -> str:
         numpy = f' with NumPy {self.numpy}' if self.numpy else ''
-        return f'Python {dotted(self.version)}{numpy}'
+        return f'Python {dotted(self.version)}{numpy}{", without compiled parts" if self.pure else ""}'
 
     @property
     def folder(self) -> Path:
         return ENVIRONMENTS / (dotted(self.version) + (f'-numpy{self.numpy}' if self.numpy else ''))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, 'MINICHAINER_PURE': str(int(self.pure))}
 
 
 def dotted(version: tuple[int, int]) -> str:
@@ -82,8 +87,11 @@ def targets(found: dict[tuple[int, int], str], wanted: list[str]) -> list[Target
     here = sys.version_info[:2]
     versions = [v for v in found if (dotted(v) in wanted if wanted else v != here)] or [here]
     oldest = next((v for v in found if v <= LAST_WITH_OLD_NUMPY), None)
-    chosen = [Target(v, found.get(v, sys.executable), OLD_NUMPY if v == oldest else '') for v in versions]
-    return chosen[::-1]
+    newest = versions[-1]
+    return [
+        Target(v, found.get(v, sys.executable), OLD_NUMPY if v == oldest else '', pure=v == newest)
+        for v in versions[::-1]
+    ]
 
 
 def prepare(target: Target) -> str:
@@ -95,21 +103,21 @@ def prepare(target: Target) -> str:
     subprocess.run([target.python, '-m', 'venv', str(target.folder)], check=True)
     packages = ['-e', f'{ROOT}[test]', *([f'numpy=={target.numpy}.*'] if target.numpy else [])]
     pip = [str(python), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
-    subprocess.run([*pip, *packages], check=True)
+    subprocess.run([*pip, *packages], check=True, env=target.environment)
     stamp.touch()
     return str(python)
 
 
-def passes(target: Target, jobs: str, tests: str, measured: bool) -> bool:
-    """Whether a list of tests passes, and covers enough of the package if that is measured."""
+def passes(target: Target, jobs: str, tests: str) -> bool:
+    """Whether a list of tests passes, and without compiled parts covers enough of the package."""
     start = time.monotonic()
     print(f'\n--- {target} ---', flush=True)
     python = prepare(target)
     ready = time.monotonic()
     command = [python, '-m', 'pytest', '-q', '-n', jobs, '-p', 'no:cacheprovider', f'@tests/{tests}.txt']
-    environment = dict(os.environ)
-    if measured:
-        command += ['@tests/measured.txt', '--cov', '--cov-report=term:skip-covered']
+    environment = target.environment
+    if target.pure:
+        command += ['--cov', '--cov-report=term:skip-covered']
         environment['COVERAGE_CORE'] = 'sysmon' if target.version >= FIRST_WITH_MONITORING else 'ctrace'
     status = subprocess.run(command, cwd=ROOT, env=environment).returncode
     taken = f'{ready - start:.0f} s to set up, {time.monotonic() - ready:.0f} s of tests'
@@ -119,7 +127,9 @@ def passes(target: Target, jobs: str, tests: str, measured: bool) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description='Run the contract subset on every Python that is found.')
+    parser = argparse.ArgumentParser(
+        description='Run the suite without compiled parts on the newest Python, and parts of it on the others.'
+    )
     parser.add_argument('versions', nargs='*', metavar='3.X', help='versions to run; by default all but this one')
     parser.add_argument('--jobs', default='2', help='test processes that run side by side')
     parser.add_argument('--list', action='store_true', help='only say what would run')
@@ -130,9 +140,9 @@ def main() -> int:
         print('\n'.join(f'{target}: {target.python}' for target in chosen))
         return 0
     failed = []
-    lists = ['contract', *['between'] * (len(chosen) - 2), 'installed']
+    lists = ['once', *['between'] * (len(chosen) - 2), 'installed']
     for target, tests in zip(chosen, lists, strict=False):  # where there is one version, it is the newest
-        if not passes(target, args.jobs, tests, measured=target is chosen[0]):
+        if not passes(target, args.jobs, tests):
             failed.append(target)
     missing = [dotted(version) for version in SUPPORTED if version not in found]
     print(f'\nTested: {", ".join(map(str, chosen)) or "nothing"}')
