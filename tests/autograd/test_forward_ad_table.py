@@ -14,6 +14,7 @@ from minichainer.autograd import forward_ad
 from tests.functions import checks
 from tests.functions.checks import bound, close, upstream_of
 from tests.functions.numeric import signed
+from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
 from tests.functions.table import CASES
 
@@ -32,10 +33,9 @@ BY_DOUBLE_BACKWARD = set(
 )
 
 
-def over_cases(order: int) -> Any:
+def over_rows(order: int) -> Any:
     """Runs a test for every case of the rows that are differentiable so often."""
-    chosen = [pytest.param(row, case, id=name) for name, row, case in CASES if row.order >= order]
-    return pytest.mark.parametrize(('row', 'case'), chosen)
+    return over_cases((row, case) for _, row, case in CASES if row.order >= order)
 
 
 def directions(xs: Sequence[np.ndarray]) -> Arrays:
@@ -66,7 +66,7 @@ class _Watching(chainer.FunctionHook):
 
 
 @pytest.mark.parametrize('how', ['constant', 'watched', 'recorded'])
-@over_cases(1)
+@over_rows(1)
 def test_tangents_are_adjoint_to_gradients(row: Row, case: Case, how: str) -> None:
     """For upstream gradients u and directions v, <u, J v> is <J^T u, v>."""
     function, xs = bound(row, case, row.draw(case))
@@ -79,7 +79,7 @@ def test_tangents_are_adjoint_to_gradients(row: Row, case: Case, how: str) -> No
     assert abs(forward - backward) <= 1e-10 * max(size, other_size, 1.0)
 
 
-@over_cases(1)
+@over_rows(1)
 def test_tangents_have_shapes_and_dtypes_of_results(row: Row, case: Case) -> None:
     for dtype in row.dtypes:
         function, xs = bound(row, case, row.draw(case, dtype))
@@ -99,7 +99,7 @@ def test_which_functions_are_differentiated_twice() -> None:
     assert found == BY_DOUBLE_BACKWARD
 
 
-@over_cases(1)
+@over_rows(1)
 def test_one_moving_input_is_a_part_of_all(row: Row, case: Case) -> None:
     """Tangents are linear in the directions: the sum over inputs that move alone is that of all together."""
     function, xs = bound(row, case, row.draw(case))
@@ -118,7 +118,7 @@ def test_one_moving_input_is_a_part_of_all(row: Row, case: Case) -> None:
         close(np.asarray(total), np.zeros(np.shape(total)) if t is None else t.array, 'd', f'{row} {case}')
 
 
-@over_cases(2)
+@over_rows(2)
 def test_forward_over_reverse_is_reverse_over_reverse(row: Row, case: Case) -> None:
     """The tangents of gradients are what the gradients' own gradients give, for symmetric second derivatives."""
     function, xs = bound(row, case, row.draw(case))

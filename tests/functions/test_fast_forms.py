@@ -14,6 +14,7 @@ from minichainer.functions._node import PrimitiveNode
 from minichainer.variable_node import creator_of
 from tests.functions.checks import bound, outputs_of
 from tests.functions.numeric import signed
+from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
 from tests.functions.table import CASES
 
@@ -63,7 +64,7 @@ def check(node: PrimitiveNode, what: str) -> None:
         )
 
 
-@pytest.mark.parametrize(('row', 'case'), [pytest.param(r, c, id=n) for n, r, c in CASES if r.order])
+@over_cases((r, c) for _, r, c in CASES if r.order)
 def test_fast_forms_agree_with_rules(row: Row, case: Case) -> None:
     for dtype in row.dtypes:
         function, xs = bound(row, case, row.draw(case, dtype))

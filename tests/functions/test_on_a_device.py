@@ -17,16 +17,16 @@ from minichainer.backends import cuda
 from tests.functions import checks
 from tests.functions.checks import bound, close, upstream_of
 from tests.functions.numeric import signed
+from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
 from tests.functions.table import CASES
 
 pytestmark = pytest.mark.gpu
 
 
-def over_cases(order: int) -> Any:
+def over_rows(order: int) -> Any:
     """Runs a test for every case of the rows that are differentiable so often."""
-    chosen = [pytest.param(row, case, id=name) for name, row, case in CASES if row.order >= order]
-    return pytest.mark.parametrize(('row', 'case'), chosen)
+    return over_cases((row, case) for _, row, case in CASES if row.order >= order)
 
 
 def on_device(arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -49,7 +49,7 @@ def assert_close(found: Sequence[Any], expected: Sequence[Any], xs: Sequence[Any
         close(f, e, 'd', what)
 
 
-@over_cases(2)
+@over_rows(2)
 def test_second_order(row: Row, case: Case) -> None:
     arrays = row.draw(case)
     found: list[Any] = []
@@ -70,7 +70,7 @@ def _sent(function: Any, xs: Sequence[Any], gys: Sequence[np.ndarray]) -> list[A
     return [y.device.send(gy) for y, gy in zip(ys, gys, strict=True)]
 
 
-@over_cases(0)
+@over_rows(0)
 def test_on_another_than_the_current_device(row: Row, case: Case) -> None:
     """Nothing is computed on the current device, nor made there."""
     if cuda.cupy.cuda.runtime.getDeviceCount() < 2:
@@ -86,7 +86,7 @@ def test_on_another_than_the_current_device(row: Row, case: Case) -> None:
             assert all(g is None or g.device.id == 1 for g in gradients)
 
 
-@over_cases(1)
+@over_rows(1)
 def test_forward_mode(row: Row, case: Case) -> None:
     arrays = row.draw(case)
     found: list[Any] = []

@@ -15,6 +15,7 @@ import minichainer.functions as F
 from tests.functions import checks, rows_elementwise, rows_operators
 from tests.functions.checks import bound, close, outputs_of, upstream_of
 from tests.functions.numeric import signed
+from tests.functions.over_cases import over_cases
 from tests.functions.row import Bad, Case, Row, Special
 from tests.functions.table import CASES, ROWS
 
@@ -22,14 +23,11 @@ from tests.functions.table import CASES, ROWS
 DEEP = re.compile(r'n_step_bi(gru|lstm)|n_step_\w+\[two layers\]')
 
 
-def over_cases(wanted: Any = lambda row: True, deep: Any = ()) -> Any:
+def over_rows(wanted: Any = lambda row: True, deep: Any = ()) -> Any:
     """Runs a test for every case of the rows that are wanted; the deep ones get these marks."""
-    chosen = [
-        pytest.param(row, case, id=name, marks=deep if DEEP.match(name) else ())
-        for name, row, case in CASES
-        if wanted(row)
-    ]
-    return pytest.mark.parametrize(('row', 'case'), chosen)
+    return over_cases(
+        [(row, case) for _, row, case in CASES if wanted(row)], lambda name: deep if DEEP.match(name) else ()
+    )
 
 
 def inputs_of(row: Row, case: Case, xp: Any = np, dtype: str = 'd') -> list[Any]:
@@ -45,7 +43,7 @@ def reference_of(row: Row, case: Case, arrays: list[np.ndarray]) -> list[np.ndar
         return [np.asarray(y) for y in outputs_of(row.reference(*wide, **case.params))]
 
 
-@over_cases()
+@over_rows()
 def test_values_shape_and_dtype(row: Row, case: Case, xp: Any) -> None:
     for dtype in row.dtypes:
         ys = outputs_of(row.call(*inputs_of(row, case, xp, dtype), **case.params))
@@ -58,12 +56,12 @@ def test_values_shape_and_dtype(row: Row, case: Case, xp: Any) -> None:
             close(y.array, e, dtype, f'{row} {case} {dtype}')
 
 
-@over_cases(lambda row: row.order >= 1)
+@over_rows(lambda row: row.order >= 1)
 def test_gradient(row: Row, case: Case) -> None:
     checks.check_gradient(row, case)
 
 
-@over_cases(lambda row: row.order >= 2, deep=pytest.mark.slow)
+@over_rows(lambda row: row.order >= 2, deep=pytest.mark.slow)
 def test_double_gradient(row: Row, case: Case) -> None:
     checks.check_gradient(row, case, 2)
 
@@ -73,7 +71,7 @@ def test_third_order(row: Row) -> None:
     checks.check_gradient(row, row.cases[0], 3)
 
 
-@over_cases(lambda row: row.order >= 1)
+@over_rows(lambda row: row.order >= 1)
 def test_gradients_of_each_dtype_on_each_module(row: Row, case: Case, xp: Any) -> None:
     """They have their input's dtype and shape, and are those of float64 up to rounding."""
     for dtype in row.dtypes:
@@ -89,7 +87,7 @@ def test_gradients_of_each_dtype_on_each_module(row: Row, case: Case, xp: Any) -
             close(a, e, dtype, f'{row} {case} {dtype}')
 
 
-@over_cases(lambda row: row.order >= 2)
+@over_rows(lambda row: row.order >= 2)
 def test_both_evaluators_agree(row: Row, case: Case) -> None:
     """The ordinary backward, on raw arrays, and the differentiable one, on Variables."""
     for dtype in row.dtypes:
@@ -127,7 +125,7 @@ def _results_and_gradients(row: Row, case: Case, watched: bool) -> tuple[list[An
     return [*[y.array for y in ys], *found], hook
 
 
-@over_cases(lambda row: row.order >= 1)
+@over_rows(lambda row: row.order >= 1)
 def test_a_hook_sees_the_op_and_changes_nothing(row: Row, case: Case) -> None:
     """With hooks the ops go another way; results and gradients are the same bit for bit."""
     plain, _ = _results_and_gradients(row, case, False)
@@ -139,7 +137,7 @@ def test_a_hook_sees_the_op_and_changes_nothing(row: Row, case: Case) -> None:
     assert bool(hook.forward) == bool(creators) == bool(hook.backward)
 
 
-@over_cases()
+@over_rows()
 def test_without_graph_and_in_debug_mode(row: Row, case: Case) -> None:
     expected = [y.array for y in outputs_of(row.call(*inputs_of(row, case), **case.params))]
     inputs = inputs_of(row, case)
@@ -169,7 +167,7 @@ def _awkward(array: np.ndarray, way: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize('way', ['reversed', 'transposed', 'strided'])
-@over_cases(lambda row: row.order >= 1)
+@over_rows(lambda row: row.order >= 1)
 def test_layout_in_memory_does_not_matter_and_nothing_is_changed(row: Row, case: Case, way: str) -> None:
     arrays = row.draw(case)
     function, xs = bound(row, case, arrays)
@@ -188,7 +186,7 @@ def test_layout_in_memory_does_not_matter_and_nothing_is_changed(row: Row, case:
         np.testing.assert_array_equal(before, after)
 
 
-@over_cases(lambda row: row.order >= 1)
+@over_rows(lambda row: row.order >= 1)
 def test_going_backward_twice_gives_the_same_twice(row: Row, case: Case) -> None:
     """Backward changes nothing of what forward saved."""
     function, xs = bound(row, case, row.draw(case))
@@ -207,7 +205,7 @@ def test_going_backward_twice_gives_the_same_twice(row: Row, case: Case) -> None
         np.testing.assert_array_equal(first, second)
 
 
-@over_cases(lambda row: row.order >= 1 and sum(d.is_variable for d in row.domains) > 1)
+@over_rows(lambda row: row.order >= 1 and sum(d.is_variable for d in row.domains) > 1)
 def test_one_gradient_alone_is_the_same(row: Row, case: Case) -> None:
     """What the others need is not computed for them, and changes nothing."""
     arrays = row.draw(case)
@@ -227,7 +225,7 @@ def test_one_gradient_alone_is_the_same(row: Row, case: Case) -> None:
                 assert x.grad is None
 
 
-@over_cases(lambda row: row.order == 0)
+@over_rows(lambda row: row.order == 0)
 def test_no_gradient_where_there_is_none(row: Row, case: Case) -> None:
     inputs = inputs_of(row, case)
     (y,) = outputs_of(row.call(*inputs, **case.params))

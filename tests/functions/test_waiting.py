@@ -13,6 +13,7 @@ import minichainer.functions as F
 import minichainer.links as L
 from minichainer.backends import cuda
 from tests.functions.checks import bound, upstream_of
+from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
 from tests.functions.table import CASES
 
@@ -78,7 +79,7 @@ def _reading(xp: Any, name: str) -> tuple[Any, Any]:
     return lambda x: getattr(F, name)(x, *args), chainer.Variable(xp.ones((2, 3, 8, 8), 'f'))
 
 
-@pytest.mark.parametrize(('row', 'case'), [pytest.param(row, case, id=name) for name, row, case in CASES])
+@over_cases((row, case) for _, row, case in CASES)
 def test_does_not_wait(row: Row, case: Case) -> None:
     waits = waits_of(row, case)
     assert {what for what, _ in waits} <= {WAITING.get(row.name, ('', ''))[0]}, waits
