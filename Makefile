@@ -45,7 +45,8 @@ demo: $(VENV)/.ready-run
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
-# tests/once.txt leaves out what does not depend on compiled parts: what reads sources or data, rewrites programs, builds archives or compiles for devices.
+# tests/once.txt leaves out what does not depend on compiled parts: what reads sources or data, rewrites or starts programs, draws, kills, builds archives or
+# compiles for devices.
 test-pure: $(VENV)/.ready-test
 	MINICHAINER_PURE=1 $(BIN)/python -m pytest -q -n $(JOBS) @tests/once.txt $(PYTEST_ARGS)
 
