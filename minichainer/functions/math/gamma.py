@@ -73,6 +73,8 @@ def polygamma(n: Any, x: Any) -> Variable:
     array([-0.5772,  1.6449])
     """
     x = as_variable(x)
+    if type(n) is int:
+        return polygamma_of(x, n)
     n = get_array_module(x._data).asarray(as_array(n))
     if n.dtype.kind not in 'iu':
         raise Arguments('polygamma').misfit('n.dtype of kind int', f'{n.dtype}')
