@@ -91,12 +91,12 @@ class NumberArray(numpy.ndarray[Any, Any]):
             raise TypeError('the dtype of an array of numbers cannot be changed')
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Any:  # type: ignore[misc]
         """The array itself, as its numbers have no imaginary part; NumPy 2.5 would ask each for its own."""
         return self
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Any:  # type: ignore[misc]
         return type(self).of(numpy.zeros(self.shape))
 
     def astype(  # type: ignore[override]
