@@ -90,13 +90,13 @@ class NumberArray(numpy.ndarray[Any, Any]):
         if numpy.dtype(value) not in (_FLOAT64, numpy.dtype(object)):  # as_strided sets it
             raise TypeError('the dtype of an array of numbers cannot be changed')
 
-    @property
-    def real(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def real(self) -> Any:
         """The array itself, as its numbers have no imaginary part; NumPy 2.5 would ask each for its own."""
         return self
 
-    @property
-    def imag(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def imag(self) -> Any:
         return type(self).of(numpy.zeros(self.shape))
 
     def astype(  # type: ignore[override]
