@@ -90,14 +90,22 @@ class NumberArray(numpy.ndarray[Any, Any]):
         if numpy.dtype(value) not in (_FLOAT64, numpy.dtype(object)):  # as_strided sets it
             raise TypeError('the dtype of an array of numbers cannot be changed')
 
-    @property  # type: ignore[misc]
+    @property
     def real(self) -> Any:
         """The array itself, as its numbers have no imaginary part; NumPy 2.5 would ask each for its own."""
         return self
 
-    @property  # type: ignore[misc]
+    @real.setter
+    def real(self, value: Any) -> None:
+        self[...] = value
+
+    @property
     def imag(self) -> Any:
         return type(self).of(numpy.zeros(self.shape))
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        raise TypeError('the numbers of this array have no imaginary part to be set')
 
     def astype(  # type: ignore[override]
         self, dtype: Any, *args: Any, copy: bool = True, **kwargs: Any

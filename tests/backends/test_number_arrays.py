@@ -255,6 +255,14 @@ def test_ordinary_arrays_are_not_tested_outside_of_the_context() -> None:
         number_arrays._count(1)
 
 
+def test_parts_of_complex_numbers_are_set_as_in_numpy() -> None:
+    x = numbers(A)
+    x.real = V
+    assert rounded(x).tolist() == [V.tolist()] * 2
+    with pytest.raises(TypeError, match='imaginary'):
+        x.imag = V
+
+
 def test_singular_matrices() -> None:
     singular = numbers(np.ones((2, 2)))
     for function in (np.linalg.inv, lambda a: np.linalg.solve(a, a), lambda a: np.linalg.cholesky(a - 2)):
