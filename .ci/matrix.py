@@ -6,9 +6,8 @@
     .ci/matrix.py --list     # only say what would run
 
 The newest runs all but what no build changes (tests/once.txt), with MINICHAINER_PURE=1, and measures which lines of
-the package that reaches. The others have compiled parts: the oldest, with NumPy
-1.26, runs tests of every room (tests/installed.txt), those between what depends on the interpreter most
-(tests/between.txt). `make test-oldest` runs the whole suite with NumPy 1.26. An interpreter is found as python3.X on
+the package that reaches. The others have compiled parts: the oldest, with NumPy 1.26, runs tests of every room
+(tests/installed.txt), those between what depends on the interpreter most (tests/between.txt). `make test-oldest` runs the whole suite with NumPy 1.26. An interpreter is found as python3.X on
 the path, or below ~/.pyenv/versions; where there is one alone, it is the newest. Environments stay in .venv-matrix.
 What could not be tested is printed at the end; it is no failure.
 """
@@ -34,7 +33,7 @@ OLD_NUMPY, LAST_WITH_OLD_NUMPY = '1.26', (3, 12)
 # From here on the interpreter itself says which lines run, at no cost; with a trace function tests take twice
 # as long.
 FIRST_WITH_MONITORING = (3, 12)
-#: Percent of the lines that tests/once.txt reaches without compiled parts: porting, iterators and datasets are left out.
+#: Percent of the lines that must be reached without compiled parts; tests/once.txt leaves out porting and datasets.
 LEAST_COVERED = 89
 
 
