@@ -7,8 +7,9 @@
 
 The newest runs all but what no build changes (tests/once.txt), with MINICHAINER_PURE=1, and measures which lines of
 the package that reaches. The others have compiled parts: the oldest, with NumPy 1.26, runs tests of every room
-(tests/installed.txt), those between what depends on the interpreter most (tests/between.txt). `make test-oldest` runs the whole suite with NumPy 1.26. An interpreter is found as python3.X on
-the path, or below ~/.pyenv/versions; where there is one alone, it is the newest. Environments stay in .venv-matrix.
+(tests/installed.txt), those between what depends on the interpreter most (tests/between.txt). `make test-oldest` runs
+the whole suite with NumPy 1.26. An interpreter is found as python3.X on the path, or below ~/.pyenv/versions; where
+there is one alone, it is the newest. Environments stay in .venv-matrix.
 What could not be tested is printed at the end; it is no failure.
 """
 
