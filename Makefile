@@ -63,7 +63,7 @@ DEVICE := PYTHONPATH=$(CURDIR)/tests/cupy_stand_in $(BIN)/python -m pytest -q -n
 test-device: $(VENV)/.ready-test
 	CUPY_STAND_IN=14 $(DEVICE) tests $(PYTEST_ARGS)
 	CUPY_STAND_IN=13 $(DEVICE) @tests/device_short.txt $(PYTEST_ARGS)
-	CUPY_STAND_IN_DEVICES=1 $(DEVICE) tests/training tests/links $(PYTEST_ARGS)
+	CUPY_STAND_IN_DEVICES=1 $(DEVICE) tests/backends/test_cuda.py tests/training tests/links $(PYTEST_ARGS)
 
 test-oldest: $(OLDEST)/.ready-test
 	$(OLDEST)/bin/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minichainer
+from minichainer import backend, backprop
 from minichainer.backends import _cudnn, cuda
 
 needs_no_gpu = pytest.mark.skipif(cuda.available, reason='says what happens without a GPU')
@@ -151,6 +152,14 @@ def test_kernels_from_source() -> None:
     np.testing.assert_array_equal(cuda.to_cpu(y), [0, 2, 4, 6])
     total = cuda.reduce('T x', 'T y', 'x', 'a + b', 'y = a', '0', 'total')(x)
     assert float(total) == 6
+
+
+@pytest.mark.gpu
+def test_passes_look_for_the_device_of_arrays_only_where_there_are_several() -> None:
+    several = cuda.cupy.cuda.runtime.getDeviceCount() > 1
+    assert cuda.several == several
+    assert (backprop._watch(False, None, None, ()) is not None) == several
+    assert (backend.on_device_of_arguments(abs) is not abs) == several
 
 
 @pytest.mark.gpu
