@@ -45,8 +45,8 @@ demo: $(VENV)/.ready-run
 test: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
-# tests/once.txt leaves out what does not depend on compiled parts: what reads sources or data, rewrites or starts programs, draws, kills, builds archives or
-# compiles for devices.
+# tests/once.txt leaves out what does not depend on compiled parts: what reads sources or data, rewrites or starts programs, draws, kills, builds archives,
+# compiles for devices, or checks gradients of functions that the test writes in NumPy.
 test-pure: $(VENV)/.ready-test
 	MINICHAINER_PURE=1 $(BIN)/python -m pytest -q -n $(JOBS) @tests/once.txt $(PYTEST_ARGS)
 

@@ -18,10 +18,17 @@ SHAPES = [(3, 4), (4, 4), (30, 40)]
 #: A share of runs, for the goals that are no absolutes.
 EXACT, CAUSE, UNRESOLVED = 0.99, 0.90, 0.01
 SEEN = [entry for entry in PLANTED if not entry.unseen and (available() or entry.family != 'precision')]
+#: These take ten seconds each.
+LONG = {'LSTM: forget gate without 1 - y', 'convolution_2d, constants at second order'}
 
 
 def built(entries, shape, dtypes='efd'):
     return [(e, d) for d in dtypes for e in scoring.entries_for(entries, shape, d)]
+
+
+def quick(cases):
+    """The cases, the long ones as slow tests; there are others of their kind."""
+    return [pytest.param(e, d, marks=[pytest.mark.slow] if e.name in LONG else []) for e, d in cases]
 
 
 def one_dtype(entries, shape):
@@ -109,7 +116,7 @@ def test_causes_are_read_from_the_short_name():
 # --- the checker ---
 
 
-@pytest.mark.parametrize(('entry', 'dtype'), built(SEEN, SHORT, 'd') + built(SEEN, SHORT, 'f')[::8], ids=name)
+@pytest.mark.parametrize(('entry', 'dtype'), quick(built(SEEN, SHORT, 'd') + built(SEEN, SHORT, 'f')[::8]), ids=name)
 def test_planted_faults_are_caught(entry, dtype):
     outcome = scoring.run(entry, SHORT, dtype, seed_of(entry))
     assert outcome.right, outcome
