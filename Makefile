@@ -30,7 +30,7 @@ help:
 	@echo 'make contract     the part of the suite that every Python must pass, in a few minutes'
 	@echo 'make matrix       what test-pure runs on the newest other Python, short lists on the older ones'
 	@echo 'make coverage     which lines of the package that part reaches'
-	@echo 'make sdist-test   tests of every room on the wheel of the source archive, installed by itself'
+	@echo 'make sdist-test   tests of many rooms on the wheel of the source archive, installed by itself'
 	@echo 'make mutation     how many wrong derivative rules the tests of the functions catch'
 	@echo 'make mutation-gpu which faults of device code the tests that need a GPU catch'
 	@echo 'make fuzz         every function with random arguments, for some minutes'
@@ -92,8 +92,7 @@ fuzz: $(VENV)/.ready-test
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/mypy & mypy=$$!; $(BIN)/basedpyright --pythonpath $(BIN)/python; pyright=$$?; wait $$mypy && exit $$pyright
 
 docs: $(VENV)/.ready-run
 	$(BIN)/python docs/make_coverage.py

@@ -14,9 +14,9 @@ TAPE = ['loops.c', *(f'tape_{part}.c' for part in ('module', 'calls', 'linear', 
 TAPE_HEADERS = ['loops.h', 'tape.h']
 HEADERS = sorted(name for name in os.listdir(NATIVE) if name.endswith('.h'))
 # Sums and products stay in the order in which they are written, so that results do not depend on the compiler.
-FLAGS = ['-O3', '-std=c11', '-fno-math-errno', '-fno-trapping-math', '-ffp-contract=off', '-fvisibility=hidden']
+FLAGS = ['-std=c11', '-fno-math-errno', '-fno-trapping-math', '-ffp-contract=off', '-fvisibility=hidden']
 # Python is often built with -g: what debuggers need is two thirds of a wheel.
-FLAGS += [] if 'CFLAGS' in os.environ else ['-g0']
+FLAGS += [] if 'CFLAGS' in os.environ else ['-O3', '-g0']
 
 
 def extension(name: str, sources: list, depends: list, **options: object) -> Extension:

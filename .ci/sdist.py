@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Builds the source archive, the wheel of it with compiled parts, and runs tests of every room on that wheel.
+"""Builds the source archive, the wheel of it with compiled parts, and runs tests of many rooms on that wheel.
 
-Run by `make sdist-test`; tests/installed.txt lists the tests. The folder is temporary, and nothing of the checkout is
-on the path: the tests are those of the archive, the package is the installed one. Also builds the wheel without
-compiled parts, for any Python.
+Run by `make sdist-test`; tests/between.txt and tests/wheel.txt list the tests. The folder is temporary, and nothing
+of the checkout is on the path: the tests are those of the archive, the package is the installed one. Also builds the
+wheel without compiled parts, for any Python.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def main() -> int:
         python = install(wheels[False], folder / 'environment')
         shutil.rmtree(project / 'minichainer')
         environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
-        command = [str(python), '-m', 'pytest', '-q', '-n', args.jobs, '@tests/installed.txt']
+        command = [str(python), '-m', 'pytest', '-q', '-n', args.jobs, '@tests/between.txt', '@tests/wheel.txt']
         return subprocess.run(command, cwd=project, env=environment).returncode
 
 

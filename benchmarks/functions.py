@@ -50,7 +50,7 @@ def ours(entry: Entry, shapes: tuple[Shape, ...]) -> tuple[Step, Step | None]:
 
     if not entry.differentiable:
         return forward, None
-    y = forward().array
+    y = forward()._data  # an array that somebody has read would be compared before each backward pass, views with it
     upstream = np.ones_like(y) if 0 not in y.strides else np.ones(y.shape, y.dtype)
 
     def both() -> None:

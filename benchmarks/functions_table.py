@@ -125,9 +125,7 @@ ELEMENTWISE = [
     Entry('minimum', *TWO, F.minimum, lambda x, y, t: t.minimum(x, y)),
     Entry('fmod', *TWO, F.fmod, lambda x, y, t: t.fmod(x, y), 0.5, 3.0),
     Entry('arctan2', *TWO, F.arctan2, lambda x, y, t: t.atan2(x, y)),
-    Entry(
-        'polygamma', *MATRIX, lambda x: F.polygamma(np.ones(x.shape, 'i'), x), lambda x, t: t.polygamma(1, x), 0.5, 3
-    ),
+    Entry('polygamma', *MATRIX, lambda x: F.polygamma(1, x), lambda x, t: t.polygamma(1, x), 0.5, 3),
     Entry(
         'zeta',
         *MATRIX,

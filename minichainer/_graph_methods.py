@@ -23,6 +23,7 @@ class GraphMethods:
         array: Any
         _node: Node | None
         edge: Any
+        node: Any
         requires_grad: Any
         name: Any
 
@@ -57,7 +58,8 @@ class GraphMethods:
     @property
     def creator_node(self) -> Any:
         """The FunctionNode that made it; None for a leaf."""
-        return None if self._node is None else creator_of(self._node)
+        # `node` is held from now on, so that the function's `outputs` refers to it.
+        return None if self._node is None else creator_of(self.node.target)
 
     @creator_node.setter
     def creator_node(self, creator_node: Any) -> None:

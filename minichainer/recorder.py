@@ -138,7 +138,7 @@ def _results_of(node: Any, outputs: Sequence[Any]) -> tuple[Variable, ...]:
         places.append(_reference(place))
         kinds.append(kind)
         owners.append(_reference(result))
-    node._output_nodes, node._output_kinds, node._owners = tuple(places), kinds, tuple(owners)
+    node._output_nodes, node._output_kinds, node._owners = tuple(places), tuple(kinds), tuple(owners)
     return tuple(results)
 
 

@@ -49,7 +49,14 @@ def _frozen(value: Any) -> Any:
     return view
 
 
-@pytest.fixture(params=['numpy', 'numpy-readonly', pytest.param('cupy', marks=pytest.mark.gpu)])
+# What computes for arrays that cannot be written to does so for others, which the long run takes.
+@pytest.fixture(
+    params=[
+        pytest.param('numpy', marks=pytest.mark.slow),
+        'numpy-readonly',
+        pytest.param('cupy', marks=pytest.mark.gpu),
+    ]
+)
 def xp(request: pytest.FixtureRequest) -> Any:
     """The array module a test makes its arrays with: NumPy, read-only NumPy, CuPy where there is a GPU."""
     if request.param == 'numpy':

@@ -8,6 +8,7 @@ what is handed over.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -73,6 +74,13 @@ class Tree:
         self.files = {self._module_name(path, root): path for path in sorted(root.rglob('*.py'))}
         self.sources = {name: path.read_text(encoding='utf-8') for name, path in self.files.items()}
         self.trees = {name: ast.parse(source) for name, source in self.sources.items()}
+        self._nodes: dict[str, list[ast.AST]] = {}
+
+    def nodes(self, module: str) -> list[ast.AST]:
+        """All nodes of a module's syntax tree."""
+        if module not in self._nodes:
+            self._nodes[module] = list(ast.walk(self.trees[module]))
+        return self._nodes[module]
 
     @staticmethod
     def _module_name(path: Path, root: Path) -> str:
@@ -84,7 +92,7 @@ class Tree:
 
     def imported_names(self, module: str) -> Iterator[tuple[str, int]]:
         """Absolute dotted names that a module imports, `from a import b` as `a.b`, with line numbers."""
-        for node in ast.walk(self.trees[module]):
+        for node in self.nodes(module):
             if isinstance(node, ast.Import):
                 yield from ((alias.name, node.lineno) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -94,7 +102,7 @@ class Tree:
 
     def _imported_by_string(self, module: str) -> Iterator[tuple[str, int]]:
         """Modules of the package that are named by strings, in a module that imports by strings."""
-        nodes = list(ast.walk(self.trees[module]))
+        nodes = self.nodes(module)
         called = {getattr(node, 'attr', getattr(node, 'id', None)) for node in nodes}
         if not IMPORTS_BY_STRING & called:
             return
@@ -111,9 +119,10 @@ class Tree:
         up = node.level - self.is_package(module)
         return '.'.join([*parts[: len(parts) - up], *([node.module] if node.module else [])])
 
-    def imports(self) -> Iterator[Import]:
+    @functools.cached_property
+    def imports(self) -> tuple[Import, ...]:
         """Imports of modules of the package; a name that is no module belongs to the module it comes from."""
-        return iter(dict.fromkeys(self._imports()))
+        return tuple(dict.fromkeys(self._imports()))
 
     def _imports(self) -> Iterator[Import]:
         for module in self.files:
@@ -126,7 +135,7 @@ class Tree:
 
     def aggregators(self) -> set[str]:
         """Packages whose __init__ gathers names of the modules below them, and the root."""
-        gathering = {i.importer for i in self.imports() if i.target.startswith(i.importer + '.')}
+        gathering = {i.importer for i in self.imports if i.target.startswith(i.importer + '.')}
         return {module for module in gathering if self.is_package(module)} | {self.package}
 
 
@@ -134,14 +143,14 @@ def aggregator_imports(tree: Tree) -> list[str]:
     aggregators = tree.aggregators()
     return [
         f'{i}; import the module that defines the name'
-        for i in tree.imports()
+        for i in tree.imports
         if i.target in aggregators and not i.target.startswith(i.importer + '.')
     ]
 
 
 def upward_imports(tree: Tree) -> list[str]:
     found = []
-    for i in tree.imports():
+    for i in tree.imports:
         if i.target == tree.package or i.target.startswith(i.importer + '.'):  # a package gathers what it is made of
             continue
         if _rank(i.target, 0) > _rank(i.importer, len(ROOMS)):
@@ -159,7 +168,7 @@ def _rank(module: str, default: int) -> int:
 def cycles(tree: Tree) -> list[list[str]]:
     """Groups of modules that reach each other by imports (Tarjan's strongly connected components)."""
     graph: dict[str, set[str]] = {module: set() for module in [tree.package, *tree.files]}
-    for i in tree.imports():
+    for i in tree.imports:
         graph[i.importer].add(i.target)
     components = _strongly_connected(graph)
     return [sorted(c) for c in components if len(c) > 1 or c[0] in graph[c[0]]]

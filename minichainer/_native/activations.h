@@ -4,6 +4,7 @@
     BOTH(relu_gradient, "=TT>T") \
     BOTH(leaky_relu, "=T>T:s") \
     BOTH(leaky_gradient, "=TT>T:s") \
+    SINGLE(random_factors, "=Td>T:ss") \
     BOTH(limited_line, "=T>T:ssss") \
     BOTH(scaled_inside, "=TT>T:sss") \
     BOTH(signs, "=T>T") \
@@ -79,6 +80,16 @@ KERNEL(leaky_gradient) {
     T *const gx = OUT(T, 2);
     for (isize i = 0; i < sizes[0]; i++) gx[i] = gy[i] * (x[i] >= 0 ? 1 : slope);
 }
+
+#if IS_SINGLE
+/* 1 where x >= 0, else a + b d: arguments x, d, numbers a, b. */
+KERNEL(random_factors) {
+    const float *const x = IN(float, 0);
+    const double *const d = IN(double, 1), a = numbers[0], b = numbers[1];
+    float *const y = OUT(float, 2);
+    for (isize i = 0; i < sizes[0]; i++) y[i] = x[i] >= 0 ? 1 : (float)(a + b * d[i]);
+}
+#endif
 
 /* min(max(a x + b, low), high): numbers a, b, low, high. */
 KERNEL(limited_line) {

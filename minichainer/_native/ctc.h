@@ -3,8 +3,38 @@
    States of a sequence are its labels with blanks around them. A state is reached from itself, the one before it, and
    the one before that if `bars` is 0 there and not minus infinity; backward the same with those behind it. */
 #define CTC(BOTH, SINGLE) \
-    BOTH(ctc_forward, "TlBBl>TTT:nnnn") \
-    BOTH(ctc_gradient, "TlBBlTT>TT:nnnn")
+    SINGLE(ctc_alignments, "i?l?l>lBB:nnn") \
+    BOTH(ctc_forward, "TlBBl>TTT!:nnnn") \
+    BOTH(ctc_gradient, "TlBBlTT>TT!:nnnn")
+
+#if IS_SINGLE
+/* The states of label sequences. Arguments: labels (batch, count) of int32 or int64, their numbers (batch); path,
+   may_skip, is_last (batch, 2 count + 1). Sizes: batch, count, blank. */
+KERNEL(ctc_alignments) {
+    const isize count = sizes[1], states = 2 * count + 1;
+    UNUSED(numbers);
+    for (isize b = 0; b < sizes[0]; b++) {
+        const int32_t *const few = IN(int32_t, 0);
+        const int64_t *const many = IN(int64_t, 1), length = IN(int64_t, 2)[b];
+        int64_t *const path = OUT(int64_t, 3) + b * states;
+        unsigned char *const may_skip = OUT(unsigned char, 4) + b * states;
+        unsigned char *const is_last = OUT(unsigned char, 5) + b * states;
+        for (isize s = 0; s < states; s++) {
+            const isize k = b * count + s / 2;
+            path[s] = s % 2 == 0 || s / 2 >= length ? sizes[2] : few ? few[k] : many[k];
+            may_skip[s] = s >= 2 && path[s] != path[s - 2];
+            is_last[s] = (s + 1) / 2 == length;
+        }
+    }
+}
+#endif
+
+/* Whether all labels of a path are below the number of classes. */
+static int NAME(path_fits)(const int64_t *path, isize n, isize classes) {
+    int fits = 1;
+    for (isize k = 0; k < n; k++) fits &= (path[k] >= 0) & (path[k] < classes);
+    return fits;
+}
 
 /* Stands for the largest sum where all are minus infinity. */
 #define SMALLEST ((T)-1e30)
@@ -74,11 +104,15 @@ static void NAME(close_all)(T *x, isize n) {
 
 /* Log-likelihoods, and sums over prefixes of alignments less the largest of each time step. Arguments: log_p (steps,
    batch, classes), path, may_skip, is_last (batch, states), lengths (batch); likelihoods (batch), sums (steps, batch,
-   states), scratch (3 states + 2). Sizes: steps, batch, classes, states; each element of path is below classes. */
+   states), scratch (3 states + 2). Sizes: steps, batch, classes, states. */
 KERNEL(ctc_forward) {
     const isize steps = sizes[0], batch = sizes[1], classes = sizes[2], states = sizes[3];
     T *const room = OUT(T, 7), *const here = room + 2, *const bars = here + states, *const next = bars + states;
     UNUSED(numbers);
+    if (!NAME(path_fits)(IN(int64_t, 1), batch * states, classes)) {
+        *OUT(unsigned char, 8) = 0;
+        return;
+    }
     for (isize b = 0; b < batch; b++) {
         const int64_t *const path = IN(int64_t, 1) + b * states, length = IN(int64_t, 4)[b];
         const unsigned char *const may_skip = IN(unsigned char, 2) + b * states;
@@ -125,6 +159,10 @@ KERNEL(ctc_gradient) {
     const isize steps = sizes[0], batch = sizes[1], classes = sizes[2], states = sizes[3];
     T *const here = OUT(T, 8), *const bars = here + states + 2, *const rest = bars + states, *const shares = rest + states;
     UNUSED(numbers);
+    if (!NAME(path_fits)(IN(int64_t, 1), batch * states, classes)) {
+        *OUT(unsigned char, 9) = 0;
+        return;
+    }
     for (isize b = 0; b < batch; b++) {
         const int64_t *const path = IN(int64_t, 1) + b * states, length = IN(int64_t, 4)[b];
         const unsigned char *const may_skip = IN(unsigned char, 2) + b * states;

@@ -19,6 +19,7 @@
 #include "winograd.h"
 #include "gates.h"
 #include "gathering.h"
+#include "margins.h"
 #include "sampling.h"
 #include "ctc.h"
 
@@ -38,5 +39,6 @@
     WINOGRAD(BOTH, SINGLE) \
     GATES(BOTH, SINGLE) \
     GATHERING(BOTH, SINGLE) \
+    MARGINS(BOTH, SINGLE) \
     SAMPLING(BOTH, SINGLE) \
     CTC(BOTH, SINGLE)

@@ -23,6 +23,11 @@ int loops_kind(PyObject *object) {
     return PyArray_ISCARRAY_RO(ARRAY(object)) && PyArray_SIZE(ARRAY(object)) <= SMALL ? kind_of(ARRAY(object)) : -1;
 }
 
+PyObject *loops_shape_and_dtype(PyObject *array) {
+    PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM(ARRAY(array)), PyArray_DIMS(ARRAY(array)));
+    return Py_BuildValue("NO", shape, PyArray_DESCR(ARRAY(array)));
+}
+
 /* Whether these are NumPy's own arrays, if wanted of float or all of double, and of one shape. */
 int loops_have_in_common(PyObject *const *arrays, int count, int one_dtype, int one_shape) {
     for (int i = 0; i < count; i++) {

@@ -43,6 +43,7 @@ int loops_is_plain(PyObject *object, int axes); /* whether it is contiguous, of 
 PyObject *loops_product(PyObject *a, int transposes_a, PyObject *b, int transposes_b);
 PyObject *loops_sum_of_rows(PyObject *matrix);
 void loops_add_row(PyObject *matrix, PyObject *row);
+PyObject *loops_shape_and_dtype(PyObject *array);
 int loops_have_in_common(PyObject *const *arrays, int count, int one_dtype, int one_shape);
 int loops_are_of_small_layer(PyObject *x, PyObject *W, PyObject *b, PyObject *y);
 int loops_are_scores(PyObject *x, PyObject *labels);

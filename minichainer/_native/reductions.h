@@ -21,20 +21,27 @@
         } \
     }
 
-/* The first of rows in an order; NaN where there is one. */
+/* The first of rows in an order; NaN where there is one. Comparisons skip it, so it is kept beside what they find. */
 #define EXTREMA(name, BEFORE) \
     INLINED T NAME(name##_of)(T x, T found) { return x BEFORE found ? x : found; } \
     static T NAME(name##_row)(const T *const x, const isize n) { \
-        T lanes[LANES], found = x[0]; \
+        T lanes[LANES], odd[LANES], found = x[0], nan = 0; \
         isize i = 0; \
-        int has_nan = 0; \
-        for (int k = 0; k < LANES; k++) lanes[k] = found; \
+        for (int k = 0; k < LANES; k++) lanes[k] = found, odd[k] = 0; \
         for (; i + LANES <= n; i += LANES) \
-            for (int k = 0; k < LANES; k++) lanes[k] = NAME(name##_of)(x[i + k], lanes[k]); \
-        for (; i < n; i++) found = NAME(name##_of)(x[i], found); \
-        for (int k = 0; k < LANES; k++) found = NAME(name##_of)(lanes[k], found); \
-        for (i = 0; i < n; i++) has_nan |= x[i] != x[i]; \
-        return has_nan ? (T)NAN : found; \
+            for (int k = 0; k < LANES; k++) { \
+                lanes[k] = NAME(name##_of)(x[i + k], lanes[k]); \
+                odd[k] = NAME(number_or)(odd[k], x[i + k]); \
+            } \
+        for (; i < n; i++) { \
+            found = NAME(name##_of)(x[i], found); \
+            nan = NAME(number_or)(nan, x[i]); \
+        } \
+        for (int k = 0; k < LANES; k++) { \
+            found = NAME(name##_of)(lanes[k], found); \
+            nan = NAME(number_or)(nan, odd[k]); \
+        } \
+        return nan == nan ? found : nan; \
     } \
     KERNEL(name) { \
         UNUSED(numbers); \
@@ -42,6 +49,9 @@
             OUT(T, 1)[row] = NAME(name##_row)(IN(T, 0) + row * sizes[1], sizes[1]); \
     }
 #endif
+
+/* x if it is NaN. */
+INLINED T NAME(number_or)(T number, T x) { return x == x ? number : x; }
 
 OF_ROWS(row_sums, x[i], total *numbers[0])
 OF_ROWS(row_squares, x[i] * x[i], total)

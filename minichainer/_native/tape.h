@@ -3,10 +3,10 @@
    Each part has a twin in Python, which is the definition, and which computes whatever a part here declines:
 
        Place, Applied   minichainer/_tape.py: the attributes of Variables, of applied ops
-       result_of        recorder.record
+       result_of        recorder.record, and record_several
        Op               functions/_call.py: the calls of ops; functions/_node.py: the pullbacks of elementwise ones
-       linear           functions/connection/linear.py
-       cross_entropy    functions/loss/softmax_cross_entropy.py
+       linear_op        functions/connection/linear.py
+       cross_entropy_op functions/loss/softmax_cross_entropy.py
        run              backprop.run
        update           optimizer/grouped.py: GroupedUpdate.update, for the first parameters of one group
        params           link/parameters.py: ParameterTree.params, and cleargrads
@@ -46,6 +46,7 @@ struct Op {
                         PyObject **found);
     PyTypeObject *node_class;
     int arrays, fixed; /* how many arguments are arrays, -1 for any number, and how many are others */
+    int several; /* whether the result is a tuple of arrays */
     int makes; /* `compute` makes the values behind the arrays: what is fixed, and more to be saved */
     int kept[INPUTS], kept_count; /* what is saved: numbers of arguments, RESULT */
     int has_gradient[MOST_EDGES];
@@ -66,17 +67,14 @@ extern PyTypeObject PlaceType, AppliedType, OpType;
 extern PyObject *tape_names[];
 enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE, NAME_NONDEFAULT, NAME_UPDATE,
        NAME_UPDATE_RULE, NAME_ENABLED, NAME_HOOKS, NAME_FP32, NAME_T, NAME_TOKEN, NAME_HYPERPARAM, NAME_PARENT, NAME_STATE,
-       NAME_DICT, NAME_PARAMS, NAME_CLEARGRADS, NAME_CLEARGRAD, NAME_PARAMS_OF_LINK, NAME_CHILDREN, NAME_INITIALIZER, NAMES };
+       NAME_DICT, NAME_OUTPUT_COUNT, NAME_OUTPUT_NODES, NAME_OUTPUT_KINDS, NAME_OWNERS, NAME_PARAMS, NAME_CLEARGRADS, NAME_CLEARGRAD, NAME_PARAMS_OF_LINK, NAME_CHILDREN, NAME_INITIALIZER, NAMES };
 
-int tape_ready_calls(void);
 int tape_watched(void);                            /* -1: an error */
 Py_ssize_t tape_level(PyObject *node);             /* -1: an error */
 int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */
-PyObject *tape_call(Op *op, PyObject *const *args, int arrays); /* None if the twin has to compute */
-PyObject *tape_cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count);
-PyObject *tape_install_cross_entropy(PyObject *module, PyObject *args);
-PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count);
-PyObject *tape_install_linear(PyObject *module, PyObject *args);
+PyObject *tape_op(const Op *like); /* a new op; calls of it return None if the twin has to compute */
+PyObject *tape_linear_op(PyObject *module, PyObject *args);
+PyObject *tape_cross_entropy_op(PyObject *module, PyObject *args);
 PyObject *tape_update(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *tape_params(PyObject *module, PyObject *link);
 PyObject *tape_cleargrads(PyObject *module, PyObject *link);

@@ -2,8 +2,6 @@
    Twins: functions/connection/linear.py (`_on_plain_matrices`), kernels/affine.py, and the pullbacks of the nodes. */
 #include "tape.h"
 
-static Op layers[2]; /* without and with a bias */
-
 static PyObject *compute(Op *op, PyObject **values, int arrays) {
     PyObject *x = values[0], *W = values[1], *b = arrays == 3 ? values[2] : NULL;
     if (!loops_are_of_small_layer(x, W, b, NULL)) return NULL;
@@ -34,19 +32,8 @@ failed: /* the twin computes again, and raises what there is to raise */
     return 0;
 }
 
-/* linear(x, W, b): a Variable, or None if the twin has to compute. */
-PyObject *tape_linear(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 3) return PyErr_Format(PyExc_TypeError, "3 arguments expected");
-    int has_bias = args[2] != Py_None;
-    return tape_call(layers + has_bias, args, 2 + has_bias);
-}
-
-/* install_linear(class without bias, class with bias) */
-PyObject *tape_install_linear(PyObject *module, PyObject *args) {
-    PyObject *classes[2];
-    if (!PyArg_ParseTuple(args, "O!O!", &PyType_Type, classes, &PyType_Type, classes + 1)) return NULL;
-    for (int i = 0; i < 2; i++)
-        layers[i] = (Op){.node_class = (PyTypeObject *)Py_NewRef(classes[i]), .arrays = 2 + i, .kept = {0, 1},
-                         .kept_count = 2, .compute = compute, .gradients_of = gradients};
-    Py_RETURN_NONE;
+/* linear_op(class of nodes, number of arrays): the op of x and W, and of a bias if there are three. */
+PyObject *tape_linear_op(PyObject *module, PyObject *args) {
+    Op op = {.kept = {0, 1}, .kept_count = 2, .compute = compute, .gradients_of = gradients};
+    return PyArg_ParseTuple(args, "O!i", &PyType_Type, &op.node_class, &op.arrays) ? tape_op(&op) : NULL;
 }

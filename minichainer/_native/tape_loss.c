@@ -5,7 +5,6 @@
 
 static PyObject *kernel, *gradient_kernel;
 static PyTypeObject *samples_class, *residual_class;
-static Op cross_entropy;
 enum { X, LABELS, SAMPLES, RESIDUAL };
 
 /* Calls a kernel with arrays, the sizes of x, another size and a number; 0 if it does not compute. */
@@ -84,22 +83,13 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
     return 0;
 }
 
-/* cross_entropy(x, t): a Variable, or None if the twin has to compute. */
-PyObject *tape_cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 2) return PyErr_Format(PyExc_TypeError, "2 arguments expected");
-    return tape_call(&cross_entropy, args, 2);
-}
-
-/* install_cross_entropy(class of nodes, Samples, Residual, kernel, kernel of the gradient) */
-PyObject *tape_install_cross_entropy(PyObject *module, PyObject *args) {
-    PyObject *cls, *samples, *residual;
-    if (!PyArg_ParseTuple(args, "O!O!O!OO", &PyType_Type, &cls, &PyType_Type, &samples, &PyType_Type, &residual, &kernel,
-                          &gradient_kernel))
+/* cross_entropy_op(class of nodes, Samples, Residual, kernel, kernel of the gradient): the op of scores and labels. */
+PyObject *tape_cross_entropy_op(PyObject *module, PyObject *args) {
+    Op op = {.arrays = 2, .fixed = 1, .makes = 2, .kept = {X, SAMPLES, RESIDUAL}, .kept_count = 3, .compute = compute,
+             .gradients_of = gradients};
+    if (!PyArg_ParseTuple(args, "O!O!O!OO", &PyType_Type, &op.node_class, &PyType_Type, &samples_class, &PyType_Type,
+                          &residual_class, &kernel, &gradient_kernel))
         return NULL;
-    for (int i = 0; i < 5; i++) Py_INCREF(PyTuple_GET_ITEM(args, i)); /* they live as long as the process */
-    samples_class = (PyTypeObject *)samples;
-    residual_class = (PyTypeObject *)residual;
-    cross_entropy = (Op){.node_class = (PyTypeObject *)cls, .arrays = 2, .fixed = 1, .makes = 2,
-                         .kept = {X, SAMPLES, RESIDUAL}, .kept_count = 3, .compute = compute, .gradients_of = gradients};
-    Py_RETURN_NONE;
+    Py_INCREF(args); /* what it holds lives as long as the process */
+    return tape_op(&op);
 }

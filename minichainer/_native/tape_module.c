@@ -135,8 +135,7 @@ int tape_watched(void) {
 }
 
 Py_ssize_t tape_level(PyObject *node) {
-    PyTypeObject *type = Py_TYPE(node);
-    if (type == tape.leaf) return 0;
+    if (Py_TYPE(node) == tape.leaf) return 0;
     if (PyObject_TypeCheck(node, &AppliedType)) return ((Applied *)node)->level;
     PyObject *level = PyObject_GetAttr(node, tape_names[NAME_LEVEL]);
     if (level == NULL) return -1;
@@ -185,10 +184,8 @@ static PyObject *install(PyObject *module, PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"install", install, METH_VARARGS, NULL},
-    {"install_cross_entropy", tape_install_cross_entropy, METH_VARARGS, NULL},
-    {"cross_entropy", (PyCFunction)(void (*)(void))tape_cross_entropy, METH_FASTCALL, NULL},
-    {"install_linear", tape_install_linear, METH_VARARGS, NULL},
-    {"linear", (PyCFunction)(void (*)(void))tape_linear, METH_FASTCALL, NULL},
+    {"cross_entropy_op", tape_cross_entropy_op, METH_VARARGS, NULL},
+    {"linear_op", tape_linear_op, METH_VARARGS, NULL},
     {"install_links", tape_install_links, METH_VARARGS, NULL},
     {"params", tape_params, METH_O, NULL},
     {"cleargrads", tape_cleargrads, METH_O, NULL},
@@ -201,20 +198,15 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_tape", NULL, -1
 PyMODINIT_FUNC PyInit__tape(void) {
     static const char *const names[] = {"pullback", "edges", "_prints", "_free", "level", "take_from_outputs",
                                         "nondefault", "update", "update_rule", "enabled", "_hooks", "_use_fp32_update", "t",
-                                        "group_token", "hyperparam", "_parent", "_state", "__dict__", "params", "cleargrads", "cleargrad", "_params",
+                                        "group_token", "hyperparam", "_parent", "_state", "__dict__", "output_count", "_output_nodes", "_output_kinds", "_owners", "params", "cleargrads", "cleargrad", "_params",
                                         "_named_children", "_grad_initializer"};
     if (loops_ready() < 0) return NULL;
     for (int i = 0; i < NAMES; i++)
         if ((tape_names[i] = PyUnicode_InternFromString(names[i])) == NULL) return NULL;
     PlaceType.tp_new = AppliedType.tp_new = PyBaseObject_Type.tp_new;
-    if (PyType_Ready(&PlaceType) < 0 || PyType_Ready(&AppliedType) < 0 || tape_ready_calls() < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL) return NULL;
-    if (PyModule_AddObjectRef(module, "Place", (PyObject *)&PlaceType) < 0 ||
-        PyModule_AddObjectRef(module, "Applied", (PyObject *)&AppliedType) < 0 ||
-        PyModule_AddObjectRef(module, "Op", (PyObject *)&OpType) < 0) {
-        Py_DECREF(module);
-        return NULL;
-    }
+    if (module == NULL || PyModule_AddType(module, &PlaceType) < 0 || PyModule_AddType(module, &AppliedType) < 0 ||
+        PyModule_AddType(module, &OpType) < 0)
+        Py_CLEAR(module);
     return module;
 }

@@ -99,10 +99,10 @@ def _unary_with_static(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..
     compiled: Callable[..., Variable | None] | None = compiled_form(spec, cls)
 
     def call(x: Any, *static: Any, **named: Any) -> Variable:
-        if compiled is not None and (result := compiled(x, *static)) is not None:
-            return result
         if named or len(static) != count:
             static = spec.static_values(static, named)
+        if compiled is not None and (result := compiled(x, *static)) is not None:
+            return result
         if x.__class__ is not Variable:
             x = as_variable(x)
         array = x._data
@@ -183,10 +183,10 @@ def _general(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     compiled: Callable[..., Variable | None] | None = compiled_form(spec, cls)
 
     def call(*args: Any, **named: Any) -> Variable:
-        if compiled is not None and not named and (result := compiled(*args)) is not None:
-            return result
         if named or len(args) != arity:
             args = spec.bound(args, named)
+        if compiled is not None and (result := compiled(*args)) is not None:
+            return result
         split = len(args) - count
         inputs, static = args[:split], args[split:]
         if not inputs:
@@ -274,10 +274,15 @@ def _several(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The call of an op with several outputs."""
     compute, record, checks = _computing(spec), own_copy(recorder.record_several), spec.kinds is not None
     has_residual, keeps, keep, pick_static = spec.has_residual, bool(spec.kept), spec.keep, spec.static_picker
-    arity, count = -1 if spec.variadic else len(spec.parameters), len(spec.static_parameters)
+    variadic, arity, count = spec.variadic, len(spec.parameters), len(spec.static_parameters)
+    compiled: Callable[..., tuple[Variable, ...] | None] | None = compiled_form(spec, cls)
 
     def call(*args: Any, **named: Any) -> Any:
-        if named or len(args) != arity:
+        if not variadic and (named or len(args) != arity):
+            args, named = spec.bound(args, named), {}
+        if compiled is not None and (results := compiled(*args, **named)) is not None:
+            return results
+        if variadic:
             args = spec.bound(args, named)
         split = len(args) - count
         inputs, static = args[:split], args[split:]

@@ -130,7 +130,8 @@ class _Functions:
 def compiled_form(spec: Primitive, cls: Any) -> Any:
     """The op as the compiled tape calls it; None if it does not.
 
-    It takes the arguments of a call and returns a Variable, or None where the twin in ``_call.py`` has to compute.
+    It takes the arguments of a call. It returns a Variable or a tuple of them, or None where the twin in ``_call.py``
+    has to compute.
     """
     if native is None or not spec.body.__module__.startswith('minichainer.'):
         return None
@@ -209,5 +210,7 @@ def _with_body(spec: Primitive, cls: Any) -> Any:
 
     body = functools.partial(spec.body, numpy) if spec.variadic else spec.on_numpy
     arrays = -1 if spec.variadic else count
-    op = native.Op(cls, arrays, len(spec.static_names), first, [], _places(spec, arguments), checks, *names)
+    op = native.Op(
+        cls, arrays, len(spec.static_names), first, [], _places(spec, arguments), checks, spec.several_outputs, *names
+    )
     return op

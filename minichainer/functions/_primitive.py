@@ -284,6 +284,8 @@ class Primitive:
         missing = len(parameters) - len(args)
         if not named and 0 < missing <= len(self.defaults):
             return args + self.defaults[-missing:]
+        if len(named) == missing and tuple(named) == self.static_names[len(args) :]:
+            return (*args, *named.values())
         name = self.body.__name__
         if len(args) > len(parameters):
             raise TypeError(f'{name}() takes {len(parameters)} arguments beside its arrays, {len(args)} were given')

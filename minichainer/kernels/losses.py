@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -69,3 +70,38 @@ def _weighted_logistic_gradient_native(xp: Any, gy: Any, x: Any, labels: Any, we
         return DECLINED
     gx = numpy.empty_like(x)
     return gx if native.logistic_gradient(x, labels, weights, gx, gy) else DECLINED
+
+
+# --- hinge ---
+@kernel
+def label_signs(xp: Any, labels: Any, classes: int, dtype: Any) -> Any:
+    """-1 at the label of each sample, else 1; labels are in range, negative ones count from the end."""
+    signs = xp.ones((len(labels), classes), dtype)
+    signs[xp.arange(len(labels)), labels] = -1
+    return signs
+
+
+@label_signs.on_native
+def _label_signs_native(xp: Any, labels: Any, classes: int, dtype: Any) -> Any:
+    signs = numpy.empty((len(labels), classes), dtype)
+    few, many = (labels, None) if labels.itemsize == 4 else (None, labels)
+    return signs if native.label_signs(few, many, signs, len(labels), classes) else DECLINED
+
+
+@kernel
+def hinge(xp: Any, x: Any, signs: Any, squared: bool) -> Any:
+    """``maximum(x * signs + 1, 0)``, or its square; float32 for float16."""
+    excess = xp.maximum(in_float32(x) * signs + 1, 0)
+    return excess * excess if squared else excess
+
+
+@kernel
+def mean_hinge(xp: Any, x: Any, signs: Any, squared: bool) -> Any:
+    """The sum of :func:`hinge` divided by the number of samples; NaN if there is none."""
+    return hinge(xp, x, signs, squared).sum() / len(x) if len(x) else xp.asarray(math.nan, in_float32(x).dtype)
+
+
+@mean_hinge.on_native
+def _mean_hinge_native(xp: Any, x: Any, signs: Any, squared: bool) -> Any:
+    mean = numpy.empty((), x.dtype)
+    return mean if len(x) and native.mean_hinge(x, signs, mean, *x.shape, squared) else DECLINED

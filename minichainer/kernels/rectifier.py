@@ -144,6 +144,30 @@ def _leaky_gradient_cuda(xp: Any, gy: Any, x: Any, slope: float) -> Any:
     return cuda.leaky_gradient(gy, x, slope) if _alike(gy, x) else DECLINED
 
 
+@kernel
+def slope_factors(xp: Any, x: Any, slopes: Any) -> Any:
+    """``where(x >= 0, 1, slopes)``."""
+    return chosen(xp, x >= 0, xp.ones((), x.dtype), slopes)
+
+
+@kernel
+def random_factors(xp: Any, x: Any, lower: float, upper: float) -> Any:
+    """:func:`slope_factors` of slopes that are drawn uniformly from ``[lower, upper)``."""
+    return slope_factors(xp, x, xp.asarray(xp.random.uniform(lower, upper, x.shape), x.dtype))
+
+
+@random_factors.on_native
+def _random_factors_native(xp: Any, x: Any, lower: float, upper: float) -> Any:
+    if x.dtype.char != 'f':  # the last bit of a float64 number depends on how NumPy was compiled
+        return DECLINED
+    # What numpy.random.uniform computes, which takes three times as long for few numbers.
+    low, width = float(lower), float(upper) - float(lower)
+    drawn, factors = numpy.random.random_sample(x.shape), numpy.empty_like(x)
+    if native.random_factors(x, drawn, factors, low, width):
+        return factors
+    return slope_factors(xp, x, numpy.asarray(low + width * drawn, x.dtype))
+
+
 # --- limited ---
 @kernel
 def clipped_relu(xp: Any, x: Any, z: float) -> Any:
@@ -260,15 +284,22 @@ def _prelu_gradient_native(xp: Any, gy: Any, x: Any, W: Any) -> Any:
 
 def _sloped(a: Any, x: Any, W: Any) -> Any:
     """``a`` where ``x >= 0``, else ``a * W``, for slopes that fill axes of ``x``, or all behind the first ones."""
-    places = W.shape
+    size = x.size
+    inner = 1 if x.shape[x.ndim - W.ndim :] == W.shape else _sharing(x.shape, W.shape)
+    if not size or not inner or a.shape != x.shape:
+        return DECLINED
+    y, slopes = numpy.empty_like(x), W.size
+    return y if native.prelu(a, x, W, y, size // (slopes * inner), slopes, inner) else DECLINED
+
+
+def _sharing(shape: tuple[int, ...], slopes: tuple[int, ...]) -> int:
+    """How many elements behind the axes that slopes of a shape fill share each slope; 0 if they fill none."""
+    places = slopes
     while places and places[-1] == 1:
         places = places[:-1]
-    end = x.ndim - W.ndim + len(places)
-    if not x.size or W.ndim > x.ndim or a.shape != x.shape or x.shape[x.ndim - W.ndim : end] != places:
-        return DECLINED
-    inner = math.prod(x.shape[end:])
-    y = numpy.empty_like(x)
-    return y if native.prelu(a, x, W, y, x.size // (W.size * inner), W.size, inner) else DECLINED
+    begin = len(shape) - len(slopes)
+    end = begin + len(places)
+    return math.prod(shape[end:]) if begin >= 0 and shape[begin:end] == places else 0
 
 
 @prelu_gradient.on('cuda', declines=True)

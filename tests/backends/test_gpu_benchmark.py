@@ -57,6 +57,7 @@ def _check(device: str, folder: Path) -> None:
         assert "No module named 'torch'" in lines[5]
 
 
+@pytest.mark.slow
 def test_on_the_cpu(tmp_path: Path) -> None:
     _check('@numpy', tmp_path)
 

@@ -276,6 +276,14 @@ def test_nodes_keep_their_identity():
     assert x.node.get_variable() is x and x.node.rank == 0 and z.rank == 2
 
 
+@pytest.mark.parametrize('call', [F.exp, lambda x: F.split_axis(x, 2, 0), lambda x: F.softmax(x, 0)])
+def test_outputs_of_a_creator_are_the_nodes_of_its_variables(call):
+    ys = call(chainer.Variable(np.ones((2, 3), 'f')))
+    for i, y in enumerate(ys if isinstance(ys, tuple) else [ys]):
+        node = y.creator.outputs[i]()  # before anything else has asked for it
+        assert node is y.node and node.get_variable() is y
+
+
 def test_outputs_are_weak_references():
     x = variable(1.0)
     y = Mul().apply((x, x))[0]

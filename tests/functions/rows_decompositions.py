@@ -201,6 +201,10 @@ ROWS = [
         except_from={**ONE_SIGN, **LIKE_FIRST},
     ),
     Row(
+        'qr', lambda x: _qr(F.qr)(x)[1], lambda x: _qr(np.linalg.qr)(x)[1], (SMALL,), (case((3, 3)), case((9, 9))),
+        variant='R', except_from={**ONE_SIGN, **LIKE_FIRST},
+    ),
+    Row(
         'norm', F.norm, _norm, (AWAY_FROM_0,),
         (
             case((3,)), case((2, 3)), case((2, 3, 2)), case(()), case((2, 3), axis=1), case((2, 3), axis=-2, ord=2),

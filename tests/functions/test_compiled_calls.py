@@ -13,13 +13,15 @@ import minichainer as chainer
 import minichainer.functions as F
 from minichainer import _inplace
 from minichainer._native import library
+from minichainer.backprop import OutputNode
 from minichainer.functions._define import primitive
 from tests.functions.checks import outputs_of
+from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
 from tests.functions.table import CASES
 
 needs_tape = pytest.mark.skipif(library.tape is None, reason='the compiled tape was not built')
-OVER_CASES = pytest.mark.parametrize(('row', 'case'), [pytest.param(row, case, id=name) for name, row, case in CASES])
+OVER_CASES = over_cases([(row, case) for _, row, case in CASES])
 
 
 def contents(value: Any) -> Any:
@@ -40,7 +42,8 @@ def graph(ys: Any) -> list[Any]:
             continue
         seen.add(node)
         own = contents(getattr(node, 'saved', ())), contents(getattr(node, 'static', ()))
-        found.append((type(node), node.level, node.shape, node.dtype, len(node.edges or ()), *own))
+        outputs = node.index if isinstance(node, OutputNode) else getattr(node, '_output_kinds', None)
+        found.append((type(node), node.level, node.shape, node.dtype, len(node.edges or ()), outputs, *own))
         waiting += node.edges or ()
     return found
 
@@ -64,11 +67,19 @@ def test_the_graph_is_that_of_the_general_form(row: Row, case: Case) -> None:
 
 
 # --- which calls are taken ------------------------------------------------------------------------------------------
+def compiled_or_none(call: Any) -> Any:
+    """The op of the last node of a call's graph, as the compiled tape calls it; None if it does not."""
+    node = outputs_of(call())[0].creator
+    spec = getattr(node, 'spec', None)
+    cells = spec.op.function.__closure__ or () if spec else ()
+    return next((cell.cell_contents for cell in cells if isinstance(cell.cell_contents, library.tape.Op)), None)
+
+
 def compiled(call: Any) -> Any:
-    """The op of the last node of a call's graph, as the compiled tape calls it."""
-    spec = type(call()._node).spec
-    cells = [cell.cell_contents for cell in spec.op.function.__closure__]
-    return next(content for content in cells if isinstance(content, library.tape.Op))
+    """The same, if there is one."""
+    op = compiled_or_none(call)
+    assert op is not None
+    return op
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +106,8 @@ TAKEN = {
     'two arrays': (lambda: F.matmul(X, X, transb=True), (X, X.T, False, False), {}),
     'any number': (lambda: F.concat([X, X]), (X, X, X), {'axis': 1}),
     'a number as result': (lambda: F.sum(X), (X, None, False), {}),
+    'several results': (lambda: F.separate(X)[0], (X, 1), {}),
+    'several results of any number': (lambda: F.broadcast(X, ROW)[0], (X, ROW), {'shape': (2, 3)}),
 }
 LEFT = {
     'an array': (lambda: F.erfc(X), (A,), {}),
@@ -106,6 +119,7 @@ LEFT = {
     'half precision': (lambda: F.erfc(X), (HALF,), {}),
     'two dtypes': (lambda: F.maximum(X, X), (X, chainer.Variable(A.astype('d'))), {}),
     'two shapes': (lambda: F.maximum(X, X), (X, ROW), {}),
+    'one result of several': (lambda: F.split_axis(X, 2, 0)[0], (X, 1, 0), {}),
     'very many': (lambda: F.concat([X, X]), (X,) * 40, {'axis': 1}),
     'uninitialized': (lambda: F.erfc(X), (chainer.Parameter(),), {}),
     'a subclass': (lambda: F.erfc(X), (chainer.Variable(A.view(np.matrix)),), {}),
@@ -117,9 +131,36 @@ LEFT = {
 @pytest.mark.parametrize('name', TAKEN)
 def test_calls_that_are_taken(name: str) -> None:
     call, args, named = TAKEN[name]
-    result = compiled(call)(*args, **named)
-    assert type(result) is chainer.Variable and type(result._data) is np.ndarray
-    assert result._node.level == 1 + max(x._node.level for x in args if isinstance(x, chainer.Variable))
+    results = compiled(call)(*args, **named)
+    for result in outputs_of(results):
+        assert type(result) is chainer.Variable and type(result._data) is np.ndarray
+        assert result._node.level == 1 + max(x._node.level for x in args if isinstance(x, chainer.Variable))
+
+
+@needs_tape
+def test_the_places_of_several_results_are_those_of_the_twin() -> None:
+    with chainer.using_config('check_inplace', 'error'):
+        twins = F.separate(X)
+    for i, ys in enumerate(zip(F.separate(X), twins, strict=True)):
+        for y in ys:
+            node = y.creator
+            assert [getattr(y._node, name) for name in OutputNode.__slots__[:-1]] == [
+                (node,), 1, i, (3,), np.dtype('f'), None, None, None, y._node.view, None, None
+            ]  # fmt: skip
+            assert node._output_nodes[i]() is y._node and node._owners[i]() is y
+            assert (node.shape, node.dtype, node.output_count) == (None, None, 2)
+
+
+@needs_tape
+def test_several_results_live_as_long_as_they_are_used() -> None:
+    first, second = F.separate(X)
+    node = first.creator
+    del second
+    gc.collect()
+    assert node._output_nodes[1]() is None and node._owners[1]() is None
+    F.sum(first).backward()
+    assert np.array_equal(X.grad, [[1, 1, 1], [0, 0, 0]])
+    X.cleargrad()
 
 
 @needs_tape
@@ -163,6 +204,27 @@ def test_an_error_of_a_body_is_raised_and_the_body_runs_once(error: type[BaseExc
     with pytest.raises(error, match='of the body'):
         function(X)
     assert len(runs) == 2
+
+
+@needs_tape
+@OVER_CASES
+def test_what_bodies_return_need_not_be_computed_again(row: Row, case: Case) -> None:
+    results: list[Any] = []
+
+    def recorded(*args: Any, **named: Any) -> Any:
+        results.append(body(*args, **named))
+        return results[-1]
+
+    op = compiled_or_none(lambda: called(row, case, row.dtypes[0]))
+    if op is None or op.body is None:
+        return
+    body, op.body = op.body, recorded
+    try:
+        called(row, case, row.dtypes[0])
+    finally:
+        op.body = body
+    for y in results:
+        assert isinstance(y, (np.ndarray, np.generic)) or [type(array) for array in y] == [np.ndarray] * len(y)
 
 
 @needs_tape
@@ -228,7 +290,7 @@ def test_a_modified_array_is_noticed() -> None:
 @needs_tape
 def test_calls_leave_nothing_behind() -> None:
     def steps() -> None:
-        for y in (F.elu(X, 0.5), F.concat([X, X]), F.matmul(X, X, transb=True)):
+        for y in (F.elu(X, 0.5), F.concat([X, X]), F.matmul(X, X, transb=True), *F.separate(X)):
             F.sum(y).backward()
         assert compiled(lambda: F.erfc(X))(A) is None
 

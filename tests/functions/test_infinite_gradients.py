@@ -41,7 +41,7 @@ _PADS = (
 #: Rows, and cases, where an infinite gradient goes further, and why.
 SPREADS: dict[str, str] = {
     **dict.fromkeys(
-        'cholesky qr qr[wide] decov cross_covariance resize_images spatial_transformer_sampler '
+        'cholesky qr qr[wide] qr[R] decov cross_covariance resize_images spatial_transformer_sampler '
         'discriminative_margin_based_clustering_loss'.split(), _DENSE,
     ),
     **dict.fromkeys('einsum[ii] einsum[ii->i] einsum[iii->i] einsum[iij,ikk->ij]'.split(), _DENSE),

@@ -193,6 +193,14 @@ def test_the_determinant_of_a_singular_matrix_has_a_gradient() -> None:
     np.testing.assert_allclose(x.grad, [[4, -2], [-2, 1]])
 
 
+@pytest.mark.parametrize('size', [2, 12])
+def test_the_factors_of_a_singular_matrix_have_no_gradient(size: int) -> None:
+    _, r = F.qr(V(np.ones((size, size)) * (np.arange(size) > 0)))
+    r.grad = np.ones((size, size))
+    with pytest.raises(ValueError, match=rf'solve: singular matrix among a, of shape \({size}, {size}\)'):
+        r.backward()
+
+
 def test_third_derivatives_of_determinants() -> None:
     a = V(_of_rank(4, 4, 0))
     steps = [np.random.RandomState(seed).uniform(-1, 1, (4, 4)) for seed in range(3)]

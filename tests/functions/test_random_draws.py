@@ -35,6 +35,18 @@ def test_rrelu_draws_its_slopes(shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('shape', [(30, 40), (), (0, 2)])
+@pytest.mark.parametrize('bounds', [(), (np.float32(0.1), np.float32(0.6))])
+def test_rrelu_without_its_slopes_draws_the_same(bounds: Any, shape: tuple[int, ...], dtype: str) -> None:
+    for x in (np.full(shape, -1, dtype), np.full(shape, -1, dtype).T):
+        y, then = seeded(lambda: (F.rrelu(x, *bounds), np.random.rand()))  # noqa: B023
+        z, r, expected = seeded(lambda: (*F.rrelu(x, *bounds, return_r=True), np.random.rand()))  # noqa: B023
+        np.testing.assert_array_equal(y.array, z.array)
+        np.testing.assert_array_equal(y.array, -r)
+        assert then == expected and y.dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize('dtype', 'efd')
 @pytest.mark.parametrize('shape', [(3, 4), (), (0, 2)])
 def test_gaussian_draws_its_noise(shape: tuple[int, ...], dtype: str) -> None:
     y, eps = seeded(lambda: F.gaussian(np.ones(shape, dtype), np.zeros(shape, dtype), return_eps=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,38 @@ def test_as_strided_numbers_elements_in_c_order_whatever_the_layout() -> None:
     x = np.arange(6.0).reshape(2, 3).T
     np.testing.assert_array_equal(F.as_strided(x, (3,), (1,)).array, [0, 3, 1])
     np.testing.assert_array_equal(F.as_strided(x[1:], (3,), (1,)).array, [1, 4, 2])
+
+
+@pytest.mark.parametrize(
+    ('shape', 'strides', 'offset'),
+    [((2, 2), (2, 1), None), ([2, 2], (2, 1), 0), ((2, np.int64(2)), (2, np.int8(1)), np.int32(0))],
+)
+def test_as_strided_takes_any_ints(shape: Any, strides: Any, offset: Any) -> None:
+    x = chainer.Variable(np.arange(6.0))
+    y = F.as_strided(x, shape, strides, offset)
+    np.testing.assert_array_equal(y.array, [[0, 1], [2, 3]])
+    assert not y.array.flags.writeable
+    y.grad = np.ones((2, 2))
+    y.backward()
+    np.testing.assert_array_equal(x.grad, [1, 1, 1, 1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ('args', 'error', 'message'),
+    [
+        (((2.0,), (1,)), TypeError, 'tuple of ints expected as shape'),
+        (((2,), (1.0,)), TypeError, 'tuple of ints expected as strides'),
+        (((2,), (1,), True), TypeError, 'int expected as storage_offset'),
+        (((-1,), (1,)), ValueError, 'without negative numbers'),
+        (((2, 2), (1,)), ValueError, 'as many strides as axes'),
+        (((2, 3), (-1, 2)), ValueError, 'from -1 to 4'),
+        (((1,), (1,), 6), ValueError, 'from 6 to 6'),
+        (((1,), (1,), -1), ValueError, 'from -1 to -1'),
+    ],
+)
+def test_as_strided_checks_what_is_unusual(args: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        F.as_strided(np.arange(6.0), *args)
 
 
 def test_float16_sampler_computes_in_float32() -> None:

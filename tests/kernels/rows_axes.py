@@ -83,12 +83,6 @@ _SOFTMAX = {
         dtypes='fd',
         tolerance=4 * _LONG_SUMS,
     ),
-    'ctc.log_softmax': Row(
-        each(lambda t, *s: (8 * drawn(t, s)[0] + 1000,), (4, 3, 5), (0, 3, 5), (1, 1, 1)),
-        plain=lambda x: scipy.special.log_softmax(x, -1),
-        dtypes='fd',
-        relative_to='one',
-    ),
 }
 
 

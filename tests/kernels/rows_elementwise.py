@@ -69,6 +69,14 @@ def _like(value: float, x: Any) -> Any:
     return get_array_module(x).asarray(value, x.dtype)
 
 
+def _seeded(call: Callable[..., Any]) -> Callable[..., Any]:
+    def seeded(*args: Any) -> Any:
+        np.random.seed(5)
+        return call(*args)
+
+    return seeded
+
+
 def _sigmoid(x: Any) -> Any:
     return scipy.special.expit(x)
 
@@ -297,6 +305,23 @@ ROWS = {
         3,
         'efd',
         tolerance=0,
+    ),
+    'rectifier.slope_factors': Row(
+        lambda k, x, slopes: k(x, slopes),
+        lambda x, slopes: np.where(x >= 0, _like(1, x), slopes),
+        (_SELECTED,),
+        2,
+        'efd',
+        tolerance=0,
+    ),
+    'rectifier.random_factors': Row(
+        _seeded(lambda k, x: k(x, 0.1, 0.6)),
+        _seeded(lambda x: np.where(x >= 0, _like(1, x), np.asarray(np.random.uniform(0.1, 0.6, x.shape), x.dtype))),
+        (_SELECTED,),
+        1,
+        'efd',
+        tolerance=0,
+        numpy_only=True,
     ),
     'rectifier.slope_gradient': Row(
         lambda k, gy, x: k(gy, x),

@@ -293,13 +293,14 @@ _CTC = {
     'ctc.alignments': Row(
         lambda t: iter([
             (_LABELS, _LABEL_LENGTHS, _STEPS, 0), (_LABELS[:, :0], _LABEL_LENGTHS * 0, _STEPS, 3),
-            (_LABELS[:0], _LABEL_LENGTHS[:0], _STEPS[:0], 0),
+            (_LABELS[:0], _LABEL_LENGTHS[:0], _STEPS[:0], 0), (_LABELS.astype('i'), _LABEL_LENGTHS, _STEPS, 1),
+            (_LABELS.astype('B'), _LABEL_LENGTHS, _STEPS, 0),
         ]),
         plain=lambda *args: Alignments(*[
             np.asarray(a, char).reshape(len(args[0]), -1) if i < 3 else a
-            for i, (a, char) in enumerate(zip(_ways(*args), 'l??l', strict=True))
-        ]) if len(args[0]) else Alignments(*[np.zeros((0, 7), char) for char in 'l??'], args[2]),
-        dtypes='d', dtypes_of_result=('l', '?', '?', 'l'), shares=True,
+            for i, (a, char) in enumerate(zip(_ways(*args), 'q??l', strict=True))
+        ]) if len(args[0]) else Alignments(*[np.zeros((0, 7), char) for char in 'q??'], args[2]),
+        dtypes='d', dtypes_of_result=('q', '?', '?', 'l'), shares=True,
     ),
     'ctc.forward': Row(
         _alignment_problems,
@@ -311,6 +312,44 @@ _CTC = {
         plain=_shares_of_alignments, dtypes='fd',
     ),
 }  # fmt: skip
+
+
+# --- hinge ---
+def _signed_scores(dtype: str, shape: tuple[int, ...], squared: bool, *special: float) -> Arguments:
+    x, signs = drawn(dtype, shape, shape)
+    x *= 3
+    x.reshape(-1)[: len(special)] = special
+    return x, np.sign(signs), squared
+
+
+def _hinge(x: Any, signs: Any, squared: bool) -> Any:
+    excess = np.maximum(x * signs + 1, 0)
+    return excess**2 if squared else excess
+
+
+_SIGNED_SCORES = [
+    (shape, squared, *special)
+    for squared in (False, True)
+    for shape, *special in (
+        [(3, 4)], [(1, 1)], [(0, 3)], [(3, 0)], [(9, 300)], [(3, 4), NAN, 1], [(3, 4), INF, 1], [(3, 4), -INF, 1]
+    )
+]  # fmt: skip
+_HINGE = {
+    'losses.label_signs': Row(
+        each(
+            lambda t, labels, char: (np.array(labels, char), 3, np.dtype(t)),
+            *[(labels, char) for char in 'iqh' for labels in ([0, 2, 1], [-1, -3, 2, 1, 1], [])],
+        ),
+        plain=lambda labels, classes, dtype: np.asarray(1 - 2 * np.eye(classes)[labels], dtype),
+        tolerance=0,
+    ),
+    'losses.hinge': Row(each(_signed_scores, *_SIGNED_SCORES), plain=_hinge, dtypes_of_result=('computed',)),
+    'losses.mean_hinge': Row(
+        each(_signed_scores, *_SIGNED_SCORES),
+        plain=lambda x, *args: _hinge(x, *args).sum() / np.float64(len(x)),
+        dtypes_of_result=('computed',),
+    ),
+}
 
 
 # --- gated cells ---
@@ -587,4 +626,4 @@ _REGIONS = {
         each(lambda t, c: (_regions(t, c)[3], _picked(c, t), (3, c, 4, 5)), 1, 3), plain=_put
     ),
 }  # fmt: skip
-ROWS = {**_ATTEND, **_CROSS_ENTROPY, **_CTC, **_GATES, **_RECURRENT, **_REGIONS}
+ROWS = {**_ATTEND, **_CROSS_ENTROPY, **_CTC, **_GATES, **_HINGE, **_RECURRENT, **_REGIONS}

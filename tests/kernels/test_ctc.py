@@ -53,6 +53,16 @@ def test_labels_that_are_too_many_have_an_infinite_loss_and_no_gradient() -> Non
     assert np.isfinite(x.grad).all() and not x.grad[:, 0].any() and x.grad[:2, 1].any()
 
 
+@pytest.mark.parametrize('label', [4, -5])
+def test_kernels_read_no_memory_of_labels_that_are_not_classes(label: int) -> None:
+    ways = kernels.alignments(np, np.array([[1], [label]]), np.array([1, 1]), np.array([3, 3]), 0)
+    log_p = np.zeros((3, 2, 4))
+    with pytest.raises(IndexError):
+        kernels.forward(np, log_p, ways)
+    with pytest.raises(IndexError):
+        kernels.gradient(np, log_p, ways, np.zeros(2), np.zeros((3, 2, 3)))
+
+
 @pytest.mark.parametrize('dtype', ['i', 'q', 'B'])
 def test_integers_of_any_width_and_variables_are_taken(dtype: str) -> None:
     x, labels = _problem('d')

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg.lapack
 import scipy.special
 
 from minichainer import configuration
-from minichainer.kernels import _scipy, _windows, blocks
+from minichainer.kernels import _lapack, _scipy, _windows, blocks
 from minichainer.kernels._dispatch import DECLINED
 from minichainer.kernels._dispatch import kernel as make_kernel
 from tests.kernels import cpp, kernels, rows_elementwise
@@ -39,6 +40,9 @@ _LAYERS = 'kernels/test_rnn.py::test_layers'
 COMPARED_BY = {
     '_dispatch.kernel': 'kernels/test_dispatch.py::test_the_best_body_that_is_there_is_chosen',
     '_dispatch.kernels': 'kernels/test_kernel_table.py::test_every_kernel_is_found_in_the_source',
+    '_lapack.in_fortran_order': 'kernels/test_kernel_table.py::test_matrices_for_lapack',
+    '_lapack.routine': 'kernels/test_kernel_table.py::test_routines_are_those_of_lapack',
+    '_lapack.suits': 'kernels/test_kernel_table.py::test_matrices_for_lapack',
     '_scipy.special': 'kernels/test_kernel_table.py::test_special_functions_are_those_of_scipy',
     '_windows.empty_like_layout': 'kernels/test_kernel_table.py::test_an_array_like_another_lies_in_memory_so',
     'blocks.in_memory_order': 'kernels/test_kernel_table.py::test_axes_in_memory_order',
@@ -240,6 +244,38 @@ def test_what_bodies_do_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_special_functions_are_those_of_scipy() -> None:
     assert _scipy.special(np) is scipy.special
+
+
+def test_routines_are_those_of_lapack() -> None:
+    assert _lapack.routine('dpotrf') is scipy.linalg.lapack.dpotrf
+
+
+def test_matrices_for_lapack() -> None:
+    a = np.arange(16.0, dtype='f').reshape(1, 4, 2, 2)
+    found = _lapack.in_fortran_order(a)
+    np.testing.assert_array_equal(found, a[0])
+    assert all(x.dtype == 'd' and x.flags.f_contiguous and not np.shares_memory(x, a) for x in found)
+    assert [_lapack.suits(a, least) for least in (1, 2, 3)] == [True, True, False]
+    others = (a[..., :1], a[:0], a[0, 0, 0], a.astype('e'), a.astype('g'), a.astype('F'), a.astype('i'))
+    assert not any(_lapack.suits(x, 1) for x in others)
+
+
+@pytest.mark.parametrize(
+    ('name', 'singular', 'others'),
+    [
+        ('linalg.inverse', np.zeros((40, 40)), ()),
+        ('linalg.inverse', np.stack([np.eye(40), np.ones((40, 40))]), ()),
+        ('linalg.cholesky', np.diag([1.0, 2, -1]), ()),
+        ('linalg.cholesky', np.ones((2, 3)), ()),
+        ('triangular.solve_upper', np.diag(np.arange(12.0)), (np.ones((12, 2)),)),
+    ],
+)
+def test_errors_are_those_of_numpy(name: str, singular: Any, others: Any) -> None:
+    with pytest.raises(np.linalg.LinAlgError) as expected:
+        kernels.named(name).generic(np, singular, *others)
+    with pytest.raises(np.linalg.LinAlgError) as found:
+        kernel(name)(singular, *others)
+    assert (type(found.value), str(found.value)) == (type(expected.value), str(expected.value))
 
 
 @pytest.mark.parametrize('order', [(0, 1, 2), (2, 0, 1), (1, 2, 0)])

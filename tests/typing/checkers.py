@@ -1,4 +1,4 @@
-"""Runs mypy and pyright on a file of a user's, with a given interpreter, and says which lines they refuse."""
+"""Runs mypy and pyright on files of a user's, with a given interpreter, and says which lines they refuse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-Checker = Callable[[Path, str], dict[int, str]]
+#: Of files of one folder, by their names: what it says about each line.
+Checker = Callable[..., dict[str, dict[int, str]]]
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -30,29 +31,33 @@ def _run(module: str, *arguments: str, cwd: Path, sources: list[str]) -> subproc
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def mypy(file: Path, python: str = sys.executable) -> dict[int, str]:
-    """Line: what mypy in strict mode says about it."""
+def mypy(*files: Path, python: str = sys.executable) -> dict[str, dict[int, str]]:
+    """What mypy in strict mode says."""
+    folder, names = files[0].parent, [file.name for file in files]
     # One cache for all tests of a run: reading NumPy's types takes longest.
-    options = ['--strict', '--python-executable', python, '--cache-dir', str(file.parents[1] / 'mypy_cache')]
+    options = ['--strict', '--python-executable', python, '--cache-dir', str(folder.parent / 'mypy_cache')]
     options += ['--follow-imports', 'silent', '--config-file', '', '--no-error-summary', '--hide-error-context']
-    done = _run('mypy', *options, file.name, cwd=file.parent, sources=_sources(python))
+    done = _run('mypy', *options, *names, cwd=folder, sources=_sources(python))
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    found = re.findall(rf'^{re.escape(file.name)}:(\d+): error: (.*)$', done.stdout, flags=re.MULTILINE)
-    return {int(line): message for line, message in found}
+    found: dict[str, dict[int, str]] = {name: {} for name in names}
+    for name, line, message in re.findall(r'^([^:]+):(\d+): error: (.*)$', done.stdout, flags=re.MULTILINE):
+        found[name][int(line)] = message
+    return found
 
 
-def pyright(file: Path, python: str = sys.executable) -> dict[int, str]:
-    """Line: what pyright in standard mode says about it."""
-    config = file.with_name('pyrightconfig.json')
-    options = {'include': [file.name], 'typeCheckingMode': 'standard', 'extraPaths': _sources(python)}
+def pyright(*files: Path, python: str = sys.executable) -> dict[str, dict[int, str]]:
+    """What pyright in standard mode says."""
+    folder, names = files[0].parent, [file.name for file in files]
+    config = folder / 'pyrightconfig.json'
+    options = {'include': names, 'typeCheckingMode': 'standard', 'extraPaths': _sources(python)}
     config.write_text(json.dumps(options), encoding='utf-8')
-    done = _run(
-        'basedpyright', '--outputjson', '--pythonpath', python, '-p', str(config), cwd=file.parent, sources=[]
-    )
+    done = _run('basedpyright', '--outputjson', '--pythonpath', python, '-p', str(config), cwd=folder, sources=[])
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    diagnostics = json.loads(done.stdout)['generalDiagnostics']
-    errors = [d for d in diagnostics if d['severity'] == 'error']
-    return {d['range']['start']['line'] + 1: d['message'] for d in errors}
+    found: dict[str, dict[int, str]] = {name: {} for name in names}
+    for d in json.loads(done.stdout)['generalDiagnostics']:
+        if d['severity'] == 'error':
+            found[Path(d['file']).name][d['range']['start']['line'] + 1] = d['message']
+    return found
 
 
 CHECKERS: list[Checker] = [mypy, pyright]

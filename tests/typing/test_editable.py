@@ -47,7 +47,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_type_checkers_follow_it(checker: Checker, environment: Path, tmp_path: Path) -> None:
     file = tmp_path / 'use.py'
     file.write_text(CODE, encoding='utf-8')
-    assert checker(file, str(environment)).keys() == {3}
+    assert checker(file, python=str(environment))[file.name].keys() == {3}
 
 
 def test_it_is_a_path_and_no_hook(environment: Path) -> None:

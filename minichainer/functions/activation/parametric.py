@@ -32,16 +32,19 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
         argument: the name of the weights.
         name: the name of the node, for errors.
     """
-    given = as_variable(weights)
-    ndim = given.ndim
-    if ndim >= x.ndim or x.shape[1 : 1 + ndim] != given.shape:
+    given, shape = as_variable(weights), x.shape
+    places = given.shape
+    if shape and places == shape[1:]:
+        return given
+    ndim = len(places)
+    if ndim >= len(shape) or shape[1 : 1 + ndim] != places:
         raise Arguments(name).misfit(
             f'{argument}.shape == x.shape[1:{1 + ndim}], with x.ndim > {argument}.ndim',
-            f'{argument} of shape {given.shape} and x of shape {x.shape}',
+            f'{argument} of shape {places} and x of shape {shape}',
         )
-    if ndim in (0, x.ndim - 1):
+    if not ndim:
         return given
-    shaped: Variable = ops.reshape(given, (*given.shape, *[1] * (x.ndim - 1 - ndim)))
+    shaped: Variable = ops.reshape(given, (*places, *[1] * (len(shape) - 1 - ndim)))
     return shaped
 
 
@@ -50,6 +53,7 @@ def per_channel(weights: Any, x: Variable, argument: str, name: str) -> Variable
     lambda m, gy, x: m.masked(gy * x, ~m.not_negative(x)),
     fast=(rectifier.prelu_gradient, rectifier.slope_gradient),
     name='PReLUFunction',
+    on_numpy=rectifier.prelu,
 )
 def leaky_with_slopes(xp: Any, x: Any, W: Any) -> Any:
     return rectifier.prelu(xp, x, W)
@@ -110,19 +114,27 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
     >>> F.rrelu(np.array([-1., 2.]), r=np.array([0.25, 0.25]))
     variable([-0.25,  2.  ])
     """
-    r, return_r = parse_kwargs(
-        kwargs,
-        ('r', None),
-        ('return_r', False),
-        train='train argument is not supported anymore. Use chainer.using_config',
-    )
-    _check_bounds(l, u)
-    _rrelu.flag(return_r, 'return_r')
+    r, return_r = None, False
+    if kwargs:
+        r, return_r = parse_kwargs(
+            kwargs,
+            ('r', None),
+            ('return_r', False),
+            train='train argument is not supported anymore. Use chainer.using_config',
+        )
+    if not (type(l) is type(u) is float and 0.0 <= l < u < 1.0):
+        _check_bounds(l, u)
+    if return_r is not False:
+        _rrelu.flag(return_r, 'return_r')
     x = as_variable(x)
-    _rrelu.floats(x)
-    xp = get_array_module(x._data)
+    if x.dtype.kind != 'f':
+        _rrelu.floats(x)
+    data = x._data
+    xp = get_array_module(data)
+    if r is None and not return_r and config.train:
+        return scale_by_slopes(x, rectifier.random_factors(xp, data, l, u))
     r = _slopes(xp, x, l, u, r)
-    y = scale_by_slopes(x, xp.where(x._data >= 0, xp.ones((), x.dtype), r))
+    y = scale_by_slopes(x, rectifier.slope_factors(xp, data, r))
     return (y, r) if return_r else y
 
 

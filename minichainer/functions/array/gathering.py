@@ -75,25 +75,52 @@ def as_strided(x: Any, shape: Any, strides: Any, storage_offset: Any = None) -> 
               [1., 2.],
               [2., 3.]])
     """
-    x = as_variable(x)
+    if x.__class__ is not Variable:
+        x = as_variable(x)
+    offset = 0 if storage_offset is None else storage_offset
+    if not _lead_inside(shape, strides, offset, x.size):
+        shape, strides, offset = _checked_steps(shape, strides, offset, x.size)
+    return strided(x, shape, strides, offset)
+
+
+def _lead_inside(shape: Any, strides: Any, offset: Any, size: int) -> bool:
+    """Whether these are tuples of ints, none negative, that lead to elements below ``size``; else more is checked.
+
+    The result is a view, so that checks take most of the time: this loop takes a quarter of what the others do.
+    """
+    if type(shape) is not tuple or type(strides) is not tuple or type(offset) is not int:
+        return False
+    if len(shape) != len(strides) or offset < 0:
+        return False
+    last, axis = offset, 0
+    for length in shape:
+        stride = strides[axis]
+        if type(length) is not int or type(stride) is not int or length < 1 or stride < 0:
+            return False
+        last += (length - 1) * stride
+        axis += 1  # noqa: SIM113  (enumerate and zip take longer)
+    return last < size
+
+
+def _checked_steps(shape: Any, strides: Any, offset: Any, size: int) -> tuple[Shape, Shape, int]:
+    """Shape, strides and offset as ints, the offset 0 where there is no element."""
     shape, strides = _as_strided.shape(shape), _as_strided.shape(strides, 'strides')
     if len(shape) != len(strides):
         raise ValueError(f'as_strided: as many strides as axes expected, got shape {shape} and strides {strides}')
     if shape and min(shape) < 0:
         raise ValueError(f'as_strided: a shape without negative numbers expected, got {shape}')
-    offset = 0 if storage_offset is None else _as_strided.integer(storage_offset, 'storage_offset')
-    low = high = offset
-    for size, stride in zip(shape, strides, strict=True):
+    low = high = offset = _as_strided.integer(offset, 'storage_offset')
+    for length, stride in zip(shape, strides, strict=True):
         if stride < 0:
-            low += (size - 1) * stride
+            low += (length - 1) * stride
         else:
-            high += (size - 1) * stride
-    if 0 not in shape and not (low >= 0 and high < x.size):
+            high += (length - 1) * stride
+    if 0 not in shape and not (low >= 0 and high < size):
         raise ValueError(
-            f'as_strided: elements 0 to {x.size - 1} exist, but shape {shape}, strides {strides} and offset '
+            f'as_strided: elements 0 to {size - 1} exist, but shape {shape}, strides {strides} and offset '
             f'{offset} lead from {low} to {high}'
         )
-    return strided(x, shape, strides, offset if 0 not in shape else 0)
+    return shape, strides, offset if 0 not in shape else 0
 
 
 @linear_map(

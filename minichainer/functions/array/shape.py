@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -50,10 +51,9 @@ def reshape(x: Any, shape: Any) -> Variable:
         return given
     if shape == (-1,):
         return reshape_to(given, shape)
-    if any([isinstance(entry, str) for entry in shape]):
-        _reshape.shape(shape)
     try:
-        _check_size(given, shape)
+        if -1 in shape or math.prod(shape) != given.size:
+            _check_size(given, shape)
         return reshape_to(given, shape)
     except TypeError:
         _reshape.shape(shape)
@@ -62,6 +62,8 @@ def reshape(x: Any, shape: Any) -> Variable:
 
 def _check_size(x: Variable, shape: tuple[int, ...]) -> None:
     """Raises an error unless the array can be reshaped."""
+    if any([isinstance(entry, str) for entry in shape]):
+        _reshape.shape(shape)
     unknown = shape.count(-1)
     if unknown > 1:
         raise AssertionError(f'reshape: only one entry of the shape may be -1, got {shape}')

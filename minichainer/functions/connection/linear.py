@@ -59,7 +59,7 @@ def _add_products(total: Any, gy: Sequence[Any], x: Sequence[Any]) -> None:
 _without_bias, _with_bias = rows_by_matrix.node_class, affine_rows.node_class
 _record = own_copy(record)
 if native is not None:
-    native.install_linear(_without_bias, _with_bias)
+    _compiled_without_bias, _compiled_with_bias = native.linear_op(_without_bias, 2), native.linear_op(_with_bias, 3)
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
@@ -116,7 +116,7 @@ def _of_two_dtypes(variables: tuple[Variable, ...]) -> Variable:
 def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
     """The result by the recorder's short form, for float matrices of NumPy that fit; None for anything else."""
     if native is not None:
-        result: Variable | None = native.linear(x, W, b)
+        result: Variable | None = _compiled_without_bias(x, W) if b is None else _compiled_with_bias(x, W, b)
         if result is not None:
             return result
     try:

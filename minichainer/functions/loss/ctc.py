@@ -14,11 +14,12 @@ from minichainer.functions._arguments import Arguments, are_readable, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import as_dtype
-from minichainer.functions.array.joining import are_alike, concat, stack
+from minichainer.functions.array.joining import are_alike, concat, stack, stacked
 from minichainer.functions.array.selection import masked, where
 from minichainer.functions.loss._common import reduced, reduced_array
 from minichainer.functions.math.reductions import logsumexp
 from minichainer.kernels import ctc as kernels
+from minichainer.kernels import softmax
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_array, as_variable
 
@@ -43,7 +44,7 @@ def _fast(xp: Any, gy: Any, ways: kernels.Alignments, reduce: str, residual: Any
 @primitive(rule=(_rule,), fast=(_fast,), name='ConnectionistTemporalClassification')
 def ctc(xp: Any, x: Any, ways: kernels.Alignments, reduce: str) -> Any:
     """The loss of scores (steps, B, V) for given alignments."""
-    log_p = kernels.log_softmax(xp, in_float32(x))
+    log_p = softmax.log_softmax(xp, in_float32(x), 2)
     likelihoods, sums = kernels.forward(xp, log_p, ways)
     return reduced_array(xp, 0 - likelihoods, reduce, x.dtype), (log_p, likelihoods, sums)
 
@@ -118,9 +119,9 @@ def connectionist_temporal_classification(
         raise _ctc.misfit(f'int t of shape ({batch}, M)', f'{labels.dtype} {labels.shape}')
     input_lengths = _lengths(xp, 'input_length', input_length, batch, len(steps))
     label_lengths = _lengths(xp, 'label_length', label_length, batch, labels.shape[1])
-    _check_labels(xp, labels, label_lengths, classes)
+    _check_labels(xp, labels, None if label_length is None else label_lengths, classes)
     ways = kernels.alignments(xp, labels, label_lengths, input_lengths, int(blank_symbol))
-    return ctc(stack(steps, axis=0), ways, reduce)
+    return ctc(stacked(*steps, axis=0), ways, reduce)
 
 
 def _checked_steps(x: Any, blank: Any) -> list[Variable]:
@@ -149,7 +150,7 @@ def _checked_steps(x: Any, blank: Any) -> list[Variable]:
 def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
     """The given lengths as an int array; by default the largest possible."""
     if lengths is None:
-        return xp.full((batch,), most, 'l')
+        return xp.full((batch,), most, 'q')
     lengths = as_array(lengths)
     if getattr(lengths, 'dtype', xp.dtype('O')).kind not in 'iu' or lengths.shape != (batch,):
         got = f'{lengths.dtype} {lengths.shape}' if hasattr(lengths, 'dtype') else type(lengths).__name__
@@ -159,9 +160,12 @@ def _lengths(xp: Any, name: str, lengths: Any, batch: int, most: int) -> Any:
             f'connectionist_temporal_classification: 0 <= {name} <= {most} expected, got {name}s from '
             f'{lengths.min()} to {lengths.max()}'
         )
-    return lengths.astype('l')
+    return lengths.astype('q')
 
 
 def _check_labels(xp: Any, labels: Any, lengths: Any, classes: int) -> None:
-    is_read = xp.arange(labels.shape[1]) < lengths[:, None]
-    _ctc.in_range('labels', xp.where(is_read, labels, xp.zeros((), labels.dtype)), 0, classes)
+    """Raises IndexError if a label is out of range; those beyond given lengths are not read."""
+    if lengths is not None:
+        is_read = xp.arange(labels.shape[1]) < lengths[:, None]
+        labels = xp.where(is_read, labels, xp.zeros((), labels.dtype))
+    _ctc.in_range('labels', labels, 0, classes)

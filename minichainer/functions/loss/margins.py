@@ -8,6 +8,7 @@ from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
 from minichainer.functions.loss._common import reduced_array, spread, without_axis_1
+from minichainer.kernels import losses as kernels
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
 
@@ -170,11 +171,8 @@ def _hinge_rule(m: Any, gy: Any, x: Any, signs: Any, norm: str, reduce: str) -> 
 
 @primitive(rule=(_hinge_rule,), name='Hinge', kinds='f')
 def hinge_loss(xp: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
-    excess = xp.maximum(in_float32(x) * signs + 1, 0)
-    losses = excess if norm == 'L1' else excess * excess
-    if reduce == 'mean':
-        losses = losses.sum() / len(x) if len(x) else float('nan')
-    return xp.asarray(losses, x.dtype)
+    losses = kernels.mean_hinge if reduce == 'mean' else kernels.hinge
+    return xp.asarray(losses(xp, x, signs, norm == 'L2'), x.dtype)
 
 
 @on_device_of_arguments
@@ -209,14 +207,7 @@ def hinge(x: Any, t: Any, norm: str = 'L1', reduce: str = 'mean') -> Variable:
     x, labels = as_variable(x), _hinge.array(t, 't')
     if x.ndim != 2 or labels.shape != x.shape[:1] or x.dtype.kind != 'f' or labels.dtype.kind != 'i':
         raise _hinge.wrong_labels('float x of shape (N, K) and int t of shape (N,)', x, labels)
-    return hinge_loss(x, _signs(x, labels), norm, reduce)
-
-
-def _signs(x: Variable, labels: Any) -> Any:
-    """-1 at the label of each sample, else 1."""
     classes = x.shape[1]
     _hinge.in_range('labels', labels, -classes, classes)
-    xp = get_array_module(x._data)
-    signs = xp.ones(x.shape, x.dtype)
-    signs[xp.arange(len(labels)), labels] = -1
-    return signs
+    signs = kernels.label_signs(get_array_module(x._data), labels, classes, x.dtype)
+    return hinge_loss(x, signs, norm, reduce)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -52,8 +53,9 @@ def cross_entropy(xp: Any, x: Any, t: Any, samples: Samples) -> Any:
     return kernels.cross_entropy(xp, x, samples)
 
 
+_compiled: Callable[[Any, Any], Variable | None] | None = None
 if native is not None and kernels.COMPILED:
-    native.install_cross_entropy(cross_entropy.node_class, Samples, Residual, *kernels.COMPILED)
+    _compiled = native.cross_entropy_op(cross_entropy.node_class, Samples, Residual, *kernels.COMPILED)
 
 
 def _reference(x: Any, t: Any, ignore_label: int = -1) -> Variable:
@@ -107,8 +109,8 @@ def softmax_cross_entropy(
     """
     counts_all = normalize is True and class_weight is None and ignore_label is _IGNORED
     is_plain = counts_all and reduce is _MEAN and soft_target_loss is _PLAIN
-    if native is not None and is_plain and type(t) is numpy.ndarray:
-        result: Variable | None = native.cross_entropy(x, as_variable(t))
+    if _compiled is not None and is_plain and type(t) is numpy.ndarray:
+        result = _compiled(x, as_variable(t))
         if result is not None:
             return result
     _arguments.choice(reduce, 'reduce', ('mean', 'no'))

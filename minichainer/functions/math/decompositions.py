@@ -15,8 +15,8 @@ from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
 from minichainer.functions.array.joining import concat
 from minichainer.functions.math.matmul import matmul
-from minichainer.functions.math.solving import checked_matrices, checked_square
-from minichainer.kernels import linalg
+from minichainer.functions.math.solving import checked_matrices, checked_square, singular, solution
+from minichainer.kernels import linalg, triangular
 from minichainer.variable import Variable
 
 _eigh, _svd, _qr = Arguments('eigh'), Arguments('svd'), Arguments('qr')
@@ -168,13 +168,28 @@ def svd(a: Any) -> tuple[Variable, Variable, Variable]:
     return u, s, vh
 
 
-def _qr_rule(m: Any, gy: Any, y: Any) -> Any:
+def _qr_rule(m: Any, gy: Any, y: Any, given: tuple[bool, ...]) -> Any:
     (gq, gr), (q, r) = gy, y
-    inner = m.matmul(r, gr, False, True) - m.matmul(gq, q, True)
+    inner = m.matmul(r, gr, False, True)
+    if given[0]:
+        inner = inner - m.matmul(gq, q, True)
     lower, diagonal = m.lower_places(r), m.diagonal_places(r)
     symmetric = m.masked(inner, lower) + m.matrix_transpose(m.masked(inner, lower & ~diagonal))
-    left = gq + m.matmul(q, symmetric)
-    return m.matrix_transpose(m.solution(r, m.matrix_transpose(left), False))
+    left = m.matmul(q, symmetric)
+    if given[0]:
+        left = left + gq
+    return m.matrix_transpose(m.upper_solution(r, m.matrix_transpose(left)))
+
+
+def _upper_solution(xp: Any, r: Any, b: Any) -> Any:
+    """The solution X of RX = B for upper triangular R."""
+    try:
+        return triangular.solve_upper(xp, r, b)
+    except numpy.linalg.LinAlgError:
+        raise singular(r) from None
+
+
+ops.register('upper_solution', lambda r, b: solution(r, b, False), _upper_solution)
 
 
 @primitive(rule=(_qr_rule,), name='QR', several_outputs=True)

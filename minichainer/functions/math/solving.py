@@ -44,7 +44,12 @@ def solution(xp: Any, a: Any, b: Any, transposed: bool = False) -> Any:
     try:
         return linalg.solve(xp, a.swapaxes(-1, -2) if transposed else a, b)
     except numpy.linalg.LinAlgError:
-        raise ValueError(f'solve: singular matrix among a, of shape {a.shape}') from None
+        raise singular(a) from None
+
+
+def singular(a: Any) -> ValueError:
+    """The error for equations that have no solution."""
+    return ValueError(f'solve: singular matrix among a, of shape {a.shape}')
 
 
 @on_device_of_arguments

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,8 +27,9 @@ def factor_of_entries(e: Experiments) -> Cause | None:
         return None
     ratio = entries.ratio
     atoms = {name: values[clear] for name, values in _atoms(e, entries).items()}
+    power = functools.cache(lambda name, exponent: _power(atoms[name], exponent))
     for names, powers in _products(list(atoms)):
-        product = np.prod([_power(atoms[n], p) for n, p in zip(names, powers, strict=True)], axis=0)
+        product = math.prod(map(power, names, powers), start=np.ones_like(ratio))
         constant = _constant(ratio, product)
         if constant is not None:
             return Cause('factor', _words(names, powers, constant))
@@ -88,7 +91,8 @@ def _constant(ratio: Any, product: Any) -> float | None:
     """The number by which the product must be multiplied, if it is the same for all entries."""
     with np.errstate(all='ignore'):
         constants = ratio / product
-    if not np.isfinite(constants).all() or not np.isfinite(product).all():
+    low, high = constants.min(), constants.max()  # NaN if one of them is
+    if not high - low <= 2e-5 * max(abs(low), abs(high)) or not np.isfinite(product).all():
         return None
     constant = float(np.median(constants))
     if not constant:
