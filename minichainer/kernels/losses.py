@@ -98,7 +98,8 @@ def hinge(xp: Any, x: Any, signs: Any, squared: bool) -> Any:
 @kernel
 def mean_hinge(xp: Any, x: Any, signs: Any, squared: bool) -> Any:
     """The sum of :func:`hinge` divided by the number of samples; NaN if there is none."""
-    return hinge(xp, x, signs, squared).sum() / len(x) if len(x) else xp.asarray(math.nan, in_float32(x).dtype)
+    losses = hinge(xp, x, signs, squared)
+    return losses.sum() / losses.dtype.type(len(x)) if len(x) else xp.asarray(math.nan, losses.dtype)
 
 
 @mean_hinge.on_native

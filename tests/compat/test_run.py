@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minichainer.compat import __main__ as command
@@ -192,14 +193,16 @@ def test_processes_that_the_program_starts(tmp_path: Path, method: str) -> None:
     done = ran(files(tmp_path, helper=HELPER, train=text), 'train.py')
     assert done.stdout == '[2.0, 3.0, 4.0]\n'
     first, *lines = done.stderr.strip().splitlines()
-    assert first == 'minichainer.compat: 4 names restored for this run only'
-    places = sorted(line.partition(': write')[0].strip() for line in lines)
-    assert places == [
+    expected = [
         'helper.py:3: collections.Iterable, which Python 3.10 dropped',
         'helper.py:6: numpy.asscalar, which NumPy 1.23 dropped',
         'helper.py:6: numpy.float, which NumPy 1.24 dropped',
-        'train.py:8: float(...) as before NumPy 2.4',
     ]
+    if np.lib.NumpyVersion(np.__version__) >= '2.4.0':  # else it still works
+        expected.append('train.py:8: float(...) as before NumPy 2.4')
+    assert first == f'minichainer.compat: {len(expected)} names restored for this run only'
+    places = sorted(line.partition(': write')[0].strip() for line in lines)
+    assert places == expected
     assert not any('more place' in line for line in lines)
 
 

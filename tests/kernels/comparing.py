@@ -25,7 +25,7 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 ANY = ('C', 'F', 'every second', 'backwards')
 IMAGES = (*ANY, 'channels last')
 #: Before NumPy 2 an array without axes takes the dtype of a number that it is combined with; ops restore its own.
-_BY_VALUE = np.lib.NumpyVersion(np.__version__) < '2.0.0'
+BY_VALUE = np.lib.NumpyVersion(np.__version__) < '2.0.0'
 #: Results of so many numbers are kept.
 _FEW = 5000
 
@@ -112,7 +112,7 @@ def _compare(row: Row, y: Any, e: Any, dtype: Any, of_case: Any, label: str) -> 
         return
     more = 0 if isinstance(y, (np.ndarray, np.generic)) else row.more_on_a_device
     y, e = np.asarray(to_cpu(y)), np.asarray(e)
-    if _BY_VALUE and not y.shape and y.dtype.kind == np.dtype(dtype).kind == 'f':
+    if BY_VALUE and not y.shape and y.dtype.kind == np.dtype(dtype).kind == 'f':
         y, e = y.astype(dtype), e if row.tolerance else e.astype(dtype)
     assert (y.shape, y.dtype) == (e.shape, dtype), f'{label}: got {y.shape} {y.dtype}, expected {e.shape} {dtype}'
     if y.dtype.kind != 'f' or not row.tolerance:

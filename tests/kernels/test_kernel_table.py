@@ -25,7 +25,7 @@ from minichainer.kernels import _lapack, _scipy, _windows, blocks
 from minichainer.kernels._dispatch import DECLINED
 from minichainer.kernels._dispatch import kernel as make_kernel
 from tests.kernels import cpp, kernels, rows_elementwise
-from tests.kernels.comparing import check, check_named, last_is_wrong, slightly_wrong, wide
+from tests.kernels.comparing import BY_VALUE, check, check_named, last_is_wrong, slightly_wrong, wide
 from tests.kernels.drawing import Row, drawn, each
 from tests.kernels.kernels import bodies, counted, declines, dispatched, generic_only, kernel, leaves, public
 from tests.kernels.rows_arrays import ROWS
@@ -337,6 +337,8 @@ def test_a_wrong_kernel_is_noticed(name: str, mutant: str) -> None:
             check(dataclasses.replace(row, call=wrong), right)
         except AssertionError:
             continue
+        if BY_VALUE and mutant == 'in its dtype':  # dtypes of numbers are not compared there
+            changed = [y for y in changed if np.ndim(y)]
         assert not changed, f'result {which} was made wrong, and the test did not see it'
 
 
