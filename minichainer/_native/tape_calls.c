@@ -1,8 +1,8 @@
 /* Calls of ops: elementwise ones on small arrays, whose numbers loops.c computes, and all others that have no residual,
    whose bodies and gradients stay in Python.
 
-   Twins: functions/_call.py, recorder.record and record_several, the pullbacks of functions/_node.py. Where NumPy would notice an overflow
-   or an invalid value in a loop, the twin computes again, and warns as the user has asked for. */
+   Twins: functions/_call.py, recorder.record and record_several, the pullbacks of functions/_node.py. Where NumPy would
+   notice an overflow or an invalid value in a loop, the twin computes again, and warns as the user has asked for. */
 #include "tape.h"
 
 /* --- forward --- */
@@ -192,7 +192,7 @@ PyObject *tape_op(const Op *like) {
 
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *names) {
     PyObject *forward, *rules, *kept;
-    Op op = {.compute = call_body};
+    Op op = {0};
     if (!PyArg_ParseTuple(args, "O!iiOO!O!|iiO", &PyType_Type, &op.node_class, &op.arrays, &op.fixed, &forward, &PyList_Type,
                           &rules, &PyList_Type, &kept, &op.checks, &op.several, &op.names))
         return NULL;
@@ -202,12 +202,10 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *names) {
     if (!fits || op.arrays + op.fixed > INPUTS || op.kept_count >= INPUTS || !PyType_IsSubtype(op.node_class, &AppliedType))
         return PyErr_Format(PyExc_ValueError, "an op that the compiled tape does not call");
     for (int i = 0; i < op.kept_count; i++) op.kept[i] = (int)PyLong_AsLong(PyList_GET_ITEM(kept, i));
+    op.compute = has_body ? call_body : compute;
+    op.gradients_of = has_body ? NULL : gradients;
     if (has_body) op.body = forward;
-    else {
-        op.compute = compute;
-        op.gradients_of = gradients;
-        if (loops_read(forward, &op.forward) < 0) return NULL;
-    }
+    else if (loops_read(forward, &op.forward) < 0) return NULL;
     for (int i = 0; i < op.arrays && !has_body; i++) {
         PyObject *rule = PyList_GET_ITEM(rules, i);
         op.has_gradient[i] = rule != Py_None;

@@ -196,10 +196,11 @@ static PyMethodDef functions[] = {
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_tape", NULL, -1, functions};
 
 PyMODINIT_FUNC PyInit__tape(void) {
-    static const char *const names[] = {"pullback", "edges", "_prints", "_free", "level", "take_from_outputs",
-                                        "nondefault", "update", "update_rule", "enabled", "_hooks", "_use_fp32_update", "t",
-                                        "group_token", "hyperparam", "_parent", "_state", "__dict__", "output_count", "_output_nodes", "_output_kinds", "_owners", "params", "cleargrads", "cleargrad", "_params",
-                                        "_named_children", "_grad_initializer"};
+    static const char *const names[] = {
+        "pullback", "edges", "_prints", "_free", "level", "take_from_outputs", "nondefault", "update", "update_rule",
+        "enabled", "_hooks", "_use_fp32_update", "t", "group_token", "hyperparam", "_parent", "_state", "__dict__",
+        "output_count", "_output_nodes", "_output_kinds", "_owners", "params", "cleargrads", "cleargrad", "_params",
+        "_named_children", "_grad_initializer"};
     if (loops_ready() < 0) return NULL;
     for (int i = 0; i < NAMES; i++)
         if ((tape_names[i] = PyUnicode_InternFromString(names[i])) == NULL) return NULL;
