@@ -26,7 +26,7 @@ CHANGED = [
     'tests/iterators/test_multiprocess_iterator.py::'
     'test_a_process_that_dies_is_an_error_at_once_and_the_batch_is_not_lost[<lambda>-signal SIGSEGV]',
 ]
-FLAGS = '-O3 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g'
+FLAGS = '-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g'
 SKIPPED = shutil.ignore_patterns('.git', '.venv*', '__pycache__', '*.so', 'build', 'result', '.mypy_cache')
 
 

@@ -50,3 +50,8 @@ kernels, level, state = _load()
 #: The compiled tape, or None.
 tape, _state_of_tape = _load_tape()
 state += _state_of_tape
+
+
+def by_width(numbers: Any) -> tuple[Any, Any]:
+    """An array of ints as kernels take it: as one of 32 and one of 64 bits, one of them None."""
+    return (numbers, None) if numbers.itemsize == 4 else (None, numbers)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from minichainer._native.library import by_width
 from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.cuda import cross_entropy as cuda
@@ -108,15 +109,10 @@ def _cross_entropy_native(xp: Any, x: Any, samples: Samples) -> Any:
         return DECLINED
     top, normalizer = (numpy.empty((len(x), 1, *x.shape[2:]), x.dtype) for _ in range(2))
     losses = numpy.empty(labels.shape if scale is None else (), x.dtype)
-    arrays = *_by_width(labels), weights, losses, top, normalizer
+    arrays = *by_width(labels), weights, losses, top, normalizer
     sizes = labels.size, x.shape[1], scale is not None
     done = native.cross_entropy(_classes_last(x), *arrays, *sizes, 1 if scale is None else scale)
     return (losses, Residual(top, normalizer)) if done else DECLINED
-
-
-def _by_width(labels: Any) -> tuple[Any, Any]:
-    """Labels of 32 and of 64 bits, one of them None."""
-    return (labels, None) if labels.itemsize == 4 else (None, labels)
 
 
 def _classes_last(x: Any) -> Any:
@@ -164,7 +160,7 @@ def _cross_entropy_gradient_native(xp: Any, gy: Any, x: Any, samples: Samples, r
         return DECLINED
     gx = numpy.empty_like(x)
     gy = gy if gy.flags.c_contiguous else gy.copy()  # the gradient of a sum is one number, repeated
-    arrays = gy, _classes_last(x), *residual, *_by_width(labels), weights, _classes_last(gx)
+    arrays = gy, _classes_last(x), *residual, *by_width(labels), weights, _classes_last(gx)
     sizes = labels.size, x.shape[1], gy.size
     return gx if native.cross_entropy_gradient(*arrays, *sizes, 1 if scale is None else scale) else DECLINED
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from minichainer._native.library import by_width
 from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 
@@ -62,8 +63,7 @@ def _alignments_native(xp: Any, labels: Any, label_lengths: Any, input_lengths: 
     batch, count = labels.shape
     shape = batch, 2 * count + 1
     path, may_skip, is_last = numpy.empty(shape, 'q'), numpy.empty(shape, '?'), numpy.empty(shape, '?')
-    few, many = (labels, None) if labels.itemsize == 4 else (None, labels)
-    done = native.ctc_alignments(few, many, label_lengths, path, may_skip, is_last, batch, count, blank)
+    done = native.ctc_alignments(*by_width(labels), label_lengths, path, may_skip, is_last, batch, count, blank)
     return Alignments(path, may_skip, is_last, input_lengths) if done else DECLINED
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import by_width
 from minichainer._native.library import kernels as native
 from minichainer.kernels import bounds, gates
 from minichainer.kernels._dispatch import DECLINED, kernel
@@ -84,8 +85,7 @@ def label_signs(xp: Any, labels: Any, classes: int, dtype: Any) -> Any:
 @label_signs.on_native
 def _label_signs_native(xp: Any, labels: Any, classes: int, dtype: Any) -> Any:
     signs = numpy.empty((len(labels), classes), dtype)
-    few, many = (labels, None) if labels.itemsize == 4 else (None, labels)
-    return signs if native.label_signs(few, many, signs, len(labels), classes) else DECLINED
+    return signs if native.label_signs(*by_width(labels), signs, len(labels), classes) else DECLINED
 
 
 @kernel

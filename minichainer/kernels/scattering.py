@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._native.library import by_width
 from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 
@@ -117,9 +118,8 @@ def _sums_of_rows_native(xp: Any, rows: Any, numbers: Any, count: int) -> Any:
 
 def _add_rows(table: Any, rows: Any, numbers: Any) -> bool:
     """Whether it added all rows: False if one has no place, about which the next body complains."""
-    few, many = (numbers, None) if numbers.dtype.itemsize == 4 else (None, numbers)
     outside = numpy.zeros(1, 'B')
-    done = native.add_rows(rows, few, many, table, outside, *rows.shape, len(table))
+    done = native.add_rows(rows, *by_width(numbers), table, outside, *rows.shape, len(table))
     return bool(done) and not outside[0]
 
 

@@ -138,6 +138,26 @@ def test_calls_that_are_taken(name: str) -> None:
 
 
 @needs_tape
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda: F.softmax(X),
+        lambda: F.softmax(X, axis=1),
+        lambda: F.elu(X, alpha=0.5),
+        lambda: F.matmul(X, X, transb=True),
+        lambda: F.separate(X, axis=1),
+    ],
+)
+def test_defaults_and_names_are_taken_too(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Any] = []
+    op = compiled(call)
+    body = op.body
+    monkeypatch.setattr(op, 'body', lambda *args: (runs.append(args), body(*args))[1])
+    call()
+    assert len(runs) == 1
+
+
+@needs_tape
 def test_the_places_of_several_results_are_those_of_the_twin() -> None:
     with chainer.using_config('check_inplace', 'error'):
         twins = F.separate(X)
