@@ -494,6 +494,16 @@ class Derivatives:
             text = f'rounding errors inside the function leave {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{self.order_check.function.leaves[i].label}: {text}')
 
+    def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
+        """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
+        order_check = self.order_check
+        indices = np.argwhere(which)
+        report, shown = order_check.report, indices[: order_check.options.max_failures]
+        places = tuple(tuple(map(int, row)) for row in shown)
+        report.does_not_vouch(
+            order_check.order, None, order_check.function.leaves[i].name, places, len(indices), reason
+        )
+
     def tolerance(self, along: Along) -> Any:
         """The largest allowed error of each entry."""
         widened, rtol = self._widened(along)

@@ -134,6 +134,11 @@ class GradientReport:
         for failure in failures:
             self.lower(failure.verdict)
 
+    def does_not_vouch(
+        self, order: int, output: int | None, input: int | str, indices: Any, count: int, reason: str
+    ) -> None:
+        self.notes.append(f'Does not vouch for {count} of {input}: {indices}: {reason}')
+
     def accept(self) -> None:
         """Moves all failures to the accepted ones, after which the verdict is "pass"."""
         self.accepted += self.failures
