@@ -430,7 +430,7 @@ def _better(first: Slopes, second: Slopes) -> Slopes:
 def attempt(derivatives: Derivatives) -> HighPrecision | None:
     """The function at 50 digits; None, with a reason in the report, where that is not possible or would take long."""
     options, report = derivatives.order_check.options, derivatives.order_check.report
-    if options.precise is False or options.eps is not None or not available():
+    if options.precise is False or not available():
         return None
     try:
         _require_suitable(derivatives)
