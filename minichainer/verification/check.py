@@ -166,7 +166,7 @@ def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]
             _forget_what_differences_saw(order_check, i)
             order_check.report.notes.append(_ONLY_PRECISE)
             derivatives.measure_by(precise)
-            _examine_leaf(derivatives, i, drawn)
+            _examine_leaf(derivatives, i, precise.wrong[i])
 
 
 def _examine_modes(derivatives: Derivatives) -> None:

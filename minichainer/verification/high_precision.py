@@ -35,14 +35,14 @@ from minichainer.verification.rounding import ROUNDINGS, jitter
 from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
 
 DIGITS = 50
-#: The step, relative to what moves, and those that follow after a disagreement: a larger one loses fewer digits.
-_STEP, _OTHERS = 1e-20, (1e-17, 1e-25, 1e-30)
+#: The step, relative to what moves, and those that follow after a disagreement: larger ones lose fewer digits.
+_STEP, _OTHERS = 1e-20, (1e-17, 1e-14, 1e-25, 1e-30)
 #: One-sided slopes that differ by more are looked at again with a smaller step: a kink stays.
 _SMOOTH = 1e-12
 #: The error of a slope: of its rounding to float64, relative; of each output, in digits that may be lost.
 _ERROR, _LOST = 2.0**-52, 1e-48
 #: Slopes of two steps that differ by more, relative to their size, are not settled.
-_SETTLED = 1e-6
+_SETTLED = 1e-3
 #: Elements whose part of a slope is smaller, relative to all of it, are moved without the others; a part that is not
 #: measured as sharply as the second number says is not vouched for.
 _HIDDEN, _SHARP = 1e-10, 1e-4
@@ -59,10 +59,12 @@ class HighPrecision:
 
     Attributes:
         worst: The largest relative difference of backward in float64 from a slope that it agrees with.
+        wrong: For each leaf whose gradient is wrong, the directions that show it.
     """
 
     def __init__(self, derivatives: Derivatives) -> None:
         self.derivatives, self.worst = derivatives, 0.0
+        self.wrong: dict[int, list[Any]] = {}
         self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in derivatives.arrays]
         self._upstream = [[numbers(v) for v in vs] for vs in derivatives.upstream]
         started = time.thread_time()  # which does not count other processes
@@ -248,7 +250,11 @@ class HighPrecision:
         size = np.maximum(abs(found.left), abs(found.right))
         if not found.finite.all() or found.kink.any() or not (found.error <= _SETTLED * size).all():
             return UNRESOLVED
-        return self._verdict_at_50_digits(found, directions)
+        verdict = self._verdict_at_50_digits(found, directions)
+        if verdict == FAIL:
+            for i, direction in directions.items():
+                self.wrong.setdefault(i, []).append(direction)
+        return verdict
 
     def _agree(self, found: Slopes, directions: Mapping[int, Any]) -> bool:
         """Whether backward in float64 agrees with measured slopes, which proves both."""
@@ -424,7 +430,9 @@ def _better(first: Slopes, second: Slopes) -> Slopes:
     smaller = second.error < first.error
     names = ('value', 'error', 'left', 'right', 'finite', 'noise', 'best')
     chosen = {name: np.where(smaller, getattr(second, name), getattr(first, name)) for name in names}
-    return dataclasses.replace(second, **chosen, kink=first.kink & second.kink)
+    at_the_same_step = first.samples * (second.steps[0] / first.steps[0])
+    samples = np.where(smaller, second.samples, at_the_same_step)
+    return dataclasses.replace(second, **chosen, samples=samples, kink=first.kink & second.kink)
 
 
 def attempt(derivatives: Derivatives) -> HighPrecision | None:
