@@ -431,6 +431,7 @@ def _chainer_options(
         dtype=dtype,
         subgradient=not detect,
         strictness=strictness,
+        undefined_grad_warns=True,
     )
 
 
