@@ -370,7 +370,7 @@ def test_replay_is_the_command(capsys, monkeypatch):
     assert (np.random.get_state()[1] == before).all()
     (line,) = [line for line in first.splitlines() if line.startswith('Replay: ')]
     seed = re.search(r'; seed (\d+)', first)[1]
-    command = f"python -m minichainer.gradient_check minichainer.links:Linear --shape 2,3 --init '3, 2' --order 2"
+    command = "python -m minichainer.gradient_check minichainer.links:Linear --shape 2,3 --init '3, 2' --order 2"
     assert line == f'Replay: {command} --seed {seed}'
     main(shlex.split(line)[4:])
     assert capsys.readouterr().out == first, 'the parameters of the link are drawn from the same seed'
