@@ -8,12 +8,12 @@ import platform
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from minichainer._runtime_info import installed
 from minichainer._version import __version__
 from minichainer.verification.reporting.explanation import Explanation, Section
 from minichainer.verification.reporting.picture import plot_section
@@ -136,14 +136,5 @@ def _shell(title: str, body: str) -> str:
 
 def versions() -> str:
     """The versions of what computes a check."""
-    try:
-        mpmath = metadata.version('mpmath')
-    except metadata.PackageNotFoundError:
-        mpmath = 'not installed'
-    found = {
-        'minichainer': __version__,
-        'NumPy': np.__version__,
-        'Python': platform.python_version(),
-        'mpmath': mpmath,
-    }
-    return ', '.join(f'{name} {version}' for name, version in found.items())
+    libraries = f'minichainer {__version__}, NumPy {np.__version__}'
+    return f'{libraries}, Python {platform.python_version()}, mpmath {installed("mpmath")}'
