@@ -379,7 +379,8 @@ def check_backward(
 ) -> None:
     """Asserts that the backward pass of ``func`` is the derivative of its forward pass.
 
-    A thin layer over :func:`check_gradients`, where the method is described.
+    A thin layer over :func:`check_gradients`, where the method is described. A backward that raises an error where
+    one of several outputs has no upstream gradient is a GradientCheckLeniencyWarning, since Chainer never tries it.
 
     Args:
         func: Takes one Variable per entry of ``x_data``, returns a Variable or a tuple of them: a function,

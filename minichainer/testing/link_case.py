@@ -19,6 +19,7 @@ from minichainer.testing._gradient_case import (
     is_differentiable,
     missing,
     on_cpu,
+    strided,
     uniform_like,
 )
 from minichainer.testing.backend import BackendConfig
@@ -145,7 +146,7 @@ class LinkTestCase(_LinkCase):
         dodge_nondifferentiable: True to draw other inputs where the link turns out to have a kink.
         numerical_grad_dtype: Dtype of the numeric side of the gradient checks, float64 by default; None for float64
             if the link takes it, else the dtypes of the inputs.
-        contiguous: None for inputs and gradients with gaps in memory, ``'C'`` for contiguous ones.
+        contiguous: None for inputs, parameters and gradients with gaps in memory, ``'C'`` for contiguous ones.
 
     Raises:
         LinkTestError: The link is wrong, or lacks a parameter.
@@ -235,6 +236,9 @@ class LinkTestCase(_LinkCase):
         params = tuple(self._parameter(link, name) for name in self.param_names)
         if not (params or any(map(is_differentiable, inputs))):
             return None
+        if self.contiguous is None:
+            for param in params:
+                param.array = strided(param.array, config.xp)
         xs = self._send(inputs, config)
 
         def function(*variables: Any) -> tuple[Any, ...]:

@@ -275,6 +275,19 @@ def test_a_link_that_writes_to_its_inputs() -> None:
         assert 'Input arrays have been modified during forward.' in found['test_forward']
 
 
+@pytest.mark.parametrize(('contiguous', 'expected'), [(None, {False, True}), ('C', {True})])
+def test_memory_layout_of_parameters(contiguous: Any, expected: Any) -> None:
+    seen = set()
+
+    def forward(self: Any, link: Any, inputs: Any, device: Any) -> Any:
+        if self.test_name == 'test_backward':
+            seen.add(link.W.array.flags.c_contiguous)
+        return (link(*inputs),)
+
+    assert broken(contiguous=contiguous, forward=forward) == {}
+    assert seen == expected
+
+
 def test_dtype_of_the_numeric_side() -> None:
     class Single(minichainer.Link):
         def __init__(self) -> None:
