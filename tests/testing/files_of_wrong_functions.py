@@ -153,7 +153,7 @@ class TestIt(testing.FunctionTestCase):
     ),
     'a step and tolerances, wrong': File(
         function(
-            'variant(Cube, first=3.3, second=6.6).apply((x,))',
+            'variant(Cube, first=4.5, second=9.0).apply((x,))',
             'x ** 3,',
             members="""
             def setUp(self):
