@@ -58,6 +58,14 @@ class GradientCheckLeniencyWarning(UserWarning):
     """A gradient check with ``strictness='chainer'`` has accepted what 'strict' refuses."""
 
 
+class GradientToleranceWarning(GradientCheckLeniencyWarning):
+    """A gradient is wrong by less than the tolerances that the caller of a gradient check has given."""
+
+
+class GradientDoubtWarning(GradientCheckLeniencyWarning):
+    """A gradient check has passed what it could not decide: a kink, rounding errors, elements that are too small."""
+
+
 class GradientShapeError(RuntimeError, ValueError):
     """A gradient does not have the shape of its Variable: ValueError in Chainer, RuntimeError in torch."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +47,7 @@ from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.localization import Locator
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
+from minichainer.verification.outcome import conclude, spell, tolerated
 from minichainer.verification.polynomial_fits import left_by_fits
 from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
 from minichainer.verification.reporting.message import explanation_of
@@ -79,16 +81,62 @@ def examine(function: CheckedFunction, given: Mapping[int, Any], options: Option
             explain_shapes(order_check)
         if report.verdict != PASS and report.strictness == CHAINER:
             accept_as_chainer(order_check)
+        if report.verdict != PASS:
+            spell(order_check)
         if report.verdict != PASS or order == options.order:
             break
         function = gradient_function(
             function, _upstream_of(order_check), options.fixed_upstream if order == 1 else ()
         )
+    conclude(report, options, function.name, function.leaves)
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
     report.forward_calls, report.backward_calls = function.calls.forward, function.calls.backward
     if options.explains_success or not report:
         report.explain(explanation_of(report, function, options))
     return report
+
+
+def examine_as_asked(function: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
+    """Checks, and tells a right gradient from one that is wrong by less than the tolerances that the user gives.
+
+    The first check is one without these. They matter only for gradients that it refuses.
+    """
+    if not options.has_tolerances:
+        return examine(function, given, options)
+    sharp_options = options.without_tolerances()
+    if options.eps is None:
+        sharp = examine(function, given, sharp_options)
+        if sharp:
+            sharp.strictness = options.strictness or STRICT
+            conclude(sharp, options, function.name, function.leaves)
+            if options.explains_success:
+                sharp.explain(explanation_of(sharp, function, options))
+            return sharp
+    report = examine(function, given, options)
+    if report and not report.accepted:
+        if options.eps is not None:  # the user's step has decided: this only tells what is behind it
+            sharp = _sharp_after(function, given, sharp_options)
+        _compare_with_sharp(sharp, report, function, options)
+    return report
+
+
+def _sharp_after(function: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
+    """A check with few questions; one that passes if the function does not take its steps."""
+    try:
+        return examine(function, given, dataclasses.replace(options, conditions=False, full_jacobian=False))
+    except Exception:
+        return GradientReport(options.order, options.seed or 0)
+
+
+def _compare_with_sharp(
+    sharp: GradientReport, report: GradientReport, function: CheckedFunction, options: Options
+) -> None:
+    """Warns if a check without tolerances fails and the one with them does not."""
+    if sharp.verdict != FAIL:
+        return
+    tolerated(function.name, sharp, report, options)
+    if options.explains_success:
+        report.explain(explanation_of(report, function, options))
 
 
 def _upstream_of(order_check: OrderCheck) -> list[Any]:
@@ -287,12 +335,12 @@ def check(
     leaves += hidden
     function = checked_function(func, inputs, leaves, dict(kwargs or {}))
     if not function.moving:
-        nothing_to_check(name_of(func), inputs)
+        nothing_to_check(name_of(func), inputs, options.needs_input and not any(leaf.must_be_none for leaf in leaves))
     every = [*found, *[leaf.parameter for leaf in hidden if leaf.parameter is not None]]
     with preserved(func, every) as restore:
         function.before_call = restore
         try:
-            return examine(function, given, options)
+            return examine_as_asked(function, given, options)
         except Exception as error:
             add_hint(error, func, inputs, kwargs or {})
             raise

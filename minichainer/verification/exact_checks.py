@@ -42,6 +42,8 @@ class ExactChecks:
         self._unmodified('the forward pass')
         self._held = self._stored_gradients()
         order_check.draw(self.first)
+        if not order_check.options.check_undefined_grad and len(order_check.outputs) > 1:
+            order_check.function.zeros_for = tuple(order_check.outputs)
         self._finite_outputs()
 
     def run(self) -> None:
