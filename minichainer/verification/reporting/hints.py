@@ -13,6 +13,7 @@ import numpy as np
 
 from minichainer._frames import stacklevel
 from minichainer.backend import get_array_types
+from minichainer.errors import NumbersError
 from minichainer.function_node import FunctionNode
 from minichainer.variable import Variable
 
@@ -39,7 +40,7 @@ def check_func(func: Any) -> None:
 
 
 def nothing_to_check(name: str, inputs: Sequence[Any], is_error: bool = False) -> None:
-    """Warns that no input is differentiable; raises TypeError if all are numbers, where an array is needed.
+    """Warns that no input is differentiable; raises an error if all are numbers, where an array is needed.
 
     Args:
         name: The function.
@@ -49,9 +50,7 @@ def nothing_to_check(name: str, inputs: Sequence[Any], is_error: bool = False) -
     items = list(_flat(inputs))
     arrays: list[Any] = [x for x in items if isinstance(x, _ARRAYS)]
     if not arrays and any(isinstance(x, numbers.Real) and not isinstance(x, bool) for x in items):
-        if is_error:
-            raise ValueError(f'{_numbers_given(name, inputs)}; {_NO_GRADIENT}')
-        raise TypeError(_numbers_given(name, inputs))
+        raise NumbersError(_numbers_given(name, inputs) + (f'; {_NO_GRADIENT}' if is_error else ''))
     kinds = sorted({str(x.dtype) for x in arrays})
     advice = (
         f'; the inputs are {" and ".join(kinds)}: convert them, such as by x.astype(numpy.float64)' if kinds else ''
