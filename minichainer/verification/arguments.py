@@ -126,6 +126,12 @@ class Options:
         return self._given_atol or 0.0, self._given_rtol or 0.0
 
     @property
+    def has_modes(self) -> bool:
+        """Whether more than backward is checked: forward mode or batches."""
+        batched = self.check_batched_grad or self.check_batched_forward_grad
+        return batched or self.check_forward_ad or self.check_fwd_over_rev
+
+    @property
     def has_tolerances(self) -> bool:
         """Whether the user has given a tolerance."""
         return bool(self._given_atol or self._given_rtol)

@@ -21,6 +21,8 @@ input_modified,
 not_finite
 =====================  =======================  =======================================  ============================
 
+Torch's comparison is not asked where forward mode or batches are to be checked: these wait for a decision of the engine.
+
 What the function itself raises is raised by each of them. Errors of a check are :class:`GradcheckError`, which is an
 AssertionError.
 """
@@ -79,7 +81,7 @@ def decide(report: GradientReport, options: Options, compare: Callable[[], Agree
         return _as_low_precision(report, compare)
     if report.verdict not in _OPEN:
         return Outcome()
-    if options.style == TORCH_STYLE:
+    if options.style == TORCH_STYLE and not options.has_modes:
         return _as_torch(report, compare())
     if options.style == REPORT and options.strict is False and report.verdict == 'unresolved':
         return Outcome('where the check could decide', warning=_open_in_words(report))

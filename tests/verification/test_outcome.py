@@ -192,6 +192,12 @@ def test_unresolved_is_true_as_far_as_torch_compares(entry, agrees, monkeypatch)
             ENTRIES[entry](coarse, X)
 
 
+@pytest.mark.parametrize('mode', ['check_forward_ad', 'check_batched_grad'])
+def test_other_modes_are_not_true_unseen(mode):
+    with pytest.raises(NondifferentiableError):
+        gradcheck(F.absolute, (AT_ZERO,), **{mode: True})
+
+
 def test_strict_decides_what_unresolved_means():
     with pytest.warns(GradientDoubtWarning, match='unresolved'):
         report = check_gradients(coarse, X, strict=False)
@@ -393,7 +399,8 @@ def test_the_comparison_of_torch_has_its_tolerances(factor, agrees):
 
 
 @pytest.mark.parametrize(('factor', 'agrees'), [(1 + 9e-4, True), (1.1, False)])
-def test_large_arrays_are_compared_along_directions(factor, agrees):
+def test_large_arrays_are_compared_along_directions(factor, agrees, monkeypatch):
+    monkeypatch.setattr(TorchComparison, '_entries', None)
     x = np.random.default_rng(0).normal(size=3000)
     found = comparison(lambda x, w: Untold(factor).apply((x, w)), (x, 10 * abs(x) + 4))
     assert found.agrees is agrees
