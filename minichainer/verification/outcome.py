@@ -21,7 +21,8 @@ input_modified,
 not_finite
 =====================  =======================  =======================================  ============================
 
-Torch's comparison is not asked where forward mode or batches are to be checked: these wait for a decision of the engine.
+Torch's comparison is not asked where forward mode or batches are to be checked, which wait for a decision of the
+engine.
 
 What the function itself raises is raised by each of them. Errors of a check are :class:`GradcheckError`, which is an
 AssertionError.
@@ -77,7 +78,7 @@ def decide(report: GradientReport, options: Options, compare: Callable[[], Agree
     """
     if options.style == CHAINER_STYLE and _may_pass_as_chainer(report, options):
         return Outcome('where the check could decide', warning=_open_in_words(report))
-    if report.verdict == 'fail' and not options.check_grad_dtypes:
+    if report.verdict == 'fail' and not options.check_grad_dtypes and not options.has_modes:
         return _as_low_precision(report, compare)
     if report.verdict not in _OPEN:
         return Outcome()
