@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from minichainer.verification.arguments import CHAINER, Options
+from minichainer.verification.arguments import CHAINER, Leaf, Options
 from minichainer.verification.function_under_test import CheckedFunction
 from minichainer.verification.reporting.explanation import Comparison, Explanation, Section, counted, numbers
-from minichainer.verification.reporting.report import Failure, GradientReport
+from minichainer.verification.reporting.report import Failure, GradientReport, Unvouched
 
 #: Two numbers of float64 that differ by less are equal.
 _EPSILON = 2.0**-52
+#: The most indices in a sentence.
+_LISTED = 8
 
 _HEADLINES = {
     'pass': 'the gradients are right',
@@ -42,7 +45,7 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     return Explanation(
         f'{options.title} {state} for {_base(function.name)}: {_headline(report)}{right}.',
         [_section(group, report, function) for group in _grouped(report.failures)],
-        [*advice, *dict.fromkeys(report.notes)],
+        [*_doubts(report, function), *advice, *dict.fromkeys(report.notes)],
         _cost(report),
         _replay(function, options),
     )
@@ -50,11 +53,36 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
 
 def _headline(report: GradientReport) -> str:
     """What the verdict means."""
-    return (
-        "the gradients are right as far as Chainer's own check looks"
-        if report.accepted and report
-        else _HEADLINES[report.verdict]
+    if report.accepted and report:
+        return f'the gradients are right {report.accepted_by}'
+    return _HEADLINES[report.verdict]
+
+
+def _doubts(report: GradientReport, function: CheckedFunction) -> list[str]:
+    """What the check does not vouch for, a sentence for each gradient."""
+    return [doubt_in_words(u, function.leaves) for u in report.unvouched]
+
+
+def doubt_in_words(unvouched: Unvouched, leaves: Sequence[Leaf]) -> str:
+    """Which elements of a gradient the check does not vouch for, and why.
+
+    >>> doubt_in_words(Unvouched(1, 0, 'W', 2, [(0,), (3,)], 'they are too small'), [])
+    'The check does not vouch for 2 elements of W: they are too small; at (0,), (3,).'
+    """
+    leaf = next((leaf for leaf in leaves if leaf.name == unvouched.input), None)
+    label = (
+        leaf.label
+        if leaf is not None
+        else f'inputs[{unvouched.input}]'
+        if isinstance(unvouched.input, int)
+        else unvouched.input
     )
+    many = counted(unvouched.count, 'element') if leaf is None else f'{unvouched.count} of {leaf.array.size} elements'
+    order = '' if unvouched.order == 1 else f', at order {unvouched.order}'
+    listed = ', '.join(map(str, unvouched.indices[:_LISTED]))
+    rest = '' if unvouched.count <= min(len(unvouched.indices), _LISTED) else ', ...'
+    where = f'; at {listed}{rest}' if listed else ''
+    return f'The check does not vouch for {many} of {label}{order}: {unvouched.reason}{where}.'
 
 
 def _grouped(failures: list[Failure]) -> list[list[Failure]]:
