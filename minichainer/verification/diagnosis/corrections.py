@@ -15,7 +15,7 @@ import numpy as np
 
 from minichainer.verification.arrays import host
 from minichainer.verification.diagnosis.conjugation import conjugated
-from minichainer.verification.diagnosis.evidence import multiple
+from minichainer.verification.diagnosis.evidence import NO_FACTOR, multiple
 from minichainer.verification.directional_derivatives import Along, Derivatives
 
 #: A repaired gradient must be this many times closer to the slopes; a factor near 1 may be closer by chance.
@@ -84,7 +84,7 @@ class Repairer:
         """The gradient times the factor that fits the slopes best."""
         given = self._along(self.gradients)
         factor = _ratio(self.values, given)
-        if factor and abs(factor - 1) > 2 * self._doubt:
+        if factor and abs(factor - 1) > max(2 * self._doubt, NO_FACTOR):
             yield (
                 factor_cause(1 / factor, self._sizes(), max(1e-6, self._doubt)),
                 [factor * g for g in self.gradients],

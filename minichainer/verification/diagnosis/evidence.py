@@ -8,6 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.verification.arrays import root_mean_square
+
+#: A factor closer to 1 is a rounding error.
+NO_FACTOR = 1e-13
+#: The share of the squared errors that a factor may leave: the rest of errors without one is as large as before.
+_LEFT_OVER = 0.25
+#: Errors up to this, relative to the gradient, may be those of a right rule that is inaccurate; the second is for
+#: numbers that are all of a lower precision.
+_SMALL, _SMALL_IF_ROUNDED = 1e-4, 1e-3
+#: A small error is no larger than this many times the typical one: otherwise it has a place, and so a cause.
+_EVEN = 100.0
+#: Errors up to this many tolerances may be as large where they were not seen.
+_BARELY = 10.0
+
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
@@ -73,7 +87,7 @@ def diagnose(evidence: Evidence, further: Callable[[], Cause | None] = lambda: N
         if cause is not None:
             return cause
     unknown = Cause('unknown', 'no simple relation to the right gradient was found')
-    return further() or _slice(evidence) or _dense(evidence) or unknown
+    return further() or _slice(evidence) or _inaccurate(evidence) or _dense(evidence) or unknown
 
 
 def _not_finite(e: Evidence) -> Cause | None:
@@ -97,6 +111,10 @@ def _factor(e: Evidence) -> Cause | None:
     weight = float((e.numeric[wrong] ** 2).sum())
     factor = float((e.numeric[wrong] * e.analytic[wrong]).sum()) / weight if weight else 0.0
     if not factor or not bool((abs(factor * e.numeric - e.analytic) <= (1 + abs(factor)) * e.tolerance).all()):
+        return None
+    rest, off = (float(((f * e.numeric - e.analytic)[wrong] ** 2).sum()) for f in (factor, 1.0))
+    no_factor = NO_FACTOR if e.wrong.size > 1 else _SMALL_IF_ROUNDED if _lower_precision(e.analytic) else _SMALL
+    if rest > _LEFT_OVER * off or abs(factor - 1) < no_factor:
         return None
     if abs(factor + 1) < 1e-3:
         return Cause('sign', f'the sign is wrong: backward gives {multiple(-1.0)}')
@@ -244,6 +262,53 @@ def _multiple(e: Evidence, target: Any, array: Any) -> float | None:
         off = abs(target - factor * array)
         close = off <= e.tolerance * (1 + abs(factor)) + 1e-9 * abs(target)
     return factor if factor and target.size > 2 and bool(close.all()) else None
+
+
+def _inaccurate(e: Evidence) -> Cause | None:
+    """Errors that are small everywhere, without a pattern: a right rule, computed with too few digits."""
+    off, own = abs(e.analytic - e.numeric), abs(e.numeric)
+    natural = np.maximum(own, root_mean_square(own))
+    if not natural.all() or _has_place(e, off / np.maximum(own, 1e-300)):
+        return None
+    dtype = _lower_precision(e.analytic)
+    small, worst = _SMALL_IF_ROUNDED if dtype else _SMALL, float((off / natural)[e.wrong].max())
+    typical = float(np.median((off / np.maximum(own, 1e-300))[e.wrong]))
+    quite_wrong = (off > small * own) & (off > _EVEN * np.median(off[e.wrong]))
+    if worst > small or typical > small or bool(quite_wrong.any()):
+        return None
+    digits = max(int(-np.log10(worst)), 1)
+    return Cause('inaccurate', f'right to {digits} digits{_reason(digits, dtype)}')
+
+
+def _has_place(e: Evidence, relative: Any) -> bool:
+    """Whether some elements are right and the wrong ones are all wrong by the same factor, or only one is."""
+    wrong = e.wrong
+    if 2 * wrong.sum() >= wrong.size:
+        return False
+    barely = bool((abs(e.analytic - e.numeric) <= _BARELY * e.tolerance)[wrong].all())
+    even = float(relative[wrong].max()) < _BARELY * float(relative[wrong].min())
+    return not barely and (even or int(wrong.sum()) == 1)
+
+
+def _reason(digits: int, dtype: str) -> str:
+    """Why a gradient may have so few digits, as a part of a sentence."""
+    if dtype:
+        return f'; all its numbers are those of {dtype}'
+    reasons = [
+        'float32 inside' if digits < 9 else 'an ill-conditioned problem',
+        'an iteration that stops at a tolerance',
+    ]
+    reasons += [] if digits > 5 else ['a small term that is missing, such as an eps']
+    return f': {", ".join(reasons[:-1])} or {reasons[-1]}?'
+
+
+def _lower_precision(array: Any) -> str:
+    """The dtype of which all the numbers are, up to a rounding, if it has fewer digits than float64; else empty."""
+    values = array[np.isfinite(array) & (array != 0)]
+    with np.errstate(all='ignore'):
+        off = ((name, abs(values.astype(name).astype(float) - values)) for name in ('float16', 'float32'))
+        found = (name for name, error in off if values.size and bool((error <= 1e-15 * abs(values)).all()))
+        return next(found, '')
 
 
 def _dense(e: Evidence) -> Cause | None:

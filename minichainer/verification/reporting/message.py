@@ -8,6 +8,7 @@ from minichainer.verification.arguments import CHAINER, Options
 from minichainer.verification.function_under_test import CheckedFunction
 from minichainer.verification.reporting.explanation import Comparison, Explanation, Section, counted, numbers
 from minichainer.verification.reporting.report import Failure, GradientReport
+from minichainer.verification.reporting.tolerances import in_words
 
 #: Two numbers of float64 that differ by less are equal.
 _EPSILON = 2.0**-52
@@ -39,12 +40,14 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     advice = [line for line in (_ADVICE.get(report.verdict),) if line]
     if report and report.not_precise:
         advice.append(f'Measured by differences of float64, not at 50 digits: {report.not_precise}.')
+    enough = in_words(report.enough)
     return Explanation(
         f'{options.title} {state} for {_base(function.name)}: {_headline(report)}{right}.',
         [_section(group, report, function) for group in _grouped(report.failures)],
-        [*advice, *dict.fromkeys(report.notes)],
+        [*advice, *[line for line in (enough,) if line], *dict.fromkeys(report.notes)],
         _cost(report),
         _replay(function, options),
+        enough,
     )
 
 
