@@ -33,6 +33,7 @@ class Evidence:
         tolerance: Error of ``numeric``, a number or an array.
         x: The input, of the same shape, if there is one.
         data: Other arrays that may be involved, such as other inputs and the upstream gradient, by name.
+        partial: Whether these are only some elements of a gradient, perhaps only wrong ones.
     """
 
     numeric: Any
@@ -40,6 +41,7 @@ class Evidence:
     tolerance: Any
     x: Any = None
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    partial: bool = False
 
     def equal(self, a: Any, b: Any) -> Any:
         """Elementwise equality within the tolerance."""
@@ -87,7 +89,7 @@ def diagnose(evidence: Evidence, further: Callable[[], Cause | None] = lambda: N
         if cause is not None:
             return cause
     unknown = Cause('unknown', 'no simple relation to the right gradient was found')
-    return further() or _slice(evidence) or _inaccurate(evidence) or _dense(evidence) or unknown
+    return further() or _slices(evidence) or _inaccurate(evidence) or _dense(evidence) or unknown
 
 
 def _not_finite(e: Evidence) -> Cause | None:
@@ -98,7 +100,7 @@ def _not_finite(e: Evidence) -> Cause | None:
 
 
 def _detached(e: Evidence) -> Cause | None:
-    if np.any(e.analytic):
+    if np.any(e.analytic) or e.partial:
         return None
     return Cause('detached', 'backward gives zero: the gradient does not get through to this input')
 
@@ -118,7 +120,8 @@ def _factor(e: Evidence) -> Cause | None:
         return None
     if abs(factor + 1) < 1e-3:
         return Cause('sign', f'the sign is wrong: backward gives {multiple(-1.0)}')
-    return Cause('factor', f'a factor is wrong: backward gives {multiple(factor, hint=_hint(factor, e))}')
+    where = ' where it is wrong' if e.partial else ''
+    return Cause('factor', f'a factor is wrong: backward gives {multiple(factor, hint=_hint(factor, e))}{where}')
 
 
 def multiple(factor: float, digits: int = 4, hint: str = '') -> str:
@@ -179,17 +182,31 @@ def _one_sign(e: Evidence) -> Cause | None:
     return None
 
 
-def _slice(e: Evidence) -> Cause | None:
-    """All wrong elements are one whole slice."""
+def _slices(e: Evidence) -> Cause | None:
+    """All wrong elements are whole slices."""
     wrong = e.wrong
     for axis, n in enumerate(wrong.shape):
-        if n < 2:
-            continue
         per_index = np.moveaxis(wrong, axis, 0).reshape(n, -1)
-        hit = np.flatnonzero(per_index.any(axis=1))
-        if len(hit) == 1 and per_index.shape[1] > 1 and per_index[hit[0]].all():
-            return Cause('one slice', f'the gradient is wrong at index {hit[0]} of axis {axis}, everywhere')
+        hit = per_index.any(axis=1)
+        if hit.all() or per_index.shape[1] < 2 or not per_index[hit].all() or 2 * hit.sum() > n:
+            continue
+        where = f'{indices_in_words(np.flatnonzero(hit))} of axis {axis}'
+        if not np.moveaxis(e.analytic, axis, 0)[hit].any():
+            return Cause(
+                'one slice' if hit.sum() == 1 else 'left out', f'backward gives zeros at {where}; the rest is right'
+            )
+        return Cause('one slice' if hit.sum() == 1 else 'slices', f'the gradient is wrong at {where}, everywhere')
     return None
+
+
+def indices_in_words(indices: Any) -> str:
+    """As in "index 3" or "indices 0 to 2"."""
+    first, last = int(indices[0]), int(indices[-1])
+    if first == last:
+        return f'index {first}'
+    if last - first + 1 == len(indices):
+        return f'indices {first} to {last}'
+    return 'indices ' + ', '.join(map(str, indices[:8])) + (', ...' if len(indices) > 8 else '')
 
 
 def _single(e: Evidence) -> Cause | None:
