@@ -13,6 +13,9 @@ from minichainer.verification.reporting.tolerances import in_words
 #: Two numbers of float64 that differ by less are equal.
 _EPSILON = 2.0**-52
 
+#: Parts of causes that compare backward with itself.
+_TWICE = ('not linear in the upstream gradient: ', 'undefined upstream gradient: ')
+
 _HEADLINES = {
     'pass': 'the gradients are right',
     'fail': 'a gradient is wrong',
@@ -98,6 +101,8 @@ def _header(failure: Failure, kinks: bool) -> list[str]:
         return ['index', 'left slope', 'right slope', 'backward', 'error / tolerance']
     if failure.verdict == 'nondeterministic' or failure.cause.startswith('stale cache'):
         return ['index', 'first', 'second', 'error / tolerance']
+    if any(cause in failure.cause for cause in _TWICE):
+        return ['index', 'expected', 'backward', 'error / tolerance']
     return ['index', 'numeric', 'backward', 'error / tolerance']
 
 
