@@ -9,6 +9,7 @@ import pytest
 
 import minichainer.functions as F
 from minichainer.gradient_check import check_gradients
+from minichainer.verification.diagnosis.thresholds import Sample, _separated
 from tests.verification.planting import node, square
 
 
@@ -201,3 +202,54 @@ def test_rows_of_zeros_at_the_end_of_many(shape, count):
         if single
         else f'gives zeros at {where} of axis {axis}' in cause
     )
+
+
+# --- what counts as an interval ---
+
+
+def sampled(right, given, key=None):
+    key = np.linspace(-2, 2, len(right)) if key is None else key
+    return Sample({'x': key}, np.asarray(right, float), np.asarray(given, float), np.ones(len(right), bool))
+
+
+LINE = np.linspace(-2, 2, 201)
+#: The right gradient and the one from backward along a line, and how many intervals of wrong values that makes.
+LINES = {
+    'one interval': (np.ones(201), np.where((LINE > 0) & (LINE < 0.5), 0, 1), 1),
+    'two intervals': (np.ones(201), np.where(abs(abs(LINE) - 1) < 0.2, 0, 1), 2),
+    'three intervals': (np.ones(201), np.where(abs(LINE * 2 % 1 - 0.5) < 0.2, 0, 1), 0),
+    'everywhere': (np.ones(201), np.zeros(201), 0),
+    'nowhere': (np.ones(201), np.ones(201), 0),
+    'three values': (np.ones(201), np.where((LINE > 0) & (LINE < 0.065), 0, 1), 0),
+    'right at a point only': (np.ones(201), np.where(abs(LINE) < 0.045, 1, 0), 0),
+    'fading': (np.ones(201), 1 + np.exp(-4 * (LINE + 2)), 0),
+    'fading with the gradient': (np.exp(-8 * (LINE + 2)), 2 * np.exp(-8 * (LINE + 2)) * (LINE < 1.9), 0),
+    'zeros that are right': (np.where(LINE > 0, 1, 0), np.where(LINE > 0.5, 1, 0), 1),
+}
+
+
+@pytest.mark.parametrize('name', LINES)
+def test_intervals_need_enough_values_and_sharp_edges(name):
+    right, given, count = LINES[name]
+    assert len(_separated(sampled(right, given), 'x')) == count
+
+
+@pytest.mark.parametrize('name', LINES)
+def test_intervals_do_not_depend_on_the_order_of_values(name):
+    right, given, count = LINES[name]
+    order = np.random.RandomState(0).permutation(201)
+    assert len(_separated(sampled(right[order], given[order], LINE[order]), 'x')) == count
+
+
+def test_equal_values_that_are_right_and_wrong_make_no_interval():
+    key = np.repeat(LINE[::3], 3)
+    given = np.where(np.arange(201) % 3 == 0, 0, 1)
+    assert _separated(sampled(np.ones(201), given, key), 'x') == []
+
+
+def test_jumps_do_not_hide_what_is_right():
+    """Differences across a jump are as large as one over the step, and say nothing about other values."""
+    right, given, _ = LINES['one interval']
+    sample = sampled(np.where(abs(LINE + 1) < 0.015, 1e9, right), given)
+    sample.known[abs(LINE + 1) < 0.015] = False
+    assert len(_separated(sample, 'x')) == 1

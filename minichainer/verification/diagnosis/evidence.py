@@ -114,9 +114,9 @@ def _factor(e: Evidence) -> Cause | None:
     factor = float((e.numeric[wrong] * e.analytic[wrong]).sum()) / weight if weight else 0.0
     if not factor or not bool((abs(factor * e.numeric - e.analytic) <= (1 + abs(factor)) * e.tolerance).all()):
         return None
-    rest, off = (float(((f * e.numeric - e.analytic)[wrong] ** 2).sum()) for f in (factor, 1.0))
     no_factor = NO_FACTOR if e.wrong.size > 1 else _SMALL_IF_ROUNDED if _lower_precision(e.analytic) else _SMALL
-    if rest > _LEFT_OVER * off or abs(factor - 1) < no_factor:
+    explains = _is_less((factor * e.numeric - e.analytic)[wrong], (e.numeric - e.analytic)[wrong])
+    if not explains or abs(factor - 1) < no_factor:
         return None
     if abs(factor + 1) < 1e-3:
         return Cause('sign', f'the sign is wrong: backward gives {multiple(-1.0)}')
@@ -221,6 +221,8 @@ def _added_constant(e: Evidence) -> Cause | None:
     constant = float(difference.mean())
     if e.wrong.size < 2 or not bool((abs(difference - constant) <= 2 * e.tolerance).all()):
         return None
+    if not _is_less(difference - constant, difference):
+        return None
     return Cause('added constant', f'backward adds {constant:.4g} to every element')
 
 
@@ -278,7 +280,13 @@ def _multiple(e: Evidence, target: Any, array: Any) -> float | None:
         factor = float((target * array).sum()) / square if square else 0.0
         off = abs(target - factor * array)
         close = off <= e.tolerance * (1 + abs(factor)) + 1e-9 * abs(target)
-    return factor if factor and target.size > 2 and bool(close.all()) else None
+    explains = target.size > 2 and bool(close.all()) and _is_less(target - factor * array, target)
+    return factor if factor and explains else None
+
+
+def _is_less(rest: Any, errors: Any) -> bool:
+    """Whether an explanation leaves much less than there was."""
+    return float((rest**2).sum()) <= _LEFT_OVER * float((errors**2).sum())
 
 
 def _inaccurate(e: Evidence) -> Cause | None:
