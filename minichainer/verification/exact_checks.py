@@ -149,9 +149,18 @@ class ExactChecks:
         shapes = re.findall(r'shape (\(.*\))', text)
         if len(shapes) == 2:
             kind = _shape_cause(_shape(shapes[1]), _shape(shapes[0])).partition(':')[0]
-        for i in self.order_check.function.moving[:1]:
+        for i in self._refused_leaf(text, shapes):
             self.order_check.fail(o, i, f'{kind}: ' + text.replace('\n', ', '))
         self.order_check.broken |= {(o, i) for i in self.order_check.function.moving}
+
+    def _refused_leaf(self, text: str, shapes: Sequence[str]) -> list[int]:
+        """The leaf that is the input of which the graph speaks, if its shape is the expected one; else the first."""
+        moving, leaves = self.order_check.function.moving, self.order_check.function.leaves
+        number = re.search(r'for input (\d+)', text)
+        i = int(number[1]) if number is not None else -1
+        if i in moving and shapes and _shape(shapes[0]) == leaves[i].value.shape:
+            return [i]
+        return moving[:1]
 
     def _without_others(self, o: int, error: Exception) -> list[Any] | None:
         """Reports a backward that fails because other outputs have no upstream gradient; raises any other error.

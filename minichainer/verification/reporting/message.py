@@ -9,11 +9,15 @@ from minichainer.verification.arguments import CHAINER, Leaf, Options
 from minichainer.verification.function_under_test import CheckedFunction
 from minichainer.verification.reporting.explanation import Comparison, Explanation, Section, counted, numbers
 from minichainer.verification.reporting.report import Failure, GradientReport, Unvouched
+from minichainer.verification.reporting.tolerances import in_words
 
 #: Two numbers of float64 that differ by less are equal.
 _EPSILON = 2.0**-52
 #: The most indices in a sentence.
 _LISTED = 8
+
+#: Parts of causes that compare backward with itself.
+_TWICE = ('not linear in the upstream gradient: ', 'undefined upstream gradient: ')
 
 _HEADLINES = {
     'pass': 'the gradients are right',
@@ -42,12 +46,14 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     advice = [line for line in (_ADVICE.get(report.verdict),) if line]
     if report and report.not_precise:
         advice.append(f'Measured by differences of float64, not at 50 digits: {report.not_precise}.')
+    enough = in_words(report.enough)
     return Explanation(
         f'{options.title} {state} for {_base(function.name)}: {_headline(report)}{right}.',
         [_section(group, report, function) for group in _grouped(report.failures)],
-        [*_doubts(report, function), *advice, *dict.fromkeys(report.notes)],
+        [*_doubts(report, function), *advice, *[line for line in (enough,) if line], *dict.fromkeys(report.notes)],
         _cost(report),
         _replay(function, options),
+        enough,
     )
 
 
@@ -123,6 +129,8 @@ def _header(failure: Failure, kinks: bool) -> list[str]:
         return ['index', 'left slope', 'right slope', 'backward', 'error / tolerance']
     if failure.verdict == 'nondeterministic' or failure.cause.startswith('stale cache'):
         return ['index', 'first', 'second', 'error / tolerance']
+    if any(cause in failure.cause for cause in _TWICE):
+        return ['index', 'expected', 'backward', 'error / tolerance']
     return ['index', 'numeric', 'backward', 'error / tolerance']
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from minichainer.verification.reporting.explanation import Comparison, Explanation
 from minichainer.verification.reporting.page import fragment
 from minichainer.verification.reporting.picture import plot
+from minichainer.verification.reporting.tolerances import enough
 
 #: The most severe first; a report has the first one that applies.
 VERDICTS = (
@@ -158,6 +159,14 @@ class GradientReport:
     def __bool__(self) -> bool:
         return self.verdict == 'pass'
 
+    @property
+    def enough(self) -> dict[str, float]:
+        """The tolerances with which the same check would pass, such as ``{'rtol': 1e-06}``.
+
+        Empty if an error is not small, or of a kind that no tolerance accepts.
+        """
+        return enough(self.failures, self.comparisons) if self.verdict == 'fail' else {}
+
     def __str__(self) -> str:
         return self.message
 
@@ -302,7 +311,7 @@ class GradientReport:
         """Everything but the arrays as plain values for JSON; the same for the same seed."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in _ARRAYS}
         listed = {name: [f.to_dict() for f in getattr(self, name)] for name in ('failures', 'accepted', 'unvouched')}
-        return {**values, 'notes': list(self.notes), **listed}
+        return {**values, 'enough': self.enough, 'notes': list(self.notes), **listed}
 
 
 def _pair(failure: Failure) -> tuple[Any, ...]:
