@@ -119,8 +119,13 @@ class Options:
         return self.check_backward_ad if order == 1 else self.check_rev_over_rev
 
     @property
+    def follows_chainer(self) -> bool:
+        """Whether the check was called by one of Chainer's names."""
+        return self.title in ('check_backward', 'check_double_backward')
+
+    @property
     def extra(self) -> tuple[float, float]:
-        """Tolerances added to the estimated error: atol and rtol, with defaults if the step is fixed."""
+        """The tolerances that the caller gave for single elements; with a step, their defaults in other frameworks."""
         if self.eps is not None:
             return _or(self.atol, 1e-5), _or(self.rtol, 1e-3)
         return self._given_atol or 0.0, self._given_rtol or 0.0
@@ -130,22 +135,6 @@ class Options:
         """Whether more than backward is checked: forward mode or batches."""
         batched = self.check_batched_grad or self.check_batched_forward_grad
         return batched or self.check_forward_ad or self.check_fwd_over_rev
-
-    @property
-    def has_tolerances(self) -> bool:
-        """Whether the user has given a tolerance."""
-        return bool(self._given_atol or self._given_rtol)
-
-    def tolerances(self) -> str:
-        """The step and the tolerances that apply, as arguments."""
-        atol, rtol = self.extra
-        texts = [f'eps={self.eps}'] if self.eps is not None else []
-        return ', '.join([*texts, *[f'{k}={v}' for k, v in (('atol', atol), ('rtol', rtol)) if v]])
-
-    def without_tolerances(self) -> Options:
-        """The same check as if the user had given no step and no tolerance, with a verdict for a report."""
-        plain: dict[str, Any] = {'eps': None, 'atol': None, 'rtol': None, 'strictness': STRICT, 'style': REPORT}
-        return dataclasses.replace(self, **plain, strict=self.strict or None, explains_success=False)
 
     def shown(self) -> str:
         """The options that differ from their defaults, as arguments to paste."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from minichainer.backend import on_device_of_arguments
 from minichainer.verification.additivity import AdditivityChecks
 from minichainer.verification.arguments import (
     CHAINER,
+    REPORT,
     STRICT,
     Options,
     as_tuple,
@@ -29,7 +29,7 @@ from minichainer.verification.arguments import (
 )
 from minichainer.verification.arrays import spread
 from minichainer.verification.batched import check_batched_gradients, check_batched_tangents
-from minichainer.verification.directional_derivatives import Along, Derivatives
+from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.directions import Path, generator
 from minichainer.verification.environment import parameters_of, preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
@@ -43,20 +43,19 @@ from minichainer.verification.function_under_test import (
 )
 from minichainer.verification.high_precision import HighPrecision, attempt
 from minichainer.verification.jacobian import full_jacobian
+from minichainer.verification.leaf import examine_hidden, examine_leaf
 from minichainer.verification.linearity import LinearityChecks
-from minichainer.verification.localization import Locator
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
-from minichainer.verification.outcome import conclude, spell, tolerated
+from minichainer.verification.outcome import conclude, spell
 from minichainer.verification.polynomial_fits import left_by_fits
 from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
 from minichainer.verification.reporting.message import explanation_of
 from minichainer.verification.reporting.report import VERDICTS, GradientReport
 from minichainer.verification.strictness import accept_as_chainer
+from minichainer.verification.tolerances import accept_allowed
 from minichainer.verification.verdict import FAIL, PASS
 
-#: Calls of the function that may be made for each input if nothing looks wrong.
-_BUDGET = 24
 #: A note on errors that differences of float64 do not show.
 _ONLY_PRECISE = (
     'It takes slopes at 50 digits to show all of this. If the function stops an iteration at a tolerance, or a rule '
@@ -88,55 +87,13 @@ def examine(function: CheckedFunction, given: Mapping[int, Any], options: Option
         function = gradient_function(
             function, _upstream_of(order_check), options.fixed_upstream if order == 1 else ()
         )
-    conclude(report, options, function.name, function.leaves)
+    if report.unvouched or options.style != REPORT:
+        conclude(report, options, function.name, function.leaves)
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
     report.forward_calls, report.backward_calls = function.calls.forward, function.calls.backward
     if options.explains_success or not report:
         report.explain(explanation_of(report, function, options))
     return report
-
-
-def examine_as_asked(function: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
-    """Checks, and tells a right gradient from one that is wrong by less than the tolerances that the user gives.
-
-    The first check is one without these. They matter only for gradients that it refuses.
-    """
-    if not options.has_tolerances:
-        return examine(function, given, options)
-    sharp_options = options.without_tolerances()
-    if options.eps is None:
-        sharp = examine(function, given, sharp_options)
-        if sharp:
-            sharp.strictness = options.strictness or STRICT
-            conclude(sharp, options, function.name, function.leaves)
-            if options.explains_success:
-                sharp.explain(explanation_of(sharp, function, options))
-            return sharp
-    report = examine(function, given, options)
-    if report and not report.accepted:
-        if options.eps is not None:  # the user's step has decided: this only tells what is behind it
-            sharp = _sharp_after(function, given, sharp_options)
-        _compare_with_sharp(sharp, report, function, options)
-    return report
-
-
-def _sharp_after(function: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
-    """A check with few questions; one that passes if the function does not take its steps."""
-    try:
-        return examine(function, given, dataclasses.replace(options, conditions=False, full_jacobian=False))
-    except Exception:
-        return GradientReport(options.order, options.seed or 0)
-
-
-def _compare_with_sharp(
-    sharp: GradientReport, report: GradientReport, function: CheckedFunction, options: Options
-) -> None:
-    """Warns if a check without tolerances fails and the one with them does not."""
-    if sharp.verdict != FAIL:
-        return
-    tolerated(function.name, sharp, report, options)
-    if options.explains_success:
-        report.explain(explanation_of(report, function, options))
 
 
 def _upstream_of(order_check: OrderCheck) -> list[Any]:
@@ -181,24 +138,9 @@ def _examine_order(order_check: OrderCheck) -> None:
         places = zip(order_check.outputs, itertools.repeat(i))
         if derivatives.arrays[i].size and not order_check.broken.issuperset(places):
             directions[i] = derivatives.directions(i)
-    precise = attempt(derivatives) if directions else None
-    verdicts = precise.judge(directions) if precise is not None else {}
-    left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS} if verdicts else directions
-    if precise is not None and not left:
-        order_check.report.accuracy = max(order_check.report.accuracy or 0.0, precise.worst)
-    elif precise is not None:
-        order_check.report.not_precise = 'there, right and wrong could not be told apart'
-    if derivatives.is_local and order_check.options.eps is None:
-        left = left_by_fits(derivatives, left)
-    if not all_agree(derivatives, left):
-        for i, drawn in left.items():
-            _examine_leaf(derivatives, i, drawn)
-    for i, drawn in left.items():
-        if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, order_check, i, drawn):
-            _forget_what_differences_saw(order_check, i)
-            order_check.report.notes.append(_ONLY_PRECISE)
-            derivatives.measure_by(precise)
-            _examine_leaf(derivatives, i, drawn)
+    before = len(order_check.report.failures)
+    _compare_slopes(derivatives, directions)
+    accept_allowed(derivatives, order_check.report.failures[before:])
     if not derivatives.native:
         compare_native(derivatives)
     if order_check.report.verdict == PASS:
@@ -206,6 +148,32 @@ def _examine_order(order_check: OrderCheck) -> None:
     if order_check.options.full_jacobian and order_check.report.verdict == PASS:
         full_jacobian(derivatives)
     _examine_modes(derivatives)
+
+
+def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> None:
+    """Compares backward with slopes: at 50 digits where that is possible, and by differences of floats."""
+    order_check = derivatives.order_check
+    precise = attempt(derivatives) if directions else None
+    verdicts = precise.judge(directions) if precise is not None else {}
+    left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS} if verdicts else directions
+    if precise is not None and not left:
+        order_check.report.accuracy = max(order_check.report.accuracy or 0.0, precise.worst)
+    elif precise is not None:
+        order_check.report.not_precise = 'there, right and wrong could not be told apart'
+    if derivatives.is_local:
+        left = left_by_fits(derivatives, left)
+    if not all_agree(derivatives, left):
+        for i, drawn in left.items():
+            examine_leaf(derivatives, i, drawn)
+    if order_check.report.verdict == PASS and order_check.options.tangent is None:
+        for i, drawn in left.items():
+            examine_hidden(derivatives, i, drawn)
+    for i, drawn in left.items():
+        if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, order_check, i, drawn):
+            _forget_what_differences_saw(order_check, i)
+            order_check.report.notes.append(_ONLY_PRECISE)
+            derivatives.measure_by(precise)
+            examine_leaf(derivatives, i, precise.wrong[i])
 
 
 def _examine_modes(derivatives: Derivatives) -> None:
@@ -242,30 +210,6 @@ def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, direc
     return FAIL not in precise.judge({i: rest}).values()
 
 
-def _examine_leaf(derivatives: Derivatives, i: int, directions: list[Any]) -> None:
-    """Measures the slopes of one leaf, and locates the errors after a mismatch."""
-    paths, agree = [], []
-    for direction in directions:
-        paths.append(derivatives.path(i, direction))
-    for path in paths:
-        agree.append(derivatives.agrees(i, path))
-    if all(agree):
-        return
-    measured: list[Along] = []
-    for path in paths:
-        used = sum(p.calls for p in paths if p is not path)
-        most = max(5, path.calls) if agree[len(measured)] else max(_BUDGET - used, 5)
-        measured.append(derivatives.along(i, path.direction, most, path))
-    verdicts = np.stack([derivatives.verdicts(along) for along in measured])
-    verdicts[np.array(agree)] = PASS
-    for k, o in enumerate(derivatives.outputs):
-        if (o, i) in derivatives.order_check.broken:
-            continue
-        mine = verdicts[:, k :: len(derivatives.outputs)]
-        if not (mine == PASS).all():
-            Locator(derivatives, i, k, measured, mine).explain()
-
-
 def all_agree(derivatives: Derivatives, directions: Mapping[int, Sequence[Any]]) -> bool:
     """Whether backward agrees for all leaves at once: the first and cheapest test, which can only confirm gradients.
 
@@ -280,7 +224,7 @@ def all_agree(derivatives: Derivatives, directions: Mapping[int, Sequence[Any]])
         derivatives: The numeric side.
         directions: The directions of each leaf; the first ones form one direction of all leaves, and so on.
     """
-    possible = len(directions) > 1 and not derivatives.is_local and derivatives.order_check.options.eps is None
+    possible = len(directions) > 1 and not derivatives.is_local
     if not possible or derivatives.order_check.broken:
         return False
     rows = zip(*directions.values(), strict=True)
@@ -340,7 +284,7 @@ def check(
     with preserved(func, every) as restore:
         function.before_call = restore
         try:
-            return examine_as_asked(function, given, options)
+            return examine(function, given, options)
         except Exception as error:
             add_hint(error, func, inputs, kwargs or {})
             raise

@@ -22,13 +22,12 @@ from minichainer.verification.extrapolation import (
     SlopeSource,
     agrees,
     first_step,
-    fixed_step,
     measured_noise,
     slopes,
 )
 from minichainer.verification.function_under_test import Evaluation, laid_out
 from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
-from minichainer.verification.rounding import SINGLE, jitter
+from minichainer.verification.rounding import HALF, SINGLE, jitter
 from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
 
 #: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding.
@@ -198,7 +197,7 @@ class Derivatives:
 
     def _leaves_room(self, gradients: Sequence[Any], v: Any) -> bool:
         """Whether gradients may be made small: in one dtype, not half precision, without an absolute tolerance."""
-        if self.order_check.options.nondet_tol or self.order_check.options.extra[0] or v.dtype.itemsize < 4:
+        if self.order_check.options.nondet_tol or v.dtype.itemsize < 4:
             return False
         least = _LEAST if v.dtype.itemsize == 8 else _LEAST_SINGLE
         for g in gradients:
@@ -242,8 +241,14 @@ class Derivatives:
         return self._known_vectors[i]
 
     def path(self, i: int, direction: Any) -> Path:
-        """The path of leaf ``i`` along a direction."""
-        return Path(self, {i: self.line(i, direction)}, self.base(i), direction)
+        """The path of leaf ``i`` along a direction; where only some elements move, only what these move is rounded."""
+        line = {i: self.line(i, direction)}
+        some = direction != 0
+        if bool(some.all()):
+            return Path(self, line, self.base(i), direction)
+        moving = np.where(some, host(self.arrays[i]).astype(np.float64), 0.0)
+        base = np.array([norm(host(self.gradient(d, k, i)) * moving) for d, k in self.pairs])
+        return Path(self, line, np.nan_to_num(base), direction, local=True)
 
     def line(self, i: int, direction: Any) -> Move | Line:
         """The values of leaf ``i`` along a direction."""
@@ -256,7 +261,7 @@ class Derivatives:
 
     def agrees(self, i: int, path: Path) -> bool:
         """Whether backward agrees with the first few differences, to ten digits; see :mod:`.extrapolation`."""
-        if self.order_check.options.eps is not None or i in self.noise or self.source is not None:
+        if i in self.noise or self.source is not None:
             return False
         analytic, sizes = self.expected(i, path.direction)
         noise = (4 * self.precision * path.base).tolist()
@@ -347,31 +352,24 @@ class Derivatives:
         curves = self._element_curves(i, elements, scales)
         slopes = np.stack([(c(step)[0] - c(-step)[0]) / (2 * step) for c in curves]) / scales[:, None]
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
-        precision, noise = self._rounding_of(i, self.is_local)
-        noise = [4 * precision * c(step)[1] for c in curves] if noise is None else noise[None]
+        precision = self._precision_of(i)
+        noise = [4 * precision * c(step)[1] for c in curves]
         return slopes, np.stack(chosen, axis=1), 4 * np.asarray(noise) / (step * scales[:, None])
 
     def _element_curves(self, i: int, elements: Any, scales: Any) -> list[Path]:
         """For each element, the path of the leaf when only this element moves."""
         moves = self._moves(i, elements, scales)
-        if not self.is_local:
-            base = self.base(i)
-            return [Path(self, {i: move}, base) for move in moves]
         x = host(self.arrays[i]).ravel()[elements].astype(np.float64)
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
         bases = np.nan_to_num(abs(np.stack(chosen, axis=1) * x[:, None]))
         return [Path(self, {i: move}, base, local=True) for move, base in zip(moves, bases, strict=True)]
 
-    def _rounding_of(self, i: int, local: bool) -> tuple[float, Any]:
-        """The relative precision of the values, and their measured rounding error if there is one."""
-        if local:
-            return max(self.precision, self._relative_noise(i) / 4), None
-        return self.precision, self.noise.get(i)
+    def _precision_of(self, i: int) -> float:
+        """The relative precision of values that move with a leaf: that of the dtype, or the measured one."""
+        return max(self.precision, self._relative_noise(i) / 4)
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
-        """The slopes of a curve, with the user's fixed step if there is one."""
-        if self.order_check.options.eps is not None:
-            return fixed_step(curve, self.precision, self.order_check.options.eps)
+        """The slopes of a curve."""
         noise = self.noise.get(i)
         start = self._first_step(i) if start is None else start
         return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
@@ -389,12 +387,8 @@ class Derivatives:
     def _slopes_of_elements(self, i: int, elements: Any, scales: Any, levels: int, start: float | None) -> Slopes:
         """The slopes of single elements, with the same steps for all."""
         curve = self.element_curve(i, elements, scales)
-        if self.order_check.options.eps is not None:
-            return fixed_step(curve, self.precision, self.order_check.options.eps)
-        precision, noise = self._rounding_of(i, self.is_local)
-        noise = None if noise is None else np.tile(noise, len(elements))
         start = self._first_step(i) if start is None else start
-        return slopes(curve, precision, levels=levels, start=start, noise=noise)
+        return slopes(curve, self._precision_of(i), levels=levels, start=start)
 
     def _first_step(self, i: int) -> float | None:
         """The largest step, from the measured noise."""
@@ -416,19 +410,22 @@ class Derivatives:
             self._bases[i] = self._sizes + np.array([norm(g * x) for g in self._vectors(i)])
         return self._bases[i]
 
-    def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
+    def changes(self, arrays: Sequence[Any], touched: list[Any] | None = None) -> tuple[Any, list[float]]:
         """The change of every weighted output, and a size for every output; subtracts before it sums, to keep digits.
 
-        With ``local``, that size is the norm of the values that have changed, and so may have been rounded.
+        With ``touched``, that size is the norm of the values that have changed so far, and so may have been rounded.
         """
         outputs = self.order_check.function.outputs(arrays)
         values, norms = [], []
-        for o, y, w in zip(self.outputs, self._flat, self._weights, strict=True):
+        for k, (o, y, w) in enumerate(zip(self.outputs, self._flat, self._weights, strict=True)):
             change = outputs[o].astype(np.float64, copy=False).ravel() - y
             weighted, square = w.dot(change), float(change.dot(change))
             values.append(weighted if type(weighted) is np.ndarray else host(weighted))
             size = math.sqrt(square) if 1e-280 < square < 1e300 else norm(change)
-            norms.append(size + (norm(y[change != 0]) if local else 0.0))
+            if touched is not None:
+                touched[k] = touched[k] | (change != 0)
+                size += norm(y[touched[k]])
+            norms.append(size)
         return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], norms
 
     def secant(self, i: int, o: int, direction: Any, step: float) -> Any:
@@ -494,19 +491,28 @@ class Derivatives:
             text = f'rounding errors inside the function leave {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{self.order_check.function.leaves[i].label}: {text}')
 
+    def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
+        """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
+        order_check = self.order_check
+        indices = np.argwhere(which)
+        report, shown = order_check.report, indices[: order_check.options.max_failures]
+        places = tuple(tuple(map(int, row)) for row in shown)
+        report.does_not_vouch(
+            order_check.order, None, order_check.function.leaves[i].name, places, len(indices), reason
+        )
+
     def tolerance(self, along: Along) -> Any:
         """The largest allowed error of each entry."""
-        widened, rtol = self._widened(along)
-        return along.found.error + self._rounding(along) + widened + rtol * abs(along.found.value)
+        return along.found.error + self._rounding(along) + self._widened(along)
 
     def verdicts(self, along: Along) -> Any:
         """The verdict for each entry."""
-        widened, rtol = self._widened(along)
         resolution = max(_BLURRED if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
         # Moving the input by its own size would change the values by only a few roundings.
         tiny = along.found.flat & (along.spread <= 64 * along.found.noise)
         rounding = self._rounding(along)
-        verdicts = judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
+        widened = self._widened(along)
+        verdicts = judge(along.found, along.analytic, rounding, along.size, widened, resolution, tiny)
         if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks
             verdicts[verdicts == NONDIFFERENTIABLE] = UNRESOLVED
         if not np.isfinite(along.analytic).all():
@@ -556,29 +562,22 @@ class Derivatives:
         return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)
 
     def _effective_precision(self, i: int) -> float:
-        """At least single precision: functions and their backward may use float32 for intermediate results."""
-        return max(self.precision, min(self._relative_noise(i) / 4, SINGLE))
+        """The precision that was seen, at least half: functions and their backward may round what is in between."""
+        return max(self.precision, min(self._relative_noise(i) / 4, HALF))
 
-    def _widened(self, along: Along) -> tuple[Any, float]:
-        """The user's tolerances of single elements, applied to sums of errors with random signs."""
-        atol, rtol = self.order_check.options.extra
-        atol += self.order_check.options.nondet_tol
-        if not atol and not rtol:
-            return 0.0, 0.0
-        with np.errstate(all='ignore'):
-            return atol * along.length + rtol * along.spread, rtol
+    def _widened(self, along: Along) -> Any:
+        """What may change from call to call, as the caller says, in sums of errors with random signs."""
+        return self.order_check.options.nondet_tol * along.length
 
     def directions(self, i: int) -> list[Any]:
-        """One isotropic direction, and one relative to the size of each element; unit length with a fixed step."""
+        """One isotropic direction, and one relative to the size of each element."""
         x = host(self.arrays[i])
         drawn = [draw(self.order_check.rng, x) for draw in (isotropic, relative)]
         if not _finite(x):
             drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
         if self.order_check.options.tangent is not None:
             drawn = [project(self.order_check, i, d) for d in drawn]
-        if self.order_check.options.eps is None:
-            return drawn
-        return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
+        return drawn
 
 
 def _finite(array: Any) -> bool:

@@ -168,7 +168,7 @@ def spell(order_check: OrderCheck) -> None:
         _warn(order_check.function.name, found.warning, found.category)
     if found.accepted_by:
         order_check.outputs = sorted(order_check.upstream)
-        report.accept(found.accepted_by)
+        report.accept(by=found.accepted_by)
 
 
 def conclude(report: GradientReport, options: Options, name: str, leaves: Sequence[Leaf]) -> None:
@@ -200,24 +200,6 @@ def _kinks_in_words(report: GradientReport) -> str:
         f'kink at {", ".join(places[:3])}{more}: the gradient there lies between the slopes of both sides; '
         'detect_nondifferentiable=True refuses it'
     )
-
-
-def tolerated(name: str, sharp: GradientReport, report: GradientReport, options: Options) -> None:
-    """Records, with a warning, that a gradient is wrong by less than the tolerances that the user has given.
-
-    Args:
-        name: The function's name.
-        sharp: The report without these tolerances, a failure.
-        report: The report with them, which has passed.
-        options: With the tolerances.
-    """
-    first = sharp.failures[0]
-    where = 'the function' if first.input is None else _place(first.input, first.index)
-    text = f'{where}, order {first.order}: {_size(first)}. {first.cause}; accepted by {options.tolerances()}'
-    report.accept('within the given tolerances')
-    report.accepted += sharp.failures
-    report.notes.append(f'Wrong by less than the tolerances: {text}.')
-    _warn(name, f'a gradient is wrong by less than the tolerances: {text}', GradientToleranceWarning)
 
 
 def _size(failure: Failure) -> str:

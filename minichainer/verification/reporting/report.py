@@ -70,7 +70,7 @@ class Unvouched:
 
     Attributes:
         order: As in :class:`Failure`.
-        output: Likewise.
+        output: Likewise; None for all.
         input: Likewise.
         count: How many elements.
         indices: The first of them, tuples of integers into the input; at most ``max_failures``.
@@ -78,7 +78,7 @@ class Unvouched:
     """
 
     order: int
-    output: int
+    output: int | None
     input: int | str
     count: int
     indices: list[tuple[int, ...]]
@@ -171,20 +171,34 @@ class GradientReport:
         for failure in failures:
             self.lower(failure.verdict)
 
-    def accept(self, by: str = "as far as Chainer's own check looks") -> None:
-        """Moves all failures to the accepted ones, after which the verdict is "pass".
+    def accept(self, failures: list[Failure] | None = None, by: str = "as far as Chainer's own check looks") -> None:
+        """Moves failures to the accepted ones; without any, the verdict is "pass".
 
         Args:
+            failures: All or some, of one order.
             by: In which sense the gradients are right, for the message.
         """
-        self.accepted, self.accepted_by = self.accepted + self.failures, by
-        self.failures, self.comparisons, self._counts = [], [], {}
-        self.failure_count, self.complete, self.verdict = 0, True, 'pass'
+        accepted = list(self.failures) if failures is None else failures
+        self.accepted, self.accepted_by = self.accepted + accepted, by
+        self.replace(accepted, [])
+
+    def replace(self, failures: list[Failure], by: list[Failure]) -> None:
+        """Replaces failures by others, of which there may be none."""
+        gone = set(map(id, failures))
+        gradients = {(f.order, f.output, f.input) for f in failures}
+        self.failure_count -= sum(self._counts.pop(pair, 1) for pair in {_pair(f) for f in failures})
+        self.failures = [f for f in self.failures if id(f) not in gone]
+        if not by:
+            self.comparisons = [c for c in self.comparisons if (c.order, c.output, c.input) not in gradients]
+        self.verdict = min([f.verdict for f in self.failures], key=VERDICTS.index, default='pass')
+        self.complete |= not self.failures
+        if by:
+            self.add(by)
 
     def does_not_vouch(
         self,
         order: int,
-        output: int,
+        output: int | None,
         input: int | str,
         indices: Iterable[Sequence[int]],
         count: int,
