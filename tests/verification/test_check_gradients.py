@@ -376,7 +376,7 @@ def test_only_a_given_tolerance_widens(fast):
     assert not gradcheck(square(SLIGHTLY['constant']), X, raise_exception=False, fast_mode=fast, seed=0)
     with pytest.warns(GradientToleranceWarning, match='rtol=0.001'):
         assert gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-3, fast_mode=fast, seed=0)
-    with pytest.warns(GradientToleranceWarning, match='eps=1e-06, atol=1e-05, rtol=0.001'):
+    with pytest.warns(GradientToleranceWarning, match='rtol=0.001'):
         assert gradcheck(square(SLIGHTLY['factor']), X, 1e-6, 1e-5, 1e-3, fast_mode=fast, seed=0)
     assert not gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-4, raise_exception=False, fast_mode=fast, seed=0)
 
