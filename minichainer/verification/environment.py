@@ -148,26 +148,35 @@ Result = TypeVar('Result')
 
 
 def in_another_thread(call: Callable[[], Result], **settings: Any) -> Result | None:
-    """The result of ``call`` in another thread with this thread's settings; None if it raises or does not finish.
+    """The result of ``call`` in another thread with this thread's settings; None if it does not finish.
 
     Args:
         call: A function without arguments.
         settings: Settings to change, such as ``train``.
+
+    Raises:
+        Exception: What ``call`` raises.
     """
     kept = current_settings() | settings
     found: list[Result] = []
+    raised: list[BaseException] = []
 
     def run() -> None:
-        with contextlib.ExitStack() as stack, contextlib.suppress(Exception):
-            stack.enter_context(np.errstate(all='ignore'))
-            for name, value in kept.items():
-                if getattr(config, name) is not value:
-                    stack.enter_context(using_config(name, value))
-            found.append(call())
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(np.errstate(all='ignore'))
+                for name, value in kept.items():
+                    if getattr(config, name) is not value:
+                        stack.enter_context(using_config(name, value))
+                found.append(call())
+        except BaseException as error:
+            raised.append(error)
 
     worker = _idle_worker()
     if worker.finishes(run):
         _idle.append(worker)
+        if raised:
+            raise raised.pop()
     return found[0] if found else None
 
 

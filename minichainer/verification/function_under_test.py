@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,17 +19,23 @@ from minichainer.verification.arrays import fresh_copy, largest
 from minichainer.verification.complex_numbers import PARTS, joined, parts
 from minichainer.verification.environment import preserved
 from minichainer.verification.progress import OFTEN, Progress
+from minichainer.verification.refusals import refused, settle
 
 _arrays: tuple[Any, ...] = get_array_types()
 
 
 @dataclasses.dataclass
 class Calls:
-    """Counts the calls of the user's function and its backward passes."""
+    """Counts the calls of the user's function and its backward passes.
+
+    Attributes:
+        refused: Notes on layouts that the function does not take, as keys.
+    """
 
     progress: Progress
     forward: int = 0
     backward: int = 0
+    refused: dict[str, None] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -46,6 +53,11 @@ class CheckedFunction:
         complex_outputs: The positions of outputs that are complex, once the function was called.
         shapes: The shapes of the outputs when the function was first called, in parts; None for no output.
         other_shapes: Other shapes that outputs had next to the point, by position.
+        thread: Where the check runs: elsewhere exceptions are not examined.
+        usual_upstream: The first upstream gradients that backward has taken.
+        settling: Whether an exception is being examined, so that another one is not.
+        gradient_of: If the outputs are gradients: the position of the leaf of each.
+        takes_arrays: Whether it may behave in another way if it gets arrays instead of Variables.
     """
 
     name: str
@@ -57,12 +69,21 @@ class CheckedFunction:
     complex_outputs: frozenset[int] = frozenset()
     shapes: list[Any] | None = None
     other_shapes: dict[int, Any] = dataclasses.field(default_factory=dict)
+    thread: int = dataclasses.field(default_factory=threading.get_ident)
+    usual_upstream: Sequence[Any] | None = None
+    settling: bool = False
+    gradient_of: dict[int, int] = dataclasses.field(default_factory=dict)
+    takes_arrays: bool = False
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
         """Calls the function on these arrays, one per leaf."""
         variables = self._variables(arrays) if self._has_others else [*map(Variable, arrays)]
         plain = self.before_call is None and self.type_check
-        outputs = self.call(variables) if plain else self.called(variables)
+        try:
+            outputs = self.call(variables) if plain else self.called(variables)
+        except Exception as error:
+            self._settle_call(error, arrays)
+            raise
         if self.shapes is None:
             self._describe(outputs)
         return Evaluation(self, variables, outputs)
@@ -84,7 +105,13 @@ class CheckedFunction:
         """The arrays of the outputs, as parts. Variables are new each time: a function may use their gradients."""
         found, shapes = [], []
         variables = self._variables(arrays) if self._has_others else [*map(Variable, arrays)]
-        for y in self.call(variables) if self.before_call is None and self.type_check else self.called(variables):
+        plain = self.before_call is None and self.type_check
+        try:
+            outputs = self.call(variables) if plain else self.called(variables)
+        except Exception as error:
+            self._settle_call(error, arrays)
+            raise
+        for y in outputs:
             array = None if y is None else parts(y._data) if self.complex_outputs else y._data
             found.append(array)
             shapes.append(None if array is None else array.shape)
@@ -118,6 +145,51 @@ class CheckedFunction:
         with using_config('type_check', False):
             return self.call(variables)
 
+    # --- exceptions --------------------------------------------------------------------------------------------
+    def _settle_call(self, error: Exception, arrays: Sequence[Any]) -> None:
+        """Returns if the function refuses these arrays, and notes it; else the exception reaches the user."""
+        if self.shapes is not None and self._settled(
+            error, self._usual_call, lambda: self.called(self._variables(arrays))
+        ):
+            self._note(f'{self.name} does not take inputs', arrays, error)
+
+    def settle_backward(self, error: Exception, evaluation: Evaluation, upstream: Sequence[Any], **how: Any) -> None:
+        """The same for a backward pass."""
+        possible = self.usual_upstream is not None and evaluation.takes(upstream)
+        if possible and self._settled(error, self._usual_backward, lambda: evaluation.vjp(upstream, **how)):
+            what = f'The backward pass of {self.name} does not take'
+            self._note(f'{what} upstream gradients', upstream, error)
+            self._note(f'{what} inputs', [v._data for v in evaluation.variables], error)
+
+    def _settled(self, error: Exception, usual: Callable[[], object], again: Callable[[], object]) -> bool:
+        """Examines an exception, if that is possible here; parameters get their arrays back."""
+        if self.settling or threading.get_ident() != self.thread:
+            return False
+        held = [(leaf.parameter, leaf.parameter._data) for leaf in self.leaves if leaf.parameter is not None]
+        self.settling = True
+        try:
+            settle(error, usual, again)
+        finally:
+            self.settling = False
+            for parameter, array in held:
+                parameter.array = array
+        return True
+
+    def _usual_call(self) -> Evaluation:
+        """A call at the point itself, on arrays as the user gave them."""
+        return self.evaluate([fresh_copy(leaf.array) for leaf in self.leaves])
+
+    def _usual_backward(self) -> None:
+        """A backward pass there, for upstream gradients that it has taken, unless shapes change from call to call."""
+        evaluation, upstream = self._usual_call(), self.usual_upstream or ()
+        if evaluation.takes(upstream):
+            evaluation.vjp([None if v is None else fresh_copy(v) for v in upstream])
+
+    def _note(self, what: str, arrays: Sequence[Any], error: Exception) -> None:
+        note = refused(what, arrays, error)
+        if note is not None:
+            self.calls.refused[note] = None
+
     @functools.cached_property
     def moving(self) -> list[int]:
         """The positions of the leaves that are differentiated."""
@@ -143,6 +215,11 @@ class Evaluation:
         arrays = [None if y is None else y._data for y in self.outputs]
         return [*map(parts, arrays)] if self.function.complex_outputs else arrays
 
+    def takes(self, upstream: Sequence[Any]) -> bool:
+        """Whether upstream gradients have the shapes of the outputs."""
+        pairs = zip(self.arrays, upstream, strict=True)
+        return all(v is None or (y is not None and y.shape == v.shape) for y, v in pairs)
+
     def vjp(
         self, upstream: Sequence[Any], on_variables: bool = False, wanted: Sequence[int] | None = None
     ) -> list[Any]:
@@ -153,6 +230,7 @@ class Evaluation:
             on_variables: Whether to compute them with a recorded backward pass.
             wanted: Positions of the requested leaves; by default all that require a gradient.
         """
+        given = upstream
         if self.function.complex_outputs:
             upstream = [
                 joined(v) if v is not None and o in self.function.complex_outputs else v
@@ -166,11 +244,17 @@ class Evaluation:
         found: list[Any] = [None] * len(self.variables)
         if roots and positions:
             self.function.calls.backward += 1
-            if wanted is None:
-                leaves, between_them = self._places
-                gradients = gradients_of_leaves(leaves, roots, between_them, on_variables)
-            else:
-                gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
+            try:
+                if wanted is None:
+                    leaves, between_them = self._places
+                    gradients = gradients_of_leaves(leaves, roots, between_them, on_variables)
+                else:
+                    gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
+            except Exception as error:
+                self.function.settle_backward(error, self, given, on_variables=on_variables, wanted=wanted)
+                raise
+            if self.function.usual_upstream is None:
+                self.function.usual_upstream = given
             for i, gradient in zip(positions, gradients, strict=True):
                 if gradient is not None:
                     array = gradient._data if on_variables else gradient
@@ -212,7 +296,8 @@ def checked_function(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwarg
             return [returned]  # the usual case
         return checked_outputs(func, returned)
 
-    return CheckedFunction(name_of(func), leaves, call, calls)
+    takes_arrays = not str(getattr(func, '__module__', '')).startswith('minichainer.')
+    return CheckedFunction(name_of(func), leaves, call, calls, takes_arrays=takes_arrays)
 
 
 def initialize(func: Any, inputs: Sequence[Any], leaves: Sequence[Leaf], kwargs: dict[str, Any]) -> None:
@@ -271,7 +356,9 @@ def gradient_function(base: CheckedFunction, upstream: Sequence[Any], fixed: Seq
         pairs = [(outputs[o], gy) for o, gy in zip(used, variables[count:], strict=True)]
         return _gradients(base, [(y, gy) for y, gy in pairs if y is not None], variables[:count])
 
-    return CheckedFunction(f'the gradients of {base.name}', leaves, call, base.calls, base.before_call)
+    shown = [i for i, leaf in enumerate(base.leaves) if not leaf.hidden]
+    name, gradient_of = f'the gradients of {base.name}', dict(enumerate(shown))
+    return CheckedFunction(name, leaves, call, base.calls, base.before_call, gradient_of=gradient_of)
 
 
 def _upstream_leaf(base: CheckedFunction, output: int, array: Any) -> Leaf:
