@@ -34,6 +34,7 @@ from minichainer.verification.environment import parameters_of, preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
 from minichainer.verification.extrapolation import agrees
 from minichainer.verification.forward_mode import ForwardModeChecks, forward_only
+from minichainer.verification.frozen import FrozenChecks
 from minichainer.verification.function_under_test import (
     CheckedFunction,
     checked_function,
@@ -47,6 +48,7 @@ from minichainer.verification.localization import Locator
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
 from minichainer.verification.polynomial_fits import left_by_fits
+from minichainer.verification.refusals import Escaped
 from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
 from minichainer.verification.reporting.message import explanation_of
 from minichainer.verification.reporting.report import VERDICTS, GradientReport
@@ -84,6 +86,7 @@ def examine(function: CheckedFunction, given: Mapping[int, Any], options: Option
         function = gradient_function(
             function, _upstream_of(order_check), options.fixed_upstream if order == 1 else ()
         )
+    report.notes += function.calls.refused
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
     report.forward_calls, report.backward_calls = function.calls.forward, function.calls.backward
     if options.explains_success or not report:
@@ -155,6 +158,8 @@ def _examine_order(order_check: OrderCheck) -> None:
         compare_native(derivatives)
     if order_check.report.verdict == PASS:
         AdditivityChecks(derivatives).run()
+    if order_check.report.verdict == PASS:
+        FrozenChecks(derivatives).run()
     if order_check.options.full_jacobian and order_check.report.verdict == PASS:
         full_jacobian(derivatives)
     _examine_modes(derivatives)
@@ -293,8 +298,11 @@ def check(
         function.before_call = restore
         try:
             return examine(function, given, options)
+        except Escaped as found:
+            escaped = found.error
         except Exception as error:
             add_hint(error, func, inputs, kwargs or {})
             raise
         finally:
             function.calls.progress.finish()
+    raise escaped
