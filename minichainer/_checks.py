@@ -15,6 +15,12 @@ def array_types() -> tuple[Any, ...]:
     return (numpy.ndarray, cuda.ndarray)
 
 
+def native(array: Any) -> Any:
+    """The array in the byte order of this machine: a copy of the same memory layout if it has the other one."""
+    dtype = array.dtype
+    return array if dtype.isnative else array.astype(dtype.newbyteorder('='))
+
+
 def check_gradient(grad: Any, data: Any, op: str) -> None:
     """Raises unless ``grad`` can be the gradient of ``data``: the same kind of array, dtype and shape.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy
 
 from minichainer import _tangents, backend, backprop, ops
-from minichainer._checks import array_types, check_gradient
+from minichainer._checks import array_types, check_gradient, native
 from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
@@ -39,7 +39,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     """An array and its place in the graph of computations.
 
     Args:
-        data: a NumPy or CuPy array of any shape and dtype, or None.
+        data: a NumPy or CuPy array of any shape and dtype, or None. One of the other byte order, as files bring them,
+            is converted once; so ``x.array`` is a copy of it.
         name: shown by graphs and ``repr``.
         grad: gradient to begin with; shape and dtype of ``data``.
         requires_grad: False for a constant, to which no gradient flows.
@@ -74,6 +75,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
                 'convert it first, for example by numpy.asarray(x, dtype=numpy.float32)'
             )
+        if data is not None and not data.dtype.isnative:
+            data = native(data)
         self._data = data
         self._node = LeafNode(data, requires_grad, name)
         if grad is not None:
@@ -103,6 +106,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         return [variable for variable in [reference() for reference in sharing] if variable is not None]
 
     def _set_array(self, array: Any) -> None:
+        if isinstance(array, numpy.ndarray):
+            array = native(array)
         is_other, self._data = array is not self._data, array
         node: Any = self.edge
         if isinstance(node, LeafNode):
@@ -212,6 +217,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     @grad.setter
     def grad(self, grad: Any) -> None:
         if grad is not None:
+            grad = native(grad) if isinstance(grad, numpy.ndarray) else grad
             check_gradient(grad, self._data, '')
         self.edge.grad_value = grad
 
@@ -434,10 +440,11 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         requires_grad, name, grad = state.pop('_leaf')
-        self._data = state.pop('_data')
+        data = state.pop('_data')
+        self._data = data if data is None else native(data)
         self.__dict__.update(state)
         self._node = LeafNode(self._data, requires_grad, name)
-        self._node.grad_value = grad
+        self._node.grad_value = native(grad) if isinstance(grad, numpy.ndarray) else grad
 
 
 def _unexpected(kwargs: dict[str, Any]) -> str:
@@ -462,6 +469,8 @@ def as_variable(obj: Any) -> Variable:
     False
     """
     if type(obj) is numpy.ndarray:
+        if not obj.dtype.isnative:
+            obj = native(obj)
         return variable_on(obj, LeafNode(obj, False))
     return obj if isinstance(obj, Variable) else Variable(obj, requires_grad=False)
 
