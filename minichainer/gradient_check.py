@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minichainer._checks import native
 from minichainer._names import namespace as _namespace
 from minichainer.backend import get_array_types
 from minichainer.verification.arguments import (
@@ -82,6 +83,7 @@ def check_gradients(
     precise: bool | None = None,
     max_failures: int = 64,
     strictness: str | None = None,
+    random: str | None = None,
     seed: int | None = None,
     raise_exception: bool = False,
 ) -> GradientReport:
@@ -131,7 +133,10 @@ def check_gradients(
         max_failures: How many failures are listed for each pair of output and input.
         strictness: 'chainer' accepts, with a warning, what Chainer's own check accepts and 'strict' refuses, such as
             stale caches; wrong gradients fail with both. By default ``config.gradcheck_strictness``, 'strict'.
-        seed: A seed of all random numbers, to repeat a check; a fresh one by default.
+        random: 'fixed' lets each call of ``func`` draw the same random numbers, as for dropout: before each call the
+            global random states of NumPy and Python, and CuPy's, are set to what they are now; afterwards, too.
+        seed: A seed of all random numbers, to repeat a check. By default one that each process draws once, so that
+            the same check says the same again; the report shows it.
         raise_exception: Raise an error instead of returning a report that is not "pass".
 
     Returns:
@@ -173,6 +178,7 @@ def check_gradients(
         precise=precise,
         max_failures=max_failures,
         strictness=strictness,
+        random=random,
         seed=seed,
     )
     given = {1: grad_outputs}
@@ -208,6 +214,7 @@ def gradcheck(
     params: Any = (),
     no_grads: Sequence[bool] | None = None,
     strictness: str | None = None,
+    random: str | None = None,
     seed: int | None = None,
 ) -> bool:
     """Whether the gradients of ``func`` are right; the arguments have torch's names, order and meaning.
@@ -233,6 +240,7 @@ def gradcheck(
         params: As in :func:`check_gradients`.
         no_grads: As in :func:`check_gradients`.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
         seed: As in :func:`check_gradients`.
 
     Raises:
@@ -263,6 +271,7 @@ def gradcheck(
         full_jacobian=not fast_mode,
         conditions=not fast_mode,
         strictness=strictness,
+        random=random,
         seed=seed,
         explains_success=False,
     )
@@ -298,6 +307,7 @@ def gradgradcheck(
     *,
     params: Any = (),
     strictness: str | None = None,
+    random: str | None = None,
     seed: int | None = None,
 ) -> bool:
     """Whether the gradients of ``func``, and their gradients, are right; torch's names and meaning.
@@ -324,6 +334,7 @@ def gradgradcheck(
         masked: As in :func:`check_gradients`.
         params: As in :func:`gradcheck`.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
         seed: As in :func:`gradcheck`.
 
     Raises:
@@ -354,6 +365,7 @@ def gradgradcheck(
         conditions=not fast_mode,
         non_contiguous=gen_non_contig_grad_outputs,
         strictness=strictness,
+        random=random,
         seed=seed,
         explains_success=False,
     )
@@ -374,6 +386,7 @@ def check_backward(
     detect_nondifferentiable: bool = False,
     *,
     strictness: str | None = None,
+    random: str | None = None,
 ) -> None:
     """Asserts that the backward pass of ``func`` is the derivative of its forward pass.
 
@@ -396,6 +409,7 @@ def check_backward(
         detect_nondifferentiable: Whether a kink is an error. By default a gradient may have any value between the
             slopes from the left and from the right.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
 
     Raises:
         GradcheckError: The gradient is not right; derives from ``AssertionError`` and ``RuntimeError``.
@@ -413,14 +427,24 @@ def check_backward(
     >>> gradient_check.check_backward(lambda x: x * x, x, gy)
     """
     __tracebackhide__ = True
-    options = _chainer_options('check_backward', 1, eps, atol, rtol, dtype, detect_nondifferentiable, strictness)
+    options = _chainer_options(
+        'check_backward', 1, eps, atol, rtol, dtype, detect_nondifferentiable, strictness, random
+    )
     xs = _as_arrays(x_data, 'x_data')
     given = LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad')
     _settled(check(func, xs, {1: given}, options, params=params, no_grads=no_grads), True)
 
 
 def _chainer_options(
-    title: str, order: int, eps: Any, atol: Any, rtol: Any, dtype: Any, detect: bool, strictness: str | None
+    title: str,
+    order: int,
+    eps: Any,
+    atol: Any,
+    rtol: Any,
+    dtype: Any,
+    detect: bool,
+    strictness: str | None,
+    random: str | None,
 ) -> Options:
     return Options(
         title=title,
@@ -431,6 +455,7 @@ def _chainer_options(
         dtype=dtype,
         subgradient=not detect,
         strictness=strictness,
+        random=random,
     )
 
 
@@ -443,7 +468,7 @@ def _as_arrays(value: Any, what: str) -> tuple[Any, ...]:
                 f'{what}[{i}] must be a numpy.ndarray or cupy.ndarray, not {type(array).__name__}; '
                 'convert it, for example by numpy.asarray, or pass variable.array'
             )
-    return arrays
+    return tuple([None if a is None else native(a) for a in arrays])
 
 
 def check_double_backward(
@@ -461,6 +486,7 @@ def check_double_backward(
     detect_nondifferentiable: bool = False,
     *,
     strictness: str | None = None,
+    random: str | None = None,
 ) -> None:
     """Asserts that the gradients of ``func``, and the gradients of these, are right.
 
@@ -483,6 +509,7 @@ def check_double_backward(
         dtype: As in :func:`check_backward`.
         detect_nondifferentiable: As in :func:`check_backward`.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
 
     Raises:
         GradcheckError: A gradient of first or second order is not right.
@@ -498,7 +525,7 @@ def check_double_backward(
     """
     __tracebackhide__ = True
     options = _chainer_options(
-        'check_double_backward', 2, eps, atol, rtol, dtype, detect_nondifferentiable, strictness
+        'check_double_backward', 2, eps, atol, rtol, dtype, detect_nondifferentiable, strictness, random
     )
     xs, ggxs = _as_arrays(x_data, 'x_data'), _as_arrays(x_grad_grad, 'x_grad_grad')
     params, ggparams = as_tuple(params), _as_arrays(params_grad_grad, 'params_grad_grad')

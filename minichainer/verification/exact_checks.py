@@ -230,7 +230,7 @@ class ExactChecks:
             settle(error, lambda: None, gradients)
             text = f'{type(error).__name__}: {error}'.partition('\n')[0].rstrip('.')
             note = f'Backward does not take another thread or another config.train than the forward pass: {text}.'
-            self.order_check.function.calls.refused[note] = None
+            self.order_check.function.calls.notes[note] = None
         return None
 
     def _unequal(self, found: dict[int, list[Any]]) -> tuple[int, int, Any] | None:

@@ -8,7 +8,7 @@ call gets some of its inputs as Variables with ``requires_grad=False``, and as a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,48 +58,93 @@ class FrozenChecks:
     def _frozen(self, chosen: Sequence[int], others: Sequence[int], gys: Sequence[Any]) -> bool:
         """Whether gradients differ while the chosen leaves are frozen; reports it."""
         expected = self._expected(gys, others)
+        evaluation = self._evaluated(chosen)
+        if evaluation is None or self._has_other_values(chosen, gys, evaluation):
+            return False
         try:
-            evaluation, found = self._attempt(chosen, others, gys)
+            found = self._gradients(chosen, others, gys, evaluation)
         except Exception as error:
-            settle(error, self._usual(gys), lambda: self._attempt(chosen, others, gys))
+            settle(error, self._usual(gys), lambda: self._gradients(chosen, others, gys, evaluation))
             text = f'{type(error).__name__}: {error}'.partition('\n')[0]
-            self.order_check.fail(self.derivatives.outputs[0], others[0], f'{self._cause(chosen)}it raises {text}')
+            cause = f'{self._cause(chosen)}backward raises {text}'
+            self.order_check.fail(self.derivatives.outputs[0], others[0], cause)
             return True
-        if self._differs(chosen, others, gys, evaluation, found, expected):
-            return True
+        return self._differs(chosen, others, gys, found, expected) or self._differs_for_arrays(
+            chosen, others, gys, expected
+        )
+
+    def _differs_for_arrays(
+        self, chosen: Sequence[int], others: Sequence[int], gys: Sequence[Any], expected: Sequence[Any]
+    ) -> bool:
+        """The same with arrays in place of Variables, which not every function is written for."""
         arrays = [i for i in chosen if self.function.leaves[i].parameter is None]
         if self.order_check.order > 1 or not self.function.takes_arrays or not arrays:
             return False
         try:
-            evaluation, found = self._attempt(chosen, others, gys, arrays)
-        except Exception as error:  # not every function is written for arrays
-            settle(error, self._usual(gys), lambda: self._attempt(chosen, others, gys, arrays))
+            evaluation = self._call(chosen, arrays)
+            found = self._gradients(chosen, others, gys, evaluation)
+        except Exception as error:
+            settle(error, self._usual(gys), lambda: self._gradients(chosen, others, gys, self._call(chosen, arrays)))
             return False
-        return self._differs(chosen, others, gys, evaluation, found, expected, ' (given as an array)')
+        how = ' (given as an array)'
+        same = not self._has_other_values(chosen, gys, evaluation, how)
+        return same and self._differs(chosen, others, gys, found, expected, how)
 
     def _expected(self, gys: Sequence[Any], others: Sequence[int]) -> list[Any]:
         """The gradients of all leaves while nothing is frozen."""
+        if len(gys) == 1:
+            return self.derivatives.gradients[0][0]
         return self.derivatives.evaluation.vjp(copied(gys), wanted=others)
 
-    def _usual(self, gys: Sequence[Any]) -> Any:
-        """The same call and backward pass while nothing is frozen."""
-        arrays = self.derivatives.arrays
-        return lambda: self.function.evaluate([*map(fresh_copy, arrays)]).vjp(copied(gys))
+    def _usual(self, gys: Sequence[Any] | None = None) -> Callable[[], Any]:
+        """The same call, and a backward pass for upstream gradients that are given, while nothing is frozen."""
 
-    def _attempt(
-        self, chosen: Sequence[int], others: Sequence[int], gys: Sequence[Any], as_arrays: Sequence[int] = ()
-    ) -> tuple[Evaluation, list[Any]]:
-        """A call with the chosen leaves frozen, and the gradients of the others."""
-        leaves = self.function.leaves
+        def usual() -> None:
+            evaluation = self.function.evaluate([*map(fresh_copy, self.derivatives.arrays)])
+            if gys is not None:
+                evaluation.vjp(copied(gys))
+
+        return usual
+
+    def _evaluated(self, chosen: Sequence[int]) -> Evaluation | None:
+        """A call with the chosen leaves frozen; None, with a note, where the function refuses that."""
+        try:
+            return self._call(chosen)
+        except Exception as error:
+            settle(error, self._usual(), lambda: self._call(chosen))
+            text = f'{type(error).__name__}: {error}'.partition('\n')[0].rstrip('.')
+            self._note(f'{self.function.name} does not take {self._names(chosen)} with requires_grad=False: {text}.')
+            return None
+
+    def _call(self, chosen: Sequence[int], as_arrays: Sequence[int] = ()) -> Evaluation:
+        """A call with the chosen leaves frozen."""
         variables: list[Any] = []
-        for i, (leaf, array) in enumerate(zip(leaves, map(fresh_copy, self.derivatives.arrays), strict=True)):
-            variable = leaf.variable(array)
+        for i, (leaf, array) in enumerate(zip(self.function.leaves, self.derivatives.arrays, strict=True)):
+            variable = leaf.variable(fresh_copy(array))
             if i in chosen and leaf.parameter is None:
                 variable = variable._data if i in as_arrays else Variable(variable._data, requires_grad=False)
             variables.append(variable)
-        with _without_gradient([p for i in chosen if (p := leaves[i].parameter) is not None]):
-            evaluation = Evaluation(self.function, variables, self.function.called(variables))
-            return evaluation, evaluation.vjp(copied(gys), wanted=others)
+        with self._without_gradient(chosen):
+            return Evaluation(self.function, variables, self.function.called(variables))
+
+    def _gradients(
+        self, chosen: Sequence[int], others: Sequence[int], gys: Sequence[Any], evaluation: Evaluation
+    ) -> list[Any]:
+        """The gradients of the others in such a call."""
+        with self._without_gradient(chosen):
+            return evaluation.vjp(copied(gys), wanted=others)
+
+    @contextlib.contextmanager
+    def _without_gradient(self, chosen: Sequence[int]) -> Iterator[None]:
+        """Context manager in which the parameters among the chosen leaves require no gradient."""
+        parameters = [p for i in chosen if (p := self.function.leaves[i].parameter) is not None]
+        for p in parameters:
+            p.requires_grad = False
+        try:
+            yield
+        finally:
+            for p in parameters:
+                p.requires_grad = True
 
     # --- differences -------------------------------------------------------------------------------------------
     def _differs(
@@ -107,17 +152,11 @@ class FrozenChecks:
         chosen: Sequence[int],
         others: Sequence[int],
         gys: Sequence[Any],
-        evaluation: Evaluation,
         found: Sequence[Any],
         expected: Sequence[Any],
         how: str = '',
     ) -> bool:
-        """Whether values or gradients differ; reports it."""
-        cause = self._cause(chosen, how)
-        for o, y in zip(self.derivatives.outputs, self.derivatives.values, strict=True):
-            if gys[o] is not None and self._is_other(y, evaluation.arrays[o]):
-                self.order_check.fail(o, others[0], f'{cause}output {o} has another value')
-                return True
+        """Whether gradients differ; reports it."""
         wrong = False
         for i in others:
             x = self.derivatives.arrays[i]
@@ -125,9 +164,20 @@ class FrozenChecks:
             where = differ(self.derivatives, gys, i, b, a, largest(a), exact=True)
             if where is not None:
                 what = 'None' if found[i] is None else 'another gradient'
-                add_elements(self.derivatives, 0, i, where, a, b, f'{cause}backward gives {what}')
+                cause = f'{self._cause(chosen, how)}backward gives {what}'
+                add_elements(self.derivatives, 0, i, where, a, b, cause)
                 wrong = True
         return wrong
+
+    def _has_other_values(
+        self, chosen: Sequence[int], gys: Sequence[Any], evaluation: Evaluation, how: str = ''
+    ) -> bool:
+        """Whether an output has another value, so that this is another function; notes it."""
+        for o, y in zip(self.derivatives.outputs, self.derivatives.values, strict=True):
+            if gys[o] is not None and self._is_other(y, evaluation.arrays[o]):
+                self._note(f'Output {o} has another value if {self._names(chosen)} requires no gradient{how}.')
+                return True
+        return False
 
     def _is_other(self, y: Any, z: Any) -> bool:
         """Whether two values of an output differ by more than rounding."""
@@ -138,10 +188,16 @@ class FrozenChecks:
             return not bool(((abs(y - z) <= allowed) | ~get_array_module(y).isfinite(y)).all())
 
     def _cause(self, chosen: Sequence[int], how: str = '') -> str:
-        """The beginning of a cause: what was frozen."""
+        """The beginning of a cause."""
+        return f'{NAME}with {self._names(chosen)} frozen{how}, '
+
+    def _names(self, chosen: Sequence[int]) -> str:
+        """The labels of some leaves."""
         labels = [self.function.leaves[i].label for i in chosen]
-        more = f' and {len(labels) - 3} others' if len(labels) > 4 else ''
-        return f'{NAME}with {", ".join(labels[:3] if more else labels)}{more} frozen{how}, '
+        return ', '.join(labels if len(labels) < 5 else [*labels[:3], f'{len(labels) - 3} others'])
+
+    def _note(self, text: str) -> None:
+        self.order_check.report.notes.append(text)
 
 
 def sets_to_freeze(leaves: Sequence[int]) -> Iterator[list[int]]:
@@ -158,18 +214,6 @@ def sets_to_freeze(leaves: Sequence[int]) -> Iterator[list[int]]:
     for bit in range((len(leaves) - 1).bit_length()):
         for side in (0, 1):
             yield [i for place, i in enumerate(leaves) if place >> bit & 1 == side]
-
-
-@contextlib.contextmanager
-def _without_gradient(parameters: Sequence[Variable]) -> Iterator[None]:
-    """Context manager in which parameters require no gradient."""
-    for p in parameters:
-        p.requires_grad = False
-    try:
-        yield
-    finally:
-        for p in parameters:
-            p.requires_grad = True
 
 
 def copied(gys: Sequence[Any]) -> list[Any]:

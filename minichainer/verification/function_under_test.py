@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minichainer._checks import native
 from minichainer.backend import get_array_module, get_array_types
 from minichainer.backprop import between, gradients_of, gradients_of_leaves
 from minichainer.configuration import using_config
@@ -17,8 +18,8 @@ from minichainer.variable import Variable
 from minichainer.verification.arguments import Leaf, has_gradient, is_float, name_of, rebuilt
 from minichainer.verification.arrays import fresh_copy, largest
 from minichainer.verification.complex_numbers import PARTS, joined, parts
-from minichainer.verification.environment import preserved
 from minichainer.verification.progress import OFTEN, Progress
+from minichainer.verification.reachable import Named
 from minichainer.verification.refusals import refused, settle
 
 _arrays: tuple[Any, ...] = get_array_types()
@@ -29,13 +30,15 @@ class Calls:
     """Counts the calls of the user's function and its backward passes.
 
     Attributes:
-        refused: Notes on layouts that the function does not take, as keys.
+        source: The user's function, its arguments, and the parameters that were passed.
+        notes: What the report is to say, as keys.
     """
 
     progress: Progress
     forward: int = 0
     backward: int = 0
-    refused: dict[str, None] = dataclasses.field(default_factory=dict)
+    source: tuple[Any, Sequence[Any], Any] = (None, (), ())
+    notes: dict[str, None] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -48,7 +51,8 @@ class CheckedFunction:
         call: Maps one Variable per leaf to a list of outputs: Variables, or None where an output cannot be
             differentiated.
         calls: The counters.
-        before_call: Called before each call, to restore what the previous one may have changed; None for nothing.
+        before_call: Called with the Variables before each call, to restore what the previous one may have changed;
+            None for nothing.
         type_check: Whether functions may check the dtypes of their inputs.
         complex_outputs: The positions of outputs that are complex, once the function was called.
         shapes: The shapes of the outputs when the function was first called, in parts; None for no output.
@@ -57,6 +61,7 @@ class CheckedFunction:
         usual_upstream: The first upstream gradients that backward has taken.
         settling: Whether an exception is being examined, so that another one is not.
         gradient_of: If the outputs are gradients: the position of the leaf of each.
+        unchecked: Variables that the function can reach and that are not among the leaves, with their paths.
         takes_arrays: Whether it may behave in another way if it gets arrays instead of Variables.
     """
 
@@ -64,7 +69,7 @@ class CheckedFunction:
     leaves: list[Leaf]
     call: Callable[[list[Variable]], list[Variable | None]]
     calls: Calls
-    before_call: Callable[[], None] | None = None
+    before_call: Callable[[Sequence[Variable]], None] | None = None
     type_check: bool = True
     complex_outputs: frozenset[int] = frozenset()
     shapes: list[Any] | None = None
@@ -73,6 +78,7 @@ class CheckedFunction:
     usual_upstream: Sequence[Any] | None = None
     settling: bool = False
     gradient_of: dict[int, int] = dataclasses.field(default_factory=dict)
+    unchecked: Sequence[Named] = ()
     takes_arrays: bool = False
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
@@ -139,7 +145,7 @@ class CheckedFunction:
     def called(self, variables: list[Variable]) -> list[Variable | None]:
         """Calls the function, without type checks if they are disabled."""
         if self.before_call is not None:
-            self.before_call()
+            self.before_call(variables)
         if self.type_check:
             return self.call(variables)
         with using_config('type_check', False):
@@ -188,7 +194,7 @@ class CheckedFunction:
     def _note(self, what: str, arrays: Sequence[Any], error: Exception) -> None:
         note = refused(what, arrays, error)
         if note is not None:
-            self.calls.refused[note] = None
+            self.calls.notes[note] = None
 
     @functools.cached_property
     def moving(self) -> list[int]:
@@ -300,14 +306,6 @@ def checked_function(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwarg
     return CheckedFunction(name_of(func), leaves, call, calls, takes_arrays=takes_arrays)
 
 
-def initialize(func: Any, inputs: Sequence[Any], leaves: Sequence[Leaf], kwargs: dict[str, Any]) -> None:
-    """Calls a link once if it has parameters whose shapes follow from its inputs."""
-    if any(p.array is None for p in func.params()):
-        with preserved(func, ()), using_config('enable_backprop', False):
-            variables = [leaf.variable(fresh_copy(leaf.array)) for leaf in leaves]
-            checked_function(func, inputs, list(leaves), kwargs).call(variables)
-
-
 def checked_outputs(func: Any, returned: Any) -> list[Variable | None]:
     """The outputs as a flat list; None for an output that is not a floating-point array."""
     if not isinstance(returned, (tuple, list, dict)):
@@ -334,7 +332,8 @@ def _flat_outputs(value: Any) -> Any:
 
 def flat_arrays(value: Any) -> list[Any]:
     """The arrays in a Variable, an array, None, or nested containers of these."""
-    return [getattr(a, 'array', a) for a in _flat_outputs(value)]
+    arrays = [getattr(a, 'array', a) for a in _flat_outputs(value)]
+    return [native(a) if isinstance(a, _arrays) else a for a in arrays]
 
 
 def gradient_function(base: CheckedFunction, upstream: Sequence[Any], fixed: Sequence[bool] = ()) -> CheckedFunction:

@@ -47,7 +47,7 @@ FAULTS = {
     'lost': (lambda g: None, 'backward gives None'),
     'factor': (lambda g: 1.5 * g, 'backward gives another gradient'),
     'small factor': (lambda g: g * (1 + 1e-6), 'backward gives another gradient'),
-    'exception': (lambda g: 1 / 0, 'it raises ZeroDivisionError: division by zero'),
+    'exception': (lambda g: 1 / 0, 'backward raises ZeroDivisionError: division by zero'),
 }
 ENTRIES = {
     'check_gradients': lambda f, x, w: bool(check_gradients(f, (x, w), seed=0)),
@@ -131,7 +131,17 @@ def test_values_that_depend_on_it():
         return x * w * (1 if w.requires_grad else 2)
 
     report = check_gradients(function, (X, W), seed=0)
-    assert report.failures[0].cause.endswith('with inputs[1] frozen, output 0 has another value')
+    assert report and report.notes == ['Output 0 has another value if inputs[1] requires no gradient.']
+
+
+def test_a_function_that_differentiates():
+    def slope(x, y):
+        z = F.sum(x * x * y)
+        z.backward(enable_double_backprop=True)
+        return x.grad_var * y
+
+    report = check_gradients(slope, (X, W), seed=0)
+    assert report and 'slope does not take inputs[0] with requires_grad=False: ' in report.notes[0]
 
 
 @pytest.mark.parametrize('count', [3, 8, 9, 20])
