@@ -14,6 +14,7 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import autograd, serializers, utils
+from minichainer.backends import cuda
 from minichainer.gradient_check import check_backward, check_double_backward, check_gradients, gradcheck
 from tests.functions.checks import outputs_of, upstream_of
 from tests.functions.row import Case, Row
@@ -284,6 +285,16 @@ def test_files(tmp_path: Any) -> None:
     serializers.load_npz(tmp_path / 'linear.npz', lazy)
     equal(lazy.W.array, X)
     equal(lazy.b.array, X[:, 0])
+
+
+@pytest.mark.gpu
+def test_what_goes_to_a_device() -> None:
+    device = chainer.get_device('@cupy:0')
+    x = chainer.Variable(swapped(X))
+    x.to_device(device)
+    for array in (device.send(swapped(X)), cuda.to_gpu(swapped(X)), x.array):
+        equal(array.get(), X)
+        assert array.dtype.isnative
 
 
 def test_sparse_matrices() -> None:
