@@ -52,8 +52,7 @@ def checked_upstream(y: Any, gradient: Any) -> Any:
     """An upstream gradient that was given."""
     if not y.requires_grad:
         raise RuntimeError('backward: the Variable does not require a gradient and has no creator')
-    if isinstance(gradient, numpy.ndarray):
-        gradient = native(gradient)
+    gradient = native(gradient)
     check_gradient(as_raw(gradient), y._data, 'backward')
     return gradient
 

@@ -181,8 +181,7 @@ def check_gradients(
         random=random,
         seed=seed,
     )
-    given = {1: grad_outputs}
-    report = check(func, inputs, given, options, kwargs=kwargs, params=params, no_grads=no_grads)
+    report = check(func, inputs, {1: grad_outputs}, options, kwargs=kwargs, params=params, no_grads=no_grads)
     return _settled(report, raise_exception)
 
 
@@ -468,7 +467,7 @@ def _as_arrays(value: Any, what: str) -> tuple[Any, ...]:
                 f'{what}[{i}] must be a numpy.ndarray or cupy.ndarray, not {type(array).__name__}; '
                 'convert it, for example by numpy.asarray, or pass variable.array'
             )
-    return tuple([None if a is None else native(a) for a in arrays])
+    return tuple(map(native, arrays))
 
 
 def check_double_backward(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy
 
 from minichainer import _tangents, backend, backprop, ops
-from minichainer._checks import array_types, check_gradient, native
+from minichainer._checks import array_types, check_gradient, native, unexpected
 from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
@@ -69,7 +69,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         **unknown: NoReturn,
     ) -> None:
         if unknown:
-            raise TypeError(_unexpected(unknown))
+            raise TypeError(unexpected(unknown))
         if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
             raise TypeError(
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
@@ -106,8 +106,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         return [variable for variable in [reference() for reference in sharing] if variable is not None]
 
     def _set_array(self, array: Any) -> None:
-        if isinstance(array, numpy.ndarray):
-            array = native(array)
+        array = native(array)
         is_other, self._data = array is not self._data, array
         node: Any = self.edge
         if isinstance(node, LeafNode):
@@ -217,7 +216,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     @grad.setter
     def grad(self, grad: Any) -> None:
         if grad is not None:
-            grad = native(grad) if isinstance(grad, numpy.ndarray) else grad
+            grad = native(grad)
             check_gradient(grad, self._data, '')
         self.edge.grad_value = grad
 
@@ -440,18 +439,10 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         requires_grad, name, grad = state.pop('_leaf')
-        data = state.pop('_data')
-        self._data = data if data is None else native(data)
+        self._data = native(state.pop('_data'))
         self.__dict__.update(state)
         self._node = LeafNode(self._data, requires_grad, name)
-        self._node.grad_value = native(grad) if isinstance(grad, numpy.ndarray) else grad
-
-
-def _unexpected(kwargs: dict[str, Any]) -> str:
-    text = f'Variable() got unexpected keyword arguments: {", ".join(sorted(kwargs))}.'
-    if 'volatile' in kwargs:
-        text += ' volatile is not supported since Chainer v2: use chainer.using_config("enable_backprop", False).'
-    return text
+        self._node.grad_value = native(grad)
 
 
 def variable_on(array: Any, node: Node) -> Variable:

@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy
-
 from minichainer import _tangents, backprop
 from minichainer._checks import array_types, as_raw, check_gradient, native
 from minichainer._roots import edges_of
@@ -203,7 +201,7 @@ def _upstream(op: str, index: int, y: Any, gy: Any) -> Any:
     if gy is not None:
         if not isinstance(gy, (Variable, *array_types())):
             raise TypeError(f'{op}: expected an upstream gradient or None, got {type(gy).__name__}')
-        gy = native(gy) if isinstance(gy, numpy.ndarray) else gy
+        gy = native(gy)
         check_gradient(as_raw(gy), y._data, f'output {index} of {op}')
         return gy
     if y.requires_grad and y.dtype.kind == 'c':

@@ -303,7 +303,7 @@ def _leaf(name: int | str, value: Any, must_be_none: bool) -> Leaf:
     array = value._data if isinstance(value, Variable) else value
     if array is None:
         raise ValueError(f'{label} is a Variable without an array: give it one before the check')
-    array = native(array)
+    array = array if array.dtype.isnative else native(array)
     wanted = not isinstance(value, Variable) or value.requires_grad
     floating = has_gradient(array) and wanted
     checked = floating and not must_be_none

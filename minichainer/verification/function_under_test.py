@@ -332,8 +332,7 @@ def _flat_outputs(value: Any) -> Any:
 
 def flat_arrays(value: Any) -> list[Any]:
     """The arrays in a Variable, an array, None, or nested containers of these."""
-    arrays = [getattr(a, 'array', a) for a in _flat_outputs(value)]
-    return [native(a) if isinstance(a, _arrays) else a for a in arrays]
+    return [native(getattr(a, 'array', a)) for a in _flat_outputs(value)]
 
 
 def gradient_function(base: CheckedFunction, upstream: Sequence[Any], fixed: Sequence[bool] = ()) -> CheckedFunction:

@@ -69,7 +69,7 @@ class Subject:
 
     def function(self) -> CheckedFunction:
         """The function of all leaves, the others among them whose dtype must be changed."""
-        others = [p for p, _ in self.others]
+        others = [p for p, _ in self.others] if self.others else []
         if self.dtype is None:
             hidden = hidden_leaves(others, self.target)
         else:
@@ -84,7 +84,7 @@ class Subject:
     def parameters(self) -> list[Variable]:
         """All parameters that the check changes."""
         passed = [leaf.parameter for leaf in self.leaves if leaf.parameter is not None]
-        return passed + [p for p, _ in self.others]
+        return passed + [p for p, _ in self.others] if self.others else passed
 
     def called(self) -> tuple[list[Variable], list[Variable | None]]:
         """The inputs and outputs of a call, with its graph; everything is restored afterwards."""
@@ -111,12 +111,15 @@ def prepared(
         func: As in :func:`.check`; the other arguments are, too.
     """
     leaves = input_leaves(inputs, flags_of(no_grads, inputs))
-    if any([p._data is None for p, _ in named_leaves(func)]):
+    named = named_leaves(func)
+    if named and any([p._data is None for p, _ in named]):
         _initialize(func, inputs, leaves, dict(kwargs or {}))
     found, names = parameters_passed(func, params)
     leaves += parameter_leaves(found, names)
-    passed = {id(p) for p in found}
-    others = [(p, path) for p, path in named_leaves(func) if p._data is not None and id(p) not in passed]
+    others = named
+    if named:
+        passed = {id(p) for p in found}
+        others = [(p, path) for p, path in named if p._data is not None and id(p) not in passed]
     target, passed_params = options.dtype or np.dtype(np.float64), params if isinstance(params, str) else found
     subject = Subject(func, inputs, dict(kwargs or {}), leaves, others, target, given, passed_params)
     _take_to_one_dtype(subject)
@@ -161,6 +164,8 @@ def _require_refusal(error: Exception, in_one_dtype: Callable[[], object], as_gi
 # --- dtypes ----------------------------------------------------------------------------------------------------
 def _take_to_one_dtype(subject: Subject) -> None:
     """Gives inputs, parameters and upstream gradients one dtype where the function refuses the given ones."""
+    if not subject.others and not subject.params:
+        return
     of_inputs = {leaf.array.dtype for leaf in subject.leaves if leaf.parameter is None and is_float(leaf.array)}
     of_parameters = {x.dtype for x in [parts(p._data) for p in subject.parameters] if is_float(x)}
     if not of_inputs or not of_parameters or len(of_inputs | of_parameters) < 2:
@@ -239,8 +244,6 @@ def _variables_of(nodes: set[Any]) -> list[Variable]:
 def note_unchecked(order_check: OrderCheck, evaluation: Evaluation) -> None:
     """Notes parameters that the function uses and that the user has not passed."""
     unchecked = order_check.function.unchecked
-    if not unchecked:
-        return
     reached = reachable([y.edge for y in evaluation.outputs if y is not None])
     used = [(p, path) for p, path in unchecked if p._node in reached and p.requires_grad]
     names = [path or p.name or 'a Variable' for p, path in used]

@@ -287,6 +287,19 @@ def test_files(tmp_path: Any) -> None:
     equal(lazy.b.array, X[:, 0])
 
 
+def test_states_of_optimizers(tmp_path: Any) -> None:
+    optimizer = chainer.optimizers.Adam().setup(L.Linear(3, 2))
+    optimizer.update(lambda: F.sum(optimizer.target(X)))
+    serializers.save_npz(tmp_path / 'native.npz', optimizer)
+    with np.load(tmp_path / 'native.npz') as file:
+        values = {name: swapped(file[name]) if file[name].dtype.kind in 'fi' else file[name] for name in file.files}
+    np.savez(tmp_path / 'swapped.npz', **values)
+    other = chainer.optimizers.Adam().setup(L.Linear(3, 2))
+    serializers.load_npz(tmp_path / 'swapped.npz', other)
+    for found, expected in zip(other.target.params(), optimizer.target.params(), strict=True):
+        equal(found.update_rule.state['m'], expected.update_rule.state['m'])
+
+
 @pytest.mark.gpu
 def test_what_goes_to_a_device() -> None:
     device = chainer.get_device('@cupy:0')

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from minichainer import ops
+from minichainer import _checks, ops
 from minichainer._tape import native
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.backends import cuda
@@ -21,7 +21,7 @@ from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels import cross_entropy as kernels
 from minichainer.kernels.cross_entropy import Residual, Samples
-from minichainer.variable import Variable, as_variable
+from minichainer.variable import Variable, as_array, as_variable
 
 _arguments = Arguments('SoftmaxCrossEntropy', 'softmax_cross_entropy')
 #: What the compiled tape knows. Options are compared by identity, because they may be anything, arrays too; what is
@@ -117,7 +117,11 @@ def softmax_cross_entropy(
     if normalize is not True and normalize is not False:
         _arguments.flag(normalize, 'normalize')
     _arguments.choice(soft_target_loss, 'soft_target_loss', ('cross-entropy', 'kl-divergence'))
-    x, labels = as_variable(x), _arguments.array(t, 't')
+    x, labels = as_variable(x), as_array(t)
+    if type(labels) is not numpy.ndarray:
+        _arguments.arrays(t=labels)
+    elif not labels.dtype.isnative:
+        labels = _checks.native(labels)
     scores = x._data
     _check_class_weight(class_weight, scores)
     if labels.dtype.kind == 'f':

@@ -29,47 +29,49 @@ def arguments_of(func: Any, name: str, inputs: Sequence[Any], params: Any) -> li
         Expressions of the program that has called the check; ``func``, ``inputs`` or ``params`` for what it has no
         name for.
     """
-    frame = user_frame()
-    scope = {**frame.f_globals, **frame.f_locals}
-    texts = [_function(func, name, scope), _tuple(inputs, scope) or 'inputs']
+    frame, names = user_frame(), {}
+    for scope in (frame.f_globals, frame.f_locals):
+        for key, x in scope.items():
+            if key.isidentifier() and not key.startswith('_'):
+                names[id(x)] = key
+    texts = [_function(func, name, frame.f_globals, names), _tuple(inputs, names) or 'inputs']
     if isinstance(params, str):
         texts.append(f'params={params!r}')
     elif len(params):
-        texts.append(f'params={_tuple(params, scope) or "params"}')
+        texts.append(f'params={_tuple(params, names) or "params"}')
     return texts
 
 
-def _function(func: Any, name: str, scope: Mapping[str, Any]) -> str:
+def _function(func: Any, name: str, scope: Mapping[str, Any], names: Mapping[int, str]) -> str:
     """A name of the function, an attribute of a module such as ``F.tanh``, or its own name."""
-    found = _name(func, scope)
+    found = names.get(id(func))
     if found is None and name == getattr(func, '__name__', None) and name.isidentifier():
-        modules = [n for n, x in scope.items() if isinstance(x, ModuleType) and vars(x).get(name) is func]
-        found = f'{min(modules, key=len)}.{name}' if modules else name
+        found = name
+        for module, x in scope.items():
+            if isinstance(x, ModuleType) and vars(x).get(name) is func:
+                found = f'{module}.{name}'
+                break
     return found or 'func'
 
 
-def _tuple(values: Sequence[Any], scope: Mapping[str, Any]) -> str | None:
-    """The expression of one value, or of a tuple of several; None if one has no name."""
-    texts = [_expression(x, scope) for x in values]
-    if None in texts:
-        return _name(values, scope)
-    text = str(texts[0]) if len(texts) == 1 else f'({", ".join(map(str, texts))})'
-    return text if len(text) <= _LONG else _name(values, scope)
+def _tuple(values: Sequence[Any], names: Mapping[int, str]) -> str | None:
+    """The expression of one value, or of a tuple of several; None if one has no name, or all together are long."""
+    texts: list[str] = []
+    for x in values:
+        text = names.get(id(x)) or _literal(x, names)
+        if text is None:
+            return names.get(id(values))
+        texts.append(text)
+    text = texts[0] if len(texts) == 1 else f'({", ".join(texts)})'
+    return text if len(text) <= _LONG else names.get(id(values))
 
 
-def _expression(value: Any, scope: Mapping[str, Any]) -> str | None:
-    """A name of a value, or a literal; None for a large value without a name."""
-    found = _name(value, scope)
-    if found is None and (value is None or isinstance(value, (bool, int, float, str))):
+def _literal(value: Any, names: Mapping[int, str]) -> str | None:
+    """A number, or an array of few elements, as it is written in a program; None for anything else."""
+    if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
-    numpy = _name(np, scope)
-    if found is None and numpy is not None and type(value) is np.ndarray and value.size <= _FEW:
-        dtype = '' if value.dtype == np.float64 else f', dtype={value.dtype.name!r}'
-        return f'{numpy}.array({value.tolist()!r}{dtype})'
-    return found
-
-
-def _name(value: Any, scope: Mapping[str, Any]) -> str | None:
-    """The shortest name of a value; names that begin with _ or @ are the program's own affair."""
-    names = [n for n, x in scope.items() if x is value and n.isidentifier() and not n.startswith('_')]
-    return min(names, key=len, default=None)
+    numpy = names.get(id(np))
+    if numpy is None or type(value) is not np.ndarray or value.size > _FEW:
+        return None
+    dtype = '' if value.dtype == np.float64 else f', dtype={value.dtype.name!r}'
+    return f'{numpy}.array({value.tolist()!r}{dtype})'
