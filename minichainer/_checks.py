@@ -15,6 +15,24 @@ def array_types() -> tuple[Any, ...]:
     return (numpy.ndarray, cuda.ndarray)
 
 
+def native(array: Any) -> Any:
+    """The array in the byte order of this machine: a copy of the same memory layout if it has the other one.
+
+    Anything else than an array of NumPy is returned as it is.
+    """
+    if not isinstance(array, numpy.ndarray) or array.dtype.isnative:
+        return array
+    return array.astype(array.dtype.newbyteorder('='))
+
+
+def unexpected(kwargs: dict[str, Any]) -> str:
+    """The error message for keyword arguments that Variable does not have."""
+    text = f'Variable() got unexpected keyword arguments: {", ".join(sorted(kwargs))}.'
+    if 'volatile' in kwargs:
+        text += ' volatile is not supported since Chainer v2: use chainer.using_config("enable_backprop", False).'
+    return text
+
+
 def check_gradient(grad: Any, data: Any, op: str) -> None:
     """Raises unless ``grad`` can be the gradient of ``data``: the same kind of array, dtype and shape.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from minichainer import backprop
-from minichainer._checks import as_raw
+from minichainer._checks import as_raw, native
 from minichainer.configuration import using_config
 from minichainer.errors import describe
 
@@ -104,6 +104,8 @@ class Hooks:
         if result is None:
             return gradient
         array = as_raw(result)
+        if isinstance(result, numpy.ndarray):
+            array = result = native(result)
         if isinstance(array, numpy.generic):  # NumPy returns scalars for 0-d results
             array = result = numpy.asarray(array)
         if not hasattr(array, 'dtype') or not hasattr(array, 'shape'):

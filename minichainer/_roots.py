@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from minichainer._checks import as_raw, check_gradient
+from minichainer._checks import as_raw, check_gradient, native
 from minichainer._frames import stacklevel
 from minichainer.backends import cuda
 from minichainer.backprop import Node
@@ -52,6 +52,7 @@ def checked_upstream(y: Any, gradient: Any) -> Any:
     """An upstream gradient that was given."""
     if not y.requires_grad:
         raise RuntimeError('backward: the Variable does not require a gradient and has no creator')
+    gradient = native(gradient)
     check_gradient(as_raw(gradient), y._data, 'backward')
     return gradient
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from minichainer._checks import native
 from minichainer._names import namespace as _namespace
 from minichainer.backend import get_array_types
 from minichainer.utils.type_check import InvalidType
@@ -88,6 +89,7 @@ def check_gradients(
     max_failures: int = 64,
     strictness: str | None = None,
     strict: bool | None = None,
+    random: str | None = None,
     seed: int | None = None,
     raise_exception: bool = False,
 ) -> GradientReport:
@@ -140,7 +142,10 @@ def check_gradients(
         strict: True for "unresolved" where the check does not vouch for some elements (``report.unvouched``): an
             error of the size of the others would have been seen there, a smaller one not. By default they are
             listed. False also passes what is "unresolved" as a whole, with a warning.
-        seed: A seed of all random numbers, to repeat a check; a fresh one by default.
+        random: 'fixed' lets each call of ``func`` draw the same random numbers, as for dropout: before each call the
+            global random states of NumPy and Python, and CuPy's, are set to what they are now; afterwards, too.
+        seed: A seed of all random numbers, to repeat a check. By default one that each process draws once, so that
+            the same check says the same again; the report shows it.
         raise_exception: Raise an error instead of returning a report that is not "pass".
 
     Returns:
@@ -183,6 +188,7 @@ def check_gradients(
         max_failures=max_failures,
         strictness=strictness,
         strict=strict,
+        random=random,
         seed=seed,
     )
     report = check(func, inputs, {1: grad_outputs}, options, kwargs=kwargs, params=params, no_grads=no_grads)
@@ -218,6 +224,7 @@ def gradcheck(
     params: Any = (),
     no_grads: Sequence[bool] | None = None,
     strictness: str | None = None,
+    random: str | None = None,
     seed: int | None = None,
 ) -> bool:
     """Whether the gradients of ``func`` are right; the arguments have torch's names, order and meaning.
@@ -249,6 +256,7 @@ def gradcheck(
         params: As in :func:`check_gradients`.
         no_grads: As in :func:`check_gradients`.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
         seed: As in :func:`check_gradients`.
 
     Raises:
@@ -282,6 +290,7 @@ def gradcheck(
         strictness=strictness,
         style=TORCH_STYLE,
         needs_input=True,
+        random=random,
         seed=seed,
         explains_success=False,
     )
@@ -318,6 +327,7 @@ def gradgradcheck(
     *,
     params: Any = (),
     strictness: str | None = None,
+    random: str | None = None,
     seed: int | None = None,
 ) -> bool:
     """Whether the gradients of ``func``, and their gradients, are right; torch's names and meaning.
@@ -346,6 +356,7 @@ def gradgradcheck(
         masked: As in :func:`check_gradients`.
         params: As in :func:`gradcheck`.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
         seed: As in :func:`gradcheck`.
 
     Raises:
@@ -378,6 +389,7 @@ def gradgradcheck(
         strictness=strictness,
         style=TORCH_STYLE,
         needs_input=True,
+        random=random,
         seed=seed,
         explains_success=False,
     )
@@ -398,6 +410,7 @@ def check_backward(
     detect_nondifferentiable: bool = False,
     *,
     strictness: str | None = None,
+    random: str | None = None,
 ) -> None:
     """Asserts that the backward pass of ``func`` is the derivative of its forward pass.
 
@@ -421,6 +434,7 @@ def check_backward(
         detect_nondifferentiable: Whether a kink is an error. By default a gradient may have any value between the
             slopes from the left and from the right.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
 
     Raises:
         GradcheckError: The gradient is not right; derives from ``AssertionError`` and ``RuntimeError``.
@@ -438,14 +452,24 @@ def check_backward(
     >>> gradient_check.check_backward(lambda x: x * x, x, gy)
     """
     __tracebackhide__ = True
-    options = _chainer_options('check_backward', 1, eps, atol, rtol, dtype, detect_nondifferentiable, strictness)
+    options = _chainer_options(
+        'check_backward', 1, eps, atol, rtol, dtype, detect_nondifferentiable, strictness, random
+    )
     xs = _as_arrays(x_data, 'x_data')
     given = LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad')
     _settled(_check_as_chainer(func, xs, {1: given}, options, params, no_grads), True)
 
 
 def _chainer_options(
-    title: str, order: int, eps: Any, atol: Any, rtol: Any, dtype: Any, detect: bool, strictness: str | None
+    title: str,
+    order: int,
+    eps: Any,
+    atol: Any,
+    rtol: Any,
+    dtype: Any,
+    detect: bool,
+    strictness: str | None,
+    random: str | None,
 ) -> Options:
     return Options(
         title=title,
@@ -457,6 +481,7 @@ def _chainer_options(
         subgradient=not detect,
         strictness=strictness,
         style=CHAINER_STYLE,
+        random=random,
     )
 
 
@@ -485,7 +510,7 @@ def _as_arrays(value: Any, what: str) -> tuple[Any, ...]:
                 f'{what}[{i}] must be a numpy.ndarray or cupy.ndarray, not {type(array).__name__}; '
                 'convert it, for example by numpy.asarray, or pass variable.array'
             )
-    return arrays
+    return tuple(map(native, arrays))
 
 
 def check_double_backward(
@@ -503,6 +528,7 @@ def check_double_backward(
     detect_nondifferentiable: bool = False,
     *,
     strictness: str | None = None,
+    random: str | None = None,
 ) -> None:
     """Asserts that the gradients of ``func``, and the gradients of these, are right.
 
@@ -525,6 +551,7 @@ def check_double_backward(
         dtype: As in :func:`check_backward`.
         detect_nondifferentiable: As in :func:`check_backward`.
         strictness: As in :func:`check_gradients`.
+        random: As in :func:`check_gradients`.
 
     Raises:
         GradcheckError: A gradient of first or second order is not right.
@@ -540,7 +567,7 @@ def check_double_backward(
     """
     __tracebackhide__ = True
     options = _chainer_options(
-        'check_double_backward', 2, eps, atol, rtol, dtype, detect_nondifferentiable, strictness
+        'check_double_backward', 2, eps, atol, rtol, dtype, detect_nondifferentiable, strictness, random
     )
     xs, ggxs = _as_arrays(x_data, 'x_data'), _as_arrays(x_grad_grad, 'x_grad_grad')
     params, ggparams = as_tuple(params), _as_arrays(params_grad_grad, 'params_grad_grad')

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy
 
 from minichainer import _tangents, backend, backprop, ops
-from minichainer._checks import array_types, check_gradient
+from minichainer._checks import array_types, check_gradient, native, unexpected
 from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
@@ -39,7 +39,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     """An array and its place in the graph of computations.
 
     Args:
-        data: a NumPy or CuPy array of any shape and dtype, or None.
+        data: a NumPy or CuPy array of any shape and dtype, or None. One of the other byte order, as files bring them,
+            is converted once; so ``x.array`` is a copy of it.
         name: shown by graphs and ``repr``.
         grad: gradient to begin with; shape and dtype of ``data``.
         requires_grad: False for a constant, to which no gradient flows.
@@ -68,12 +69,14 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         **unknown: NoReturn,
     ) -> None:
         if unknown:
-            raise TypeError(_unexpected(unknown))
+            raise TypeError(unexpected(unknown))
         if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
             raise TypeError(
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
                 'convert it first, for example by numpy.asarray(x, dtype=numpy.float32)'
             )
+        if data is not None and not data.dtype.isnative:
+            data = native(data)
         self._data = data
         self._node = LeafNode(data, requires_grad, name)
         if grad is not None:
@@ -103,6 +106,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         return [variable for variable in [reference() for reference in sharing] if variable is not None]
 
     def _set_array(self, array: Any) -> None:
+        array = native(array)
         is_other, self._data = array is not self._data, array
         node: Any = self.edge
         if isinstance(node, LeafNode):
@@ -212,6 +216,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     @grad.setter
     def grad(self, grad: Any) -> None:
         if grad is not None:
+            grad = native(grad)
             check_gradient(grad, self._data, '')
         self.edge.grad_value = grad
 
@@ -434,17 +439,10 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         requires_grad, name, grad = state.pop('_leaf')
-        self._data = state.pop('_data')
+        self._data = native(state.pop('_data'))
         self.__dict__.update(state)
         self._node = LeafNode(self._data, requires_grad, name)
-        self._node.grad_value = grad
-
-
-def _unexpected(kwargs: dict[str, Any]) -> str:
-    text = f'Variable() got unexpected keyword arguments: {", ".join(sorted(kwargs))}.'
-    if 'volatile' in kwargs:
-        text += ' volatile is not supported since Chainer v2: use chainer.using_config("enable_backprop", False).'
-    return text
+        self._node.grad_value = native(grad)
 
 
 def variable_on(array: Any, node: Node) -> Variable:
@@ -462,6 +460,8 @@ def as_variable(obj: Any) -> Variable:
     False
     """
     if type(obj) is numpy.ndarray:
+        if not obj.dtype.isnative:
+            obj = native(obj)
         return variable_on(obj, LeafNode(obj, False))
     return obj if isinstance(obj, Variable) else Variable(obj, requires_grad=False)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minichainer import _tangents, backprop
-from minichainer._checks import array_types, as_raw, check_gradient
+from minichainer._checks import array_types, as_raw, check_gradient, native
 from minichainer._roots import edges_of
 from minichainer.backends import cuda
 from minichainer.backprop import Node
@@ -201,6 +201,7 @@ def _upstream(op: str, index: int, y: Any, gy: Any) -> Any:
     if gy is not None:
         if not isinstance(gy, (Variable, *array_types())):
             raise TypeError(f'{op}: expected an upstream gradient or None, got {type(gy).__name__}')
+        gy = native(gy)
         check_gradient(as_raw(gy), y._data, f'output {index} of {op}')
         return gy
     if y.requires_grad and y.dtype.kind == 'c':

@@ -271,6 +271,8 @@ def _array_to_gpu(array: Any, device: Any) -> Any:
             return array
         with device:
             return array.copy()
+    if isinstance(array, numpy.ndarray) and not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder('='))
     if isinstance(array, numpy.ndarray) or is_scalar(array):
         with device:
             return cupy.asarray(array)

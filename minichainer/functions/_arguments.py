@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._checks import native
 from minichainer._frames import stacklevel
 from minichainer.backends import cuda
 from minichainer.configuration import config
@@ -208,9 +209,9 @@ class Arguments:
                 raise TypeError(f'{self.name}: an array expected as {name}, got {type(value).__name__}; {remedy}')
 
     def array(self, value: Any, name: str) -> Any:
-        """The array of a Variable, or the array; TypeError for anything else."""
+        """The array of a Variable, or the array, in the byte order of this machine; TypeError for anything else."""
         if type(value) is numpy.ndarray:
-            return value
+            return native(value)
         self.arrays(**{name: value})
         return as_array(value)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._checks import native
 from minichainer.backends import cuda
 from minichainer.serializer import EntryTypeError, SnapshotError
 
@@ -100,7 +101,7 @@ class Entry:
             return None
         if value is None:
             self._check_size()
-            return self.read()
+            return native(self.read())
         if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
             return self._converted(value)
         self._check_array(value)

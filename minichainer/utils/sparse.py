@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._checks import native
 from minichainer.backend import get_array_module
 from minichainer.variable import Variable
 
@@ -35,6 +36,7 @@ class CooMatrix:
         self, data: Any, row: Any, col: Any, shape: Any, order: str | None = None, requires_grad: bool = False
     ) -> None:
         _check(data, row, col, shape, order)
+        row, col = native(row), native(col)
         self.data = Variable(data, requires_grad=requires_grad)
         self.row = row
         self.col = col

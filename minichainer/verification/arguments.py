@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from minichainer._checks import native
 from minichainer.backend import get_array_types
 from minichainer.configuration import config
 from minichainer.utils.sparse import CooMatrix
 from minichainer.variable import Variable
 from minichainer.verification.complex_numbers import is_complex, joined, parts
+from minichainer.verification.random_states import FIXED
 
 
 class _Default(float):
@@ -71,6 +74,7 @@ class Options:
     strict: bool | None = None
     style: str = REPORT
     needs_input: bool = False
+    random: str | None = None
     title: str = 'check_gradients'
     explains_success: bool = True
 
@@ -92,6 +96,8 @@ class Options:
         self.strictness = _strictness(self.strictness)
         if self.strict not in (None, True, False):
             raise TypeError(f'strict must be True, False or None, got {self.strict!r}')
+        if self.random not in (None, FIXED):
+            raise ValueError(f'random must be {FIXED!r} or None, got {self.random!r}')
 
     def _check_modes(self) -> None:
         """Raises ValueError for modes that leave nothing to check, or need another one."""
@@ -197,10 +203,16 @@ def _require_callables(tangent: Any) -> None:
             raise TypeError(f'tangent must be a function of a direction, or one per input, not {type(t).__name__}')
 
 
+@functools.cache
+def process_seed() -> int:
+    """The default seed: random, but the same for all checks of a process, so that a repeated check says the same."""
+    return int.from_bytes(os.urandom(4), 'little')
+
+
 def _seed(seed: Any) -> int:
-    """The given seed, or a random one."""
+    """The given seed, or that of the process."""
     if seed is None:
-        return int.from_bytes(os.urandom(4), 'little')
+        return process_seed()
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f'seed must be an integer, not {type(seed).__name__}')
     if seed < 0:
@@ -319,6 +331,7 @@ def _leaf(name: int | str, value: Any, must_be_none: bool) -> Leaf:
     array = value._data if isinstance(value, Variable) else value
     if array is None:
         raise ValueError(f'{label} is a Variable without an array: give it one before the check')
+    array = array if array.dtype.isnative else native(array)
     wanted = not isinstance(value, Variable) or value.requires_grad
     floating = has_gradient(array) and wanted
     checked = floating and not must_be_none

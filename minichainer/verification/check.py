@@ -19,27 +19,20 @@ from minichainer.verification.arguments import (
     STRICT,
     Options,
     as_tuple,
-    flags_of,
-    hidden_leaves,
-    input_leaves,
     is_float,
-    name_of,
-    parameter_leaves,
-    parameters_passed,
 )
 from minichainer.verification.arrays import spread
 from minichainer.verification.batched import check_batched_gradients, check_batched_tangents
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.directions import Path, generator
-from minichainer.verification.environment import parameters_of, preserved
+from minichainer.verification.environment import preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
 from minichainer.verification.extrapolation import agrees
 from minichainer.verification.forward_mode import ForwardModeChecks, forward_only
+from minichainer.verification.frozen import FrozenChecks
 from minichainer.verification.function_under_test import (
     CheckedFunction,
-    checked_function,
     gradient_function,
-    initialize,
 )
 from minichainer.verification.high_precision import HighPrecision, attempt
 from minichainer.verification.jacobian import full_jacobian
@@ -49,6 +42,8 @@ from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
 from minichainer.verification.outcome import conclude, spell
 from minichainer.verification.polynomial_fits import left_by_fits
+from minichainer.verification.preparation import Subject, note_unchecked, prepared
+from minichainer.verification.refusals import Escaped, comes_from_numbers
 from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
 from minichainer.verification.reporting.message import explanation_of
 from minichainer.verification.reporting.report import VERDICTS, GradientReport
@@ -60,6 +55,11 @@ from minichainer.verification.verdict import FAIL, PASS
 _ONLY_PRECISE = (
     'It takes slopes at 50 digits to show all of this. If the function stops an iteration at a tolerance, or a rule '
     'has constants of few digits, rtol= says how much is enough; precise=False measures in float64.'
+)
+
+_KEPT = (
+    'stale cache: backward uses numbers of 50 digits, which another call has stored; '
+    'store what it needs per call, not in a shared place'
 )
 
 
@@ -87,6 +87,7 @@ def examine(function: CheckedFunction, given: Mapping[int, Any], options: Option
         function = gradient_function(
             function, _upstream_of(order_check), options.fixed_upstream if order == 1 else ()
         )
+    report.notes += function.calls.notes
     if report.unvouched or options.style != REPORT:
         conclude(report, options, function.name, function.leaves)
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
@@ -117,6 +118,11 @@ def _examine_differentiable(order_check: OrderCheck) -> None:
         text = str(error).replace('\n', '; ')
         order_check.fail(order_check.outputs[0], order_check.function.moving[0], f'not differentiable twice: {text}')
         raise Stop from None
+    except TypeError as error:
+        if not comes_from_numbers(error) or not order_check.outputs:
+            raise
+        order_check.fail(order_check.outputs[0], order_check.function.moving[0], _KEPT)  # it got none in this call
+        raise Stop from None
 
 
 def _examine_order(order_check: OrderCheck) -> None:
@@ -126,6 +132,8 @@ def _examine_order(order_check: OrderCheck) -> None:
         return
     exact = ExactChecks(order_check)
     exact.run()
+    if order_check.function.unchecked:
+        note_unchecked(order_check, exact.first)
     if order_check.function.moving and not any(map(is_float, order_check.values)):
         warnings.warn('nothing to check, no output of the function is an array of floats', stacklevel=stacklevel())
     order_check.outputs = [o for o in order_check.outputs if o in order_check.gradients]
@@ -145,6 +153,8 @@ def _examine_order(order_check: OrderCheck) -> None:
         compare_native(derivatives)
     if order_check.report.verdict == PASS:
         AdditivityChecks(derivatives).run()
+    if order_check.report.verdict == PASS and len(order_check.function.moving) > 1:
+        FrozenChecks(derivatives).run()
     if order_check.options.full_jacobian and order_check.report.verdict == PASS:
         full_jacobian(derivatives)
     _examine_modes(derivatives)
@@ -269,24 +279,29 @@ def check(
     """
     check_func(func)
     inputs = as_tuple(inputs)
-    leaves = input_leaves(inputs, flags_of(no_grads, inputs))
-    if isinstance(params, str) and params == 'all' and hasattr(func, 'params'):
-        initialize(func, inputs, leaves, dict(kwargs or {}))
-    found, names = parameters_passed(func, params)
-    leaves += parameter_leaves(found, names)
-    passed = {id(p) for p in found}
-    hidden = hidden_leaves([p for p in parameters_of(func) if id(p) not in passed], options.dtype or np.float64)
-    leaves += hidden
-    function = checked_function(func, inputs, leaves, dict(kwargs or {}))
+    try:
+        subject = prepared(func, inputs, given, options, kwargs=kwargs, params=params, no_grads=no_grads)
+        return _examined(subject, options)
+    except Escaped as found:
+        escaped = found.error
+    except Exception as error:
+        add_hint(error, func, inputs, kwargs or {})
+        raise
+    raise escaped
+
+
+def _examined(subject: Subject, options: Options) -> GradientReport:
+    """Runs a check, and restores everything."""
+    function = subject.function()
     if not function.moving:
-        nothing_to_check(name_of(func), inputs, options.needs_input and not any(leaf.must_be_none for leaf in leaves))
-    every = [*found, *[leaf.parameter for leaf in hidden if leaf.parameter is not None]]
-    with preserved(func, every) as restore:
+        nothing_to_check(
+            function.name,
+            subject.inputs,
+            options.needs_input and not any(leaf.must_be_none for leaf in function.leaves),
+        )
+    with preserved(subject.func, subject.parameters, options.random) as restore:
         function.before_call = restore
         try:
-            return examine(function, given, options)
-        except Exception as error:
-            add_hint(error, func, inputs, kwargs or {})
-            raise
+            return examine(function, subject.given, options)
         finally:
             function.calls.progress.finish()

@@ -502,9 +502,7 @@ class Derivatives:
         share = 3.0
         if first and is_staircase(self.path(i, direction), first).any():
             limit, share = limit * _LARGEST_STAIR, 0.5  # what rounding to the nearest changes at most
-        quanta = [
-            q * (q <= limit + limit * abs(y)) for q, y in zip(quanta, self._flat, strict=True)
-        ]
+        quanta = [q * (q <= limit + limit * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
         return share * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self.pairs])
 
     def note_doubt(self, i: int, uncertainty: float) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import copy
 import queue
-import random
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
+from minichainer.backends.number_arrays import NumberArray
 from minichainer.configuration import config, count_nondefault, current_settings, using_config
 from minichainer.function_hook import get_function_hooks
 from minichainer.variable import Variable
+from minichainer.verification.random_states import FIXED, RandomStates
+from minichainer.verification.reachable import links_of
 
 
 class preserved:
@@ -24,15 +26,15 @@ class preserved:
     the random states of NumPy and Python. Enables backprop, also inside ``no_backprop_mode``.
 
     Returns a function that restores the persistent values, to be called before each call of ``func``, or None if
-    there are none.
+    there are none. With ``random='fixed'`` it also sets the random states, so that each call draws the same numbers.
     """
 
-    def __init__(self, func: Any, params: Sequence[Variable]) -> None:
-        self._func, self._params = func, params
+    def __init__(self, func: Any, params: Sequence[Variable], random: str | None = None) -> None:
+        self._func, self._params, self._random = func, params, random
 
-    def __enter__(self) -> Callable[[], None] | None:
+    def __enter__(self) -> Callable[[Sequence[Any]], None] | None:
         self._links = _Persistents(self._func)
-        self._numpy, self._python = np.random.get_state(), random.getstate()
+        self._states = RandomStates()
         self._hooks = dict(get_function_hooks())
         unique = {id(p): p for p in self._params}.values()
         self._saved = [(p, p._data, p._data.copy(), p.grad_var) for p in unique]
@@ -43,13 +45,18 @@ class preserved:
             self._contexts.append(using_config('enable_backprop', True))
         for context in self._contexts:
             context.__enter__()
+        if self._random == FIXED:
+            return self._restore_and_replay
         return self._links.restore if self._links.saved else None
+
+    def _restore_and_replay(self, variables: Sequence[Any]) -> None:
+        self._links.restore(variables)
+        self._states.replay()
 
     def __exit__(self, *exception: Any) -> None:
         for context in reversed(self._contexts):
             context.__exit__(*exception)
-        np.random.set_state(self._numpy)
-        random.setstate(self._python)
+        self._states.restore()
         _restore_hooks(self._hooks)
         for saved in self._saved:
             _restore_parameter(*saved)
@@ -75,7 +82,7 @@ class _Persistents:
     """The persistent values of all links that a function can reach."""
 
     def __init__(self, func: Any) -> None:
-        links = {id(link): link for root in _links_of(func) for _, link in root.namedlinks()}
+        links = {id(link): link for root in links_of(func) for _, link in root.namedlinks()}
         self.saved = [
             (link, name, link.__dict__[name], copy.deepcopy(link.__dict__[name]))
             for link in links.values()
@@ -83,62 +90,41 @@ class _Persistents:
             if name in link.__dict__
         ]
 
-    def restore(self) -> None:
-        """Writes the saved values back."""
+    def restore(self, variables: Sequence[Any] = ()) -> None:
+        """Writes the saved values back.
+
+        Args:
+            variables: With these the function is called next: floating-point values get the dtype of the parameters
+                of their link, if that has more digits.
+        """
         for link, name, value, saved in self.saved:
             if hasattr(value, 'shape'):
                 value[...] = saved
-                link.__dict__[name] = value
+                widest = _widest(link, variables) if variables and value.dtype.kind == 'f' else None
+                link.__dict__[name] = value if widest is None else _with_digits_of(widest, value)
             else:
                 link.__dict__[name] = copy.deepcopy(saved)
 
 
-def parameters_of(func: Any) -> list[Variable]:
-    """The initialized parameters, and other leaves of graphs, that a function can reach."""
-    reached = _reached(func)
-    if not reached:
-        return []
-    found = [x for x in reached if isinstance(x, Variable) and x.creator is None]
-    found += [p for link in _links_among(reached) for p in link.params()]
-    return [p for p in {id(p): p for p in found}.values() if p._data is not None]
+def _widest(link: Any, variables: Sequence[Any]) -> Any:
+    """The array with the most digits among the parameters of a link; if it has none, one of numbers of 50 digits.
+
+    Without parameters, values are computed with constants of their own dtype, as they are. In training mode they are
+    written only, which takes an array that holds what is written.
+    """
+    own = [getattr(link, name) for name in link._params]
+    arrays = [v._data for v in own or variables if isinstance(v, Variable) and v._data is not None]
+    floats = [x for x in arrays if x.dtype.kind == 'f']
+    if not own:
+        floats = [x for x in floats if isinstance(x, NumberArray) and config.train]
+    return max(floats, key=lambda x: (isinstance(x, NumberArray), x.dtype.itemsize), default=None)
 
 
-def _links_of(func: Any) -> list[Any]:
-    """The links that ``func`` is, is bound to, closes over, or uses as globals."""
-    return _links_among(_reached(func))
-
-
-def _links_among(reached: Sequence[Any]) -> list[Any]:
-    return [x for x in reached if hasattr(x, 'namedlinks') and not isinstance(x, type)]
-
-
-#: Functions of the package, which hold no parameters.
-_STATELESS = 'minichainer.functions'
-
-
-def _reached(func: Any, seen: tuple[Any, ...] = ()) -> list[Any]:
-    """What a function is bound to, closes over, or uses as defaults and globals, recursively."""
-    if hasattr(func, 'namedlinks'):
-        return [func]
-    if str(getattr(func, '__module__', '')).startswith(_STATELESS):
-        return []
-    found = [getattr(func, '__self__', None), getattr(func, 'func', None), *getattr(func, 'args', ())]
-    code = getattr(func, '__code__', None)
-    if code is not None:
-        found += [cell.cell_contents for cell in func.__closure__ or () if _is_filled(cell)]
-        found += list(func.__defaults__ or ())
-        found += [func.__globals__[name] for name in code.co_names if name in func.__globals__]
-    seen = (*seen, func)
-    inner = [x for x in found if getattr(x, '__closure__', None) and not any(x is s for s in seen)]
-    return found + [y for x in inner for y in _reached(x, seen)]
-
-
-def _is_filled(cell: Any) -> bool:
-    """Whether a closure cell has a value."""
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
+def _with_digits_of(array: Any, value: Any) -> Any:
+    """A value in the dtype of an array if that has more digits, else the value itself."""
+    if isinstance(array, NumberArray):
+        return type(array).of(value)
+    return value if array.dtype.itemsize <= value.dtype.itemsize else value.astype(array.dtype)
 
 
 #: Seconds after which to give up: the thread probably waits for a lock that the thread of the check holds.
@@ -148,26 +134,35 @@ Result = TypeVar('Result')
 
 
 def in_another_thread(call: Callable[[], Result], **settings: Any) -> Result | None:
-    """The result of ``call`` in another thread with this thread's settings; None if it raises or does not finish.
+    """The result of ``call`` in another thread with this thread's settings; None if it does not finish.
 
     Args:
         call: A function without arguments.
         settings: Settings to change, such as ``train``.
+
+    Raises:
+        Exception: What ``call`` raises.
     """
     kept = current_settings() | settings
     found: list[Result] = []
+    raised: list[BaseException] = []
 
     def run() -> None:
-        with contextlib.ExitStack() as stack, contextlib.suppress(Exception):
-            stack.enter_context(np.errstate(all='ignore'))
-            for name, value in kept.items():
-                if getattr(config, name) is not value:
-                    stack.enter_context(using_config(name, value))
-            found.append(call())
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(np.errstate(all='ignore'))
+                for name, value in kept.items():
+                    if getattr(config, name) is not value:
+                        stack.enter_context(using_config(name, value))
+                found.append(call())
+        except BaseException as error:
+            raised.append(error)
 
     worker = _idle_worker()
     if worker.finishes(run):
         _idle.append(worker)
+        if raised:
+            raise raised.pop()
     return found[0] if found else None
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from minichainer.verification.complex_numbers import joined
 from minichainer.verification.environment import in_another_thread
 from minichainer.verification.function_under_test import Evaluation
 from minichainer.verification.order_check import SMALL, OrderCheck, times
+from minichainer.verification.refusals import settle
 from minichainer.verification.rounding import ROUNDINGS
 
 #: How the graph's own error messages about a user's backward begin.
@@ -170,9 +172,11 @@ class ExactChecks:
         order_check = self.order_check
         if len(order_check.outputs) < 2 or not order_check.options.check_undefined_grad:
             raise error
+        v = order_check.upstream[o][0]
         found = self._vjp(
-            self.first, order_check.only(o, fresh_copy(order_check.upstream[o][0]), 'zeros'), o
+            self.first, order_check.only(o, fresh_copy(v), 'zeros'), o
         )  # raises if that is not the reason
+        settle(error, lambda: None, lambda: self.first.vjp(order_check.only(o, fresh_copy(v))))
         if order_check.options.follows_chainer:
             order_check.tolerate_undefined(f'with only the upstream gradient of output {o}', error)
             for k in order_check.gradients:  # those with None may differ by rounding
@@ -216,8 +220,7 @@ class ExactChecks:
     def _stale_or_random(self) -> None:
         """Repeats backward after a call on other data and in another thread; the results must be equal."""
         other = self._call_on_other_data()
-        conditions = self.order_check.options.conditions
-        found = in_another_thread(self._all_again, train=not config.train) if conditions else None
+        found = self._elsewhere(train=not config.train) if self.order_check.options.conditions else None
         if found is None or self._unequal(found):
             here = self._all_again()
             if found is not None and not self._unequal(here) and not self._unequal(self._all_again()):
@@ -238,6 +241,34 @@ class ExactChecks:
         with get_device_from_array(*self.arrays).create_context():  # each thread has its own current device
             return {o: self._again(self.first, o) for o in self.order_check.gradients}
 
+    def _elsewhere(self, **settings: Any) -> dict[int, list[Any]] | None:
+        """The gradients from another thread; None where that or the settings are refused, or it does not finish."""
+        return self._unless_refused(functools.partial(in_another_thread, self._all_again, **settings))
+
+    def _with_other_settings(self) -> dict[int, list[Any]]:
+        """The gradients with another ``config.train`` than in the forward pass."""
+        function = self.order_check.function
+        function.settling = True  # what is usual would be repeated with these settings
+        try:
+            with using_config('train', not config.train):
+                return self._all_again()
+        finally:
+            function.settling = False
+
+    def _unless_refused(self, gradients: Callable[[], dict[int, list[Any]] | None]) -> dict[int, list[Any]] | None:
+        """Gradients from unusual surroundings; None, with a note, where backward refuses these."""
+        try:
+            return gradients()
+        except Stop:
+            raise
+        except Exception as error:
+            self._all_again()
+            settle(error, lambda: None, gradients)
+            text = f'{type(error).__name__}: {error}'.partition('\n')[0].rstrip('.')
+            note = f'Backward does not take another thread or another config.train than the forward pass: {text}.'
+            self.order_check.function.calls.notes[note] = None
+        return None
+
     def _unequal(self, found: dict[int, list[Any]]) -> tuple[int, int, Any] | None:
         """Output, leaf and index of a gradient that differs from the first one by more than rounding."""
         for o, again in found.items():
@@ -256,13 +287,12 @@ class ExactChecks:
     def _thread_or_config(self) -> None:
         """Tells whether the thread or ``config.train`` is the reason, if gradients differ in another thread only."""
         cause = 'depends on thread: backward gives a different result outside the thread of the forward pass'
-        found = in_another_thread(self._all_again)
+        found = self._elsewhere()
         if found is None or not self._unequal(found):
             cause = 'depends on config: backward looks at config.train, which may have changed since the forward pass'
-            with using_config('train', not config.train):
-                found = self._all_again()
-        place = self._unequal(found)
-        if place is not None:
+            found = self._unless_refused(self._with_other_settings)
+        place = None if found is None else self._unequal(found)
+        if found is not None and place is not None:
             o, i, index = place
             values = {'numeric': at(self.order_check.gradients[o][i], index), 'analytic': at(found[o][i], index)}
             self.order_check.fail(o, i, cause, index=index, **values)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minichainer._checks import native
 from minichainer.backend import get_array_module, get_array_types
 from minichainer.backprop import between, gradients_of, gradients_of_leaves
 from minichainer.configuration import using_config
@@ -16,19 +18,27 @@ from minichainer.variable import Variable
 from minichainer.verification.arguments import Leaf, has_gradient, is_float, name_of, rebuilt
 from minichainer.verification.arrays import fresh_copy, largest
 from minichainer.verification.complex_numbers import PARTS, joined, parts
-from minichainer.verification.environment import preserved
 from minichainer.verification.progress import OFTEN, Progress
+from minichainer.verification.reachable import Named
+from minichainer.verification.refusals import refused, settle
 
 _arrays: tuple[Any, ...] = get_array_types()
 
 
 @dataclasses.dataclass
 class Calls:
-    """Counts the calls of the user's function and its backward passes."""
+    """Counts the calls of the user's function and its backward passes.
+
+    Attributes:
+        source: The user's function, its arguments, and the parameters that were passed.
+        notes: What the report is to say, as keys.
+    """
 
     progress: Progress
     forward: int = 0
     backward: int = 0
+    source: tuple[Any, Sequence[Any], Any] = (None, (), ())
+    notes: dict[str, None] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -41,30 +51,47 @@ class CheckedFunction:
         call: Maps one Variable per leaf to a list of outputs: Variables, or None where an output cannot be
             differentiated.
         calls: The counters.
-        before_call: Called before each call, to restore what the previous one may have changed; None for nothing.
+        before_call: Called with the Variables before each call, to restore what the previous one may have changed;
+            None for nothing.
         type_check: Whether functions may check the dtypes of their inputs.
         complex_outputs: The positions of outputs that are complex, once the function was called.
         shapes: The shapes of the outputs when the function was first called, in parts; None for no output.
         other_shapes: Other shapes that outputs had next to the point, by position.
         zeros_for: The positions of outputs whose missing upstream gradients are replaced by zeros.
+        thread: Where the check runs: elsewhere exceptions are not examined.
+        usual_upstream: The first upstream gradients that backward has taken.
+        settling: Whether an exception is being examined, so that another one is not.
+        gradient_of: If the outputs are gradients: the position of the leaf of each.
+        unchecked: Variables that the function can reach and that are not among the leaves, with their paths.
+        takes_arrays: Whether it may behave in another way if it gets arrays instead of Variables.
     """
 
     name: str
     leaves: list[Leaf]
     call: Callable[[list[Variable]], list[Variable | None]]
     calls: Calls
-    before_call: Callable[[], None] | None = None
+    before_call: Callable[[Sequence[Variable]], None] | None = None
     type_check: bool = True
     complex_outputs: frozenset[int] = frozenset()
     shapes: list[Any] | None = None
     other_shapes: dict[int, Any] = dataclasses.field(default_factory=dict)
     zeros_for: tuple[int, ...] = ()
+    thread: int = dataclasses.field(default_factory=threading.get_ident)
+    usual_upstream: Sequence[Any] | None = None
+    settling: bool = False
+    gradient_of: dict[int, int] = dataclasses.field(default_factory=dict)
+    unchecked: Sequence[Named] = ()
+    takes_arrays: bool = False
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
         """Calls the function on these arrays, one per leaf."""
         variables = self._variables(arrays) if self._has_others else [*map(Variable, arrays)]
         plain = self.before_call is None and self.type_check
-        outputs = self.call(variables) if plain else self.called(variables)
+        try:
+            outputs = self.call(variables) if plain else self.called(variables)
+        except Exception as error:
+            self._settle_call(error, arrays)
+            raise
         if self.shapes is None:
             self._describe(outputs)
         return Evaluation(self, variables, outputs)
@@ -86,7 +113,13 @@ class CheckedFunction:
         """The arrays of the outputs, as parts. Variables are new each time: a function may use their gradients."""
         found, shapes = [], []
         variables = self._variables(arrays) if self._has_others else [*map(Variable, arrays)]
-        for y in self.call(variables) if self.before_call is None and self.type_check else self.called(variables):
+        plain = self.before_call is None and self.type_check
+        try:
+            outputs = self.call(variables) if plain else self.called(variables)
+        except Exception as error:
+            self._settle_call(error, arrays)
+            raise
+        for y in outputs:
             array = None if y is None else parts(y._data) if self.complex_outputs else y._data
             found.append(array)
             shapes.append(None if array is None else array.shape)
@@ -114,11 +147,56 @@ class CheckedFunction:
     def called(self, variables: list[Variable]) -> list[Variable | None]:
         """Calls the function, without type checks if they are disabled."""
         if self.before_call is not None:
-            self.before_call()
+            self.before_call(variables)
         if self.type_check:
             return self.call(variables)
         with using_config('type_check', False):
             return self.call(variables)
+
+    # --- exceptions --------------------------------------------------------------------------------------------
+    def _settle_call(self, error: Exception, arrays: Sequence[Any]) -> None:
+        """Returns if the function refuses these arrays, and notes it; else the exception reaches the user."""
+        if self.shapes is not None and self._settled(
+            error, self._usual_call, lambda: self.called(self._variables(arrays))
+        ):
+            self._note(f'{self.name} does not take inputs', arrays, error)
+
+    def settle_backward(self, error: Exception, evaluation: Evaluation, upstream: Sequence[Any], **how: Any) -> None:
+        """The same for a backward pass."""
+        possible = self.usual_upstream is not None and evaluation.takes(upstream)
+        if possible and self._settled(error, self._usual_backward, lambda: evaluation.vjp(upstream, **how)):
+            what = f'The backward pass of {self.name} does not take'
+            self._note(f'{what} upstream gradients', upstream, error)
+            self._note(f'{what} inputs', [v._data for v in evaluation.variables], error)
+
+    def _settled(self, error: Exception, usual: Callable[[], object], again: Callable[[], object]) -> bool:
+        """Examines an exception, if that is possible here; parameters get their arrays back."""
+        if self.settling or threading.get_ident() != self.thread:
+            return False
+        held = [(leaf.parameter, leaf.parameter._data) for leaf in self.leaves if leaf.parameter is not None]
+        self.settling = True
+        try:
+            settle(error, usual, again)
+        finally:
+            self.settling = False
+            for parameter, array in held:
+                parameter.array = array
+        return True
+
+    def _usual_call(self) -> Evaluation:
+        """A call at the point itself, on arrays as the user gave them."""
+        return self.evaluate([fresh_copy(leaf.array) for leaf in self.leaves])
+
+    def _usual_backward(self) -> None:
+        """A backward pass there, for upstream gradients that it has taken, unless shapes change from call to call."""
+        evaluation, upstream = self._usual_call(), self.usual_upstream or ()
+        if evaluation.takes(upstream):
+            evaluation.vjp([None if v is None else fresh_copy(v) for v in upstream])
+
+    def _note(self, what: str, arrays: Sequence[Any], error: Exception) -> None:
+        note = refused(what, arrays, error)
+        if note is not None:
+            self.calls.notes[note] = None
 
     @functools.cached_property
     def moving(self) -> list[int]:
@@ -145,6 +223,11 @@ class Evaluation:
         arrays = [None if y is None else y._data for y in self.outputs]
         return [*map(parts, arrays)] if self.function.complex_outputs else arrays
 
+    def takes(self, upstream: Sequence[Any]) -> bool:
+        """Whether upstream gradients have the shapes of the outputs."""
+        pairs = zip(self.arrays, upstream, strict=True)
+        return all(v is None or (y is not None and y.shape == v.shape) for y, v in pairs)
+
     def vjp(
         self, upstream: Sequence[Any], on_variables: bool = False, wanted: Sequence[int] | None = None
     ) -> list[Any]:
@@ -157,6 +240,7 @@ class Evaluation:
         """
         if self.function.zeros_for:
             upstream = self._with_zeros(upstream)
+        given = upstream
         if self.function.complex_outputs:
             upstream = [
                 joined(v) if v is not None and o in self.function.complex_outputs else v
@@ -170,11 +254,17 @@ class Evaluation:
         found: list[Any] = [None] * len(self.variables)
         if roots and positions:
             self.function.calls.backward += 1
-            if wanted is None:
-                leaves, between_them = self._places
-                gradients = gradients_of_leaves(leaves, roots, between_them, on_variables)
-            else:
-                gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
+            try:
+                if wanted is None:
+                    leaves, between_them = self._places
+                    gradients = gradients_of_leaves(leaves, roots, between_them, on_variables)
+                else:
+                    gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
+            except Exception as error:
+                self.function.settle_backward(error, self, given, on_variables=on_variables, wanted=wanted)
+                raise
+            if self.function.usual_upstream is None:
+                self.function.usual_upstream = given
             for i, gradient in zip(positions, gradients, strict=True):
                 if gradient is not None:
                     array = gradient._data if on_variables else gradient
@@ -225,15 +315,8 @@ def checked_function(func: Any, inputs: Sequence[Any], leaves: list[Leaf], kwarg
             return [returned]  # the usual case
         return checked_outputs(func, returned)
 
-    return CheckedFunction(name_of(func), leaves, call, calls)
-
-
-def initialize(func: Any, inputs: Sequence[Any], leaves: Sequence[Leaf], kwargs: dict[str, Any]) -> None:
-    """Calls a link once if it has parameters whose shapes follow from its inputs."""
-    if any(p.array is None for p in func.params()):
-        with preserved(func, ()), using_config('enable_backprop', False):
-            variables = [leaf.variable(fresh_copy(leaf.array)) for leaf in leaves]
-            checked_function(func, inputs, list(leaves), kwargs).call(variables)
+    takes_arrays = not str(getattr(func, '__module__', '')).startswith('minichainer.')
+    return CheckedFunction(name_of(func), leaves, call, calls, takes_arrays=takes_arrays)
 
 
 def checked_outputs(func: Any, returned: Any) -> list[Variable | None]:
@@ -262,7 +345,7 @@ def _flat_outputs(value: Any) -> Any:
 
 def flat_arrays(value: Any) -> list[Any]:
     """The arrays in a Variable, an array, None, or nested containers of these."""
-    return [getattr(a, 'array', a) for a in _flat_outputs(value)]
+    return [native(getattr(a, 'array', a)) for a in _flat_outputs(value)]
 
 
 def gradient_function(base: CheckedFunction, upstream: Sequence[Any], fixed: Sequence[bool] = ()) -> CheckedFunction:
@@ -284,7 +367,9 @@ def gradient_function(base: CheckedFunction, upstream: Sequence[Any], fixed: Seq
         pairs = [(outputs[o], gy) for o, gy in zip(used, variables[count:], strict=True)]
         return _gradients(base, [(y, gy) for y, gy in pairs if y is not None], variables[:count])
 
-    return CheckedFunction(f'the gradients of {base.name}', leaves, call, base.calls, base.before_call)
+    shown = [i for i, leaf in enumerate(base.leaves) if not leaf.hidden]
+    name, gradient_of = f'the gradients of {base.name}', dict(enumerate(shown))
+    return CheckedFunction(name, leaves, call, base.calls, base.before_call, gradient_of=gradient_of)
 
 
 def _upstream_leaf(base: CheckedFunction, output: int, array: Any) -> Leaf:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import random
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -117,8 +119,15 @@ def test_one_seed_gives_one_report_that_json_can_hold(func):
     assert json.loads(texts[0])['seed'] == 5
 
 
-def test_seeds_differ_unless_given():
-    assert check_gradients(F.tanh, X).seed != check_gradients(F.tanh, X).seed
+def test_a_check_without_a_seed_says_the_same_again():
+    for func in (F.tanh, WRONG):
+        assert str(check_gradients(func, X)) == str(check_gradients(func, X))
+
+
+def test_another_process_draws_another_seed():
+    code = 'from minichainer.verification.arguments import process_seed; print(process_seed(), process_seed())'
+    drawn = {subprocess.check_output([sys.executable, '-c', code], text=True) for _ in range(2)}
+    assert len(drawn) == 2 and all(len(set(line.split())) == 1 for line in drawn)
 
 
 def test_failures_are_limited_and_counted():
@@ -589,7 +598,9 @@ def test_a_wrong_gradient_of_a_link_whose_parameters_are_not_passed():
     link = L.Linear(3, 2)
     func = node(lambda x: x * 2, lambda xs, gy: 2.001 * gy)
     report = check_gradients(lambda x: link(func(x)), HIDDEN_X, seed=0)
-    assert report.verdict == 'fail' and not report.notes
+    assert report.verdict == 'fail'
+    (note,) = report.notes
+    assert note.startswith('The gradients of link/W, link/b were not checked: ')
 
 
 def test_a_parameter_that_is_not_passed_may_be_updated_by_the_function():

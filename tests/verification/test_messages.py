@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minichainer
 import minichainer.functions as F
 from minichainer.configuration import config
 from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients, main
 from minichainer.link.link import Link
+from minichainer.links.connection.linear import Linear
 from minichainer.links.rnn.lstm import LSTM  # noqa: F401
 from minichainer.variable import Parameter
 from minichainer.verification.progress import Progress
@@ -44,7 +46,7 @@ SNAPSHOTS = {
         """
         check_gradients passed for tanh: the gradients are right, to #e-16 at 50 digits.
         # calls of the function, 10 backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(tanh, inputs, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(F.tanh, X, seed=1)
         """,
     ),
     'pass by differences': (
@@ -52,7 +54,7 @@ SNAPSHOTS = {
         """
         check_gradients passed for tanh: the gradients are right.
         # calls of the function, 10 backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(tanh, inputs, precise=False, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(F.tanh, X, precise=False, seed=1)
         """,
     ),
     'factor': (
@@ -67,7 +69,7 @@ SNAPSHOTS = {
           (0, 0)  2        1         #
           (1, 0)  1        0.5       #
         # calls of the function, # backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(planted, inputs, rtol=1e-05, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(HALF, X, rtol=1e-05, seed=1)
         """,
     ),
     'kink': (
@@ -80,7 +82,7 @@ SNAPSHOTS = {
           (1,)   -1          1            0
         Move the inputs away from the kink, or pass subgradient=True to accept any value between the two slopes.
         # calls of the function, # backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(absolute, inputs, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(F.absolute, np.array([1.0, 0.0]), seed=1)
         """,
     ),
     'one wrong': (
@@ -92,7 +94,7 @@ SNAPSHOTS = {
           index   numeric  backward  error / tolerance
           (0, 0)  2        3         #
         # calls of the function, # backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(planted, inputs, rtol=1e-05, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(planted, X, rtol=1e-05, seed=1)
         """,
     ),
     'a number': (
@@ -104,7 +106,7 @@ SNAPSHOTS = {
           index  numeric  backward  error / tolerance
           ()     6        3         #
         # calls of the function, # backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(planted, inputs, rtol=1e-05, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(HALF, np.array(3.0), rtol=1e-05, seed=1)
         """,
     ),
     'four pairs': (
@@ -144,7 +146,7 @@ SNAPSHOTS = {
           #
           #
         # calls of the function, # backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(func, inputs, params=params, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(func, X, params=P, seed=1)
         """,
     ),
     'not finite': (
@@ -154,7 +156,7 @@ SNAPSHOTS = {
         output 0
           not finite: output 0 is -inf at (0,) (1 of 2 elements); check the inputs against the domain of the function
         1 call of the function, 0 backward passes; seed 1
-        Replay: minichainer.gradient_check.check_gradients(log, inputs, seed=1)
+        Replay: minichainer.gradient_check.check_gradients(F.log, np.array([0.0, 1.0]), seed=1)
         """,
     ),
 }
@@ -206,10 +208,35 @@ def test_messages_for_large_arrays_fit_one_screen(wrong):
 
 
 def test_the_replay_line_repeats_the_report():
-    report = check_gradients(HALF, X, order=2, rtol=1e-4)
-    arguments = re.search(r'inputs, (.*)\)$', report.message).group(1)
-    again = eval(f'check_gradients(HALF, X, {arguments})')
-    assert again.to_dict() == report.to_dict()
+    x = X + 1
+    reports = [
+        check_gradients(HALF, X, order=2, rtol=1e-4),
+        check_gradients(HALF, (x,), precise=False),
+        check_gradients(F.matmul, (x, X), nondet_tol=1e-9),
+        check_gradients(HALF, np.array([1.0, 2.0], 'f'), seed=3),
+        check_gradients(F.dropout, x, random='fixed'),
+    ]
+    for report in reports:
+        line = report.message.partition('Replay: ')[2]
+        again = eval(line, {**globals(), 'x': x, 'minichainer': minichainer})
+        assert again.to_dict() == report.to_dict()
+
+
+def test_the_replay_line_names_what_it_can():
+    link, xs = Linear(2, 2), (X, X)
+    reports = {
+        "link, np.array([[1.0, -2.0], [0.5, 4.0]], dtype='float32'), params='all'": check_gradients(
+            link, X.astype('f'), params='all'
+        ),
+        'func, X': check_gradients(lambda x: x, xs[0]),
+        'func, X, params=P': check_gradients(lambda x: x * P, X, params=P),
+        'F.add, (X, X)': check_gradients(F.add, xs),
+        'F.sum, inputs': check_gradients(F.sum, np.ones(9)),
+        'F.sum, (np.array([1.5]), 0)': check_gradients(F.sum, (np.array([1.5]), 0)),
+    }
+    for words, report in reports.items():
+        line = ' '.join(report.message.partition('Replay: ')[2].split())
+        assert line == f'minichainer.gradient_check.check_gradients({words}, seed={report.seed})'
 
 
 def test_a_wrong_pair_of_many_is_named():

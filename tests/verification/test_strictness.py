@@ -354,7 +354,7 @@ def test_the_report_shows_it():
     )
     assert 'strictness' not in strict.message and strict.to_dict()['strictness'] == 'strict'
     assert "seed 0; strictness='chainer'" in lenient.message
-    assert "inputs, strictness='chainer', seed=0)" in lenient.message
+    assert ", strictness='chainer', seed=0)" in lenient.message
     assert "right as far as Chainer's own check looks" in lenient.message
     assert "Accepted with strictness='chainer': stale cache: " in lenient.message
     assert lenient.to_dict()['accepted'][0]['verdict'] == 'fail'

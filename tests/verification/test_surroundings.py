@@ -142,7 +142,8 @@ def test_another_thread_has_the_settings_of_this_one():
     with using_config('train', False), using_config('debug', True):
         assert in_another_thread(lambda: (config.train, config.debug)) == (False, True)
         assert in_another_thread(lambda: config.train, train=True)
-    assert in_another_thread(lambda: 1 / 0) is None
+    with pytest.raises(ZeroDivisionError):
+        in_another_thread(lambda: 1 / 0)
 
 
 def test_backward_remembers_results_by_upstream_gradients():

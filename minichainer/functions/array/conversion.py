@@ -41,6 +41,8 @@ def cast(x: Any, typ: Any) -> Variable:
         raise TypeError(f'cast: data type {typ!r} not understood') from None
     if dtype.kind not in 'fiubc':
         raise TypeError(f'cast: a dtype of numbers expected, got {typ!r}')
+    if not dtype.isnative:
+        dtype = dtype.newbyteorder('=')
     return x if x.dtype == dtype and not config.enable_backprop else cast_to(x, dtype)
 
 

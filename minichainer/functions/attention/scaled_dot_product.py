@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._checks import native
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.functions._arguments import Arguments, described
@@ -188,6 +189,7 @@ def _dropout_mask(given: Any, q: Variable, shape: tuple[int, ...], ratio: float)
         return None
     if given is not None:
         check_arrays((q._data, given), f'{_NAME}, the query and dropout_mask,')
+        given = native(given)
         if given.shape != shape or given.dtype != q.dtype:
             raise _arguments.misfit(f'dropout_mask: {q.dtype} {shape}', f'{given.dtype} {given.shape}')
         return given

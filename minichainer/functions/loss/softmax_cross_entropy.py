@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from minichainer import ops
+from minichainer import _checks, ops
 from minichainer._tape import native
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.backends import cuda
@@ -120,6 +120,8 @@ def softmax_cross_entropy(
     x, labels = as_variable(x), as_array(t)
     if type(labels) is not numpy.ndarray:
         _arguments.arrays(t=labels)
+    elif not labels.dtype.isnative:
+        labels = _checks.native(labels)
     scores = x._data
     _check_class_weight(class_weight, scores)
     if labels.dtype.kind == 'f':

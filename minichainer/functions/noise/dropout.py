@@ -65,7 +65,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
         return (x, None) if return_mask else x
     if mask is None:
         mask, drawn = get_array_module(x._data).empty(x.shape, x.dtype), [_draw(x._data, ratio)]
-    elif _dropout.array(mask, 'mask').shape != x.shape or mask.dtype != x.dtype:
+    elif (mask := _dropout.array(mask, 'mask')).shape != x.shape or mask.dtype != x.dtype:
         raise _misfit(x, mask)
     else:
         check_arrays((x._data, mask), 'Dropout, x and the mask,')

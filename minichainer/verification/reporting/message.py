@@ -8,6 +8,7 @@ from typing import Any
 from minichainer.verification.arguments import CHAINER, Leaf, Options
 from minichainer.verification.function_under_test import CheckedFunction
 from minichainer.verification.reporting.explanation import Comparison, Explanation, Section, counted, numbers
+from minichainer.verification.reporting.replay import arguments_of
 from minichainer.verification.reporting.report import Failure, GradientReport, Unvouched
 from minichainer.verification.reporting.tolerances import in_words
 
@@ -34,8 +35,8 @@ _ADVICE = {
     'the two slopes.',
     'unresolved': 'What would resolve it: inputs of moderate size, an output without a large constant offset, '
     'dtype=numpy.float64 if the function takes it, or explicit tolerances (atol=, rtol=) that say what is enough.',
-    'nondeterministic': 'Fix the random numbers outside of the function, or pass nondet_tol= to allow rounding '
-    'differences.',
+    'nondeterministic': "Where the function draws random numbers, as dropout does, pass random='fixed': each call "
+    'then draws the same ones, from NumPy, Python and CuPy. nondet_tol= allows rounding differences.',
 }
 
 
@@ -199,15 +200,10 @@ def _cost(report: GradientReport) -> str:
 
 def _replay(function: CheckedFunction, options: Options) -> str:
     """The line that repeats the check."""
-    arguments = [_function(function.name), 'inputs']
-    arguments += ['params=params'] if any(leaf.parameter is not None for leaf in function.leaves) else []
+    func, inputs, params = function.calls.source
+    arguments = arguments_of(func, _base(function.name), inputs, params)
     return f'minichainer.gradient_check.check_gradients({", ".join(arguments)}, {options.shown()})'
 
 
 def _base(name: str) -> str:
     return name.rpartition('gradients of ')[2]
-
-
-def _function(name: str) -> str:
-    name = _base(name)
-    return name if name.isidentifier() else 'func'
