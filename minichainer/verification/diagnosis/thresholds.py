@@ -34,8 +34,8 @@ _ONE, _TWO, _BESIDE = 4, 8, 3
 _FADING = 0.03
 #: The least share of the range of all values that a range of right ones takes: formulas that cross do so at a point.
 _WIDE = 0.05
-#: Gradients that are smaller, relative to the largest, are known only if they are zero: the second stands for zero.
-_CLEAR, _ZERO = 1e-3, 1e-9
+#: Slopes that are smaller, relative to the largest, are zero.
+_ZERO = 1e-9
 #: Rounds that narrow the edges, for functions of single elements and others, and the gap that needs none, relative.
 _NARROWING, _NARROWING_OTHERS, _NARROW = 8, 3, 1e-4
 
@@ -63,9 +63,8 @@ class Sample:
 
     @property
     def is_right(self) -> Any:
-        clear = self._size > _CLEAR * self._largest
         equal = abs(self.right - self.given) <= _RIGHT * self._size
-        return self.known & ((clear & equal) | ((self.given == 0) & self.has_no_slope))
+        return self.known & (equal | ((self.given == 0) & self.has_no_slope))
 
     @property
     def has_no_slope(self) -> Any:
