@@ -21,6 +21,8 @@ from minichainer.verification.directions import generator
 
 #: Values that are tried, and the least number of known ones that say anything.
 _VALUES, _LEAST = 160, 40
+#: A single wrong element of more than this many has a place, and an interval would contain others.
+_MANY = 64
 #: The most rounds, and the most elements of a round that are measured one by one.
 _ROUNDS, _ONE_BY_ONE = 48, 16
 #: An element is right up to the first and wrong from the second on, relative to itself; between them nothing is said.
@@ -121,7 +123,8 @@ def _between(wrong: float, right: float) -> str:
 def threshold_cause(e: Experiments, evidence: Evidence) -> Cause | None:
     """The cause if the gradient is wrong exactly where a known number is in one interval, or in two."""
     leaf = e.derivatives.order_check.function.leaves[e.i]
-    if not e.possible or leaf.is_complex or not _may_be(evidence):
+    alone = evidence.wrong.sum() == 1 and e.x.size > _MANY
+    if not e.possible or leaf.is_complex or alone or not _may_be(evidence):
         return None
     try:
         return _tested(_Values(e, evidence))
