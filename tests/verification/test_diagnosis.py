@@ -117,3 +117,8 @@ def test_small_elements_that_are_quite_wrong_are_not_inaccurate():
 def test_wrong_elements_alone_say_nothing_about_the_whole_gradient():
     zeros, half = Evidence(G, 0 * G, 1e-9, partial=True), Evidence(G, 0.5 * G, 1e-9, partial=True)
     assert diagnose(zeros).name != 'detached' and diagnose(half).text.endswith('times the gradient where it is wrong')
+
+
+def test_where_no_element_is_wrong_nothing_is_said():
+    assert diagnose(Evidence(G, G, 1e-9, X)).name == 'unknown'
+    assert diagnose(Evidence(G[:0], G[:0], 1e-9, partial=True)).name == 'unknown'

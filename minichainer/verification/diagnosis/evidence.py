@@ -84,11 +84,13 @@ def diagnose(evidence: Evidence, further: Callable[[], Cause | None] = lambda: N
     if evidence.analytic.shape != evidence.numeric.shape:
         text = f'backward gives shape {evidence.analytic.shape}, the input has {evidence.numeric.shape}'
         return Cause('shape', text)
+    unknown = Cause('unknown', 'no simple relation to the right gradient was found')
+    if not evidence.wrong.any():
+        return further() or unknown
     for rule in _RULES:
         cause = rule(evidence)
         if cause is not None:
             return cause
-    unknown = Cause('unknown', 'no simple relation to the right gradient was found')
     return further() or _slices(evidence) or _inaccurate(evidence) or _dense(evidence) or unknown
 
 

@@ -21,6 +21,8 @@ from minichainer.verification.directions import generator
 
 #: Values that are tried, and the least number of known ones that say anything.
 _VALUES, _LEAST = 160, 40
+#: A single wrong element of more than this many has a place, and an interval would contain others.
+_MANY = 64
 #: The most rounds, and the most elements of a round that are measured one by one.
 _ROUNDS, _ONE_BY_ONE = 48, 16
 #: An element is right up to the first and wrong from the second on, relative to itself; between them nothing is said.
@@ -34,8 +36,8 @@ _ONE, _TWO, _BESIDE = 4, 8, 3
 _FADING = 0.03
 #: The least share of the range of all values that a range of right ones takes: formulas that cross do so at a point.
 _WIDE = 0.05
-#: Gradients that are smaller, relative to the largest, are known only if they are zero: the second stands for zero.
-_CLEAR, _ZERO = 1e-3, 1e-9
+#: Slopes that are smaller, relative to the largest, are zero.
+_ZERO = 1e-9
 #: Rounds that narrow the edges, for functions of single elements and others, and the gap that needs none, relative.
 _NARROWING, _NARROWING_OTHERS, _NARROW = 8, 3, 1e-4
 
@@ -63,9 +65,8 @@ class Sample:
 
     @property
     def is_right(self) -> Any:
-        clear = self._size > _CLEAR * self._largest
         equal = abs(self.right - self.given) <= _RIGHT * self._size
-        return self.known & ((clear & equal) | ((self.given == 0) & self.has_no_slope))
+        return self.known & (equal | ((self.given == 0) & self.has_no_slope))
 
     @property
     def has_no_slope(self) -> Any:
@@ -122,7 +123,8 @@ def _between(wrong: float, right: float) -> str:
 def threshold_cause(e: Experiments, evidence: Evidence) -> Cause | None:
     """The cause if the gradient is wrong exactly where a known number is in one interval, or in two."""
     leaf = e.derivatives.order_check.function.leaves[e.i]
-    if not e.possible or leaf.is_complex or not _may_be(evidence):
+    alone = evidence.wrong.sum() == 1 and e.x.size > _MANY
+    if not e.possible or leaf.is_complex or alone or not _may_be(evidence):
         return None
     try:
         return _tested(_Values(e, evidence))
