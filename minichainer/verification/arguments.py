@@ -111,8 +111,13 @@ class Options:
         return self.check_backward_ad if order == 1 else self.check_rev_over_rev
 
     @property
+    def follows_chainer(self) -> bool:
+        """Whether the check was called by one of Chainer's names."""
+        return self.title in ('check_backward', 'check_double_backward')
+
+    @property
     def extra(self) -> tuple[float, float]:
-        """Tolerances added to the estimated error: atol and rtol, with defaults if the step is fixed."""
+        """The tolerances that the caller gave for single elements; with a step, their defaults in other frameworks."""
         if self.eps is not None:
             return _or(self.atol, 1e-5), _or(self.rtol, 1e-3)
         return self._given_atol or 0.0, self._given_rtol or 0.0

@@ -22,7 +22,6 @@ from minichainer.verification.extrapolation import (
     SlopeSource,
     agrees,
     first_step,
-    fixed_step,
     measured_noise,
     slopes,
 )
@@ -198,7 +197,7 @@ class Derivatives:
 
     def _leaves_room(self, gradients: Sequence[Any], v: Any) -> bool:
         """Whether gradients may be made small: in one dtype, not half precision, without an absolute tolerance."""
-        if self.order_check.options.nondet_tol or self.order_check.options.extra[0] or v.dtype.itemsize < 4:
+        if self.order_check.options.nondet_tol or v.dtype.itemsize < 4:
             return False
         least = _LEAST if v.dtype.itemsize == 8 else _LEAST_SINGLE
         for g in gradients:
@@ -256,7 +255,7 @@ class Derivatives:
 
     def agrees(self, i: int, path: Path) -> bool:
         """Whether backward agrees with the first few differences, to ten digits; see :mod:`.extrapolation`."""
-        if self.order_check.options.eps is not None or i in self.noise or self.source is not None:
+        if i in self.noise or self.source is not None:
             return False
         analytic, sizes = self.expected(i, path.direction)
         noise = (4 * self.precision * path.base).tolist()
@@ -369,9 +368,7 @@ class Derivatives:
         return self.precision, self.noise.get(i)
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
-        """The slopes of a curve, with the user's fixed step if there is one."""
-        if self.order_check.options.eps is not None:
-            return fixed_step(curve, self.precision, self.order_check.options.eps)
+        """The slopes of a curve."""
         noise = self.noise.get(i)
         start = self._first_step(i) if start is None else start
         return slopes(curve, self.precision, max_calls=max_calls, start=start, noise=noise)
@@ -389,8 +386,6 @@ class Derivatives:
     def _slopes_of_elements(self, i: int, elements: Any, scales: Any, levels: int, start: float | None) -> Slopes:
         """The slopes of single elements, with the same steps for all."""
         curve = self.element_curve(i, elements, scales)
-        if self.order_check.options.eps is not None:
-            return fixed_step(curve, self.precision, self.order_check.options.eps)
         precision, noise = self._rounding_of(i, self.is_local)
         noise = None if noise is None else np.tile(noise, len(elements))
         start = self._first_step(i) if start is None else start
@@ -494,19 +489,28 @@ class Derivatives:
             text = f'rounding errors inside the function leave {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{self.order_check.function.leaves[i].label}: {text}')
 
+    def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
+        """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
+        order_check = self.order_check
+        indices = np.argwhere(which)
+        report, shown = order_check.report, indices[: order_check.options.max_failures]
+        places = tuple(tuple(map(int, row)) for row in shown)
+        report.does_not_vouch(
+            order_check.order, None, order_check.function.leaves[i].name, places, len(indices), reason
+        )
+
     def tolerance(self, along: Along) -> Any:
         """The largest allowed error of each entry."""
-        widened, rtol = self._widened(along)
-        return along.found.error + self._rounding(along) + widened + rtol * abs(along.found.value)
+        return along.found.error + self._rounding(along) + self._widened(along)
 
     def verdicts(self, along: Along) -> Any:
         """The verdict for each entry."""
-        widened, rtol = self._widened(along)
         resolution = max(_BLURRED if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
         # Moving the input by its own size would change the values by only a few roundings.
         tiny = along.found.flat & (along.spread <= 64 * along.found.noise)
         rounding = self._rounding(along)
-        verdicts = judge(along.found, along.analytic, rounding, along.size, widened, rtol, resolution, tiny)
+        widened = self._widened(along)
+        verdicts = judge(along.found, along.analytic, rounding, along.size, widened, resolution, tiny)
         if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks
             verdicts[verdicts == NONDIFFERENTIABLE] = UNRESOLVED
         if not np.isfinite(along.analytic).all():
@@ -559,26 +563,19 @@ class Derivatives:
         """At least single precision: functions and their backward may use float32 for intermediate results."""
         return max(self.precision, min(self._relative_noise(i) / 4, SINGLE))
 
-    def _widened(self, along: Along) -> tuple[Any, float]:
-        """The user's tolerances of single elements, applied to sums of errors with random signs."""
-        atol, rtol = self.order_check.options.extra
-        atol += self.order_check.options.nondet_tol
-        if not atol and not rtol:
-            return 0.0, 0.0
-        with np.errstate(all='ignore'):
-            return atol * along.length + rtol * along.spread, rtol
+    def _widened(self, along: Along) -> Any:
+        """What may change from call to call, as the caller says, in sums of errors with random signs."""
+        return self.order_check.options.nondet_tol * along.length
 
     def directions(self, i: int) -> list[Any]:
-        """One isotropic direction, and one relative to the size of each element; unit length with a fixed step."""
+        """One isotropic direction, and one relative to the size of each element."""
         x = host(self.arrays[i])
         drawn = [draw(self.order_check.rng, x) for draw in (isotropic, relative)]
         if not _finite(x):
             drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
         if self.order_check.options.tangent is not None:
             drawn = [project(self.order_check, i, d) for d in drawn]
-        if self.order_check.options.eps is None:
-            return drawn
-        return [d / (float(np.sqrt((d * d).sum())) or 1.0) for d in drawn]
+        return drawn
 
 
 def _finite(array: Any) -> bool:

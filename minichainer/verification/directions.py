@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minichainer.verification.arrays import root_mean_square
+from minichainer.verification.arrays import host, root_mean_square
 from minichainer.verification.complex_numbers import joined, parts
 
 
@@ -34,6 +34,32 @@ def isotropic(rng: np.random.Generator, x: Any) -> Any:
 def relative(rng: np.random.Generator, x: Any) -> Any:
     """A direction that moves every element in proportion to its size; signs stay, so ``log`` stays defined."""
     return signed(rng, x.shape) * abs(x.astype(np.float64, copy=False))
+
+
+#: Elements whose sizes differ by more decades do not move together, where each step must suit all of them.
+_DECADES = 3.0
+
+
+def by_size(x: Any, alike: Any, in_proportion: Any) -> list[Any]:
+    """Directions that together move all elements, each among others of its size.
+
+    Args:
+        x: The elements.
+        alike: A direction that moves all by about the same; taken whole if the elements do not differ by more than
+            1e6, else for those that are 0.
+        in_proportion: A direction that moves each in proportion to its size.
+
+    >>> by_size(np.array([1.0, 2.0, 1e-9]), np.ones(3), np.array([1.0, 2.0, 1e-9]))
+    [array([1., 2., 0.]), array([0.e+00, 0.e+00, 1.e-09])]
+    """
+    sizes = abs(host(x).astype(np.float64, copy=False))
+    known = (sizes > 0) & np.isfinite(sizes)
+    if not known.any() or sizes[known].max() <= 10 ** (2 * _DECADES) * sizes[known].min():
+        return [alike]
+    group = np.full(sizes.shape, -1.0)
+    group[known] = np.floor(np.log10(sizes[known].max() / sizes[known]) / _DECADES)
+    parts = [np.where(group == g, in_proportion if g >= 0 else alike, 0.0) for g in np.unique(group)]
+    return sorted(parts, key=lambda part: -float(abs(part).max()))
 
 
 #: The values of a leaf as a function of one number ``t``.

@@ -162,20 +162,6 @@ def slopes(
         return ladder.result()
 
 
-def fixed_step(curve: Curve, precision: float, step: float) -> Slopes:
-    """One central difference with the user's step; its error is rounding alone."""
-    with np.errstate(all='ignore'):
-        ladder = _Ladder(curve, precision, None, None)
-        ladder.descend(step)
-        found = ladder.result()
-        return dataclasses.replace(
-            found,
-            value=(found.samples[0, 2] - found.samples[0, 0]) / (2 * step),
-            error=4 * ladder.noise / step,
-            kink=np.zeros(ladder.centre.shape, bool),
-        )
-
-
 def measured_noise(curve: Curve, step: float) -> Any:
     """Rounding error of single values: the distance of eight neighbours on one side from a smooth line.
 

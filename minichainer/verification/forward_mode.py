@@ -83,8 +83,7 @@ class ForwardModeChecks:
 
     def _direction(self, i: int, draw: Any) -> Any:
         x = host(self.arrays[i])
-        drawn = project(self.order_check, i, np.where(np.isfinite(x), draw(self.order_check.rng, x), 0.0))
-        return drawn / (norm(drawn) or 1.0) if self.order_check.options.eps is not None else drawn
+        return project(self.order_check, i, np.where(np.isfinite(x), draw(self.order_check.rng, x), 0.0))
 
     # --- without differences -----------------------------------------------------------------------------------
     def _unequal_values(self) -> bool:

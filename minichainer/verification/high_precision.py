@@ -4,6 +4,10 @@ NumPy computes on arrays of such numbers as on arrays of float64, so that the fu
 central difference with a step of 1e-20 is then right to 20 digits, whatever the conditioning of the function; what
 remains is the rounding of the backward pass. If that is more than usual, the backward pass runs on such numbers, too.
 
+The step is relative to each element: elements that differ much in size move in directions of their own, and so do
+those whose part of a slope is too small to be seen beside the others. Agreement with backward proves both. After a
+disagreement two smaller steps have to agree with each other before backward is called wrong.
+
 Whatever converts the numbers to float raises an error, so that no digits are lost in silence. Then, and for larger
 arrays, slopes are measured by differences of float64.
 """
@@ -12,17 +16,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from minichainer.backend import get_array_module
 from minichainer.backends import number_arrays
-from minichainer.verification.arrays import coarsest, full, largest, norm, root_mean_square
+from minichainer.verification.arrays import coarsest, full, largest, norm
 from minichainer.verification.directional_derivatives import Derivatives
-from minichainer.verification.directions import generator
+from minichainer.verification.directions import by_size, generator
 from minichainer.verification.extended_precision.arrays import available, numbers, rounded
 from minichainer.verification.extrapolation import Slopes, joined
 from minichainer.verification.function_under_test import Evaluation
@@ -30,14 +35,17 @@ from minichainer.verification.rounding import ROUNDINGS, jitter
 from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
 
 DIGITS = 50
-_STEP = 1e-20
-#: One-sided slopes that differ by more are looked at again with a step that is smaller by a factor: a kink stays.
-_SMOOTH, _SHRUNK = 1e-12, 1e-4
-#: The error of a slope: of its rounding to float64, relative; of the digits that the difference has lost, relative to
-#: what may cancel.
-_ERROR, _LOST = 2.0**-52, 1e-28
-#: If the sizes of elements differ by more, each is also moved in proportion to its size.
-_UNEVEN = 1e6
+#: The step, relative to what moves, and those that follow after a disagreement: larger ones lose fewer digits.
+_STEP, _OTHERS = 1e-20, (1e-17, 1e-14, 1e-25, 1e-30)
+#: One-sided slopes that differ by more are looked at again with a smaller step: a kink stays.
+_SMOOTH = 1e-12
+#: The error of a slope: of its rounding to float64, relative; of each output, in digits that may be lost.
+_ERROR, _LOST = 2.0**-52, 1e-48
+#: Slopes of two steps that differ by more, relative to their size, are not settled.
+_SETTLED = 1e-3
+#: Elements whose part of a slope is smaller, relative to all of it, are moved without the others; a part that is not
+#: measured as sharply as the second number says is not vouched for.
+_HIDDEN, _SHARP = 1e-10, 1e-4
 #: Unless high precision is asked for: the most elements in all, and the most seconds for a call of the function.
 _FEW, _PATIENCE = 256, 0.1
 
@@ -51,10 +59,12 @@ class HighPrecision:
 
     Attributes:
         worst: The largest relative difference of backward in float64 from a slope that it agrees with.
+        wrong: For each leaf whose gradient is wrong, the directions that show it.
     """
 
     def __init__(self, derivatives: Derivatives) -> None:
         self.derivatives, self.worst = derivatives, 0.0
+        self.wrong: dict[int, list[Any]] = {}
         self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in derivatives.arrays]
         self._upstream = [[numbers(v) for v in vs] for vs in derivatives.upstream]
         started = time.thread_time()  # which does not count other processes
@@ -101,22 +111,34 @@ class HighPrecision:
 
     # --- slopes ------------------------------------------------------------------------------------------------
     def slopes(self, directions: Mapping[int, Any]) -> Slopes:
-        """The slopes of all weighted outputs while some leaves move along directions."""
-        found = self._difference(directions, _STEP)
-        if not found.kink.any():
-            return found
-        closer = self._difference(directions, _SHRUNK * _STEP)  # one-sided slopes differ by curvature, too
-        stays = abs(closer.left - closer.right) > 0.5 * abs(found.left - found.right)
-        return dataclasses.replace(closer, kink=found.kink & stays)
+        """The slopes of all weighted outputs while some leaves move along directions, with a measured error."""
+        return self._settled(list(self._measured(directions)))
+
+    def _measured(self, directions: Mapping[int, Any], scale: float = 1.0) -> Iterator[Slopes]:
+        """The slopes by one step after the other."""
+        before: Slopes | None = None
+        for step in (_STEP, *_OTHERS):
+            found = self._difference(directions, scale * step)
+            yield found if before is None else dataclasses.replace(found, kink=found.kink & _stays(before, found))
+            before = found
 
     def slopes_of_elements(self, i: int, elements: Any, scales: Any) -> Slopes:
         """The slopes while single elements of a leaf move, each alone: one entry per (element, draw, output)."""
-        found = []
+        found, x = [], self.derivatives.arrays[i].ravel()
         for element, scale in zip(elements, scales, strict=True):
             direction = np.zeros(self._arrays[i].shape)
             direction.ravel()[element] = scale
-            found.append(self.slopes({i: direction}))
+            near = min(1.0, abs(float(x[element]) / scale)) or 1.0
+            found.append(self._settled(list(self._measured({i: direction}, near))))
         return joined(found)
+
+    def _settled(self, measured: Sequence[Slopes]) -> Slopes:
+        """The best slopes that two neighbouring steps agree on; their distance is a part of the error.
+
+        A kink is where one-sided slopes never approach each other.
+        """
+        pairs = itertools.pairwise(sorted(measured, key=lambda found: -float(found.steps[0])))
+        return functools.reduce(_better, [_agreed(*pair) for pair in pairs])
 
     def _difference(self, directions: Mapping[int, Any], step: float) -> Slopes:
         """The slopes by one central difference; a kink is only suspected."""
@@ -124,16 +146,19 @@ class HighPrecision:
             moves = {i: numbers(d) * step for i, d in directions.items()}
             ahead = self._weighted(self._evaluated(moves))
             behind = self._weighted(self._evaluated({i: -move for i, move in moves.items()}))
-        left, right, nothing = -behind / step, ahead / step, np.zeros_like(ahead)
-        size = np.maximum(abs(left), abs(right))
-        lost = _LOST * self._natural(directions)
+        with np.errstate(all='ignore'):
+            left, right, nothing = -behind / step, ahead / step, np.zeros_like(ahead)
+            size = np.maximum(abs(left), abs(right))
+            lost = _LOST * self._sizes / step
+            bent = abs(left - right) > _SMOOTH * size + lost
+            value = (ahead - behind) / (2 * step)
         return Slopes(
-            value=(ahead - behind) / (2 * step),
+            value=value,
             error=_ERROR * size + lost,
             left=left,
             right=right,
             finite=np.isfinite(size),
-            kink=np.isfinite(size) & (abs(left - right) > _SMOOTH * size + lost),
+            kink=np.isfinite(size) & bent,
             steps=np.array([step]),
             samples=np.stack([behind, nothing, ahead])[None],
             noise=nothing,
@@ -141,12 +166,11 @@ class HighPrecision:
             calls=2,
         )
 
-    def _natural(self, directions: Mapping[int, Any]) -> Any:
-        """The size of the terms that may cancel in each slope: output size over input size."""
-        arrays = self.derivatives.arrays
-        sizes = sum([norm(move) / (root_mean_square(arrays[i]) or 1.0) for i, move in directions.items()])
+    @functools.cached_property
+    def _sizes(self) -> Any:
+        """The size of each weighted output."""
         pairs = [zip(vs, self.derivatives.values, strict=True) for vs in self.derivatives.upstream]
-        return np.array([largest(v) * largest(y) * sizes for draw in pairs for v, y in draw])
+        return np.array([norm(v * y) for draw in pairs for v, y in draw])
 
     def _weighted(self, evaluation: Evaluation) -> Any:
         """The weighted change of each output, for each draw; rounded only after all cancellation."""
@@ -159,20 +183,52 @@ class HighPrecision:
         """The verdicts for leaves: "pass", "fail" or, where differences of float64 must decide, "unresolved".
 
         Args:
-            directions: For each leaf, the directions in which it is moved; the first ones form one direction of all
-                leaves, and so on.
+            directions: For each leaf, the directions in which it is moved: an isotropic and a relative one.
         """
-        count = 2 if any(map(self._is_uneven, directions)) else 1
-        rows = [dict(zip(directions, row, strict=True)) for row in zip(*directions.values(), strict=True)]
-        if all([self._verdict(row) == PASS for row in rows[:count]]):
-            return dict.fromkeys(directions, PASS)
-        found = {i: {self._verdict({i: d}) for d in drawn} for i, drawn in directions.items()}
-        return {i: max(verdicts, key=(PASS, UNRESOLVED, FAIL).index) for i, verdicts in found.items()}
+        parts = {i: self._parts(i, drawn) for i, drawn in directions.items()}
+        even = {i: mine[0] for i, mine in parts.items() if len(mine) == 1}
+        together = len(even) > 1 and self._verdict(even) == PASS
+        return {i: self._verdict_of_leaf(i, mine, together and len(mine) == 1) for i, mine in parts.items()}
 
-    def _is_uneven(self, i: int) -> bool:
-        """Whether elements differ so much in size that a direction that moves all alike may hide some."""
-        x = abs(self.derivatives.arrays[i])
-        return largest(x) > _UNEVEN * float(x[x > 0].min(initial=np.inf))
+    def _parts(self, i: int, drawn: Sequence[Any]) -> list[Any]:
+        """Directions that together move all elements of a leaf, each among others of its size."""
+        if self.derivatives.order_check.options.tangent is not None:
+            return [*drawn]
+        return by_size(self.derivatives.arrays[i], *drawn)
+
+    def _verdict_of_leaf(self, i: int, parts: Sequence[Any], known: bool) -> str:
+        """The worst verdict along the parts of a leaf; ``known`` says that the only one has passed."""
+        verdicts = [PASS] if known else [self._verdict({i: part}) for part in parts]
+        worst = max(verdicts, key=(PASS, UNRESOLVED, FAIL).index)
+        if worst == PASS and self.derivatives.order_check.options.tangent is None:
+            return FAIL if any([self._verdict_of_hidden(i, part) == FAIL for part in parts]) else PASS
+        return worst
+
+    def _verdict_of_hidden(self, i: int, direction: Any) -> str:
+        """The verdict on elements whose part of the slope along a direction could not be seen, moved alone."""
+        hidden = self._hidden(i, direction)
+        if not hidden.any():
+            return PASS
+        alone = np.where(hidden, direction, 0.0)
+        verdict = self._verdict({i: alone})
+        if verdict == PASS and self._is_measured(i, alone):
+            return self._verdict_of_hidden(i, alone)
+        if verdict != FAIL:
+            self.derivatives.does_not_vouch(i, hidden, 'their part of the slopes is lost beside larger ones')
+        return verdict
+
+    def _hidden(self, i: int, direction: Any) -> Any:
+        """Which elements have gradients whose part of each slope is too small to be seen."""
+        share = np.zeros(direction.shape)
+        for d, k in self.derivatives.pairs:
+            terms = abs(self.derivatives.gradient(d, k, i) * direction)
+            share = np.maximum(share, terms / (norm(terms) or 1.0))
+        return (share > 0) & (share < _HIDDEN)
+
+    def _is_measured(self, i: int, direction: Any) -> bool:
+        """Whether the errors of slopes along a direction are small beside the slopes."""
+        sizes = [norm(self.derivatives.gradient(d, k, i) * direction) for d, k in self.derivatives.pairs]
+        return bool((_LOST * self._sizes / _STEP <= _SHARP * np.array(sizes)).all())
 
     def _verdict(self, directions: Mapping[int, Any]) -> str:
         """The verdict along a direction; "unresolved" also if the function raises an error beside the point."""
@@ -183,19 +239,41 @@ class HighPrecision:
 
     def _verdict_of_slopes(self, directions: Mapping[int, Any]) -> str:
         """Whether backward in float64, or else backward at 50 digits, agrees with the slopes along a direction."""
-        found = self.slopes(directions)
-        if not found.finite.all() or found.kink.any():
+        measured: list[Slopes] = []
+        for found in self._measured(directions):
+            measured.append(found)
+            if self._agree(found, directions):
+                return PASS
+            if len(directions) > 1:
+                return UNRESOLVED  # each alone will tell
+        found = self._settled(measured)
+        size = np.maximum(abs(found.left), abs(found.right))
+        if not found.finite.all() or found.kink.any() or not (found.error <= _SETTLED * size).all():
             return UNRESOLVED
+        verdict = self._verdict_at_50_digits(found, directions)
+        if verdict == FAIL:
+            for i, direction in directions.items():
+                self.wrong.setdefault(i, []).append(direction)
+        return verdict
+
+    def _agree(self, found: Slopes, directions: Mapping[int, Any]) -> bool:
+        """Whether backward in float64 agrees with measured slopes, which proves both."""
+        if not found.finite.all() or found.kink.any():
+            return False
         off, allowed = self._compared(found, directions, self.derivatives.gradients)
-        if len(directions) > 1 and bool((np.maximum(off, found.error) > allowed).any()):
-            return UNRESOLVED  # each alone will tell
-        if bool((off <= allowed).all()):
-            self._note(off, found)
-            return PASS
+        error = np.where(allowed > 0, found.error, 0.0)  # no part of a slope that is 0 on both sides
+        if not bool((np.maximum(off, error) <= allowed).all()):
+            return False
+        self._note(off, found)
+        return True
+
+    def _verdict_at_50_digits(self, found: Slopes, directions: Mapping[int, Any]) -> str:
+        """The verdict where backward in float64 disagrees: rounding may be the reason."""
+        off, _ = self._compared(found, directions, self.derivatives.gradients)
         if self.gradients is None:
             return FAIL if self._is_wrong_in_float64(found, directions, off) else UNRESOLVED
         exactly_off, allowed = self._compared(found, directions, self.gradients)
-        if not bool((exactly_off <= allowed).all()):
+        if not bool((exactly_off <= allowed + found.error).all()):
             return FAIL if self._is_sharp(found, directions, exactly_off) else UNRESOLVED
         if not all(map(self._is_rounding, directions)):
             return UNRESOLVED
@@ -203,10 +281,8 @@ class HighPrecision:
         return PASS
 
     def _is_sharp(self, found: Slopes, directions: Mapping[int, Any], off: Any) -> bool:
-        """Whether a slope is wrong by more than its step, as a smaller one shows, and rounded factors explain."""
-        closer = self._difference(directions, _SHRUNK * _STEP)
-        change = abs(closer.value - found.value)
-        wrong = off > 2 * change + closer.error
+        """Whether a slope is wrong by more than its error, and than rounded factors explain."""
+        wrong = off > found.error
         return bool(wrong.any()) and bool((off > self._rounding_of_terms(directions))[wrong].any())
 
     def _is_wrong_in_float64(self, found: Slopes, directions: Mapping[int, Any], off: Any) -> bool:
@@ -229,12 +305,7 @@ class HighPrecision:
             slopes.append(sum([float(t.sum()) for t in terms]))
             # The smallest part counts: rounding of a large one would hide that a small one is wrong.
             sizes.append(min(map(norm, terms), default=0.0))
-        atol, rtol = self.derivatives.order_check.options.extra
-        length = norm(np.concatenate([np.ravel(v) for v in directions.values()]))
-        rounding = 16 * self._precision * np.array(sizes)
-        error = found.error if len(directions) == 1 else 0.0  # of the sum, as above
-        allowed = rounding + rtol * np.array(sizes) + atol * length + error
-        return abs(found.value - np.array(slopes)), allowed
+        return abs(found.value - np.array(slopes)), 16 * self._precision * np.array(sizes)
 
     @functools.cached_property
     def _precision(self) -> float:
@@ -338,10 +409,36 @@ class HighPrecision:
         return [0.0 if g is None else largest(rounded(h - g)) for h, g in zip(moved, gradients, strict=True)]
 
 
+def _agreed(coarse: Slopes, fine: Slopes) -> Slopes:
+    """The slopes of the step that has lost fewer digits, with their distance from the others in the error."""
+    with np.errstate(all='ignore'):
+        off = 2 * abs(coarse.value - fine.value)
+    off = np.where(np.isnan(off), np.inf, off)
+    either = _better(fine, coarse)
+    return dataclasses.replace(either, error=either.error + off, kink=coarse.kink & fine.kink & _stays(coarse, fine))
+
+
+def _stays(one: Slopes, other: Slopes) -> Any:
+    """Whether one-sided slopes of different steps are about as far from each other, as at a kink."""
+    with np.errstate(all='ignore'):
+        bends = [abs(found.left - found.right) for found in (one, other)]
+        return ~(np.minimum(*bends) <= 0.5 * np.maximum(*bends))
+
+
+def _better(first: Slopes, second: Slopes) -> Slopes:
+    """For each entry, the slope with the smaller error; a kink only where both have it."""
+    smaller = second.error < first.error
+    names = ('value', 'error', 'left', 'right', 'finite', 'noise', 'best')
+    chosen = {name: np.where(smaller, getattr(second, name), getattr(first, name)) for name in names}
+    at_the_same_step = first.samples * (second.steps[0] / first.steps[0])
+    samples = np.where(smaller, second.samples, at_the_same_step)
+    return dataclasses.replace(second, **chosen, samples=samples, kink=first.kink & second.kink)
+
+
 def attempt(derivatives: Derivatives) -> HighPrecision | None:
     """The function at 50 digits; None, with a reason in the report, where that is not possible or would take long."""
     options, report = derivatives.order_check.options, derivatives.order_check.report
-    if options.precise is False or options.eps is not None or not available():
+    if options.precise is False or not available():
         return None
     try:
         _require_suitable(derivatives)

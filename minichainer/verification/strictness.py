@@ -103,6 +103,13 @@ class ChainerComparison:
         atol = self._atol * min(1.0, size) if self._given_atol is None else self._given_atol
         return abs(numeric - analytic) <= atol + self.rtol * abs(analytic)
 
+    def disagrees(self) -> bool:
+        """Whether the gradients differ from the differences by more than the tolerances, whatever rounding does."""
+        try:
+            return not all(self._agrees(d, blur=float('inf')) for d in range(DRAWS))
+        except Exception:
+            return False
+
     def agrees(self) -> bool:
         """Whether the gradients agree with the differences; errors leave the failures as they are."""
         try:
@@ -110,7 +117,7 @@ class ChainerComparison:
         except Exception:
             return False
 
-    def _agrees(self, d: int) -> bool:
+    def _agrees(self, d: int, blur: float = _BLUR) -> bool:
         """Compares once, as after one call of the function and one backward pass."""
         order_check = self.order_check
         evaluation = order_check.function.evaluate([fresh_copy(x) for x in order_check.arrays])
@@ -125,7 +132,7 @@ class ChainerComparison:
         terms = [host(gradients[i]) * r for i, r in directions.items() if gradients[i] is not None]
         analytic, size = float(sum(float(t.sum()) for t in terms)), _norm(terms)
         numeric, rounding = self._slope(gys, directions)
-        return rounding <= _BLUR * size and self._within(numeric, analytic, size)
+        return rounding <= blur * size and self._within(numeric, analytic, size)
 
     def _unit_vector(self) -> dict[int, Any]:
         """A direction of each leaf; all together have the norm 1, and no element is 0."""

@@ -16,7 +16,7 @@ from minichainer.configuration import using_config
 from minichainer.verification.arrays import full, host, largest, norm, root_mean_square
 from minichainer.verification.complex_numbers import joined, parts
 from minichainer.verification.directions import generator
-from minichainer.verification.extrapolation import Curve, Slopes, fixed_step, measured_noise, slopes
+from minichainer.verification.extrapolation import Curve, Slopes, measured_noise, slopes
 from minichainer.verification.order_check import OrderCheck
 from minichainer.verification.rounding import ROUNDINGS, TRIALS, shaken
 from minichainer.verification.verdict import NONDIFFERENTIABLE, PASS, between_slopes, judge
@@ -130,7 +130,7 @@ class OutputSlopes:
             scale = np.concatenate([np.full(t.size, root_mean_square(t) if t.size else 0.0) for t in tangents])
             found = self._slopes(curve)
             verdicts = self._verdicts(found, analytic, scale, direction)
-            if (verdicts != PASS).any() and self.order_check.options.eps is None:
+            if (verdicts != PASS).any():
                 steps = found.best[np.isfinite(found.best)]
                 at = (float(steps.min()), 4 * float(steps.max())) if steps.size else ()
                 measured = [measured_noise(curve, step) for step in at]
@@ -141,8 +141,6 @@ class OutputSlopes:
         return found, analytic, verdicts
 
     def _slopes(self, curve: Curve, noise: Any = None) -> Slopes:
-        if self.order_check.options.eps is not None:
-            return fixed_step(curve, self.precision, self.order_check.options.eps)
         return slopes(curve, self.precision, noise=noise)
 
     def _curve(self, i: int, direction: Any) -> Curve:
@@ -165,11 +163,12 @@ class OutputSlopes:
 
     def _verdicts(self, found: Slopes, analytic: Any, scale: Any, direction: Any, noise: Any = 0.0) -> Any:
         atol, rtol = self.order_check.options.extra
-        atol = (atol + self.order_check.options.nondet_tol) * 4 * norm(direction)
+        with np.errstate(all='ignore'):
+            widened = (atol + self.order_check.options.nondet_tol) * 4 * norm(direction) + rtol * abs(found.value)
         rounding = ROUNDINGS * self.precision * (abs(analytic) + scale) + noise
         tiny = found.flat & (scale <= 64 * found.noise)
         resolution = max(1e-4, 10 * self.precision**0.5)
-        verdicts: Any = judge(found, analytic, rounding, scale, atol, rtol, resolution, tiny)
+        verdicts: Any = judge(found, analytic, rounding, scale, widened, resolution, tiny)
         if self.order_check.options.subgradient:
             inside = between_slopes(found, analytic, rounding)
             verdicts[(verdicts == NONDIFFERENTIABLE) & inside] = PASS

@@ -22,15 +22,13 @@ def judge(
     analytic: Any,
     rounding: Any,
     scale: Any,
-    atol: float = 0.0,
-    rtol: float = 0.0,
+    widened: Any = 0.0,
     resolution: float = 1e-4,
     tiny: Any = False,
 ) -> Any:
     """Compares measured slopes with those from backward.
 
-    The tolerance is the error of the slopes plus the rounding of the backward pass; ``atol + rtol * abs(slope)``
-    widens it. If the slope is too inaccurate to tell a wrong gradient from a right one, the verdict is "unresolved".
+    The tolerance is the error of the slopes plus the rounding of the backward pass, plus ``widened``. If the slope is too inaccurate to tell a wrong gradient from a right one, the verdict is "unresolved".
 
     Args:
         found: The slopes, m of them.
@@ -38,8 +36,7 @@ def judge(
         rounding: Rounding error of ``analytic``, of shape (m,).
         scale: Size of the terms that were summed to ``analytic``, such as ``sum(abs(gx * direction))``, of shape
             (m,).
-        atol: The user's absolute tolerance, 0 for none.
-        rtol: The user's tolerance relative to the slope.
+        widened: What else is allowed, such as the differences between two calls, of shape (m,).
         resolution: The largest error of a slope that still allows "pass", relative to ``scale`` or to the
             steepest slope nearby.
         tiny: Where slopes are known to be of the size of rounding errors, so that accuracy cannot be demanded.
@@ -48,14 +45,13 @@ def judge(
         An array of m strings: "pass", "fail", "nondifferentiable", "unresolved", "not_finite".
     """
     with np.errstate(all='ignore'):
-        user = atol + rtol * abs(found.value)
         doubt = found.error + rounding
         distance = abs(found.value - analytic)
         size = np.maximum(np.maximum(scale, found.secant), np.maximum(abs(found.value), abs(analytic)))
-        sharp = doubt <= np.maximum(resolution * size, user)
+        sharp = doubt <= np.maximum(resolution * size, widened)
         sharp |= found.flat & (abs(analytic) <= found.noise + rounding) | tiny
-        agrees = distance <= doubt + user
-        hopeless = found.credible & (distance > 10 * doubt + user)
+        agrees = distance <= doubt + widened
+        hopeless = found.credible & (distance > 10 * doubt + widened)
         verdicts = np.full(found.value.shape, UNRESOLVED, dtype=object)
         verdicts[~agrees & (sharp | hopeless)] = FAIL
         verdicts[agrees & sharp] = PASS

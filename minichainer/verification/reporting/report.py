@@ -134,11 +134,29 @@ class GradientReport:
         for failure in failures:
             self.lower(failure.verdict)
 
-    def accept(self) -> None:
-        """Moves all failures to the accepted ones, after which the verdict is "pass"."""
-        self.accepted += self.failures
-        self.failures, self.comparisons, self._counts = [], [], {}
-        self.failure_count, self.complete, self.verdict = 0, True, 'pass'
+    def does_not_vouch(
+        self, order: int, output: int | None, input: int | str, indices: Any, count: int, reason: str
+    ) -> None:
+        self.notes.append(f'Does not vouch for {count} of {input}: {indices}: {reason}')
+
+    def accept(self, failures: list[Failure] | None = None) -> None:
+        """Moves failures, all or some of one order, to the accepted ones; without any, the verdict is "pass"."""
+        accepted = list(self.failures) if failures is None else failures
+        self.accepted += accepted
+        self.replace(accepted, [])
+
+    def replace(self, failures: list[Failure], by: list[Failure]) -> None:
+        """Replaces failures by others, of which there may be none."""
+        gone = set(map(id, failures))
+        gradients = {(f.order, f.output, f.input) for f in failures}
+        self.failure_count -= sum(self._counts.pop(pair, 1) for pair in {_pair(f) for f in failures})
+        self.failures = [f for f in self.failures if id(f) not in gone]
+        if not by:
+            self.comparisons = [c for c in self.comparisons if (c.order, c.output, c.input) not in gradients]
+        self.verdict = min([f.verdict for f in self.failures], key=VERDICTS.index, default='pass')
+        self.complete |= not self.failures
+        if by:
+            self.add(by)
 
     def count_of(self, failure: Failure) -> int:
         """How many elements of the same gradient are wrong in the same way."""
