@@ -85,7 +85,7 @@ SUM_OF_SQUARES = b.Base('sum of squares', b._one, lambda x: ((x * x).sum(),), la
 #: Base, sizes of the small element: in a sum of float64, its part has to be above the rounding.
 BESIDE = [
     (SMALL_TANH, (1e-6, 1e-15, 1e-22)),
-    (SQUARES, (1e-6, 1e-15, 1e-22)),
+    (SQUARES, (1e-6, 1e-10)),
     (RECIPROCALS, (1e-6, 1e-15, 1e-22)),
     (SUM_OF_SQUARES, (1e-2, 1e-4)),
 ]
