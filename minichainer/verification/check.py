@@ -28,7 +28,7 @@ from minichainer.verification.arguments import (
 )
 from minichainer.verification.arrays import spread
 from minichainer.verification.batched import check_batched_gradients, check_batched_tangents
-from minichainer.verification.directional_derivatives import Along, Derivatives
+from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.directions import Path, generator
 from minichainer.verification.environment import parameters_of, preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
@@ -43,7 +43,7 @@ from minichainer.verification.function_under_test import (
 from minichainer.verification.high_precision import HighPrecision, attempt
 from minichainer.verification.jacobian import full_jacobian
 from minichainer.verification.linearity import LinearityChecks
-from minichainer.verification.localization import Locator
+from minichainer.verification.leaf import examine_hidden, examine_leaf
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
 from minichainer.verification.polynomial_fits import left_by_fits
@@ -54,8 +54,6 @@ from minichainer.verification.strictness import accept_as_chainer
 from minichainer.verification.tolerances import accept_allowed
 from minichainer.verification.verdict import FAIL, PASS
 
-#: Calls of the function that may be made for each input if nothing looks wrong.
-_BUDGET = 24
 #: A note on errors that differences of float64 do not show.
 _ONLY_PRECISE = (
     'It takes slopes at 50 digits to show all of this. If the function stops an iteration at a tolerance, or a rule '
@@ -160,13 +158,16 @@ def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]
         left = left_by_fits(derivatives, left)
     if not all_agree(derivatives, left):
         for i, drawn in left.items():
-            _examine_leaf(derivatives, i, drawn)
+            examine_leaf(derivatives, i, drawn)
+    if order_check.report.verdict == PASS and order_check.options.tangent is None:
+        for i, drawn in left.items():
+            examine_hidden(derivatives, i, drawn)
     for i, drawn in left.items():
         if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, order_check, i, drawn):
             _forget_what_differences_saw(order_check, i)
             order_check.report.notes.append(_ONLY_PRECISE)
             derivatives.measure_by(precise)
-            _examine_leaf(derivatives, i, precise.wrong[i])
+            examine_leaf(derivatives, i, precise.wrong[i])
 
 
 def _examine_modes(derivatives: Derivatives) -> None:
@@ -201,30 +202,6 @@ def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, direc
     for d in rest:
         d[tuple(np.array(list(indices), int).T)] = 0
     return FAIL not in precise.judge({i: rest}).values()
-
-
-def _examine_leaf(derivatives: Derivatives, i: int, directions: list[Any]) -> None:
-    """Measures the slopes of one leaf, and locates the errors after a mismatch."""
-    paths, agree = [], []
-    for direction in directions:
-        paths.append(derivatives.path(i, direction))
-    for path in paths:
-        agree.append(derivatives.agrees(i, path))
-    if all(agree):
-        return
-    measured: list[Along] = []
-    for path in paths:
-        used = sum(p.calls for p in paths if p is not path)
-        most = max(5, path.calls) if agree[len(measured)] else max(_BUDGET - used, 5)
-        measured.append(derivatives.along(i, path.direction, most, path))
-    verdicts = np.stack([derivatives.verdicts(along) for along in measured])
-    verdicts[np.array(agree)] = PASS
-    for k, o in enumerate(derivatives.outputs):
-        if (o, i) in derivatives.order_check.broken:
-            continue
-        mine = verdicts[:, k :: len(derivatives.outputs)]
-        if not (mine == PASS).all():
-            Locator(derivatives, i, k, measured, mine).explain()
 
 
 def all_agree(derivatives: Derivatives, directions: Mapping[int, Sequence[Any]]) -> bool:

@@ -27,7 +27,7 @@ from minichainer.verification.extrapolation import (
 )
 from minichainer.verification.function_under_test import Evaluation, laid_out
 from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
-from minichainer.verification.rounding import SINGLE, jitter
+from minichainer.verification.rounding import HALF, SINGLE, jitter
 from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
 
 #: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding.
@@ -241,8 +241,14 @@ class Derivatives:
         return self._known_vectors[i]
 
     def path(self, i: int, direction: Any) -> Path:
-        """The path of leaf ``i`` along a direction."""
-        return Path(self, {i: self.line(i, direction)}, self.base(i), direction)
+        """The path of leaf ``i`` along a direction; where only some elements move, only what these move is rounded."""
+        line = {i: self.line(i, direction)}
+        some = direction != 0
+        if bool(some.all()):
+            return Path(self, line, self.base(i), direction)
+        moving = np.where(some, host(self.arrays[i]).astype(np.float64), 0.0)
+        base = np.array([norm(host(self.gradient(d, k, i)) * moving) for d, k in self.pairs])
+        return Path(self, line, np.nan_to_num(base), direction, local=True)
 
     def line(self, i: int, direction: Any) -> Move | Line:
         """The values of leaf ``i`` along a direction."""
@@ -346,26 +352,21 @@ class Derivatives:
         curves = self._element_curves(i, elements, scales)
         slopes = np.stack([(c(step)[0] - c(-step)[0]) / (2 * step) for c in curves]) / scales[:, None]
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
-        precision, noise = self._rounding_of(i, self.is_local)
-        noise = [4 * precision * c(step)[1] for c in curves] if noise is None else noise[None]
+        precision = self._precision_of(i)
+        noise = [4 * precision * c(step)[1] for c in curves]
         return slopes, np.stack(chosen, axis=1), 4 * np.asarray(noise) / (step * scales[:, None])
 
     def _element_curves(self, i: int, elements: Any, scales: Any) -> list[Path]:
         """For each element, the path of the leaf when only this element moves."""
         moves = self._moves(i, elements, scales)
-        if not self.is_local:
-            base = self.base(i)
-            return [Path(self, {i: move}, base) for move in moves]
         x = host(self.arrays[i]).ravel()[elements].astype(np.float64)
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
         bases = np.nan_to_num(abs(np.stack(chosen, axis=1) * x[:, None]))
         return [Path(self, {i: move}, base, local=True) for move, base in zip(moves, bases, strict=True)]
 
-    def _rounding_of(self, i: int, local: bool) -> tuple[float, Any]:
-        """The relative precision of the values, and their measured rounding error if there is one."""
-        if local:
-            return max(self.precision, self._relative_noise(i) / 4), None
-        return self.precision, self.noise.get(i)
+    def _precision_of(self, i: int) -> float:
+        """The relative precision of values that move with a leaf: that of the dtype, or the measured one."""
+        return max(self.precision, self._relative_noise(i) / 4)
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
         """The slopes of a curve."""
@@ -386,10 +387,8 @@ class Derivatives:
     def _slopes_of_elements(self, i: int, elements: Any, scales: Any, levels: int, start: float | None) -> Slopes:
         """The slopes of single elements, with the same steps for all."""
         curve = self.element_curve(i, elements, scales)
-        precision, noise = self._rounding_of(i, self.is_local)
-        noise = None if noise is None else np.tile(noise, len(elements))
         start = self._first_step(i) if start is None else start
-        return slopes(curve, precision, levels=levels, start=start, noise=noise)
+        return slopes(curve, self._precision_of(i), levels=levels, start=start)
 
     def _first_step(self, i: int) -> float | None:
         """The largest step, from the measured noise."""
@@ -411,19 +410,22 @@ class Derivatives:
             self._bases[i] = self._sizes + np.array([norm(g * x) for g in self._vectors(i)])
         return self._bases[i]
 
-    def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
+    def changes(self, arrays: Sequence[Any], touched: list[Any] | None = None) -> tuple[Any, list[float]]:
         """The change of every weighted output, and a size for every output; subtracts before it sums, to keep digits.
 
-        With ``local``, that size is the norm of the values that have changed, and so may have been rounded.
+        With ``touched``, that size is the norm of the values that have changed so far, and so may have been rounded.
         """
         outputs = self.order_check.function.outputs(arrays)
         values, norms = [], []
-        for o, y, w in zip(self.outputs, self._flat, self._weights, strict=True):
+        for k, (o, y, w) in enumerate(zip(self.outputs, self._flat, self._weights, strict=True)):
             change = outputs[o].astype(np.float64, copy=False).ravel() - y
             weighted, square = w.dot(change), float(change.dot(change))
             values.append(weighted if type(weighted) is np.ndarray else host(weighted))
             size = math.sqrt(square) if 1e-280 < square < 1e300 else norm(change)
-            norms.append(size + (norm(y[change != 0]) if local else 0.0))
+            if touched is not None:
+                touched[k] = touched[k] | (change != 0)
+                size += norm(y[touched[k]])
+            norms.append(size)
         return np.stack(values, axis=1).ravel() if len(values) > 1 else values[0], norms
 
     def secant(self, i: int, o: int, direction: Any, step: float) -> Any:
@@ -560,8 +562,8 @@ class Derivatives:
         return sum(largest(v) * max(largest(y) / x, 1.0) for v, y in pairs)
 
     def _effective_precision(self, i: int) -> float:
-        """At least single precision: functions and their backward may use float32 for intermediate results."""
-        return max(self.precision, min(self._relative_noise(i) / 4, SINGLE))
+        """The precision that was seen, at least half: functions and their backward may round what is in between."""
+        return max(self.precision, min(self._relative_noise(i) / 4, HALF))
 
     def _widened(self, along: Along) -> Any:
         """What may change from call to call, as the caller says, in sums of errors with random signs."""

@@ -40,7 +40,7 @@ def relative(rng: np.random.Generator, x: Any) -> Any:
 _DECADES = 3.0
 
 
-def by_size(x: Any, alike: Any, in_proportion: Any) -> list[Any]:
+def by_size(x: Any, alike: Any, in_proportion: Any, zeros_apart: bool = False) -> list[Any]:
     """Directions that together move all elements, each among others of its size.
 
     Args:
@@ -48,13 +48,15 @@ def by_size(x: Any, alike: Any, in_proportion: Any) -> list[Any]:
         alike: A direction that moves all by about the same; taken whole if the elements do not differ by more than
             1e6, else for those that are 0.
         in_proportion: A direction that moves each in proportion to its size.
+        zeros_apart: Whether elements that are 0 move alone in any case.
 
     >>> by_size(np.array([1.0, 2.0, 1e-9]), np.ones(3), np.array([1.0, 2.0, 1e-9]))
     [array([1., 2., 0.]), array([0.e+00, 0.e+00, 1.e-09])]
     """
     sizes = abs(host(x).astype(np.float64, copy=False))
     known = (sizes > 0) & np.isfinite(sizes)
-    if not known.any() or sizes[known].max() <= 10 ** (2 * _DECADES) * sizes[known].min():
+    even = not known.any() or sizes[known].max() <= 10 ** (2 * _DECADES) * sizes[known].min()
+    if even and not (zeros_apart and known.any() and (sizes == 0).any()):
         return [alike]
     group = np.full(sizes.shape, -1.0)
     group[known] = np.floor(np.log10(sizes[known].max() / sizes[known]) / _DECADES)
@@ -79,7 +81,7 @@ class Measures(Protocol):
     arrays: list[Any]
     outputs: list[int]
 
-    def changes(self, arrays: Sequence[Any], local: bool = False) -> tuple[Any, list[float]]:
+    def changes(self, arrays: Sequence[Any], touched: list[Any] | None = None) -> tuple[Any, list[float]]:
         """The change of every weighted output, and the sizes of the numbers that were rounded."""
         ...
 
@@ -95,7 +97,7 @@ class Path:
         moves: For each moving leaf, its values.
         direction: The direction of the leaf, if there is one that moves along a line.
         base: The sizes of the numbers that are rounded at the point itself.
-        local: Whether only the outputs that change, and the inputs that move, count as rounded.
+        touched: Which elements of the outputs have moved so far, if only these count as rounded; else None.
         known: Results by the numbers for which they were computed.
     """
 
@@ -107,7 +109,8 @@ class Path:
         direction: Any = None,
         local: bool = False,
     ) -> None:
-        self.moves, self.direction, self.local = moves, direction, local
+        self.moves, self.direction = moves, direction
+        self.touched: list[Any] | None = [False] * len(derivatives.outputs) if local else None
         self.known: dict[float, tuple[Any, list[float]]] = {
             0.0: (np.zeros(len(base)), [0.0] * len(derivatives.outputs))
         }
@@ -118,7 +121,7 @@ class Path:
         if t not in self.known:
             for i, move in self.moves.items():
                 self._arrays[i] = move[0] + t * move[1] if isinstance(move, tuple) else move(t)
-            self.known[t] = self._screen.changes(self._arrays, self.local)
+            self.known[t] = self._screen.changes(self._arrays, self.touched)
         return self.known[t][0]
 
     def __call__(self, t: float) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ does not where it has a kink.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -27,6 +28,10 @@ _COARSE = 1e3
 _SHRINKS = 0.6
 #: Fractions of the last step at which a kink must show again, with at least a part of its greatest size there.
 _NEIGHBOURS, _PART = (1.0, 0.875, 0.75, 0.625), 0.25
+#: How closely the slopes of two steps agree that a plateau at smaller steps contradicts, and by how much it does so.
+_AGREE, _CONTRADICTS = 5e-2, 1e-3
+#: The distances, in steps, over which the rounding of a staircase is measured.
+_WIDER = (1.0, 4.0, 16.0)
 #: One-sided slopes that grow by more than this per step are unbounded.
 _GROWS = 1.5
 
@@ -151,18 +156,38 @@ def slopes(
     >>> bool(abs(found.value[0] - 1) < found.error[0] < 1e-8), found.calls
     (True, 7)
     """
+    start = first_step(precision) if start is None else start
+    most = 2 * levels if max_calls is None else min(2 * levels, (max_calls - 1) // 2)
     with np.errstate(all='ignore'):
-        ladder = _Ladder(curve, precision, target, noise)
-        start = first_step(precision) if start is None else start
-        most = 2 * levels if max_calls is None else min(2 * levels, (max_calls - 1) // 2)
-        while len(ladder.steps) < most and (ladder.useful < levels or ladder.is_blurred()):
-            ladder.descend(start / _RATIO ** len(ladder.steps))
-            if ladder.is_done() or not np.isfinite(ladder.centre).any():
-                break
+        ladder = _descended(_Ladder(curve, precision, target, noise), start, levels, most)
+        coarse = ladder.quantization()
+        if coarse.any():
+            start = max(start, first_step(float(np.nanmax(coarse / ladder.magnitude))))
+            noise = np.maximum(ladder.least_noise, coarse)
+            ladder = _descended(_Ladder(curve, precision, target, noise), start, levels, 2 * levels)
         return ladder.result()
 
 
-def measured_noise(curve: Curve, step: float) -> Any:
+def _descended(ladder: _Ladder, start: float, levels: int, most: int) -> _Ladder:
+    """The ladder after as many steps as it takes."""
+    while len(ladder.steps) < most and (ladder.useful < levels or ladder.is_blurred()):
+        ladder.descend(start / _RATIO ** len(ladder.steps))
+        if ladder.is_done() or not np.isfinite(ladder.centre).any():
+            break
+    return ladder
+
+
+def _is_staircase(curve: Curve, step: float) -> Any:
+    """Where the function jumps within a step and is constant between its jumps, as rounded values are."""
+    stairs: Any = False
+    for sign in (1, -1):
+        values = np.stack([np.asarray(curve(sign * step * k / 16)[0], float) for k in (0, *range(5, 17))])
+        moved = values[1:] != values[0]
+        stairs = stairs | (moved[1:] & (np.diff(values[1:], axis=0) == 0)).any(axis=0)
+    return stairs
+
+
+def measured_noise(curve: Curve, step: float, most: Any = 0.05) -> Any:
     """Rounding error of single values: the distance of eight neighbours on one side from a smooth line.
 
     The line is a polynomial of degree 4, on the side where it fits better: a kink or jump at the point itself does
@@ -172,6 +197,7 @@ def measured_noise(curve: Curve, step: float) -> Any:
         curve: As in :func:`slopes`.
         step: The distance of the farthest neighbour. If the polynomial does not fit because the function is
             not smooth at this scale, the result is 0.
+        most: The largest part of the change of the values that counts as rounding.
     """
     t = np.arange(1, 9) / 8
     basis = t[:, None] ** np.arange(5)
@@ -179,7 +205,7 @@ def measured_noise(curve: Curve, step: float) -> Any:
     sides = [np.stack([np.asarray(curve(sign * step * k)[0], float) for k in t]) for sign in (1, -1)]
     with np.errstate(all='ignore'):
         residuals = [3 * np.sqrt(((project @ side) ** 2).sum(axis=0) / 3) for side in sides]
-        residuals = [np.where(r < 0.05 * np.ptp(s, axis=0), r, np.nan) for r, s in zip(residuals, sides, strict=True)]
+        residuals = [np.where(r < most * np.ptp(s, axis=0), r, np.nan) for r, s in zip(residuals, sides, strict=True)]
     return np.nan_to_num(np.fmin(*residuals))
 
 
@@ -201,6 +227,7 @@ class _Ladder:
         self.samples: list[Any] = []
         self.second: list[Any] = []
         self.row: list[Any] = []
+        self.last: list[Any] = []
         self.value = np.full(self.centre.shape, np.nan)
         self.error = np.full(self.centre.shape, np.inf)
         self.best = np.full(self.centre.shape, np.nan)
@@ -243,6 +270,7 @@ class _Ladder:
             error = _SAFETY * np.maximum(estimate - floor, 0) + 4 * floor
             self._accept(error < self.error, better, error, t)
             self.row.append(better)
+        self.last.append(self.row[-1])
         # A coarse estimate that finer ones contradict was right by chance: its steps were too long.
         away = abs(self.row[-1] - self.value)
         self._accept(away > self.error + 8 * self.noise / t, self.row[-1], _SAFETY * away, t)
@@ -251,6 +279,39 @@ class _Ladder:
         self.value = np.where(where, value, self.value)
         self.error = np.where(where, error, self.error)
         self.best = np.where(where, t, self.best)
+
+    def quantization(self) -> Any:
+        """The rounding of values that smaller steps do not move any more, although larger ones have shown a slope.
+
+        A function that computes in single or half precision inside is such a staircase. One that is constant at the
+        point and not next to it has no steps there, and its values at larger steps follow a smooth line.
+        """
+        stairs = np.zeros(self.centre.shape, bool)
+        for step in self._last_moves():
+            stairs |= _is_staircase(self.curve, step)
+        steep = stairs | self._is_contradicted()
+        if not steep.any():
+            return np.zeros(self.centre.shape)
+        most = np.where(stairs, 0.5, 0.05)
+        measured = [measured_noise(self.curve, width * self.steps[0], most) for width in _WIDER]
+        return np.where(steep, np.max(measured, axis=0), 0.0)
+
+    def _last_moves(self) -> set[float]:
+        """The smallest steps that have moved a value that the next ones did not move."""
+        moves, found = [np.ptp(s, axis=0) > 0 for s in self.samples], set()
+        for step, moved, after in zip(self.steps, moves, moves[1:], strict=False):
+            if (moved & ~after).any():
+                found.add(step)
+        return found
+
+    def _is_contradicted(self) -> Any:
+        """Where two steps in turn have given a slope that the accepted one contradicts."""
+        contradicted = np.zeros(self.centre.shape, bool)
+        for coarse, fine in itertools.pairwise(self.last):
+            off = abs(fine - coarse)
+            agree = np.isfinite(off) & (off <= _AGREE * abs(fine)) & (fine != 0)
+            contradicted |= agree & (abs(self.value - fine) > np.maximum(_SAFETY * off, _CONTRADICTS * abs(fine)))
+        return contradicted
 
     def is_done(self) -> bool:
         """Whether the errors are small enough, and nothing looks like a kink."""

@@ -90,10 +90,19 @@ class Measured:
 class Locator:
     """Explains a mismatch of leaf ``i`` and the k-th checked output."""
 
-    def __init__(self, derivatives: Derivatives, i: int, k: int, measured: Sequence[Along], verdicts: Any) -> None:
+    def __init__(
+        self,
+        derivatives: Derivatives,
+        i: int,
+        k: int,
+        measured: Sequence[Along],
+        verdicts: Any,
+        apart: bool = False,
+    ) -> None:
+        """``apart`` says that each direction moves some of the elements, and others than the rest."""
         self.derivatives, self.order_check, self.i, self.k = derivatives, derivatives.order_check, i, k
         self.o, self.x = derivatives.outputs[k], derivatives.arrays[i]
-        self.measured, self.verdicts = list(measured), verdicts
+        self.measured, self.verdicts, self._apart = list(measured), verdicts, apart
         self._size = root_mean_square(host(self.x)) or 1.0
         self._blurred = False
         self._right: Any = None
@@ -132,6 +141,8 @@ class Locator:
     def _is_right(self) -> bool:
         """Whether a direction that moves every element passes, and the other one could not be resolved."""
         passed = (self.verdicts == PASS).all(axis=1)
+        if self._apart:
+            return bool(passed.all())
         if not passed.any() or np.isin(self.verdicts, (FAIL, NONDIFFERENTIABLE)).any():
             return False
         return bool(passed[0]) or bool((host(self.x) != 0).all())
@@ -288,7 +299,8 @@ class Locator:
     def _bisected(self) -> Measured:
         """Finds the wrong elements by bisection, and measures them."""
         row = int(np.argmax((self.verdicts != PASS).any(axis=1)))
-        draw = relative if (row, len(self.measured)) == (1, 2) else isotropic  # blocks move as in the first row
+        # Blocks move as in the first row.
+        draw = relative if self._apart or (row, len(self.measured)) == (1, 2) else isotropic
         x = host(self.x)
 
         def badness(part: Any) -> float:

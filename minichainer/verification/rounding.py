@@ -16,7 +16,7 @@ from minichainer.verification.order_check import OrderCheck
 #: Rounding errors of a backward pass, in units of the dtype's epsilon times the largest element.
 ROUNDINGS = 64.0
 #: A function may compute intermediate results in this precision, whatever its input and output dtypes are.
-SINGLE = 2.0**-23
+SINGLE, HALF = 2.0**-23, 2.0**-10
 #: How often something is repeated with other roundings.
 TRIALS = 4
 

@@ -1,0 +1,110 @@
+"""Compares the gradient of one leaf with slopes by differences of floats, and locates errors after a mismatch.
+
+First all elements move together, along two directions. If that leaves any doubt, and the elements differ much in size,
+each moves among others of its size, with steps that suit it. Elements whose part of a slope cannot be seen beside the
+others move without these; where rounding hides them even then, the report does not vouch for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.arrays import host
+from minichainer.verification.arrays import silent_norm as norm
+from minichainer.verification.directional_derivatives import Along, Derivatives
+from minichainer.verification.directions import by_size
+from minichainer.verification.localization import Locator
+from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, PASS, UNRESOLVED
+
+#: Calls of the function that may be made for each leaf if nothing looks wrong.
+_BUDGET = 24
+#: Elements whose part of every slope is smaller than this many units of the precision are moved without the others.
+_HIDDEN = 2.0**19
+#: More groups of elements that cannot be seen beside each other are not looked for.
+_MOST_GROUPS = 4
+
+
+def examine_leaf(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
+    """Measures the slopes of one leaf, and locates the errors after a mismatch.
+
+    Args:
+        derivatives: The numeric side.
+        i: Position of the leaf.
+        directions: An isotropic and a relative one.
+    """
+    measured, verdicts = _measured(derivatives, i, directions)
+    if not measured:
+        return
+    parts = _parts(derivatives, i, directions)
+    apart = len(parts) > 1 and not (verdicts == PASS).all()
+    if apart:
+        measured, verdicts = _measured(derivatives, i, parts)
+        if not measured:
+            return
+    for k, o in enumerate(derivatives.outputs):
+        mine = verdicts[:, k :: len(derivatives.outputs)]
+        if (o, i) not in derivatives.order_check.broken and not (mine == PASS).all():
+            Locator(derivatives, i, k, measured, mine, apart).explain()
+
+
+def _parts(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> list[Any]:
+    """Directions that move elements of one size each; none where the user's tangents or another source decide."""
+    if derivatives.source is not None or derivatives.order_check.options.tangent is not None or len(directions) != 2:
+        return []
+    return by_size(derivatives.arrays[i], *directions, zeros_apart=True)
+
+
+def _measured(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> tuple[list[Along], Any]:
+    """The slopes along some directions and the verdicts on them; nothing if the first steps show that all agree."""
+    paths = [derivatives.path(i, direction) for direction in directions]
+    agree = [derivatives.agrees(i, path) for path in paths]
+    if all(agree):
+        return [], None
+    measured: list[Along] = []
+    for path, agrees in zip(paths, agree, strict=True):
+        used = sum(p.calls for p in paths if p is not path)
+        most = max(5, path.calls) if agrees else max(_BUDGET - used, 5)
+        measured.append(derivatives.along(i, path.direction, most, path))
+    verdicts = np.stack([derivatives.verdicts(along) for along in measured])
+    verdicts[np.array(agree)] = PASS
+    return measured, verdicts
+
+
+def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
+    """Looks at the elements whose part of the slopes could not be seen, once the gradient of a leaf has passed."""
+    hidden = _hidden(derivatives, i, directions)
+    for _ in range(_MOST_GROUPS):
+        if not hidden.any():
+            return
+        alone = np.where(hidden, directions[-1], 0.0)
+        if not alone.any() or not _is_seen(derivatives, i, alone):
+            derivatives.does_not_vouch(i, hidden, 'a fault there is lost in the rounding of larger numbers')
+            return
+        hidden = hidden & _hidden(derivatives, i, [alone])
+
+
+def _hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> Any:
+    """Which elements have gradients whose part of each slope is lost beside the others."""
+    share = np.zeros(directions[0].shape)
+    for d, k in derivatives.pairs:
+        gradient = abs(host(derivatives.gradient(d, k, i)))
+        for direction in directions:
+            terms = gradient * abs(direction)
+            share = np.maximum(share, terms / (norm(terms) or 1.0))
+    return (share > 0) & (share < _HIDDEN * derivatives.precision)
+
+
+def _is_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
+    """Whether slopes along a direction can be measured; wrong elements are added to the report."""
+    measured, verdicts = _measured(derivatives, i, [direction])
+    if not measured:
+        return True
+    if (verdicts == FAIL).any():
+        for k in range(len(derivatives.outputs)):
+            mine = verdicts[:, k :: len(derivatives.outputs)]
+            if (mine == FAIL).any():
+                Locator(derivatives, i, k, measured, mine, apart=True).explain()
+    return not np.isin(verdicts, (UNRESOLVED, NONDIFFERENTIABLE)).any()
