@@ -247,6 +247,8 @@ def _asked_about_twin(p: Point, way: str, fault: str) -> Outcome:
     verdict, said = ask(p, way, twin.func)
     refused = verdict not in (PASS, UNRESOLVED, KINK)
     what = 'twin found' if refused else 'twin missed' if verdict == PASS else 'twin undecided'
+    if verdict == PASS and 'vouch' in said:
+        what = 'twin not vouched for'
     return Outcome(str(p), p.number, p.seed, way, verdict, what + ', faint' * twin.faint, said, twin.name)
 
 
