@@ -111,8 +111,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready-run: $(METADATA) | $(BIN)/python
-	@echo 'Installing minichainer, NumPy, matplotlib, mpmath and tqdm into $(VENV) ...'
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[plot,precise,progress]'
+	@echo 'Installing minichainer, NumPy, SciPy, mpmath, matplotlib and tqdm into $(VENV) ...'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[plot,progress]'
 	@touch $@
 
 $(VENV)/.ready-test: $(METADATA) | $(BIN)/python

@@ -7,7 +7,9 @@ tests that have nothing to do with minichainer are left alone.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -100,7 +102,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     if directory is not None:
         file = _write_page(Path(directory), item.nodeid, found, lines[-1])
         # Attributes of a report travel from the workers of pytest-xdist to the process that writes the index.
-        result.gradcheck_page = [item.nodeid, file.name, found.explanation.headline]
+        result.gradcheck_page = _row(item, call.excinfo, found, file)
         lines.append(f'page: {file}')
     result.sections.append(('Gradient check', '\n'.join(lines)))
     _shorten_summary(result)
@@ -118,13 +120,13 @@ class _Index:
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / 'index.html'
-        self.pages: list[tuple[str, str, str]] = []
+        self.pages: list[list[str]] = []
         directory.mkdir(parents=True, exist_ok=True)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         page = getattr(report, 'gradcheck_page', None)
         if page is not None:
-            self.pages.append((page[0], page[1], page[2]))
+            self.pages.append(list(page))
 
     def pytest_sessionfinish(self) -> None:
         from minichainer.verification.reporting.page import write_index
@@ -144,6 +146,28 @@ def _write_page(directory: Path, name: str, report: Any, replay: str) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     write_page(file, name, report, replay)
     return file
+
+
+def _row(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], report: Any, file: Path) -> list[str]:
+    """What the index tells about a failed test; see ``write_index``."""
+    worst = report.failures[0] if report.failures else None
+    ratio = '' if worst is None or worst.index is None else f'{worst.ratio:.2g}'
+    cause = '' if worst is None else worst.cause
+    return [item.nodeid, file.name, _place(item, excinfo), report.explanation.headline, cause, ratio]
+
+
+def _place(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
+    """File and line of a failure in the file of the test; of its class if it failed in a test that is inherited."""
+    file = item.nodeid.partition('::')[0]
+    lines = [entry.lineno + 1 for entry in excinfo.traceback if Path(str(entry.path)) == item.path]
+    if lines:
+        return f'{file}:{lines[-1]}'
+    module = getattr(item, 'module', None)
+    for cls in getattr(getattr(item, 'cls', None), '__mro__', ()):
+        if cls.__module__ == getattr(module, '__name__', None):
+            with contextlib.suppress(OSError, TypeError):  # a class that a decorator has made has no source
+                return f'{file}:{inspect.getsourcelines(cls)[1]}'
+    return f'{file}:{(item.location[1] or 0) + 1}' if item.location[0] == file else file
 
 
 def _file_name(name: str) -> str:

@@ -47,6 +47,7 @@ def runtime_info() -> dict[str, str]:
         'minichainer': __version__,
         'NumPy': installed('numpy'),
         'SciPy': installed('scipy'),
+        'mpmath': installed('mpmath'),
         **_cuda_info(_cuda_state.state()),
         'Compiled parts': library.state,
     }

@@ -55,7 +55,11 @@ class UpstreamGradientWarning(UserWarning):
 
 
 class GradientCheckLeniencyWarning(UserWarning):
-    """A gradient check with ``strictness='chainer'`` has accepted what 'strict' refuses."""
+    """A gradient check has accepted what Chainer's own accepts and a strict one refuses.
+
+    With ``strictness='chainer'``; in ``check_backward`` and ``check_double_backward`` also a backward that raises an
+    error where the upstream gradient of one of its outputs is None.
+    """
 
 
 class GradientShapeError(RuntimeError, ValueError):

@@ -24,7 +24,6 @@ EXTRAS = {
     'hdf5': ('h5py',),
     'image': ('pillow',),
     'caffe': ('protobuf',),
-    'precise': ('mpmath',),
     'compat': ('libcst', 'six'),
     'safetensors': ('safetensors',),
     'progress': ('tqdm',),

@@ -70,6 +70,7 @@ class GradientCase(unittest.TestCase):
 
     backend_config: BackendConfig | None = None
     contiguous: str | None = None
+    numerical_grad_dtype: Any = np.float64
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -82,7 +83,7 @@ class GradientCase(unittest.TestCase):
 
     def generate_inputs(self) -> tuple[Any, ...]:
         """The NumPy arrays for the test, usually random; to be overridden."""
-        raise NotImplementedError(f'{type(self).__name__} must define generate_inputs()')
+        raise missing(self, 'generate_inputs()')
 
     def check_forward_outputs(self, outputs: Sequence[Any], expected_outputs: Sequence[Any]) -> None:
         """Asserts that outputs have the expected number, shapes, dtypes and values.
@@ -139,16 +140,17 @@ class GradientCase(unittest.TestCase):
                 raise TypeError(f'`{method}()` must return a tuple of NumPy arrays or None, not {type(array)}.')
         return tuple(None if array is None else np.asarray(array) for array in arrays)
 
-    def _send(self, arrays: Sequence[Any], config: BackendConfig) -> tuple[Any, ...]:
+    def _send(self, arrays: Sequence[Any], config: BackendConfig, contiguous: str | None = None) -> tuple[Any, ...]:
         """Fresh copies on the device of the test, in the requested memory layout."""
         if self.contiguous not in (None, 'C'):
             raise ValueError(f"contiguous: expected None or 'C', got {self.contiguous!r}")
-        copied = np.array if self.contiguous else strided
-        sent = [None if array is None else np.array(array) for array in arrays]
+        contiguous = contiguous or self.contiguous
+        copied = np.array if contiguous else strided
+        sent = [None if array is None else np.array(array, order='C') for array in arrays]
         if not config.use_cuda:
             return tuple(None if array is None else copied(array) for array in sent)
         arrays_there = config.get_array(sent)
-        return tuple(a if a is None or self.contiguous else strided(a, config.xp) for a in arrays_there)
+        return tuple(a if a is None or contiguous else strided(a, config.xp) for a in arrays_there)
 
     def _checked_outputs(self, outputs: Any) -> tuple[Any, ...]:
         """The outputs, after checking that they are a tuple of Variables."""
@@ -173,15 +175,36 @@ class GradientCase(unittest.TestCase):
             f'Input array shapes and dtypes: {shapes_and_dtypes(before)}\n{details}',
         )
 
-    def _until_differentiable(self, check: Callable[[bool], None], message: str) -> None:
-        """Runs a gradient check; with ``dodge_nondifferentiable``, repeats it with new inputs after a kink."""
+    def _check_unmodified_contiguous(
+        self, inputs: Sequence[Any], sent: Sequence[Any], config: BackendConfig, forward: Callable[[Any], Any]
+    ) -> None:
+        """Calls forward with C-contiguous arrays, too: a node may get copies of others, and modify these unseen."""
+        if all(a is None or a.flags.c_contiguous for a in sent):
+            return
+        again = self._send(inputs, config, 'C')
+        with config:
+            forward(as_variables(again))
+        self._check_unmodified(inputs, again)
+
+    def _until_differentiable(self, draw: Callable[[], Callable[..., None] | None], message: str) -> None:
+        """Runs a gradient check; with ``dodge_nondifferentiable``, repeats it with new inputs after a kink.
+
+        Args:
+            draw: Generates the inputs; returns the check, or None if there is nothing to check.
+            message: What it means if the check fails.
+        """
         __tracebackhide__ = True
         dodge = getattr(self, 'dodge_nondifferentiable', False)
         last: BaseException | None = None
         for _ in range(_MOST_ATTEMPTS if dodge else 1):
-            try:
-                check(dodge)
+            check = draw()
+            if check is None:
                 return
+            try:
+                check({'dtype': self.numerical_grad_dtype, 'detect_nondifferentiable': dodge})
+                return
+            except self._error:  # it says what is wrong
+                raise
             except AssertionError as error:
                 if not (dodge and isinstance(error, NondifferentiableError)):
                     self._error.fail(message, error)
@@ -191,6 +214,12 @@ class GradientCase(unittest.TestCase):
             'generate_inputs() avoid them',
             last,
         )
+
+
+def missing(case: Any, signature: str) -> NotImplementedError:
+    """The error for a method that a test case must define."""
+    name = signature.partition('(')[0]
+    return NotImplementedError(f'{name}() is not implemented: {type(case).__name__} must define {signature}')
 
 
 @on_device_of_arguments

@@ -101,7 +101,8 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
         if type(self) is distribution_unittest:
             self.skipTest('the base of test cases is not a test')
         self.support = 'real'
-        self.event_shape: tuple[int, ...] = ()
+        if not hasattr(self, 'event_shape'):
+            self.event_shape: tuple[int, ...] = ()
         self.continuous = True
         self.test_targets: set[str] = set()
         self.options: dict[str, Any] = {}
@@ -109,6 +110,8 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
         unknown = sorted(set(self.test_targets) - set(_TARGETS))
         if unknown:
             raise ValueError(f'invalid target(s): {", ".join(unknown)}; there are {", ".join(_TARGETS)}')
+        if getattr(self, 'is_variable', False):
+            self.params = {key: Variable(np.asarray(as_array(value))) for key, value in self.params.items()}
 
     def setUp_configure(self) -> None:
         """Sets the attributes; to be overridden."""
@@ -130,7 +133,8 @@ class distribution_unittest(type('_Tests', (unittest.TestCase,), _TESTS)):  # ty
 
     def _made(self, send: Callable[[Any], Any]) -> Any:
         wrap = Variable if self.is_variable else (lambda array: array)
-        return self.dist(**{key: wrap(send(np.asarray(value))) for key, value in self.params.items()}, **self.options)
+        arrays = {key: send(np.asarray(as_array(value))) for key, value in self.params.items()}
+        return self.dist(**{key: wrap(array) for key, array in arrays.items()}, **self.options)
 
     def _dist(self, is_gpu: bool) -> Any:
         return self.gpu_dist if is_gpu else self.cpu_dist

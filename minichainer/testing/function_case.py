@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from minichainer.gradient_check import check_backward, check_double_backward
 from minichainer.testing._gradient_case import (
@@ -13,6 +11,7 @@ from minichainer.testing._gradient_case import (
     TestError,
     as_variables,
     is_differentiable,
+    missing,
     on_cpu,
     uniform_like,
 )
@@ -38,11 +37,14 @@ class FunctionTestCase(GradientCase):
         check_forward_options: Arguments of :func:`assert_allclose`, such as ``atol`` and ``rtol``.
         check_backward_options: Arguments of :func:`~minichainer.gradient_check.check_backward`.
         check_double_backward_options: The same for
-            :func:`~minichainer.gradient_check.check_double_backward`.
+            :func:`~minichainer.gradient_check.check_double_backward`. These three are dicts, set in the class or in
+            ``setUp``; Chainer empties those of the class.
         skip_forward_test: True to skip ``test_forward``.
         skip_backward_test: True to skip ``test_backward``.
         skip_double_backward_test: True to skip ``test_double_backward``.
         dodge_nondifferentiable: True to draw other inputs where the function turns out to have a kink.
+        numerical_grad_dtype: Dtype of the numeric side of the gradient checks, float64 by default; None for float64
+            if the function takes it, else the dtypes of the inputs.
         contiguous: None for inputs and gradients with gaps in memory, ``'C'`` for contiguous ones.
 
     Raises:
@@ -88,7 +90,7 @@ class FunctionTestCase(GradientCase):
         Returns:
             A tuple of Variables.
         """
-        raise NotImplementedError(f'{type(self).__name__} must define forward(inputs, device)')
+        raise missing(self, 'forward(inputs, device)')
 
     def forward_expected(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The expected outputs, computed by other means; to be overridden.
@@ -99,7 +101,7 @@ class FunctionTestCase(GradientCase):
         Returns:
             A tuple of NumPy arrays, None for an output that is not looked at.
         """
-        raise NotImplementedError(f'{type(self).__name__} must define forward_expected(inputs)')
+        raise missing(self, 'forward_expected(inputs)')
 
     def generate_grad_outputs(self, outputs_template: Sequence[Any]) -> tuple[Any, ...]:
         """Upstream gradients: NumPy arrays of the shapes and dtypes of the outputs, uniform in [-1, 1)."""
@@ -143,45 +145,53 @@ class FunctionTestCase(GradientCase):
             outputs = self._forward(as_variables(sent), config)
         self._check_unmodified(inputs, sent)
         self.check_forward_outputs(tuple(map(on_cpu, outputs)), expected)
+        self._check_unmodified_contiguous(inputs, sent, config, lambda xs: self._forward(xs, config))
 
     def run_test_backward(self, backend_config: BackendConfig | None) -> None:
         """The body of :meth:`test_backward`."""
         __tracebackhide__ = True
         config = self._begin('test_backward', backend_config, self.skip_backward_test)
 
-        def check(dodge: bool) -> None:
-            __tracebackhide__ = True
+        def draw() -> Callable[..., None] | None:
             inputs = self._inputs()
             grads = self._grad_outputs(inputs, config)
             if not any(map(is_differentiable, inputs)):
-                return
-            options = {'dtype': np.float64, 'detect_nondifferentiable': dodge, **self.check_backward_options}
-            with config:
-                check_backward(self._function(config), self._send(inputs, config), grads, **options)
+                return None
+            xs = self._send(inputs, config)
 
-        self._until_differentiable(check, 'backward is not implemented correctly')
+            def check(options: dict[str, Any]) -> None:
+                __tracebackhide__ = True
+                with config:
+                    check_backward(self._function(config), xs, grads, **{**options, **self.check_backward_options})
+
+            return check
+
+        self._until_differentiable(draw, 'backward is not implemented correctly')
 
     def run_test_double_backward(self, backend_config: BackendConfig | None) -> None:
         """The body of :meth:`test_double_backward`."""
         __tracebackhide__ = True
         config = self._begin('test_double_backward', backend_config, self.skip_double_backward_test)
 
-        def check(dodge: bool) -> None:
-            __tracebackhide__ = True
+        def draw() -> Callable[..., None] | None:
             inputs = self._inputs()
             grads = self._grad_outputs(inputs, config)
             if not any(map(is_differentiable, inputs)):
-                return
+                return None
             grad_grads = self._arrays('generate_grad_grad_inputs', self.generate_grad_grad_inputs(inputs))
             # The gradient of an integer input is None, so it has no upstream gradient.
             grad_grads = tuple(g if is_differentiable(g) else None for g in grad_grads)
-            options: dict[str, Any] = {'dtype': np.float64, 'detect_nondifferentiable': dodge}
-            options.update(self.check_double_backward_options)
             xs, ggxs = self._send(inputs, config), self._send(grad_grads, config)
-            with config:
-                check_double_backward(self._function(config), xs, grads, ggxs, **options)
 
-        self._until_differentiable(check, 'double backward is not implemented correctly')
+            def check(options: dict[str, Any]) -> None:
+                __tracebackhide__ = True
+                options = {**options, **self.check_double_backward_options}
+                with config:
+                    check_double_backward(self._function(config), xs, grads, ggxs, **options)
+
+            return check
+
+        self._until_differentiable(draw, 'double backward is not implemented correctly')
 
     # --- steps ---
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from minichainer.backend import get_array_types
 from minichainer.gradient_check import check_backward
 from minichainer.initializers._generate import _get_initializer
 from minichainer.link.link import Link
@@ -16,7 +17,9 @@ from minichainer.testing._gradient_case import (
     TestError,
     as_variables,
     is_differentiable,
+    missing,
     on_cpu,
+    strided,
     uniform_like,
 )
 from minichainer.testing.backend import BackendConfig
@@ -36,6 +39,10 @@ class InitializerArgument:
         argument_value: What :meth:`LinkInitializersTestCase.create_link` gets, such as None for a default.
         expected_initializer: An initializer, a number or an array of what the parameter then holds.
 
+    Raises:
+        TypeError: ``expected_initializer`` is something else.
+        ValueError: It is None.
+
     Source: documentation of ``chainer.testing.InitializerArgument``.
 
     >>> from minichainer import testing
@@ -44,8 +51,25 @@ class InitializerArgument:
     """
 
     def __init__(self, argument_value: Any, expected_initializer: Any) -> None:
+        _check_initializer('InitializerArgument: expected_initializer', expected_initializer)
         self.argument_value = argument_value
         self.expected_initializer = expected_initializer
+
+
+def _check_initializer(what: str, value: Any) -> None:
+    """Raises an error unless a value says what a parameter holds; ``InitializerArgument`` has been checked before."""
+    if value is None:
+        raise ValueError(
+            f'{what} must be an initializer, a number or an array, got None: write what None stands for, such as '
+            'InitializerArgument(None, 0)'
+        )
+    if not (isinstance(value, (InitializerArgument, *get_array_types())) or callable(value) or np.isscalar(value)):
+        raise TypeError(f'{what} must be an initializer, a number or an array, got {type(value).__name__}')
+
+
+def _check_list(what: str, value: Any) -> None:
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f'{what} must be a tuple or a list, got {type(value).__name__}')
 
 
 class _LinkCase(GradientCase):
@@ -58,16 +82,24 @@ class _LinkCase(GradientCase):
 
     def generate_params(self) -> Sequence[Any]:
         """Initializers, one per parameter, for :meth:`create_link`; to be overridden."""
-        raise NotImplementedError(f'{type(self).__name__} must define generate_params()')
+        raise missing(self, 'generate_params()')
 
     def create_link(self, initializers: Sequence[Any]) -> Link:
         """Makes the link from the initializers; to be overridden."""
-        raise NotImplementedError(f'{type(self).__name__} must define create_link(initializers)')
+        raise missing(self, 'create_link(initializers)')
 
     def forward(self, link: Link, inputs: tuple[Variable, ...], device: Any) -> tuple[Variable, ...]:
         """Calls the link; returns a tuple of Variables."""
         outputs = link(*inputs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    def _params(self) -> list[Any]:
+        """The initializers of :meth:`generate_params`, as :meth:`create_link` gets them."""
+        params = self.generate_params()
+        _check_list('generate_params()', params)
+        for value in params:
+            _check_initializer('generate_params(): each item', value)
+        return [value.argument_value if isinstance(value, InitializerArgument) else value for value in params]
 
     def _link(self, initializers: Sequence[Any], config: BackendConfig) -> Link:
         link = self.create_link(initializers)
@@ -88,9 +120,12 @@ class _LinkCase(GradientCase):
         return tuple(map(on_cpu, outputs))
 
     def _parameter(self, link: Link, name: str) -> Parameter:
-        found = dict(link.namedparams()).get(name if name.startswith('/') else f'/{name}')
-        LinkTestError.check(found is not None, f'Link does not have a parameter named {name!r}.')
-        return found  # type: ignore[return-value]
+        named = dict(link.namedparams())
+        found = named.get(name if name.startswith('/') else f'/{name}')
+        if found is None:
+            names = ', '.join(named) or 'none'
+            raise LinkTestError(f'Link does not have a parameter named {name!r} (param_names): it has {names}.')
+        return found
 
 
 class LinkTestCase(_LinkCase):
@@ -104,11 +139,14 @@ class LinkTestCase(_LinkCase):
         param_names: Names of the parameters whose gradients are checked; ``/l1/W`` inside a chain.
         backend_config: The :class:`BackendConfig` of the running test.
         check_forward_options: Arguments of :func:`assert_allclose`, such as ``atol`` and ``rtol``.
-        check_backward_options: Arguments of :func:`~minichainer.gradient_check.check_backward`.
+        check_backward_options: Arguments of :func:`~minichainer.gradient_check.check_backward`. Both are dicts, set
+            in the class or in ``setUp``; Chainer empties those of the class.
         skip_forward_test: True to skip ``test_forward``.
         skip_backward_test: True to skip ``test_backward``.
         dodge_nondifferentiable: True to draw other inputs where the link turns out to have a kink.
-        contiguous: None for inputs and gradients with gaps in memory, ``'C'`` for contiguous ones.
+        numerical_grad_dtype: Dtype of the numeric side of the gradient checks, float64 by default; None for float64
+            if the link takes it, else the dtypes of the inputs.
+        contiguous: None for inputs, parameters and gradients with gaps in memory, ``'C'`` for contiguous ones.
 
     Raises:
         LinkTestError: The link is wrong, or lacks a parameter.
@@ -153,7 +191,7 @@ class LinkTestCase(_LinkCase):
         Returns:
             A tuple of NumPy arrays, None for an output that is not looked at.
         """
-        raise NotImplementedError(f'{type(self).__name__} must define forward_expected(link, inputs)')
+        raise missing(self, 'forward_expected(link, inputs)')
 
     def generate_grad_outputs(self, outputs_template: Sequence[Any]) -> tuple[Any, ...]:
         """Upstream gradients: NumPy arrays of the shapes and dtypes of the outputs, uniform in [-1, 1)."""
@@ -166,7 +204,7 @@ class LinkTestCase(_LinkCase):
             self.skipTest('the base of test cases is not a test')
         config = self._begin('test_forward', backend_config, self.skip_forward_test)
         inputs = self._inputs()
-        link = self._link(self.generate_params(), config)
+        link = self._link(self._params(), config)
         # For a link with a state, the expected outputs are computed before the call, if possible.
         ready = copy.deepcopy(link) if _is_initialized(link) else link
         outputs = self._run(link, inputs, config)
@@ -174,6 +212,9 @@ class LinkTestCase(_LinkCase):
         copies = tuple(None if x is None else x.copy() for x in inputs)
         expected = self._arrays('forward_expected', self.forward_expected(ready, copies))
         self.check_forward_outputs(outputs, expected)
+        link.to_device(config.device)
+        sent = self._send(inputs, config)
+        self._check_unmodified_contiguous(inputs, sent, config, lambda xs: self._forward(link, xs, config))
 
     def test_backward(self, backend_config: BackendConfig | None = None) -> None:
         """Checks the gradients of inputs and parameters with finite differences."""
@@ -181,15 +222,12 @@ class LinkTestCase(_LinkCase):
         if type(self) is LinkTestCase:
             self.skipTest('the base of test cases is not a test')
         config = self._begin('test_backward', backend_config, self.skip_backward_test)
-        self._until_differentiable(
-            lambda dodge: self._check_backward(config, dodge), 'backward is not implemented correctly'
-        )
+        self._until_differentiable(lambda: self._backward_check(config), 'backward is not implemented correctly')
 
-    def _check_backward(self, config: BackendConfig, dodge: bool) -> None:
-        """Checks the gradients of inputs and parameters once."""
-        __tracebackhide__ = True
+    def _backward_check(self, config: BackendConfig) -> Callable[..., None] | None:
+        """Makes a link and inputs; returns a check of the gradients of inputs and parameters."""
         inputs = self._inputs()
-        link = self._link(self.generate_params(), config)
+        link = self._link(self._params(), config)
         if not _is_initialized(link):
             self._run(link, inputs, config)
         template = self._run(copy.deepcopy(link), inputs, config)
@@ -197,15 +235,22 @@ class LinkTestCase(_LinkCase):
         grads = self._send([g if is_differentiable(g) else None for g in grads], config)
         params = tuple(self._parameter(link, name) for name in self.param_names)
         if not (params or any(map(is_differentiable, inputs))):
-            return
+            return None
+        if self.contiguous is None:
+            for param in params:
+                param.array = strided(param.array, config.xp)
+        xs = self._send(inputs, config)
 
         def function(*variables: Any) -> tuple[Any, ...]:
             return self._forward(link, variables, config)
 
+        def check(options: dict[str, Any]) -> None:
+            __tracebackhide__ = True
+            with config:
+                check_backward(function, xs, grads, params, **{**options, **self.check_backward_options})
+
         function.__name__ = type(link).__name__
-        options = {'dtype': np.float64, 'detect_nondifferentiable': dodge, **self.check_backward_options}
-        with config:
-            check_backward(function, self._send(inputs, config), grads, params, **options)
+        return check
 
 
 class LinkInitializersTestCase(_LinkCase):
@@ -252,7 +297,7 @@ class LinkInitializersTestCase(_LinkCase):
 
     def get_initializers(self) -> Sequence[Sequence[Any]]:
         """For each parameter a list of initializers, or :class:`InitializerArgument`; to be overridden."""
-        raise NotImplementedError(f'{type(self).__name__} must define get_initializers()')
+        raise missing(self, 'get_initializers()')
 
     def check_forward_outputs(self, outputs: Sequence[Any], expected_outputs: Sequence[Any]) -> None:
         """Asserts that parameters have the expected shapes, dtypes and values."""
@@ -264,7 +309,7 @@ class LinkInitializersTestCase(_LinkCase):
         if type(self) is LinkInitializersTestCase:
             self.skipTest('the base of test cases is not a test')
         config = self._begin('test_initializers', backend_config, False)
-        inputs, others, lists = self._inputs(), list(self.generate_params()), self.get_initializers()
+        inputs, others, lists = self._inputs(), self._params(), self._initializers()
         if len(lists) != len(self.param_names):
             raise TypeError(
                 f'`get_initializers()` must return one list per name in param_names ({len(self.param_names)}), '
@@ -272,12 +317,20 @@ class LinkInitializersTestCase(_LinkCase):
             )
         for i, (name, choices) in enumerate(zip(self.param_names, lists, strict=True)):
             for choice in choices:
-                if not isinstance(choice, InitializerArgument):
-                    choice = InitializerArgument(choice, choice)
                 initializers = [*others[:i], choice.argument_value, *others[i + 1 :]]
-                self._check_initializer(inputs, initializers, name, choice.expected_initializer, config)
+                self._compare_initialized(inputs, initializers, name, choice.expected_initializer, config)
 
-    def _check_initializer(
+    def _initializers(self) -> list[list[InitializerArgument]]:
+        """The result of :meth:`get_initializers`, all as :class:`InitializerArgument`."""
+        lists = self.get_initializers()
+        _check_list('get_initializers()', lists)
+        for choices in lists:
+            _check_list('get_initializers(): each item', choices)
+            for choice in choices:
+                _check_initializer('get_initializers(): each initializer', choice)
+        return [[c if isinstance(c, InitializerArgument) else InitializerArgument(c, c) for c in cs] for cs in lists]
+
+    def _compare_initialized(
         self, inputs: tuple[Any, ...], initializers: list[Any], name: str, expected: Any, config: BackendConfig
     ) -> None:
         """Makes a link, and compares one parameter with its initializer."""

@@ -6,6 +6,7 @@ import functools
 import inspect
 import itertools
 import re
+import types
 import unittest
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -55,14 +56,24 @@ def _in_words(values: dict[str, Any]) -> str:
 
 
 def _shortened(value: Any) -> str:
-    """A value on one line of limited length; types and functions by name."""
-    is_named = isinstance(value, type) or inspect.isroutine(value)
-    text = ' '.join((value.__name__ if is_named else repr(value)).split())
-    text = re.sub(r' at 0x[0-9A-Fa-f]+', '', text)  # pytest-xdist needs equal names in all processes.
+    """A value on one line of limited length; what has a name goes by it."""
+    # pytest-xdist needs equal names in all processes.
+    text = re.sub(r' at 0x[0-9A-Fa-f]+', '', ' '.join(_named_or_repr(value).split()))
     if len(text) <= _LONGEST_VALUE:
         return text
-    half = (_LONGEST_VALUE - 3) // 2
-    return f'{text[:half]}...{text[-half:]}'
+    head = (_LONGEST_VALUE - 3) // 2
+    return f'{text[:head]}...{text[head + 3 - _LONGEST_VALUE :]}'
+
+
+def _named_or_repr(value: Any) -> str:
+    """The name of a class, a function, a ufunc or a module; a partial as a call of these; else the ``repr``."""
+    name = getattr(value, '__name__', None)
+    if isinstance(name, str):
+        return name
+    if isinstance(value, functools.partial):
+        keywords = [f'{key}={_shortened(v)}' for key, v in value.keywords.items()]
+        return f'partial({", ".join([*map(_shortened, (value.func, *value.args)), *keywords])})'
+    return repr(value)
 
 
 def _with_parameters_told(class_name: str, values: dict[str, Any], name: str, test: Any) -> Any:
@@ -78,13 +89,18 @@ def _with_parameters_told(class_name: str, values: dict[str, Any], name: str, te
         except unittest.SkipTest:
             raise
         except Exception as error:
-            lines = ''.join(f'\n  {key}: {values[key]}' for key in sorted(values))
+            lines = ''.join(f'\n  {key}: {_told(values[key])}' for key in sorted(values))
             _prepend(
                 error, f'Parameterized test failed.\n\nBase test method: {class_name}.{name}\nTest parameters:{lines}'
             )
             raise
 
     return wrapper
+
+
+def _told(value: Any) -> Any:
+    """A value for the message of a failure; a module without its path."""
+    return value.__name__ if isinstance(value, types.ModuleType) else value
 
 
 def _prepend(error: Exception, text: str) -> None:

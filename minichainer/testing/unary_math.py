@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import unittest
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from minichainer.variable import Variable
 
 __all__ = ['unary_math_function_unittest']
 
+_ORDERS = ('forward', 'backward', 'double_backward')
 _FLOAT16_EPS = float(np.finfo(np.float16).eps)
 
 
@@ -35,16 +36,27 @@ def unary_math_function_unittest(
 
     They are ``test_forward``, ``test_backward`` and ``test_double_backward``, each ``_cpu`` and ``_gpu``, for
     float16, float32 and float64 and the shapes ``(3, 2)`` and ``()``; and ``test_label`` if the function is a class
-    or an instance.
+    or an instance. An old-style ``Function`` has no ``test_double_backward``. A ``setUp`` of the class runs after the
+    data ``x``, ``gy``, ``ggx`` and the options have been set as attributes.
+
+    ======================== ========================================== =============================
+    options                  float16                                    float32, float64
+    ======================== ========================================== =============================
+    forward                  atol, rtol: 2**-10                         atol, rtol: 1e-4
+    backward, double         eps, atol, rtol: 2**-4; dtype: float64     atol, rtol: 1e-4; dtype: float64
+    ======================== ========================================== =============================
+
+    Options that are given are added to these; they do not replace the others.
 
     Args:
         func: A function of one Variable, or a ``FunctionNode`` (or ``Function``), the class or an instance.
         func_expected: Takes an array and ``dtype``, returns the values; the NumPy function of the same name
             by default.
         label_expected: ``label`` of the function; the name of the class in small letters by default.
-        make_data: Takes a shape and a dtype, returns ``x, gy, ggx``; by default uniform in [-1, 1).
+        make_data: Takes a shape and a dtype, returns ``x, gy, ggx``, or ``x, gy`` for an old-style ``Function``; by
+            default uniform in [-1, 1).
         is_linear: Accepted for old tests; a linear function needs no care here.
-        forward_options: Arguments of :func:`assert_allclose`; by default wider for float16.
+        forward_options: Arguments of :func:`assert_allclose`.
         backward_options: Arguments of :func:`~minichainer.gradient_check.check_backward`.
         double_backward_options: The same for
             :func:`~minichainer.gradient_check.check_double_backward`.
@@ -63,7 +75,8 @@ def unary_math_function_unittest(
     ...     pass
     """
     del is_linear
-    has_label = issubclass(func if isinstance(func, type) else type(func), (Function, FunctionNode))
+    kind = func if isinstance(func, type) else type(func)
+    has_label = issubclass(kind, (Function, FunctionNode))
     if label_expected is not None and not has_label:
         raise ValueError(f'label_expected is given, but {func!r} is a plain function, which has no label')
     expected = func_expected or _numpy_twin(func)
@@ -77,12 +90,11 @@ def unary_math_function_unittest(
             'check_forward': _check_forward,
             'check_backward': _check_backward,
             'check_double_backward': _check_double_backward,
-            **_tests(),
+            'setUp': _with_data(klass.setUp),  # type: ignore[attr-defined]
+            **_tests(_ORDERS[:2] if issubclass(kind, Function) else _ORDERS),
         }
         if has_label:
             members['test_label'] = _label_test(func, label_expected)
-        if klass.setUp is unittest.TestCase.setUp:  # type: ignore[attr-defined]
-            members['setUp'] = _set_up
         for name, member in members.items():
             setattr(klass, name, member)
         return _PARAMETERIZED(klass)
@@ -119,34 +131,42 @@ def _uniform_data(shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any, Any]:
     return tuple(np.asarray(np.random.uniform(-1, 1, shape)).astype(dtype) for _ in range(3))  # type: ignore
 
 
-def _options(self: Any, order: int) -> dict[str, Any]:
-    """The given tolerances, or defaults for the dtype; float16 results are as exact as float16 is."""
-    given = self._given_options[order]
-    is_half = np.dtype(self.dtype) == np.float16
-    if order == 0:
-        return given if given is not None else {'atol': _FLOAT16_EPS, 'rtol': _FLOAT16_EPS} if is_half else {}
-    if given is None:
-        given = {'eps': 2**-4, 'atol': 2**-4, 'rtol': 2**-4} if is_half else {'atol': 1e-4, 'rtol': 1e-4}
-    return {'dtype': np.float64, **given}
+def _default_options(dtype: Any) -> dict[str, dict[str, Any]]:
+    """The tolerances of a dtype: float16 results are as exact as float16 is."""
+    is_half = np.dtype(dtype) == np.float16
+    forward = dict.fromkeys(('atol', 'rtol'), _FLOAT16_EPS if is_half else 1e-4)
+    gradient = dict.fromkeys(('eps', 'atol', 'rtol'), 2**-4) if is_half else dict.fromkeys(('atol', 'rtol'), 1e-4)
+    return {'forward': forward, **{order: {'dtype': np.float64, **gradient} for order in _ORDERS[1:]}}
 
 
-def _set_up(self: Any) -> None:
-    self.x, self.gy, self.ggx = self._make_data(self.shape, self.dtype)
+def _with_data(set_up: Any) -> Any:
+    """A ``setUp`` that sets data and options, then calls that of the class."""
+
+    @functools.wraps(set_up)
+    def with_data(self: Any) -> None:
+        for name, array in zip(('x', 'gy', 'ggx'), self._make_data(self.shape, self.dtype), strict=False):
+            setattr(self, name, array)
+        defaults = _default_options(self.dtype)
+        for order, given in zip(_ORDERS, self._given_options, strict=True):
+            setattr(self, f'{order}_options', {**defaults[order], **(given or {})})
+        set_up(self)
+
+    return with_data
 
 
 def _check_forward(self: Any, x_data: Any) -> None:
     y = self._func(Variable(x_data))
     assert y.dtype == x_data.dtype, f'an input of {x_data.dtype} gave an output of {y.dtype}'
     y_expected = self._expected(to_cpu(x_data), dtype=x_data.dtype)
-    assert_allclose(y_expected, y.array, **_options(self, 0))
+    assert_allclose(y_expected, y.array, **self.forward_options)
 
 
 def _check_backward(self: Any, x_data: Any, y_grad: Any) -> None:
-    check_backward(self._func, x_data, y_grad, **_options(self, 1))
+    check_backward(self._func, x_data, y_grad, **self.backward_options)
 
 
 def _check_double_backward(self: Any, x_data: Any, y_grad: Any, x_grad_grad: Any) -> None:
-    check_double_backward(self._func, x_data, y_grad, x_grad_grad, **_options(self, 2))
+    check_double_backward(self._func, x_data, y_grad, x_grad_grad, **self.double_backward_options)
 
 
 def _test(check: str, names: tuple[str, ...], device: str) -> Any:
@@ -165,11 +185,12 @@ def _label_test(func: Any, label_expected: str | None) -> Any:
     return test_label
 
 
-def _tests() -> dict[str, Any]:
+def _tests(orders: Sequence[str]) -> dict[str, Any]:
     """The test methods by name."""
     arguments = {'forward': ('x',), 'backward': ('x', 'gy'), 'double_backward': ('x', 'gy', 'ggx')}
     return {
         f'test_{order}_{device}': _test(f'check_{order}', names, device)
         for order, names in arguments.items()
+        if order in orders
         for device in ('cpu', 'gpu')
     }

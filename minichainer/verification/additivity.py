@@ -84,7 +84,8 @@ class AdditivityChecks:
         if 2 < count <= _FEW:
             scales += [[float(k != missing) for k in range(count)] for missing in range(count)]
         for row in scales:
-            upstream = [times(v, s) if s else None for v, s in zip(self.drawn, row, strict=True)]
+            zeros = not self.order_check.options.check_undefined_grad
+            upstream = [times(v, s) if s or zeros else None for v, s in zip(self.drawn, row, strict=True)]
             parts = [[s * g for g in gs] for s, gs in zip(row, alone, strict=True)]
             found = self._vjp(upstream)
             cause = _SIZES if all(row) else _SOME

@@ -65,6 +65,7 @@ class Options:
     check_batched_grad: bool = False
     check_batched_forward_grad: bool = False
     strictness: str | None = None
+    undefined_grad_warns: bool = False
     title: str = 'check_gradients'
     explains_success: bool = True
 
@@ -130,7 +131,10 @@ class Options:
         return ', '.join([*texts, f'seed={self.seed}'])
 
 
-_HIDDEN = ('seed', 'conditions', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success')
+_HIDDEN = (
+    'seed', 'conditions', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success',
+    'undefined_grad_warns',
+)  # fmt: skip
 #: The defaults of the options that a report shows where they differ.
 _SHOWN = {f.name: f.default for f in dataclasses.fields(Options) if f.name not in _HIDDEN} | {'strictness': STRICT}
 

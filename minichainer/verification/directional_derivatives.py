@@ -22,6 +22,7 @@ from minichainer.verification.extrapolation import (
     SlopeSource,
     agrees,
     first_step,
+    is_staircase,
     measured_noise,
     slopes,
 )
@@ -30,8 +31,9 @@ from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
 from minichainer.verification.rounding import HALF, SINGLE, jitter
 from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
 
-#: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding.
-_SHARP, _BLURRED = 1e-4, 1e-1
+#: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding,
+#: the third to that of half precision.
+_SHARP, _BLURRED, _COARSE, _COARSE_FROM = 1e-4, 1e-1, 0.3, 1e-5
 
 _QUANTUM_LEVELS = 22
 #: Constants of a rule that was made for float32 may be off by so many roundings of that dtype.
@@ -40,6 +42,8 @@ _CONSTANTS = 4
 _WORTH_A_NOTE = 1e-3
 #: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
 _LARGEST_QUANTUM = 1e-6
+#: By how much more they may be if they show that values are rounded.
+_LARGEST_STAIR = 1e4
 #: Below the first, numbers lose digits; gradients below the second, or the third in float32, are not made smaller.
 _TINIEST, _LEAST, _LEAST_SINGLE = 16 * float(np.finfo(np.float64).tiny), 1e-250, 1e-25
 #: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
@@ -436,6 +440,17 @@ class Derivatives:
             sides.append(host(self.order_check.function.outputs(arrays)[o]).astype(np.float64, copy=False))
         return (sides[0] - sides[1]) / (2 * step)
 
+    def hull(self, i: int, k: int, draw: int, element: int, step: float) -> tuple[float, float]:
+        """The least and largest sum of one-sided slopes of the elements of an output, each weighted, chosen freely."""
+        arrays, sides = list(self.arrays), []
+        (move,) = self._moves(i, [element], [1.0])
+        for t in (step, -step):
+            arrays[i] = move(t)
+            y = host(self.order_check.function.outputs(arrays)[self.outputs[k]]).astype(np.float64, copy=False)
+            sides.append((y.ravel() - host(self._flat[k])) / t)
+        weighted = host(self._weights[k][draw]) * np.stack(sides)
+        return float(weighted.min(axis=0).sum()), float(weighted.max(axis=0).sum())
+
     def sizes(self, base: Any, norms: list[float]) -> Any:
         """The size of the rounded numbers after the outputs have changed by this much."""
         return base + self._scales * np.array(norms * DRAWS)
@@ -475,15 +490,22 @@ class Derivatives:
         """
         line, limit = self.line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
         quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
-        arrays = list(self.arrays)
+        arrays, first = list(self.arrays), 0.0
         for level in reversed(range(_QUANTUM_LEVELS)):
-            arrays[i] = moved(line, 1e-2 / 4**level)
+            step = 1e-2 / 4**level
+            arrays[i] = moved(line, step)
             outputs = self.order_check.function.outputs(arrays)
             for k, o in enumerate(self.outputs):
                 change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
+                first = first or (step if bool(change.any()) else 0.0)
                 quanta[k] += (quanta[k] == 0) * change
-        quanta = [q * (q <= limit + _LARGEST_QUANTUM * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
-        return 3 * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self.pairs])
+        share = 3.0
+        if first and is_staircase(self.path(i, direction), first).any():
+            limit, share = limit * _LARGEST_STAIR, 0.5  # what rounding to the nearest changes at most
+        quanta = [
+            q * (q <= limit + limit * abs(y)) for q, y in zip(quanta, self._flat, strict=True)
+        ]
+        return share * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self.pairs])
 
     def note_doubt(self, i: int, uncertainty: float) -> None:
         """Adds a note about slopes of leaf ``i`` that are not accurate."""
@@ -507,7 +529,8 @@ class Derivatives:
 
     def verdicts(self, along: Along) -> Any:
         """The verdict for each entry."""
-        resolution = max(_BLURRED if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
+        blurred = _COARSE if self._relative_noise(along.leaf) > _COARSE_FROM else _BLURRED
+        resolution = max(blurred if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
         # Moving the input by its own size would change the values by only a few roundings.
         tiny = along.found.flat & (along.spread <= 64 * along.found.noise)
         rounding = self._rounding(along)

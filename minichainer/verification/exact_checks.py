@@ -50,6 +50,7 @@ class ExactChecks:
         order_check = self.order_check
         for o in order_check.outputs:
             self._structure(o)
+        self._contiguous()
         self._returned_only()
         self._stale_or_random()
         self.repeat_forward()
@@ -61,6 +62,20 @@ class ExactChecks:
         for i, (old, new) in enumerate(zip(self.order_check.arrays, self.arrays, strict=True)):
             if not self.order_check.function.leaves[i].hidden and not same(old, new):
                 self._modified(i, f'modified in place: {where} changes {self.order_check.function.leaves[i].label}')
+
+    def _contiguous(self) -> None:
+        """Runs both passes on C-contiguous copies, if there are other layouts: a node may get copies of those."""
+        order_check, layouts = self.order_check, self.arrays
+        if all(a.flags.c_contiguous for a in [*layouts, *[v[0] for v in order_check.upstream.values()]]):
+            return
+        self.arrays = [a.copy() for a in layouts]  # in C order
+        evaluation = order_check.function.evaluate(self.arrays)
+        self._unmodified('the forward pass')
+        for o in order_check.gradients:
+            self._vjp(evaluation, order_check.only(o, order_check.upstream[o][0].copy()), o)
+            self._unmodified('the backward pass')
+        self.arrays = layouts
+        self._give_to_parameters()
 
     def _modified(self, i: int, cause: str, output: int = 0) -> None:
         advice = '; work on a copy, because the array may be in use elsewhere'
@@ -113,16 +128,15 @@ class ExactChecks:
     def _first_gradients(self, o: int) -> list[Any] | None:
         """The gradients for output ``o`` alone; None after a failure."""
         order_check, v = self.order_check, self.order_check.upstream[o][0]
-        others = 'none' if order_check.options.check_undefined_grad else 'zeros'
         try:
-            return self._vjp(self.first, order_check.only(o, fresh_copy(v), others), o)
+            return self._vjp(self.first, order_check.only(o, fresh_copy(v)), o)
         except Stop:
             raise
         except Exception as error:
             if isinstance(error, (ValueError, TypeError)) and _STRUCTURE.search(str(error)):
                 self._refused(o, error)
             else:
-                self._without_others(o, error)
+                return self._without_others(o, error)
         return None
 
     def _refused(self, o: int, error: Exception) -> None:
@@ -137,18 +151,27 @@ class ExactChecks:
             self.order_check.fail(o, i, f'{kind}: ' + text.replace('\n', ', '))
         self.order_check.broken |= {(o, i) for i in self.order_check.function.moving}
 
-    def _without_others(self, o: int, error: Exception) -> None:
-        """Reports a backward that fails because other outputs have no upstream gradient; raises any other error."""
+    def _without_others(self, o: int, error: Exception) -> list[Any] | None:
+        """Reports a backward that fails because other outputs have no upstream gradient; raises any other error.
+
+        Where that is only a warning, these are the gradients with zeros for the other outputs.
+        """
         order_check = self.order_check
         if len(order_check.outputs) < 2 or not order_check.options.check_undefined_grad:
             raise error
-        self._vjp(
+        found = self._vjp(
             self.first, order_check.only(o, fresh_copy(order_check.upstream[o][0]), 'zeros'), o
         )  # raises if that is not the reason
+        if order_check.options.undefined_grad_warns:
+            order_check.tolerate_undefined(f'with only the upstream gradient of output {o}', error)
+            for k in order_check.gradients:  # those with None may differ by rounding
+                order_check.gradients[k] = self._again(self.first, k)
+            return found
         cause = f'undefined upstream gradient: with only that of output {o} backward raises {error!r}'
         for i in order_check.function.moving[:1]:
             order_check.fail(o, i, cause + '; None means zero')
         order_check.broken |= {(o, i) for i in order_check.function.moving}
+        return None
 
     def _vjp(self, evaluation: Evaluation, gys: Sequence[Any], o: int) -> list[Any]:
         """Runs backward, and reports arrays that it modifies."""
@@ -198,8 +221,7 @@ class ExactChecks:
             self._backward_on_other_data(other)
 
     def _again(self, evaluation: Evaluation, o: int) -> list[Any]:
-        others = 'none' if self.order_check.options.check_undefined_grad else 'zeros'
-        return self._vjp(evaluation, self.order_check.only(o, fresh_copy(self.order_check.upstream[o][0]), others), o)
+        return self._vjp(evaluation, self.order_check.only(o, fresh_copy(self.order_check.upstream[o][0])), o)
 
     def _all_again(self) -> dict[int, list[Any]]:
         with get_device_from_array(*self.arrays).create_context():  # each thread has its own current device
@@ -267,10 +289,14 @@ class ExactChecks:
                 evaluation = self.order_check.function.evaluate(others)
         except Exception:
             evaluation = None  # other data may be refused: only the side effects of the call matter
-        for leaf, array in zip(leaves, self.arrays, strict=True):
-            if leaf.parameter is not None:
-                leaf.variable(array)  # which gives the parameter its array
+        self._give_to_parameters()
         return evaluation
+
+    def _give_to_parameters(self) -> None:
+        """Gives the parameters the arrays of the first call."""
+        for leaf, array in zip(self.order_check.function.leaves, self.arrays, strict=True):
+            if leaf.parameter is not None:
+                leaf.variable(array)
 
     def repeat_forward(self) -> None:
         """Calls the function again on the same data; the outputs must be equal."""
@@ -320,6 +346,9 @@ class ExactChecks:
             except Exception as error:
                 if gys[o] is not None:
                     raise
+                if order_check.options.undefined_grad_warns:
+                    order_check.tolerate_undefined(f'without the upstream gradient of output {o}', error)
+                    return
                 cause = f'undefined upstream gradient: without that of output {o} backward raises {error!r}'
                 order_check.fail(o, order_check.function.moving[0], cause)
                 continue

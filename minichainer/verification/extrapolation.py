@@ -30,6 +30,8 @@ _SHRINKS = 0.6
 _NEIGHBOURS, _PART = (1.0, 0.875, 0.75, 0.625), 0.25
 #: How closely the slopes of two steps agree that a plateau at smaller steps contradicts, and by how much it does so.
 _AGREE, _CONTRADICTS = 5e-2, 1e-3
+#: How often rounded values jump within one of the distances at which they are looked at.
+_JUMPS = 3
 #: The distances, in steps, over which the rounding of a staircase is measured.
 _WIDER = (1.0, 4.0, 16.0)
 #: One-sided slopes that grow by more than this per step are unbounded.
@@ -177,14 +179,21 @@ def _descended(ladder: _Ladder, start: float, levels: int, most: int) -> _Ladder
     return ladder
 
 
-def _is_staircase(curve: Curve, step: float) -> Any:
-    """Where the function jumps within a step and is constant between its jumps, as rounded values are."""
-    stairs: Any = False
-    for sign in (1, -1):
-        values = np.stack([np.asarray(curve(sign * step * k / 16)[0], float) for k in (0, *range(5, 17))])
-        moved = values[1:] != values[0]
-        stairs = stairs | (moved[1:] & (np.diff(values[1:], axis=0) == 0)).any(axis=0)
-    return stairs
+def is_staircase(curve: Curve, step: float) -> Any:
+    """Where values jump and are constant between the jumps, as rounded ones are; a single jump is none of rounding.
+
+    Args:
+        curve: As in :func:`slopes`.
+        step: About the distance of the first jump.
+    """
+    ties, jumps = False, False
+    for window in (step, 4 * step, 16 * step, 64 * step, 256 * step):
+        for sign in (1, -1):
+            values = np.stack([np.asarray(curve(sign * window * k / 16)[0], float) for k in (0, *range(5, 17))])
+            changes = np.diff(values[1:], axis=0)
+            ties = ties | ((values[2:] != values[0]) & (changes == 0)).any(axis=0)
+            jumps = jumps | ((changes != 0).sum(axis=0) >= _JUMPS)
+    return ties & jumps
 
 
 def measured_noise(curve: Curve, step: float, most: Any = 0.05) -> Any:
@@ -288,7 +297,7 @@ class _Ladder:
         """
         stairs = np.zeros(self.centre.shape, bool)
         for step in self._last_moves():
-            stairs |= _is_staircase(self.curve, step)
+            stairs |= is_staircase(self.curve, step)
         steep = stairs | self._is_contradicted()
         if not steep.any():
             return np.zeros(self.centre.shape)

@@ -27,6 +27,8 @@ FACTORS = (-2.0, -(2.0**20), -(2.0**50))
 FACTOR = FACTORS[0]
 #: The beginning of causes.
 NAME = 'not linear in the upstream gradient: '
+#: How much larger than a subnormal step its consequences may be.
+_NEAR = 2.0**16
 #: A finite difference this large, relative to the largest element, is not due to underflow or overflow.
 _CLEARLY = 1e-3
 
@@ -49,9 +51,9 @@ def breaks_scaling(gradient: Any, scaled_gradient: Any, factor: float = FACTOR) 
     with np.errstate(all='ignore'):
         expected = gradient * gradient.dtype.type(factor)
         comparable = np.isfinite(expected) & np.isfinite(gradient)
-        # Numbers this small may have been rounded to subnormal steps in between.
-        near_zero = abs(gradient) < abs(factor) * float(info.tiny)
-        steps = 2 * abs(factor) * float(info.smallest_subnormal)
+        # Numbers this small may have been rounded to subnormal steps in between, and multiplied afterwards.
+        near_zero = abs(gradient) < abs(factor) * _NEAR * float(info.tiny)
+        steps = 2 * abs(factor) * min(_NEAR * float(info.smallest_subnormal), float(info.tiny))
         off = abs(expected.astype(np.float64) - scaled_gradient.astype(np.float64))
         return comparable & np.where(near_zero, ~(off <= steps), scaled_gradient != expected)
 

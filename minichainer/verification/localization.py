@@ -47,6 +47,9 @@ _LOCAL = 1 / 16
 _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4}
 
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
+#: Steps at which a kink is looked at again, and those of the slopes of every output beside it.
+_NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
+_FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right')
 
 
 @dataclasses.dataclass
@@ -336,8 +339,43 @@ class Locator:
             self._improve(found, scales, levels)
         self._improve_nearby(found, size)
         if np.isin(found.verdict, _SINGULAR).any() and self.derivatives.precision < 1e-12:
-            self._improve(found, size, start=1e-5)  # a kink nearby is not a kink here
+            self._improve(found, size, start=_NEARER[0])  # a kink nearby is not a kink here
+            for start in _NEARER[1:]:
+                self._confirm_nearer(found, size, start)
+        self._see_hidden_kinks(found, size)
         return found
+
+    def _confirm_nearer(self, found: Measured, scales: Any, start: float) -> None:
+        """Takes elements for right that looked like kinks, and agree with backward at much smaller steps."""
+        again = np.flatnonzero(np.isin(found.verdict, _SINGULAR))
+        if again.size:
+            self._take_right(found, again, self._at(found.elements[again], scales[again], 6, start))
+
+    def _take_right(self, found: Measured, again: Any, new: Measured) -> None:
+        """Takes the new values of those elements that these show to be right."""
+        right = new.verdict == PASS
+        for field in _FIELDS:
+            getattr(found, field)[again[right]] = getattr(new, field)[right]
+
+    def _see_hidden_kinks(self, found: Measured, size: Any) -> None:
+        """Elements that look wrong and have kinks in some outputs, where backward gives a value between their slopes."""
+        for p in np.flatnonzero(np.isin(found.verdict, (FAIL, *_SINGULAR)))[:_SAMPLE]:
+            low, high = self._between(int(found.elements[p]), float(size[p]))
+            if low <= found.analytic[p] <= high:
+                found.verdict[p] = NONDIFFERENTIABLE
+                found.left[p], found.right[p] = low, high
+
+    def _between(self, element: int, scale: float) -> tuple[float, float]:
+        """The least and the largest gradient of an element that the one-sided slopes of all outputs allow.
+
+        Each element of the outputs has slopes of its own. In their weighted sum the kinks of several may cancel. NaN
+        where there is no kink: one-sided slopes then approach each other.
+        """
+        far, near = (self.derivatives.hull(self.i, self.k, self.draws[0], element, scale * h) for h in _HULL_STEPS)
+        width = [high - low for low, high in (far, near)]
+        slack = 1e-6 * max(abs(near[0]), abs(near[1]))
+        is_kink = 0.5 * width[0] < width[1] < 2 * width[0] and width[1] > 1e3 * slack
+        return (near[0] - slack, near[1] + slack) if is_kink else (np.nan, np.nan)
 
     def _improve(self, found: Measured, scales: Any, levels: int = 6, start: float | None = None) -> None:
         """Measures again, with other steps, the elements that are neither right nor clearly wrong."""
@@ -350,7 +388,7 @@ class Locator:
         better = (new.verdict == PASS) | (_severity(new.verdict) > _severity(old))
         better |= (start is not None) & np.isin(old, _SINGULAR)
         better |= (new.verdict == old) & (new.tolerance < found.tolerance[again])
-        for field in ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right'):
+        for field in _FIELDS:
             getattr(found, field)[again[better]] = getattr(new, field)[better]
 
     def _improve_nearby(self, found: Measured, size: Any) -> None:
@@ -361,9 +399,7 @@ class Locator:
         if not again.size:
             return
         new = self._at(found.elements[again], scales[again], 6)
-        right = new.verdict == PASS
-        for field in ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right'):
-            getattr(found, field)[again[right]] = getattr(new, field)[right]
+        self._take_right(found, again, new)
 
     def _at(self, elements: Any, scales: Any, levels: int, start: float | None = None) -> Measured:
         """Measures elements one by one with given scales."""
@@ -410,10 +446,17 @@ class Locator:
             self._add(found, wrong, self._cause(found, cause), FAIL, count)
         if kinks.any():
             self._add(found, kinks, 'kink: the slopes from the left and from the right differ', NONDIFFERENTIABLE)
+        if self._are_right(found):
+            return
         if not wrong.any() and not np.isin(found.verdict, _SINGULAR).any():
             if self._may_be_right(found):
                 self.verdicts[self.verdicts == FAIL] = UNRESOLVED
             self._report_whole()
+
+    def _are_right(self, found: Measured) -> bool:
+        """Whether all elements that moved are right, and no slope along a direction is known to be wrong."""
+        known = found.complete and (found.verdict == PASS).all() and len(found.elements) >= len(self._moved())
+        return bool(known) and not (self.verdicts == FAIL).any()
 
     def _may_be_right(self, found: Measured) -> bool:
         """Whether elements that cannot be resolved, such as those near a kink, may explain all wrong slopes."""

@@ -78,12 +78,13 @@ def _epsilon(derivatives: Derivatives, k: int, i: int) -> float:
 
 
 def _natural_scale(derivatives: Derivatives, k: int, i: int) -> float:
-    """The size of terms that may cancel in a small gradient: output size over input size."""
-    return (
-        largest(derivatives.upstream[0][k])
-        * largest(derivatives.values[k])
-        / (root_mean_square(host(derivatives.arrays[i])) or 1.0)
-    )
+    """The size of terms that may cancel in a small gradient: output size over input size, or the output itself.
+
+    A rule such as ``gy * (1 - y * y)`` is as inaccurate as an output near 1, however large the input is.
+    """
+    y = largest(derivatives.values[k])
+    relative = y / (root_mean_square(host(derivatives.arrays[i])) or 1.0)
+    return largest(derivatives.upstream[0][k]) * max(relative, min(y, 1.0))
 
 
 def _amplification(derivatives: Derivatives, k: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import re
@@ -13,7 +14,7 @@ import numpy as np
 
 from minichainer._frames import stacklevel
 from minichainer.backend import get_array_module
-from minichainer.errors import UpstreamGradientWarning
+from minichainer.errors import GradientCheckLeniencyWarning, UpstreamGradientWarning
 from minichainer.verification.arguments import Options, check_pairs, describe_arrays
 from minichainer.verification.arrays import fresh_copy
 from minichainer.verification.complex_numbers import PARTS, in_words, parts, place
@@ -116,8 +117,12 @@ class OrderCheck:
             warnings.warn(_ONES, UpstreamGradientWarning, stacklevel=stacklevel())
         return [parts(gy) for gy in given]
 
-    def only(self, o: int, v: Any, others: str = 'none') -> list[Any]:
-        """Upstream gradients: ``v`` for one output; None, zeros or the drawn ones for the others."""
+    def only(self, o: int, v: Any, others: str | None = None) -> list[Any]:
+        """Upstream gradients: ``v`` for one output; None, zeros or the drawn ones for the others.
+
+        By default None where the function has to take that, else zeros.
+        """
+        others = others or ('none' if self.options.check_undefined_grad else 'zeros')
         gys: list[Any] = [None] * len(self.values)
         for k in self.outputs:
             if k != o and others == 'zeros':
@@ -126,6 +131,17 @@ class OrderCheck:
                 gys[k] = fresh_copy(self.upstream[k][0])
         gys[o] = v
         return gys
+
+    def tolerate_undefined(self, which: str, error: Exception) -> None:
+        """Goes on with zeros where a backward raises an error for None, with a warning, as Chainer's check would."""
+        text = (
+            f'{which} backward raises {error!r}. None means zero, and a backward gets it where an output '
+            'is not used. This check goes on with zeros; check_gradients and gradcheck refuse it'
+        )
+        self.report.notes.append(f'{text[0].upper()}{text[1:]}.')
+        warnings.warn(f'{self.function.name}: {text}', GradientCheckLeniencyWarning, stacklevel=stacklevel())
+        self.options = copy.copy(self.options)  # of this order only
+        self.options.check_undefined_grad = False
 
     def place(self, o: int, index: tuple[int, ...]) -> str:
         """An element of an output as text."""

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip('mpmath')
-
 from minichainer import backend
 from minichainer.backends import number_arrays
 from minichainer.backends.number_arrays import NumberArray

@@ -59,6 +59,7 @@ def test_extras_are_those_of_the_package(report: Any) -> None:
         if not name.startswith('cuda')  # reported with the devices
     }
     extras.pop('port')  # a part of compat
+    assert extras.pop('precise') == (), 'mpmath is a dependency'
     assert extras == command.EXTRAS
     assert {f'extra {name}' for name in extras} <= report['versions'].keys()
 

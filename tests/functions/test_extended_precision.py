@@ -15,14 +15,11 @@ import pytest
 import minichainer as chainer
 import minichainer.functions as F
 from minichainer.functions import elementwise
+from minichainer.verification.extended_precision.arrays import numbers, rounded, using
 from tests.functions.checks import bound, derivative_of, gradients, outputs_of, upstream_of
 from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
 from tests.functions.table import CASES
-
-pytest.importorskip('mpmath')
-
-from minichainer.verification.extended_precision.arrays import numbers, rounded, using
 
 STEP = 1e-20
 #: Relative to the sum of the absolute terms of gradient times direction: the disagreement on numbers; where the rule

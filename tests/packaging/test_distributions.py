@@ -141,4 +141,4 @@ def test_metadata_names_version_pythons_and_places(metadata: Message) -> None:
 
 def test_run_time_needs_little(metadata: Message) -> None:
     needed = [line for line in metadata.get_all('Requires-Dist', []) if 'extra ==' not in line]
-    assert [re.split(r'[<>=]', line)[0] for line in needed] == ['numpy', 'scipy']
+    assert [re.split(r'[<>=]', line)[0] for line in needed] == ['numpy', 'scipy', 'mpmath']

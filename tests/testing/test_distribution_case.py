@@ -154,3 +154,18 @@ def test_the_base_is_no_test() -> None:
 def test_tests_of_the_gpu_are_marked() -> None:
     assert 'gpu' in {mark.name for mark in NormalCase.test_mean_gpu.pytestmark}
     assert not hasattr(NormalCase.test_mean_cpu, 'pytestmark')
+
+
+def test_attributes_of_the_class_and_variables() -> None:
+    seen = []
+
+    class Case(NormalCase):
+        event_shape = (7,)
+        is_variable = True
+
+        def test_attributes(self) -> None:
+            seen.append((self.event_shape, {type(value) for value in self.params.values()}))
+
+    cls = type('Case', (Case,), {'__test__': True})
+    run(cls)
+    assert seen == [((7,), {Variable})]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import minichainer
 import minichainer.functions as F
 from minichainer import testing
+from minichainer.errors import GradientCheckLeniencyWarning
 from minichainer.testing import _gradient_case
 from tests.testing.running import run, verdicts
 
@@ -179,9 +181,18 @@ FORWARD = [
         'TypeError: `generate_inputs()` must return a tuple of NumPy arrays or None, not <class',
     ),
     ({'contiguous': 'F'}, "ValueError: contiguous: expected None or 'C', got 'F'"),
-    ({'forward_expected': testing.FunctionTestCase.forward_expected}, 'Broken must define forward_expected(inputs)'),
-    ({'forward': testing.FunctionTestCase.forward}, 'Broken must define forward(inputs, device)'),
-    ({'generate_inputs': testing.FunctionTestCase.generate_inputs}, 'Broken must define generate_inputs()'),
+    (
+        {'forward_expected': testing.FunctionTestCase.forward_expected},
+        'Error: forward_expected() is not implemented: Broken must define forward_expected(inputs)',
+    ),
+    (
+        {'forward': testing.FunctionTestCase.forward},
+        'Error: forward() is not implemented: Broken must define forward(inputs, device)',
+    ),
+    (
+        {'generate_inputs': testing.FunctionTestCase.generate_inputs},
+        'Error: generate_inputs() is not implemented: Broken must define generate_inputs()',
+    ),
 ]
 
 
@@ -200,6 +211,111 @@ def test_modified_input() -> None:
     assert set(found) == {'test_forward', 'test_backward', 'test_double_backward'}
     expected = 'Input arrays have been modified during forward.\nIndices of modified inputs: 0\n'
     assert expected in found['test_forward']
+
+
+def adding(inputs: Any, gy: Any) -> Any:
+    np.add(inputs[0], 1, out=inputs[0])
+
+
+def doubling(inputs: Any, gy: Any) -> Any:
+    np.multiply(gy, 2, out=gy)
+
+
+class Writing(Cube):
+    """x ** 3, right, but it writes to arrays that it is given; as an old node it gets copies unless contiguous."""
+
+    def __init__(self, forward: Any = None, backward: Any = None) -> None:
+        super().__init__()
+        self.spoil, self.spoil_back = forward, backward
+
+    def forward(self, inputs: Any) -> Any:
+        y = inputs[0] ** 3
+        self.kept = inputs[0].copy()
+        if self.spoil is not None:
+            self.spoil(inputs, None)
+        return (y,)
+
+    def backward(self, indexes: Any, grad_outputs: Any) -> Any:
+        gx = minichainer.Variable(3 * self.kept**2 * grad_outputs[0].array)
+        if self.spoil_back is not None:
+            self.spoil_back(None, grad_outputs[0].array)
+        return (gx,)
+
+
+@pytest.mark.parametrize('contiguous', [None, 'C'])
+@pytest.mark.parametrize(
+    ('spoil', 'fails'),
+    [
+        ({'forward': adding}, {'test_forward', 'test_backward'}),
+        ({'backward': doubling}, {'test_backward'}),
+        ({}, set()),
+    ],
+    ids=['forward changes inputs', 'backward changes the upstream gradient', 'nothing changes'],
+)
+def test_functions_that_write_to_their_arrays(contiguous: Any, spoil: dict, fails: set[str]) -> None:
+    node = property(lambda self: Writing(**spoil))
+    found = broken(CubeCase, node=node, contiguous=contiguous, skip_double_backward_test=True)
+    assert set(found) - {'test_double_backward'} == fails
+    if 'test_forward' in fails:
+        assert 'Input arrays have been modified during forward.' in found['test_forward']
+    if fails:
+        assert (
+            'modified in place: the ' in found['test_backward']
+            or 'modified in place: backward' in found['test_backward']
+        )
+
+
+class OnlySingle(Cube):
+    def forward(self, inputs: Any) -> Any:
+        if inputs[0].dtype != np.float32:
+            raise TypeError(f'float32 only, got {inputs[0].dtype}')
+        return super().forward(inputs)
+
+
+def test_dtype_of_the_numeric_side() -> None:
+    node = property(lambda self: OnlySingle())
+    wide = {'atol': 1e-3, 'rtol': 1e-3}
+    options = {'check_backward_options': wide, 'check_double_backward_options': {'atol': 1e-2, 'rtol': 1e-2}}
+    for dtype in (np.float32, None):
+        assert broken(CubeCase, node=node, numerical_grad_dtype=dtype, **options) == {}
+    found = broken(CubeCase, node=node, **options)
+    assert set(found) == {'test_backward', 'test_double_backward'} and 'float32 only, got float64' in str(found)
+    assert testing.FunctionTestCase.numerical_grad_dtype is testing.LinkTestCase.numerical_grad_dtype is np.float64
+
+
+class Pair(minichainer.FunctionNode):
+    """sin and cos of one input, as such nodes are usually written: None as an upstream gradient is not handled."""
+
+    factor = 1.0
+
+    def forward(self, inputs: Any) -> Any:
+        self.retain_inputs((0,))
+        return np.sin(inputs[0]), np.cos(inputs[0])
+
+    def backward(self, indexes: Any, grad_outputs: Any) -> Any:
+        (x,) = self.get_retained_inputs()
+        return (self.factor * F.cos(x) * grad_outputs[0] - F.sin(x) * grad_outputs[1],)
+
+
+class PairCase(Tanh):
+    node: type = Pair
+
+    def forward(self, inputs: Any, device: Any) -> Any:
+        return self.node().apply(inputs)
+
+    def forward_expected(self, inputs: Any) -> Any:
+        return np.sin(inputs[0]), np.cos(inputs[0])
+
+
+def test_a_node_that_needs_all_upstream_gradients_is_a_warning() -> None:
+    for test in ('test_backward', 'test_double_backward'):
+        with pytest.warns(GradientCheckLeniencyWarning, match='with only the upstream gradient of output 0 backward'):
+            PairCase(test).debug()
+        wrong = type('Wrong', (PairCase,), {'node': type('Wrong', (Pair,), {'factor': 1.5})})
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            with pytest.raises(testing.FunctionTestError, match='not implemented correctly'):
+                wrong(test).debug()
 
 
 def test_exceptions_of_the_function_stay_as_they_are() -> None:
@@ -283,7 +399,7 @@ def test_memory_layout(contiguous: Any, expected: Any) -> None:
 
     case = type('Layout', (Tanh,), {'contiguous': contiguous, 'forward': forward})
     case('test_forward').debug()
-    assert seen == [expected]
+    assert seen == [expected] + [(12, 4)] * (contiguous is None), 'the second call finds changes that copies hide'
 
 
 class Hooks(Tanh):

@@ -166,11 +166,27 @@ def test_wrong_gradient_of_a_parameter() -> None:
 
 
 MESSAGES = [
-    ({'param_names': ('W', 'q')}, 'test_backward', "LinkTestError: Link does not have a parameter named 'q'."),
+    (
+        {'param_names': ('W', 'q')},
+        'test_backward',
+        "LinkTestError: Link does not have a parameter named 'q' (param_names): it has /W, /b.",
+    ),
     ({'create_link': lambda self, i: 3}, 'test_forward', "`create_link()` must return a Link, not <class 'int'>."),
-    ({'generate_params': testing.LinkTestCase.generate_params}, 'test_forward', 'must define generate_params()'),
-    ({'create_link': testing.LinkTestCase.create_link}, 'test_forward', 'must define create_link(initializers)'),
-    ({'forward_expected': testing.LinkTestCase.forward_expected}, 'test_forward', 'must define forward_expected('),
+    (
+        {'generate_params': testing.LinkTestCase.generate_params},
+        'test_forward',
+        'Error: generate_params() is not implemented: ',
+    ),
+    (
+        {'create_link': testing.LinkTestCase.create_link},
+        'test_forward',
+        'Error: create_link() is not implemented: ',
+    ),
+    (
+        {'forward_expected': testing.LinkTestCase.forward_expected},
+        'test_forward',
+        'Error: forward_expected() is not implemented: ',
+    ),
     ({'skip_forward_test': True}, 'test_forward', 'skip_forward_test is set'),
     ({'skip_backward_test': True}, 'test_backward', 'skip_backward_test is set'),
     (
@@ -183,7 +199,8 @@ MESSAGES = [
 
 @pytest.mark.parametrize(('members', 'test', 'message'), MESSAGES, ids=[m[2][:40] for m in MESSAGES])
 def test_messages(members: dict, test: str, message: str) -> None:
-    assert message in broken(**members)[test]
+    text = broken(**members)[test]
+    assert message in text and '(caused by)' not in text
 
 
 def test_options() -> None:
@@ -208,6 +225,90 @@ def test_wrong_initializer() -> None:
         get_initializers=lambda self: ([testing.InitializerArgument(1.0, 2.0)], [0]),
         check_initializers_options={'atol': 1.5},
     ) == {}  # fmt: skip
+
+
+@pytest.mark.parametrize(('value', 'error'), [(None, ValueError), ([1], TypeError), ({}, TypeError)])
+def test_what_is_no_initializer(value: Any, error: type) -> None:
+    with pytest.raises(error, match='must be an initializer, a number or an array, got'):
+        testing.InitializerArgument(1, value)
+    for base, members in (
+        (Linear, {'generate_params': lambda self: (value, 0)}),
+        (Initialized, {'generate_params': lambda self: (value, 0)}),
+        (Initialized, {'get_initializers': lambda self: ([1, value], [0])}),
+    ):
+        found = broken(base, **members)
+        assert found and all(
+            f'{error.__name__}: ' in text and 'must be an initializer' in text for text in found.values()
+        )
+
+
+def test_arguments_that_stand_for_initializers() -> None:
+    params = (testing.InitializerArgument(None, 0), testing.InitializerArgument(None, 0))
+    assert broken(generate_params=lambda self: params) == {}
+    found = broken(generate_params=lambda self: {1: 2})
+    assert all('generate_params() must be a tuple or a list, got dict' in text for text in found.values()) and found
+
+
+def test_a_link_that_writes_to_its_inputs() -> None:
+    class Writing(minichainer.FunctionNode):
+        def forward(self, inputs: Any) -> Any:
+            y = inputs[0] * 2
+            inputs[0][...] = 0
+            return (y,)
+
+        def backward(self, indexes: Any, grad_outputs: Any) -> Any:
+            return (grad_outputs[0] * 2,)
+
+    class Link(minichainer.Link):
+        def forward(self, x: Any) -> Any:
+            return Writing().apply((x,))[0]
+
+    for contiguous in (None, 'C'):
+        found = broken(
+            param_names=(),
+            contiguous=contiguous,
+            generate_params=lambda self: (),
+            create_link=lambda self, initializers: Link(),
+            forward_expected=lambda self, link, inputs: (inputs[0] * 2,),
+        )
+        assert set(found) == {'test_forward', 'test_backward'}
+        assert 'Input arrays have been modified during forward.' in found['test_forward']
+
+
+@pytest.mark.parametrize(('contiguous', 'expected'), [(None, {False, True}), ('C', {True})])
+def test_memory_layout_of_parameters(contiguous: Any, expected: Any) -> None:
+    seen = set()
+
+    def forward(self: Any, link: Any, inputs: Any, device: Any) -> Any:
+        if self.test_name == 'test_backward':
+            seen.add(link.W.array.flags.c_contiguous)
+        return (link(*inputs),)
+
+    assert broken(contiguous=contiguous, forward=forward) == {}
+    assert seen == expected
+
+
+def test_dtype_of_the_numeric_side() -> None:
+    class Single(minichainer.Link):
+        def __init__(self) -> None:
+            super().__init__()
+            with self.init_scope():
+                self.W = minichainer.Parameter(np.float32([1.5, -0.5]))
+
+        def forward(self, x: Any) -> Any:
+            if x.dtype != np.float32 or self.W.dtype != np.float32:
+                raise TypeError(f'float32 only, got {x.dtype}')
+            return x * F.broadcast_to(self.W, x.shape)
+
+    members = {
+        'param_names': ('W',),
+        'generate_params': lambda self: (),
+        'create_link': lambda self, initializers: Single(),
+        'forward_expected': lambda self, link, inputs: (inputs[0] * link.W.array,),
+        'check_backward_options': {'atol': 1e-3, 'rtol': 1e-3},
+    }
+    assert broken(**members, numerical_grad_dtype=np.float32) == {}
+    assert 'float32 only, got float64' in broken(**members)['test_backward']
 
 
 def test_a_list_of_initializers_is_missing() -> None:

@@ -57,9 +57,53 @@ def test_names_are_one_line_and_functions_go_by_name() -> None:
     assert cases_of(cls)[0].__name__ == 'Numbers_param_0_{f=len, g=make, x=array([[0., 0.], [0., 0.]])}'
 
 
+class Callable:
+    def __call__(self) -> None:
+        pass
+
+    def method(self) -> None:
+        pass
+
+
+#: A value, and how a name shows it.
+VALUES = [
+    (np.sin, 'sin'),
+    (np, 'numpy'),
+    (np.linalg, 'numpy.linalg'),
+    (len, 'len'),
+    (make, 'make'),
+    (lambda x: x, '<lambda>'),
+    (np.float32, 'float32'),
+    (np.dtype('f'), "dtype('float32')"),
+    (Callable, 'Callable'),
+    (Callable().method, 'method'),
+    (functools.partial(np.sum, axis=1), 'partial(sum, axis=1)'),
+    (functools.partial(make, np, lambda: 0), 'partial(make, numpy, <lambda>)'),
+    (functools.partial(functools.partial(pow, 2), mod=3), 'partial(pow, 2, mod=3)'),
+    (None, 'None'),
+    ('relu', "'relu'"),
+    ((2, 3), '(2, 3)'),
+    (np.arange(3), 'array([0, 1, 2])'),
+    ({'atol': 1e-3}, "{'atol': 0.001}"),
+    ('x' * 200, "'" + 'x' * 47 + '...' + 'x' * 48 + "'"),
+]
+
+
+@pytest.mark.parametrize(('value', 'shown'), VALUES, ids=[shown[:30] for _, shown in VALUES])
+def test_values_in_names(value: Any, shown: str) -> None:
+    (case,) = cases_of(testing.parameterize({'a': value})(make()))
+    assert case.__name__ == f'Numbers_param_0_{{a={shown}}}'
+    assert case.a is value or callable(value)
+
+
+def test_a_failure_names_a_module_without_its_path() -> None:
+    text = verdicts(run(testing.parameterize({'a': np, 'f': len})(make())))['test_is_one']
+    assert '\n  a: numpy\n  f: <built-in function len>\n' in text
+
+
 def test_names_are_the_same_in_each_process() -> None:
-    cls = testing.parameterize({'x': object(), 'y': functools.partial(make)})(make())
-    name = cases_of(cls)[0].__name__
+    values = {'x': object(), 'y': functools.partial(make), 'z': functools.partial(Callable(), Callable())}
+    name = cases_of(testing.parameterize(values)(make()))[0].__name__
     assert '<object object>' in name and ' at 0x' not in name
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minichainer
@@ -238,19 +240,50 @@ def test_pages_of_failed_checks(
 
     def test_other():
         assert False
+
+    from minichainer import testing
+
+    @testing.parameterize({'n': 1})
+    @testing.inject_backend_tests(None, [{}])
+    class TestCase(testing.FunctionTestCase):
+        skip_double_backward_test = True
+
+        def generate_inputs(self):
+            return X,
+
+        def forward(self, inputs, device):
+            return cube(*inputs),
+
+        def forward_expected(self, inputs):
+            return inputs[0] ** 3,
     """
     )
     pytest.importorskip('xdist')
     plugins = [name for name in PLUGIN if name != '-pno:xdist']
     result = pytester.runpytest_subprocess(*plugins, *arguments, '--gradcheck-html=out/pages', '--gradcheck-seed=3')
-    result.assert_outcomes(failed=4, passed=1)
+    result.assert_outcomes(failed=5, passed=2, skipped=1)
     result.stdout.fnmatch_lines(['Failed gradient checks: out/pages/index.html'])
     pages = pytester.path / 'out' / 'pages'
     index = (pages / 'index.html').read_text(encoding='utf-8')
     files = re.findall(r'href="([^"]+)"', index)
-    assert len(files) == 3 == len(list(pages.iterdir())) - 1
+    assert len(files) == 4 == len(list(pages.iterdir())) - 1
+    source = (pytester.path / 'test_wrong.py').read_text(encoding='utf-8').splitlines()
+    places = re.findall(r'<td>test_wrong.py:(\d+)</td><td>([^<]*)</td><td>([^<]*)</td>', index)
+    assert [source[int(line) - 1].strip() for line, _, _ in places] == [
+        "@testing.parameterize({'n': 1})",
+        *['check_gradients(cube, (X,))'] * 3,
+    ]
+    for _, cause, ratio in places:
+        assert cause.startswith('factor: backward gives 0.66') and float(ratio) > 1e6
+    versions = (
+        f'minichainer {minichainer.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, mpmath '
+    )
+    assert versions in index
     for file in files:
         page = (pages / file).read_text(encoding='utf-8')
+        assert versions in page
+        if 'TestCase' in file:
+            continue
         assert page.startswith('<!DOCTYPE html>') and '<script' not in page and '&lt;script' in index
         assert '--gradcheck-seed=3' in page and 'factor: ' in page and 'check_gradients failed for cube' in page
 

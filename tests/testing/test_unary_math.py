@@ -82,9 +82,51 @@ def test_right_functions(func: Any, kwargs: Any) -> None:
     assert result.testsRun == 6 * (6 + has_label)
 
 
-def test_an_old_function_has_no_double_backward() -> None:
-    found = failed(make(OldSin, label_expected='oldsin', func_expected=lambda x, dtype: np.sin(x)))
-    assert list(found) == ['test_double_backward_cpu']
+@pytest.mark.parametrize('func', [OldSin, OldSin()])
+def test_an_old_function_has_no_double_backward(func: Any) -> None:
+    def make_data(shape: Any, dtype: Any) -> Any:
+        x, gy = np.random.uniform(-1, 1, (2, *shape)).astype(dtype)
+        return np.asarray(x), np.asarray(gy)
+
+    options = {'label_expected': 'oldsin', 'func_expected': lambda x, dtype: np.sin(x)}
+    for data in (None, make_data):
+        result = make(func, **options, make_data=data)
+        assert failed(result) == {} and result.testsRun == 6 * 5
+
+
+def test_given_options_are_added_to_the_defaults() -> None:
+    seen = {}
+
+    class Case(unittest.TestCase):
+        dtype: Any
+        shape: Any
+
+        def setUp(self) -> None:
+            if self.shape:
+                seen[self.dtype] = self.forward_options, self.backward_options, self.double_backward_options
+            self.x = np.asarray(self.x / 2, self.dtype)
+
+        def test_data(self) -> None:
+            assert (abs(self.x) <= 0.5).all() and self.gy.dtype == self.dtype and self.ggx.shape == self.shape
+
+    given = {'forward_options': {'atol': 1e-3}, 'backward_options': {'eps': 1e-2, 'rtol': 1}}
+    result = run(testing.unary_math_function_unittest(F.sin, **given)(Case))
+    assert failed(result) == {}
+    half = 2.0**-10
+    assert (
+        seen[np.float32]
+        == seen[np.float64]
+        == (
+            {'atol': 1e-3, 'rtol': 1e-4},
+            {'dtype': np.float64, 'atol': 1e-4, 'rtol': 1, 'eps': 1e-2},
+            {'dtype': np.float64, 'atol': 1e-4, 'rtol': 1e-4},
+        )
+    )
+    assert seen[np.float16] == (
+        {'atol': 1e-3, 'rtol': half},
+        {'dtype': np.float64, 'atol': 2**-4, 'rtol': 1, 'eps': 1e-2},
+        {'dtype': np.float64, 'atol': 2**-4, 'rtol': 2**-4, 'eps': 2**-4},
+    )
 
 
 WRONG = [

@@ -6,7 +6,6 @@ import collections
 
 import pytest
 
-from minichainer.verification.extended_precision.arrays import available
 from tests.verification.catalogue import causes, scoring, truth
 from tests.verification.catalogue.bases import BASES, SQUARE_TIMES
 from tests.verification.catalogue.entry import Case, Correct, Planted, raw
@@ -17,7 +16,7 @@ SHORT = (4, 4)  # square, so that every entry can be built
 SHAPES = [(3, 4), (4, 4), (30, 40)]
 #: A share of runs, for the goals that are no absolutes.
 EXACT, CAUSE, UNRESOLVED = 0.99, 0.90, 0.01
-SEEN = [entry for entry in PLANTED if not entry.unseen and (available() or entry.family != 'precision')]
+SEEN = [entry for entry in PLANTED if not entry.unseen]
 #: These take ten seconds each.
 LONG = {'LSTM: forget gate without 1 - y', 'convolution_2d, constants at second order'}
 

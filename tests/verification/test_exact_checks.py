@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import numpy as np
 import pytest
 
+import minichainer as chainer
+from minichainer.errors import GradientCheckLeniencyWarning
 from minichainer.function import Function
-from minichainer.gradient_check import check_gradients
+from minichainer.gradient_check import GradcheckError, check_backward, check_double_backward, check_gradients
 from minichainer.variable import Variable
 from tests.verification.planting import node, square, uniform
 
@@ -166,3 +169,88 @@ def test_a_stale_mask_is_seen_also_where_the_signs_read_the_same_backwards(x):
     func = node(forward, lambda xs, gy: gy * masks['last'])
     report = check_gradients(func, np.array(x), seed=0)
     assert report.failures[0].cause.startswith('stale cache: ')
+
+
+@pytest.mark.parametrize(
+    'layout', [lambda x: x, np.transpose, lambda x: x[::-1], lambda x: np.repeat(x, 2, 1)[:, ::2]]
+)
+@pytest.mark.parametrize('name', ['input in forward', 'input in backward', 'upstream gradient'])
+def test_changes_in_place_are_seen_in_any_layout(name, layout):
+    func, x, verdict, cause = FAULTS[name]
+    x, gy = layout(x), layout(uniform(3, 4, seed=3))
+    report = check_gradients(func, x, gy)
+    assert (report.verdict, bool(re.match(cause, report.failures[0].cause))) == (verdict, True)
+    assert check_gradients(square(lambda x, gy: 2 * x * gy), x, gy, order=1)
+
+
+def outputs(count, factor=1.0):
+    """Multiples of x ** 2 by a node that does not take None as an upstream gradient; one gradient may be wrong."""
+    factors = [factor, *[1.0] * (count - 1)]
+
+    def rule(xs, *gys):
+        (x,) = xs
+        gx = 0
+        for k, (c, gy) in enumerate(zip(factors, gys, strict=True)):
+            gx = gx + 2 * (k + 1) * c * x * gy.copy()
+        return gx
+
+    return node(lambda x: tuple((k + 1) * x * x for k in range(count)), rule)
+
+
+class Powers(chainer.FunctionNode):
+    """x ** 2 and x ** 3, differentiable any number of times, with all upstream gradients only."""
+
+    factor = 1.0
+
+    def forward(self, inputs):
+        self.retain_inputs((0,))
+        return inputs[0] ** 2, inputs[0] ** 3
+
+    def backward(self, indexes, grad_outputs):
+        (x,) = self.get_retained_inputs()
+        return (2 * x * grad_outputs[0] + 3 * self.factor * x * x * grad_outputs[1],)
+
+
+@pytest.mark.parametrize('dtype', ['f', 'd'])
+@pytest.mark.parametrize('strictness', ['strict', 'chainer'])
+@pytest.mark.parametrize('count', [2, 3, 4, 5])
+def test_none_that_backward_does_not_take_is_a_warning_in_calls_of_chainer(count, strictness, dtype):
+    x = X.astype(dtype)
+    gys = tuple(uniform(3, 4, seed=5 + k).astype(dtype) for k in range(count))
+    with pytest.warns(GradientCheckLeniencyWarning, match='output 0 backward raises AttributeError') as caught:
+        check_backward(outputs(count), x, gys, strictness=strictness)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    with pytest.warns(GradientCheckLeniencyWarning), pytest.raises(GradcheckError, match='a gradient is wrong'):
+        check_backward(outputs(count, 1.01), x, gys, strictness=strictness)
+    assert check_gradients(outputs(count), x).verdict == 'fail'
+    with pytest.raises(GradcheckError, match='undefined upstream gradient: '):
+        chainer.gradcheck(outputs(count), x.astype('d'))
+
+
+@pytest.mark.parametrize('factor', [1.0, 1.01])
+def test_the_same_at_the_second_order(factor):
+    def powers(x):
+        made = Powers()
+        made.factor = factor
+        return made.apply((x,))
+
+    gys, ggx = (uniform(3, 4, seed=5), uniform(3, 4, seed=6)), uniform(3, 4, seed=7)
+    expected = pytest.raises(GradcheckError, match='wrong') if factor != 1 else contextlib.nullcontext()
+    with pytest.warns(GradientCheckLeniencyWarning, match='None means zero'), expected:
+        check_double_backward(powers, X, gys, ggx)
+    with pytest.raises(GradcheckError, match='undefined upstream gradient: '):
+        chainer.gradgradcheck(powers, X)
+
+
+def test_none_taken_for_something_else_is_wrong_in_calls_of_chainer_too():
+    func = FAULTS['None as one'][0]
+    with pytest.raises(GradcheckError, match=r'not linear|undefined upstream gradient'):
+        check_backward(func, X, (uniform(3, 4, seed=5),) * 3)
+
+
+def test_other_errors_of_a_backward_are_raised():
+    def rule(xs, a, b):
+        raise LookupError('not here')
+
+    with pytest.raises(LookupError, match='not here'):
+        check_backward(node(lambda x: (x * 2, x * 3), rule), X, (X, X + 1))

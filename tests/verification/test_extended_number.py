@@ -7,18 +7,20 @@ import itertools
 import math
 import operator
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special
 
-pytest.importorskip('mpmath')
-
-import mpmath
-
+import minichainer.functions as F
+from minichainer.gradient_check import check_gradients
 from minichainer.verification.extended_precision import arrays as extended_precision
 from minichainer.verification.extended_precision.number import Extended
 
@@ -257,5 +259,49 @@ def test_threads_keep_the_precision() -> None:
     assert context.prec == BITS
 
 
-def test_available() -> None:
+def test_a_missing_mpmath_is_an_error_and_not_a_silent_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert extended_precision.available()
+    extended_precision.available.cache_clear()
+    monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match='needs mpmath for gradient checks at 50 digits'):
+        check_gradients(F.tanh, np.array([0.5, 1.0]))
+    assert check_gradients(F.tanh, np.array([0.5, 1.0]), precise=False)
+    monkeypatch.undo()
+    assert check_gradients(F.tanh, np.array([0.5, 1.0]))
+
+
+LAZY = """
+import sys
+import numpy as np
+import minichainer as chainer
+import minichainer.functions as F
+import minichainer.testing
+from minichainer import gradient_check
+
+class Unsummed(chainer.FunctionNode):
+    def forward(self, inputs):
+        return inputs[0] + inputs[1],
+    def backward(self, indexes, grad_outputs):
+        return grad_outputs[0].reshape(6), grad_outputs[0]
+
+x, gy = np.random.normal(size=(2, 2, 3))
+for call in (
+    lambda: gradient_check.check_backward(lambda x: x, [1.0], gy),
+    lambda: gradient_check.check_backward(F.tanh, x, gy[:1]),
+    lambda: gradient_check.check_backward(lambda x: Unsummed().apply((x, x))[0], x, gy),
+    lambda: gradient_check.check_backward(F.relu, x, gy, eps=1e-3),
+):
+    try:
+        call()
+    except (AssertionError, ValueError, TypeError):
+        pass
+    assert 'mpmath' not in sys.modules
+gradient_check.check_backward(F.tanh, x, gy)
+assert 'mpmath' in sys.modules
+"""
+
+
+def test_mpmath_is_imported_when_a_check_needs_it() -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, '-c', LAZY], cwd=root, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

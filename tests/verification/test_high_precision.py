@@ -11,10 +11,8 @@ import minichainer.functions as F
 from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients, gradcheck
 from minichainer.variable import Variable
-from minichainer.verification.extended_precision.arrays import available
 from tests.verification.planting import node, square, uniform
 
-pytestmark = pytest.mark.skipif(not available(), reason='mpmath is not installed')
 X = uniform(3, 4)
 HILBERT = 1 / (np.arange(6)[:, None] + np.arange(6) + 1.0)
 

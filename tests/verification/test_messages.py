@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -315,6 +316,30 @@ WRONG_COMMANDS = {
     'no name': (['minichainer.functions', '--shape', '2'], 'expected module:name'),
     'no module': (['no_such_module:f', '--shape', '2'], 'No module named'),
     'no such function': (['minichainer.functions:no_such', '--shape', '2'], 'no_such'),
+    **{
+        f'shape {text!r}': (
+            ['minichainer.functions:tanh', f'--shape={text}'],
+            f'lengths such as 3,4 or 3 or (), got {text!r}',
+        )
+        for text in ('3,x', '-3', '2 3', '[2,3]', '3,,4', '3.0', '(2', ',', '²')
+    },
+    'order': (['minichainer.functions:tanh', '--shape', '2', '--order', '0'], 'order must be at least 1, got 0'),
+    'rtol': (['minichainer.functions:tanh', '--shape', '2', '--rtol=-1'], 'rtol must not be negative or NaN, got -1'),
+    'seed': (['minichainer.functions:tanh', '--shape', '2', '--seed=-1'], 'seed must not be negative, got -1'),
+    'range': (
+        ['minichainer.functions:tanh', '--shape', '2', '--low', '3'],
+        'two numbers in ascending order, got 3.0',
+    ),
+    'no range': (['minichainer.functions:tanh', '--shape', '2', '--low', 'nan'], 'ascending order, got nan and 1.0'),
+    'too few inputs': (
+        ['minichainer.functions:matmul', '--shape', '2'],
+        "one --shape (missing a required argument: 'b')",
+    ),
+    'too many inputs': (
+        ['minichainer.functions:tanh', *['--shape', '2'] * 3],
+        '3 times --shape (too many positional',
+    ),
+    'two modes': (['minichainer.functions:tanh', '--shape', '2', '--train', '--test'], 'not allowed with argument'),
 }
 
 
@@ -324,6 +349,41 @@ def test_wrong_commands(name, capsys):
     with pytest.raises(SystemExit) as error:
         main(arguments)
     assert error.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('text', 'shape'), [('3,4', (3, 4)), ('(3, 4)', (3, 4)), ('3,', (3,)), ('()', ()), ('', ()), ('0', (0,))]
+)
+def test_shapes(text, shape, capsys, monkeypatch):
+    seen = []
+    monkeypatch.setattr(F, 'tanh', lambda x: seen.append(x.shape) or x)
+    main(['minichainer.functions:tanh', '--shape', text])
+    assert set(seen) == {shape}
+
+
+def test_replay_is_the_command(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'planted_module', sys.modules[__name__])
+    arguments = ['minichainer.links:Linear', '--shape', '2,3', '--init', '3, 2', '--order', '2']
+    before = np.random.get_state()[1].copy()
+    main(arguments)
+    first = capsys.readouterr().out
+    assert (np.random.get_state()[1] == before).all()
+    (line,) = [line for line in first.splitlines() if line.startswith('Replay: ')]
+    seed = re.search(r'; seed (\d+)', first)[1]
+    command = "python -m minichainer.gradient_check minichainer.links:Linear --shape 2,3 --init '3, 2' --order 2"
+    assert line == f'Replay: {command} --seed {seed}'
+    main(shlex.split(line)[4:])
+    assert capsys.readouterr().out == first, 'the parameters of the link are drawn from the same seed'
+
+
+@pytest.mark.parametrize(('mode', 'seen'), [('--train', True), ('--test', False), ('--shape=()', True)])
+def test_train_and_test_mode(mode, seen, capsys, monkeypatch):
+    modes = set()
+    monkeypatch.setattr(F, 'tanh', lambda x, y=None: modes.add(config.train) or x)
+    main(['minichainer.functions:tanh', '--shape', '2', mode])
+    assert modes == {seen} and config.train
+    assert main(['minichainer.functions:dropout', '--shape', '9', '--test']) == 0
+    assert main(['minichainer.functions:dropout', '--shape', '9', '--train']) == 1
 
 
 # Progress

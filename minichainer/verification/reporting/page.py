@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import io
+import platform
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from minichainer._runtime_info import installed
+from minichainer._version import __version__
 from minichainer.verification.reporting.explanation import Explanation, Section
 from minichainer.verification.reporting.picture import plot_section
 
@@ -99,18 +104,22 @@ def write_page(path: Path, title: str, report: Any, replay: str = '') -> None:
     path.write_text(_shell(title, body), encoding='utf-8')
 
 
-def write_index(path: Path, pages: Sequence[tuple[str, str, str]]) -> None:
+def write_index(path: Path, pages: Sequence[Sequence[str]]) -> None:
     """Writes the list of pages.
 
     Args:
         path: The file.
-        pages: For each the name of the test, the name of the file, and the headline of the report.
+        pages: For each the name of the test, the name of the page's file, file and line of the failure, the headline
+            of the report, the cause, and the error divided by the tolerance, empty if no element is known.
     """
     rows = ''.join(
-        f'<li><a href="{escape(file)}">{escape(name)}</a><br>{escape(headline)}</li>'
-        for name, file, headline in pages
+        f'<tr><td><a href="{escape(file)}">{escape(name)}</a><br>{escape(headline)}</td>'
+        f'<td>{escape(place)}</td><td>{escape(cause)}</td><td>{escape(ratio)}</td></tr>'
+        for name, file, place, headline, cause, ratio in pages
     )
-    body = f'<ul>{rows}</ul>' if pages else '<p>No gradient check has failed.</p>'
+    header = _row('th', ['test', 'place', 'cause', 'error / tolerance'])
+    table = f'<table><thead>{header}</thead><tbody>{rows}</tbody></table>'
+    body = table if pages else '<p>No gradient check has failed.</p>'
     path.write_text(_shell('Gradient checks', f'<h1>Gradient checks that failed</h1>{body}'), encoding='utf-8')
 
 
@@ -119,6 +128,13 @@ def _shell(title: str, body: str) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
         f'<title>{escape(title)}</title>'
-        '<style>body { font-family: system-ui, sans-serif; margin: 2em; line-height: 1.5 } h1 { font-size: 1.3em }'
-        f'</style></head>\n<body>\n{body}\n</body></html>\n'
+        '<style>body { font-family: system-ui, sans-serif; margin: 2em; line-height: 1.5 } h1 { font-size: 1.3em } '
+        'body > table td, body > table th { padding: 0.3em 1.2em 0.3em 0; text-align: left; vertical-align: top }'
+        f'</style></head>\n<body>\n{body}\n<p><small>{escape(versions())}</small></p>\n</body></html>\n'
     )
+
+
+def versions() -> str:
+    """The versions of what computes a check."""
+    libraries = f'minichainer {__version__}, NumPy {np.__version__}'
+    return f'{libraries}, Python {platform.python_version()}, mpmath {installed("mpmath")}'
