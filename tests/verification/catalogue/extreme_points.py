@@ -131,14 +131,16 @@ def _parameters_in(subject: Subject, dtype: Any) -> Iterator[None]:
 
 
 def _is_finite_twice(p: Point) -> bool:
-    """Whether the second order does not overflow."""
-    wide = [x.astype('d') for x in p.arrays]
-    derivative = derivative_of(lambda *xs: outputs_of(p.subject.func(*xs)), len(wide))
-    with _parameters_in(p.subject, np.dtype('d')):
-        xs = [chainer.Variable(a) for a in [*wide, *[gy.astype('d') for gy in p.gys]]]
-        first = derivative(*xs)
-        found = chainer.grad(first, xs, [chainer.Variable(g.astype('d')) for g in p.ggxs])
-    return all(g is None or _finite(g.array) for g in found) and all(_finite(g.array) for g in first)
+    """Whether the second order does not overflow, in float64 and in the dtype of the point."""
+    derivative = derivative_of(lambda *xs: outputs_of(p.subject.func(*xs)), len(p.arrays))
+    for dtype in {'d', p.dtype}:
+        with _parameters_in(p.subject, np.dtype(dtype)):
+            xs = [chainer.Variable(a.astype(dtype)) for a in [*p.arrays, *p.gys]]
+            first = derivative(*xs)
+            found = chainer.grad(first, xs, [chainer.Variable(g.astype(dtype)) for g in p.ggxs])
+        if not all(g is None or _finite(g.array) for g in [*found, *first]):
+            return False
+    return True
 
 
 def _finite(a: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -61,6 +62,8 @@ def _probabilities(shape: Shape, rng: Any) -> Any:
 REAL = Region(_normal)
 POSITIVE = Region(_uniform, sign=1)
 PROBABLE = Region(_probabilities, sign=1)
+#: Neighbouring numbers above are periods apart: nothing can be measured there.
+MOST_PERIODIC = 1e6
 
 
 # --- composed ---
@@ -92,7 +95,7 @@ ELEMENTWISE: list[tuple[str, Callable[..., Any], Region]] = [
     ('softplus', F.softplus, REAL),
     ('erf', F.erf, REAL),
     ('erfc', F.erfc, REAL),
-    ('sin(x)', F.sin, REAL),
+    ('sin(x)', F.sin, Region(_normal, most=MOST_PERIODIC)),
     ('arctan', F.arctan, REAL),
     ('arcsinh', lambda x: F.log(x + F.sqrt(x * x + 1)), POSITIVE),
     ('elu', F.elu, REAL),
@@ -231,10 +234,14 @@ def of_row(rng: Any) -> Subject:
     domains = [d for d in row.domains if d.is_variable]
     kinked = any(d.avoid or d.distinct for d in domains) or row.name in KINKED_ROWS
     regions = tuple(_region(d) for d in domains)
+    if row.name in PERIODIC:
+        regions = tuple(dataclasses.replace(r, most=min(r.most, MOST_PERIODIC)) for r in regions)
     shapes = tuple(a.shape for a in arrays)
     return Subject(name, function, regions, shapes, min(row.order, 2), kinked, dtype)
 
 
+#: Rows of sines: at huge arguments neighbouring numbers are periods apart.
+PERIODIC = {'sin', 'cos', 'tan', 'sinc'}
 #: Rows with kinks where sums, distances or singular values are equal.
 KINKED_ROWS = {'norm', 'svd', 'normalize', 'maxout', 'eigh', 'maximum', 'minimum', 'triplet', 'contrastive'}
 
