@@ -14,6 +14,7 @@ Chainer's exception types stay where users catch them::
     │   ├── GradientShapeError                  a gradient of another shape (also ValueError)
     │   └── GradientTypeError                   a gradient of another kind of array or dtype (also TypeError)
     ├── TypeError                               a wrong type of object, or CPU and GPU arrays in one call
+    │   ├── NumbersError                        numbers as the inputs of a gradient check (also ValueError)
     │   └── ReturnedGradientError               a backward returns a gradient of a wrong type (also ValueError)
     └── ValueError                              a value out of range
         └── LabelError                          a label that is not one of the classes (also IndexError)
@@ -60,6 +61,18 @@ class GradientCheckLeniencyWarning(UserWarning):
     With ``strictness='chainer'``; in ``check_backward`` and ``check_double_backward`` also a backward that raises an
     error where the upstream gradient of one of its outputs is None.
     """
+
+
+class GradientToleranceWarning(GradientCheckLeniencyWarning):
+    """A gradient is wrong by less than the tolerances that the caller of a gradient check has given."""
+
+
+class GradientDoubtWarning(GradientCheckLeniencyWarning):
+    """A gradient check has passed what it could not decide: a kink, rounding errors, elements that are too small."""
+
+
+class NumbersError(TypeError, ValueError):
+    """Numbers in place of the arrays that a gradient check needs: ValueError in torch."""
 
 
 class GradientShapeError(RuntimeError, ValueError):

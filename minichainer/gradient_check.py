@@ -15,6 +15,8 @@ from minichainer._names import namespace as _namespace
 from minichainer.backend import get_array_types
 from minichainer.utils.type_check import InvalidType
 from minichainer.verification.arguments import (
+    CHAINER_STYLE,
+    TORCH_STYLE,
     Options,
     as_tuple,
     check_grad_grads,
@@ -26,6 +28,7 @@ from minichainer.verification.closeness import assert_allclose
 from minichainer.verification.command import main
 from minichainer.verification.finite_differences import numerical_grad
 from minichainer.verification.order_check import LOSS
+from minichainer.verification.positions import from_lucid, read_by_position, without_check_sparse_nnz
 from minichainer.verification.reporting.report import (
     Failure,
     GradcheckError,
@@ -84,6 +87,7 @@ def check_gradients(
     precise: bool | None = None,
     max_failures: int = 64,
     strictness: str | None = None,
+    strict: bool | None = None,
     seed: int | None = None,
     raise_exception: bool = False,
 ) -> GradientReport:
@@ -133,6 +137,9 @@ def check_gradients(
         max_failures: How many failures are listed for each pair of output and input.
         strictness: 'chainer' accepts, with a warning, what Chainer's own check accepts and 'strict' refuses, such as
             stale caches; wrong gradients fail with both. By default ``config.gradcheck_strictness``, 'strict'.
+        strict: True for "unresolved" where the check does not vouch for some elements (``report.unvouched``): an
+            error of the size of the others would have been seen there, a smaller one not. By default they are
+            listed. False also passes what is "unresolved" as a whole, with a warning.
         seed: A seed of all random numbers, to repeat a check; a fresh one by default.
         raise_exception: Raise an error instead of returning a report that is not "pass".
 
@@ -175,10 +182,10 @@ def check_gradients(
         precise=precise,
         max_failures=max_failures,
         strictness=strictness,
+        strict=strict,
         seed=seed,
     )
-    given = {1: grad_outputs}
-    report = check(func, inputs, given, options, kwargs=kwargs, params=params, no_grads=no_grads)
+    report = check(func, inputs, {1: grad_outputs}, options, kwargs=kwargs, params=params, no_grads=no_grads)
     return _settled(report, raise_exception)
 
 
@@ -189,6 +196,7 @@ def _settled(report: GradientReport, raise_exception: bool) -> GradientReport:
     return report
 
 
+@read_by_position(without_check_sparse_nnz)
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -213,6 +221,12 @@ def gradcheck(
     seed: int | None = None,
 ) -> bool:
     """Whether the gradients of ``func`` are right; the arguments have torch's names, order and meaning.
+
+    By position they have the order of torch's documents. Torch 2 has no ``check_sparse_nnz``: a number in its place,
+    the seventh, is ``nondet_tol``, and the arguments behind it follow.
+
+    A kink, and slopes that cannot be told from rounding errors, are left to torch's own comparison, a central
+    difference of each element, and give a warning if that agrees.
 
     Args:
         func: As in :func:`check_gradients`.
@@ -239,7 +253,8 @@ def gradcheck(
 
     Raises:
         GradcheckError: The gradients are not right, and ``raise_exception`` is True.
-        ValueError, TypeError: An argument, named in the text; options that contradict each other.
+        ValueError, TypeError: An argument, named in the text; options that contradict each other. Also if no input
+            and no parameter requires a gradient.
 
     Source: documentation of ``torch.autograd.gradcheck``.
 
@@ -265,6 +280,8 @@ def gradcheck(
         full_jacobian=not fast_mode,
         conditions=not fast_mode,
         strictness=strictness,
+        style=TORCH_STYLE,
+        needs_input=True,
         seed=seed,
         explains_success=False,
     )
@@ -280,6 +297,7 @@ def _check_masked(check_sparse_nnz: Any, masked: Any) -> None:
             raise ValueError(f'check_sparse_nnz={check_sparse_nnz} and masked={masked} are contradictory')
 
 
+@read_by_position(from_lucid)
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -287,8 +305,8 @@ def gradgradcheck(
     eps: float = _EPS,
     atol: float = _ATOL,
     rtol: float = _RTOL,
-    raise_exception: bool = True,
     gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
@@ -304,7 +322,9 @@ def gradgradcheck(
 ) -> bool:
     """Whether the gradients of ``func``, and their gradients, are right; torch's names and meaning.
 
-    Torch takes all but the first three by name. Here they may be given by position, in lucid's order.
+    By position the arguments have the order of torch's documents. A call with seven arguments is one of lucid's
+    function of this name, whose seventh and last is ``raise_exception``; with True in that place upstream gradients
+    are not contiguous, as torch's order says, and a wrong gradient raises, as lucid's says.
 
     Args:
         func: As in :func:`check_gradients`.
@@ -314,8 +334,8 @@ def gradgradcheck(
         eps: As in :func:`gradcheck`.
         atol: As in :func:`gradcheck`.
         rtol: As in :func:`gradcheck`.
-        raise_exception: As in :func:`gradcheck`.
         gen_non_contig_grad_outputs: Make upstream gradients that are not contiguous.
+        raise_exception: As in :func:`gradcheck`.
         nondet_tol: As in :func:`gradcheck`.
         check_undefined_grad: As in :func:`gradcheck`.
         check_grad_dtypes: As in :func:`gradcheck`.
@@ -330,7 +350,7 @@ def gradgradcheck(
 
     Raises:
         GradcheckError: The gradients of either order are not right, and ``raise_exception`` is True.
-        ValueError, TypeError: An argument, named in the text; options that contradict each other.
+        ValueError, TypeError: As in :func:`gradcheck`.
 
     Source: documentation of ``torch.autograd.gradgradcheck``.
 
@@ -356,6 +376,8 @@ def gradgradcheck(
         conditions=not fast_mode,
         non_contiguous=gen_non_contig_grad_outputs,
         strictness=strictness,
+        style=TORCH_STYLE,
+        needs_input=True,
         seed=seed,
         explains_success=False,
     )
@@ -434,7 +456,7 @@ def _chainer_options(
         dtype=dtype,
         subgradient=not detect,
         strictness=strictness,
-        undefined_grad_warns=True,
+        style=CHAINER_STYLE,
     )
 
 

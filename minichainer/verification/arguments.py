@@ -36,6 +36,9 @@ def given(value: float | None) -> float | None:
 #: Whether a check refuses all that it finds, or accepts what Chainer's own check accepts.
 STRICT, CHAINER = 'strict', 'chainer'
 
+#: Who asks, and so how a verdict is spelled: ``check_gradients``, torch's names, Chainer's names.
+REPORT, TORCH_STYLE, CHAINER_STYLE = 'report', 'torch', 'chainer'
+
 
 @dataclasses.dataclass
 class Options:
@@ -65,7 +68,9 @@ class Options:
     check_batched_grad: bool = False
     check_batched_forward_grad: bool = False
     strictness: str | None = None
-    undefined_grad_warns: bool = False
+    strict: bool | None = None
+    style: str = REPORT
+    needs_input: bool = False
     title: str = 'check_gradients'
     explains_success: bool = True
 
@@ -85,6 +90,8 @@ class Options:
             _require_callables(self.tangent)
         self.seed = _seed(self.seed)
         self.strictness = _strictness(self.strictness)
+        if self.strict not in (None, True, False):
+            raise TypeError(f'strict must be True, False or None, got {self.strict!r}')
 
     def _check_modes(self) -> None:
         """Raises ValueError for modes that leave nothing to check, or need another one."""
@@ -114,7 +121,7 @@ class Options:
     @property
     def follows_chainer(self) -> bool:
         """Whether the check was called by one of Chainer's names."""
-        return self.title in ('check_backward', 'check_double_backward')
+        return self.style == CHAINER_STYLE
 
     @property
     def extra(self) -> tuple[float, float]:
@@ -122,6 +129,18 @@ class Options:
         if self.eps is not None:
             return _or(self.atol, 1e-5), _or(self.rtol, 1e-3)
         return self._given_atol or 0.0, self._given_rtol or 0.0
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether more than backward is checked: forward mode or batches."""
+        batched = self.check_batched_grad or self.check_batched_forward_grad
+        return batched or self.check_forward_ad or self.check_fwd_over_rev
+
+    def tolerances(self) -> str:
+        """The step and the tolerances that apply, as arguments."""
+        atol, rtol = self.extra
+        texts = [f'eps={self.eps}'] if self.eps is not None else []
+        return ', '.join([*texts, *[f'{k}={v}' for k, v in (('atol', atol), ('rtol', rtol)) if v]])
 
     def shown(self) -> str:
         """The options that differ from their defaults, as arguments to paste."""
@@ -132,8 +151,8 @@ class Options:
 
 
 _HIDDEN = (
-    'seed', 'conditions', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success',
-    'undefined_grad_warns',
+    'seed', 'conditions', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success', 'style',
+    'needs_input',
 )  # fmt: skip
 #: The defaults of the options that a report shows where they differ.
 _SHOWN = {f.name: f.default for f in dataclasses.fields(Options) if f.name not in _HIDDEN} | {'strictness': STRICT}

@@ -46,6 +46,7 @@ from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.leaf import examine_hidden, examine_leaf
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
+from minichainer.verification.outcome import conclude, spell
 from minichainer.verification.polynomial_fits import left_by_fits
 from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
 from minichainer.verification.reporting.message import explanation_of
@@ -78,11 +79,14 @@ def examine(function: CheckedFunction, given: Mapping[int, Any], options: Option
             explain_shapes(order_check)
         if report.verdict != PASS and report.strictness == CHAINER:
             accept_as_chainer(order_check)
+        if report.verdict != PASS:
+            spell(order_check)
         if report.verdict != PASS or order == options.order:
             break
         function = gradient_function(
             function, _upstream_of(order_check), options.fixed_upstream if order == 1 else ()
         )
+    conclude(report, options, function.name, function.leaves)
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
     report.forward_calls, report.backward_calls = function.calls.forward, function.calls.backward
     if options.explains_success or not report:
@@ -273,7 +277,7 @@ def check(
     leaves += hidden
     function = checked_function(func, inputs, leaves, dict(kwargs or {}))
     if not function.moving:
-        nothing_to_check(name_of(func), inputs)
+        nothing_to_check(name_of(func), inputs, options.needs_input and not any(leaf.must_be_none for leaf in leaves))
     every = [*found, *[leaf.parameter for leaf in hidden if leaf.parameter is not None]]
     with preserved(func, every) as restore:
         function.before_call = restore

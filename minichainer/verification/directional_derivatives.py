@@ -517,10 +517,9 @@ class Derivatives:
         """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
         order_check = self.order_check
         indices = np.argwhere(which)
-        report, shown = order_check.report, indices[: order_check.options.max_failures]
-        places = tuple(tuple(map(int, row)) for row in shown)
-        report.does_not_vouch(
-            order_check.order, None, order_check.function.leaves[i].name, places, len(indices), reason
+        name = order_check.function.leaves[i].name
+        order_check.report.does_not_vouch(
+            order_check.order, order_check.outputs[0], name, indices.tolist(), len(indices), reason
         )
 
     def tolerance(self, along: Along) -> Any:

@@ -42,6 +42,8 @@ class ExactChecks:
         self._unmodified('the forward pass')
         self._held = self._stored_gradients()
         order_check.draw(self.first)
+        if not order_check.options.check_undefined_grad and len(order_check.outputs) > 1:
+            order_check.function.zeros_for = tuple(order_check.outputs)
         self._finite_outputs()
 
     def run(self) -> None:
@@ -147,9 +149,18 @@ class ExactChecks:
         shapes = re.findall(r'shape (\(.*\))', text)
         if len(shapes) == 2:
             kind = _shape_cause(_shape(shapes[1]), _shape(shapes[0])).partition(':')[0]
-        for i in self.order_check.function.moving[:1]:
+        for i in self._refused_leaf(text, shapes):
             self.order_check.fail(o, i, f'{kind}: ' + text.replace('\n', ', '))
         self.order_check.broken |= {(o, i) for i in self.order_check.function.moving}
+
+    def _refused_leaf(self, text: str, shapes: Sequence[str]) -> list[int]:
+        """The leaf that is the input of which the graph speaks, if its shape is the expected one; else the first."""
+        moving, leaves = self.order_check.function.moving, self.order_check.function.leaves
+        number = re.search(r'for input (\d+)', text)
+        i = int(number[1]) if number is not None else -1
+        if i in moving and shapes and _shape(shapes[0]) == leaves[i].value.shape:
+            return [i]
+        return moving[:1]
 
     def _without_others(self, o: int, error: Exception) -> list[Any] | None:
         """Reports a backward that fails because other outputs have no upstream gradient; raises any other error.
@@ -162,7 +173,7 @@ class ExactChecks:
         found = self._vjp(
             self.first, order_check.only(o, fresh_copy(order_check.upstream[o][0]), 'zeros'), o
         )  # raises if that is not the reason
-        if order_check.options.undefined_grad_warns:
+        if order_check.options.follows_chainer:
             order_check.tolerate_undefined(f'with only the upstream gradient of output {o}', error)
             for k in order_check.gradients:  # those with None may differ by rounding
                 order_check.gradients[k] = self._again(self.first, k)
@@ -346,7 +357,7 @@ class ExactChecks:
             except Exception as error:
                 if gys[o] is not None:
                     raise
-                if order_check.options.undefined_grad_warns:
+                if order_check.options.follows_chainer:
                     order_check.tolerate_undefined(f'without the upstream gradient of output {o}', error)
                     return
                 cause = f'undefined upstream gradient: without that of output {o} backward raises {error!r}'

@@ -46,6 +46,7 @@ class CheckedFunction:
         complex_outputs: The positions of outputs that are complex, once the function was called.
         shapes: The shapes of the outputs when the function was first called, in parts; None for no output.
         other_shapes: Other shapes that outputs had next to the point, by position.
+        zeros_for: The positions of outputs whose missing upstream gradients are replaced by zeros.
     """
 
     name: str
@@ -57,6 +58,7 @@ class CheckedFunction:
     complex_outputs: frozenset[int] = frozenset()
     shapes: list[Any] | None = None
     other_shapes: dict[int, Any] = dataclasses.field(default_factory=dict)
+    zeros_for: tuple[int, ...] = ()
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
         """Calls the function on these arrays, one per leaf."""
@@ -153,6 +155,8 @@ class Evaluation:
             on_variables: Whether to compute them with a recorded backward pass.
             wanted: Positions of the requested leaves; by default all that require a gradient.
         """
+        if self.function.zeros_for:
+            upstream = self._with_zeros(upstream)
         if self.function.complex_outputs:
             upstream = [
                 joined(v) if v is not None and o in self.function.complex_outputs else v
@@ -176,6 +180,15 @@ class Evaluation:
                     array = gradient._data if on_variables else gradient
                     found[i] = parts(array) if self.function.leaves[i].is_complex else array
         return found
+
+    def _with_zeros(self, upstream: Sequence[Any]) -> list[Any]:
+        """Upstream gradients with zeros in place of None, for a backward that need not take None."""
+        filled = list(upstream)
+        for o in self.function.zeros_for:
+            y = self.arrays[o]
+            if filled[o] is None and y is not None:
+                filled[o] = get_array_module(y).zeros_like(y)
+        return filled
 
     @functools.cached_property
     def _places(self) -> tuple[list[Any], set[Any]]:

@@ -126,9 +126,40 @@ class LinearityChecks:
         wrong = [f for f in wrong if self._is_clear(g, tried[f], f) or not self._overflows(k, f)]
         if not wrong:
             return
+        if self._off_none(k, i, g):
+            return
         factor, alone = wrong[0], tried[wrong[0]]
         cause = f'{NAME}these are the gradients for {_words(factor)} times the upstream gradient'
+        cause += ', the same as for itself: does backward use it?' if bool((alone == g).all()) else ''
         add_elements(self.derivatives, k, i, self._unscaled(g, alone, factor), factor * g, alone, cause)
+
+    def _off_none(self, k: int, i: int, g: Any) -> bool:
+        """Reports gradients that scale only if the other outputs have zeros in place of None."""
+        x = self.derivatives.arrays[i]
+        others = [o for o in range(len(self.derivatives.outputs)) if o != k]
+        if not others or not self.order_check.options.check_undefined_grad:
+            return False
+        zeros, twice = (full(self._scaled(k, f, zeros=True)[i], x) for f in (1.0, FACTOR))
+        rest = g - zeros
+        if bool(self._unscaled(zeros, twice, FACTOR).any()) or not bool(rest.any()):
+            return False
+        cause = 'undefined upstream gradient: None gives a different result than zeros, which it means'
+        for name, several in ((f'for output {self.derivatives.outputs[o]} ', [o]) for o in others):
+            if self._is_ones(k, i, several, zeros, rest):
+                cause = f'undefined upstream gradient: None {name}is taken as ones; it means zeros'
+        if len(others) > 1 and self._is_ones(k, i, others, zeros, rest):
+            cause = 'undefined upstream gradient: None is taken as ones; it means zeros'
+        off = abs(rest) > 1e-9 * max(largest(g), largest(zeros))
+        add_elements(self.derivatives, k, i, off, zeros, g, cause)
+        return True
+
+    def _is_ones(self, k: int, i: int, others: Sequence[int], zeros: Any, rest: Any) -> bool:
+        """Whether None for some outputs gives what an upstream gradient of ones gives."""
+        gys = self.derivatives.only(k, self.derivatives.upstream[0][k], zeros=True)
+        for other in others:
+            gys[self.derivatives.outputs[other]] = self.derivatives.upstream[0][other] * 0 + 1
+        ones = full(self.evaluation.vjp(gys)[i], self.derivatives.arrays[i])
+        return largest(ones - zeros - rest) <= 1e-9 * max(largest(ones), largest(zeros))
 
     def _unscaled(self, g: Any, scaled: Any, factor: float) -> Any:
         with np.errstate(all='ignore'):

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from minichainer._frames import stacklevel
-from minichainer.errors import GradientCheckLeniencyWarning
+from minichainer.errors import GradientToleranceWarning
 from minichainer.verification.arrays import host, root_mean_square
 from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.outcome import place_in_words, size_in_words
 from minichainer.verification.reporting.report import Failure
 from minichainer.verification.strictness import ChainerComparison
 from minichainer.verification.verdict import FAIL, UNRESOLVED
@@ -127,17 +128,16 @@ def _refused_by_chainer(derivatives: Derivatives) -> bool:
 def _accept(derivatives: Derivatives, failures: list[Failure], worst: Difference) -> None:
     """Moves the failures of a gradient to what was accepted, with a warning."""
     order_check = derivatives.order_check
-    atol, rtol = order_check.options.extra
-    size = abs(worst.numeric) or 1.0
+    first = dataclasses.replace(failures[0], index=worst.index, numeric=worst.numeric, analytic=worst.analytic)
+    where = place_in_words(first.input or 0, first.index)
     text = (
-        f'Accepted within atol={atol:g} and rtol={rtol:g}: {failures[0].cause}. Element {worst.index} of '
-        f'{failures[0].input if isinstance(failures[0].input, str) else f"inputs[{failures[0].input}]"} is off by '
-        f'{worst.distance:.2g} ({worst.distance / size:.2g} of the slope, {worst.ratio:.2g} of what is allowed). '
-        f'Without tolerances the verdict is {failures[0].verdict!r}.'
+        f'{where}, order {first.order}: {size_in_words(first)}, {worst.ratio:.2g} of what '
+        f'{order_check.options.tolerances()} allow. {first.cause}'
     )
-    order_check.report.accept(failures)
-    order_check.report.notes.append(text)
-    warnings.warn(f'{order_check.function.name}: {text}', GradientCheckLeniencyWarning, stacklevel=stacklevel())
+    order_check.report.accept('within the given tolerances', failures)
+    order_check.report.notes.append(f'Wrong by less than the tolerances: {text}.')
+    text = f'{order_check.function.name}: a gradient is wrong by less than the tolerances: {text}'
+    warnings.warn(text, GradientToleranceWarning, stacklevel=stacklevel())
 
 
 def _keep(derivatives: Derivatives, failures: list[Failure], worst: Difference) -> None:

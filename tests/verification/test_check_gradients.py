@@ -15,6 +15,7 @@ import minichainer.functions as F
 import minichainer.links as L
 from minichainer import gradient_check
 from minichainer.configuration import no_backprop_mode
+from minichainer.errors import GradientToleranceWarning
 from minichainer.function_hook import FunctionHook, get_function_hooks
 from minichainer.gradient_check import (
     GradcheckError,
@@ -146,7 +147,7 @@ def test_verdicts_and_their_exceptions(verdict):
         check_gradients(func, x, precise=False, raise_exception=True)
     assert type(error.value) is kind and error.value.report.verdict == verdict
     assert isinstance(error.value, AssertionError) and isinstance(error.value, RuntimeError)
-    if verdict != 'unresolved':
+    if verdict not in ('unresolved', 'nondifferentiable'):  # these two are left to torch's comparison
         assert gradcheck(func, x, raise_exception=False) is False
 
 
@@ -373,8 +374,10 @@ SLIGHTLY = {'factor': lambda x, gy: 2 * x * gy * 1.0005, 'constant': lambda x, g
 def test_only_a_given_tolerance_widens(fast):
     assert not gradcheck(square(SLIGHTLY['factor']), X, raise_exception=False, fast_mode=fast, seed=0)
     assert not gradcheck(square(SLIGHTLY['constant']), X, raise_exception=False, fast_mode=fast, seed=0)
-    assert gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-3, fast_mode=fast, seed=0)
-    assert gradcheck(square(SLIGHTLY['factor']), X, 1e-6, 1e-5, 1e-3, fast_mode=fast, seed=0)
+    with pytest.warns(GradientToleranceWarning, match='rtol=0.001'):
+        assert gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-3, fast_mode=fast, seed=0)
+    with pytest.warns(GradientToleranceWarning, match='eps=1e-06, atol=1e-05, rtol=0.001'):
+        assert gradcheck(square(SLIGHTLY['factor']), X, 1e-6, 1e-5, 1e-3, fast_mode=fast, seed=0)
     assert not gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-4, raise_exception=False, fast_mode=fast, seed=0)
 
 
@@ -385,7 +388,7 @@ def test_a_given_step_is_used():
         seen.append(x.array.copy())
         return x * x * x
 
-    assert gradcheck(func, X, eps=1e-4, atol=1e-5, fast_mode=True)
+    assert gradcheck(func, X, eps=1e-4, fast_mode=True)
     steps = sorted({round(float(np.sqrt(((x - X) ** 2).sum())), 9) for x in seen if abs(x - X).max() < 1e-3})
     assert steps == [0, 1e-4]
 

@@ -74,3 +74,46 @@ def test_a_transposed_gradient_that_is_not_square():
 def test_a_scalar():
     assert diagnose(Evidence(np.array(2.0), np.array(-2.0), 1e-9)).name == 'sign'
     assert diagnose(Evidence(np.array(2.0), np.array(3.0), 1e-9)).text.endswith('gives 1.5 times the gradient')
+
+
+def test_errors_that_are_not_smaller_for_a_factor_are_no_factor():
+    """Where errors are hardly larger than the tolerance, a factor close to 1 agrees with everything."""
+    off = 1.5e-9 * np.sign(np.random.RandomState(2).normal(size=G.shape))
+    found = diagnose(Evidence(G, G + off, 1e-9, X))
+    assert found.name == 'inaccurate', found
+
+
+SMALL = np.random.RandomState(3).uniform(-1, 1, G.shape)
+#: What is wrong in small gradients, or by little, and its name.
+INACCURATE = {
+    'all digits but seven': (G * (1 + 1e-7 * SMALL), 'inaccurate'),
+    'absolute errors': (G + 1e-7 * SMALL, 'inaccurate'),
+    'half of the elements': (np.where(X > 0.3, G, G * (1 + 1e-6 * SMALL)), 'inaccurate'),
+    'one per mille': (G * (1 + 1e-3 * SMALL), 'missing term'),
+    'a row': (G * (1 + 1e-6 * (np.arange(4) == 2)[:, None]), 'one slice'),
+    'an element': (G * (1 + 1e-6 * (np.arange(16) == 5).reshape(4, 4)), 'one element'),
+    'some by the same factor': (
+        G * (1 + 1e-6 * np.isin(np.arange(16), (1, 6, 11, 12)).reshape(4, 4)), 'missing term',
+    ),
+    'single': (G.astype(np.float32).astype(float), 'inaccurate'),
+    'half': (G.astype(np.float16).astype(float), 'inaccurate'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', INACCURATE)
+def test_small_errors(name):
+    analytic, cause = INACCURATE[name]
+    found = diagnose(Evidence(G, analytic, 1e-12, X))
+    assert found.name == cause or (cause == 'missing term' and found.name == 'unknown'), found
+
+
+def test_small_elements_that_are_quite_wrong_are_not_inaccurate():
+    tiny = np.where(X > 0.3, G, 1e-6 * G)
+    for wrong in (X <= 0.3, X <= -0.5):
+        found = diagnose(Evidence(tiny, np.where(wrong, 1.5 * tiny, tiny * (1 + 1e-9 * SMALL)), 1e-12))
+        assert found.name != 'inaccurate'
+
+
+def test_wrong_elements_alone_say_nothing_about_the_whole_gradient():
+    zeros, half = Evidence(G, 0 * G, 1e-9, partial=True), Evidence(G, 0.5 * G, 1e-9, partial=True)
+    assert diagnose(zeros).name != 'detached' and diagnose(half).text.endswith('times the gradient where it is wrong')

@@ -8,6 +8,7 @@ import pytest
 import minichainer.functions as F
 from minichainer.gradient_check import check_gradients
 from minichainer.verification.linearity import FACTOR, breaks_scaling, breaks_zero, far_factor
+from tests.verification.planting import node
 
 X = np.random.RandomState(0).normal(size=(7, 5))
 W = np.random.RandomState(1).normal(size=(5, 6))
@@ -103,3 +104,47 @@ def test_half_precision_underflows_on_the_way(name, order):
 @pytest.mark.parametrize('scale', [1e-300, 1e300])
 def test_a_far_factor_that_flows_over_on_the_way_proves_nothing(scale):
     assert check_gradients(lambda x: x * scale * (1 / scale), X, seed=0)
+
+
+# --- None in place of an upstream gradient ---
+
+
+def or_ones(gy):
+    return 1.0 if gy is None else gy
+
+
+def or_zero(gy):
+    return 0.0 if gy is None else gy
+
+
+def squares_and_sines(first, second):
+    """Two outputs, and what their rules take None for."""
+    return node(lambda x: (x * x, np.sin(x)), lambda xs, a, b: 2 * xs[0] * first(a) + np.cos(xs[0]) * second(b))
+
+
+NONES = {
+    'ones for both': (squares_and_sines(or_ones, or_ones), [(0, 1), (1, 0)], 'taken as ones; it means zeros'),
+    'ones for one': (squares_and_sines(or_zero, or_ones), [(0, 1)], 'taken as ones; it means zeros'),
+    'halves': (
+        squares_and_sines(or_zero, lambda gy: 0.5 if gy is None else gy),
+        [(0, None)],
+        'undefined upstream gradient: None gives a different result than zeros, which it means',
+    ),
+}
+
+
+@pytest.mark.parametrize('name', NONES)
+def test_what_none_is_taken_for(name):
+    func, pairs, text = NONES[name]
+    failures = check_gradients(func, np.random.RandomState(0).normal(size=4), seed=0).failures
+    assert {f.output for f in failures} == {o for o, _ in pairs}
+    for output, other in pairs:
+        cause = next(f.cause for f in failures if f.output == output)
+        assert cause.endswith(text), cause
+        assert other is None or cause.startswith(f'undefined upstream gradient: None for output {other} is')
+
+
+def test_a_rule_that_is_not_linear_is_not_blamed_on_none():
+    func = squares_and_sines(lambda gy: or_zero(gy) ** 2, or_zero)
+    failures = check_gradients(func, np.random.RandomState(0).normal(size=4), seed=0).failures
+    assert {f.output for f in failures} == {0} and failures[0].cause.startswith('not linear in the upstream gradient')

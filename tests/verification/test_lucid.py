@@ -9,7 +9,7 @@ import pytest
 
 import minichainer
 import minichainer.functions as F
-from minichainer import autograd
+from minichainer import autograd, gradient_check
 from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients
 from minichainer.variable import Variable
@@ -40,12 +40,48 @@ def test_outputs_and_dtypes(name, dtype):
 
 
 def test_the_order_of_arguments():
-    """Torch takes all but the first three by name, so the order of the others can be lucid's."""
-    names = ['func', 'inputs', 'grad_outputs', 'eps', 'atol', 'rtol', 'raise_exception']
-    assert list(inspect.signature(minichainer.gradgradcheck).parameters)[:7] == names
+    """That of torch's documents; a call with seven arguments, the seventh a flag, is one of lucid's."""
+    names = ['func', 'inputs', 'grad_outputs', 'eps', 'atol', 'rtol']
+    torch = [*names, 'gen_non_contig_grad_outputs', 'raise_exception', 'nondet_tol']
+    assert list(inspect.signature(minichainer.gradgradcheck).parameters)[:9] == torch
     assert minichainer.gradgradcheck(F.tanh, [X], [0.5 * W], 1e-6, 1e-5, 1e-3, True) is True
+
+
+WRONG_ORDER_2 = ([X[0]], None, 1e-6, 1e-5, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ('more', 'keywords', 'raises'),
+    [
+        ((False,), {}, False), ((True,), {}, True), ((False,), {'seed': 0}, False), ((), {}, True),
+        ((False, True), {}, True), ((True, True), {}, True), ((False, False), {}, False), ((True, False), {}, False),
+        ((False,), {'raise_exception': True}, True), ((False,), {'raise_exception': False}, False),
+        ((False,), {'fast_mode': True}, True), ((False,), {'nondet_tol': 0.0}, True),
+        ((False, True, 0.0, True), {}, True), ((), {'gen_non_contig_grad_outputs': False}, True),
+        ((), {'raise_exception': False}, False),
+    ],
+)  # fmt: skip
+def test_who_raises(more, keywords, raises):
     wrong = quadratic(lambda a: 1.1 * a)
-    assert minichainer.gradgradcheck(wrong, [X[0]], None, 1e-6, 1e-5, 1e-3, False) is False
+    if raises:
+        with pytest.raises(AssertionError):
+            minichainer.gradgradcheck(wrong, *WRONG_ORDER_2, *more, **keywords)
+    else:
+        assert minichainer.gradgradcheck(wrong, *WRONG_ORDER_2, *more, **keywords) is False
+
+
+@pytest.mark.parametrize(('arguments', 'spread'), [((True,), True), ((False, True), False), ((True, True), True)])
+def test_upstream_gradients_that_are_not_contiguous(arguments, spread, monkeypatch):
+    seen = []
+
+    def check(func, inputs, given, options, **_):
+        seen.append(options)
+        raise StopIteration
+
+    monkeypatch.setattr(gradient_check, 'check', check)
+    with pytest.raises(StopIteration):
+        minichainer.gradgradcheck(F.tanh, [X], None, 1e-6, 1e-5, 1e-3, *arguments)
+    assert [options.non_contiguous for options in seen] == [spread]
 
 
 def test_a_failure_raises_an_assertion_error_or_returns_false():

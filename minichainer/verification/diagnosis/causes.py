@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,9 @@ from minichainer.verification.diagnosis.slices import (
     elements_of_upstream,
     slices_of_gradient,
     slices_of_upstream,
+    zeros_of_gradient,
 )
+from minichainer.verification.diagnosis.thresholds import threshold_cause
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.order_check import times
 
@@ -50,6 +53,8 @@ def missing_cause(derivatives: Derivatives, i: int, k: int, d: int) -> str | Non
     g = derivatives.gradients[d][k][i]
     if g is not None and bool(g.any()):
         return None
+    if g is not None and _gives_elsewhere(experiments(derivatives, i, k, d)):
+        return None
     o, label = derivatives.outputs[k], derivatives.order_check.function.leaves[i].label
     rest = [other for other in range(len(derivatives.outputs)) if other != k and _gives(derivatives, d, other, i)]
     if rest and derivatives.order_check.order == 1:
@@ -57,12 +62,24 @@ def missing_cause(derivatives: Derivatives, i: int, k: int, d: int) -> str | Non
     if g is None and derivatives.order_check.order == 1:
         return 'missing: backward gives None, but the function depends on this input'
     what = 'None' if g is None else 'zeros'
-    return f'detached: backward gives {what}; the gradient does not get through to this input'
+    advice = '' if derivatives.order_check.order == 1 else ': does it compute on arrays, not on Variables?'
+    return f'detached: backward gives {what}; the gradient does not get through to this input{advice}'
 
 
 def _gives(derivatives: Derivatives, d: int, k: int, i: int) -> bool:
     g = derivatives.gradients[d][k][i]
     return g is not None and bool(g.any())
+
+
+def _gives_elsewhere(e: Experiments) -> bool:
+    """Whether backward gives a gradient for larger inputs, or for those of the opposite sign."""
+    for factor in (4.0, -4.0) if e.possible else ():
+        arrays = list(e.derivatives.arrays)
+        arrays[e.i] = times(arrays[e.i], factor)
+        with contextlib.suppress(Unmeasurable):
+            if e.backward(e.upstream[0], arrays).any():
+                return True
+    return False
 
 
 def same_cause(derivatives: Derivatives, i: int, k: int, d: int) -> str | None:
@@ -114,8 +131,9 @@ def element_cause(derivatives: Derivatives, i: int, k: int, d: int, evidence: di
     for j, leaf in enumerate(derivatives.order_check.function.leaves):
         if j != i and leaf.array.dtype.kind == 'f':
             data[leaf.label] = host(derivatives.arrays[j])
-    further = experiments(derivatives, i, k, d)
-    cause = diagnose(Evidence(**evidence, data=data), lambda: explanation(further))
+    partial = evidence['analytic'].shape != derivatives.arrays[i].shape
+    further, known = experiments(derivatives, i, k, d), Evidence(**evidence, data=data, partial=partial)
+    cause = threshold_cause(further, known) or diagnose(known, lambda: explanation(further))
     return f'{cause.name}: {cause.text}'
 
 
@@ -145,6 +163,7 @@ def _tested(hypothesis: Callable[[Experiments], Cause | None], e: Experiments) -
 _HYPOTHESES: tuple[Callable[[Experiments], Cause | None], ...] = (
     slices_of_gradient,
     slices_of_upstream,
+    zeros_of_gradient,
     other_axis,
     rearranged_gradient,
     rearranged_upstream,

@@ -15,7 +15,7 @@ import numpy as np
 
 from minichainer.verification.arrays import host
 from minichainer.verification.diagnosis.conjugation import conjugated
-from minichainer.verification.diagnosis.evidence import multiple
+from minichainer.verification.diagnosis.evidence import NO_FACTOR, multiple
 from minichainer.verification.directional_derivatives import Along, Derivatives
 
 #: A repaired gradient must be this many times closer to the slopes; a factor near 1 may be closer by chance.
@@ -84,7 +84,7 @@ class Repairer:
         """The gradient times the factor that fits the slopes best."""
         given = self._along(self.gradients)
         factor = _ratio(self.values, given)
-        if factor and abs(factor - 1) > 2 * self._doubt:
+        if factor and abs(factor - 1) > max(2 * self._doubt, NO_FACTOR):
             yield (
                 factor_cause(1 / factor, self._sizes(), max(1e-6, self._doubt)),
                 [factor * g for g in self.gradients],
@@ -108,12 +108,6 @@ class Repairer:
         if len(shape) > 1 and min(shape[-2:]) > 1:
             for undo in (_transposed, _back):
                 yield 'transposed: backward gives the transposed gradient', [undo(g) for g in gs]
-        if len(shape) > 1:
-            for step in (1, -1):
-                yield (
-                    f'shifted: backward gives the gradient shifted by {-step} in C order',
-                    [np.roll(g, step) for g in gs],
-                )
         for axis, n in enumerate(shape):
             for shift in range(1, min(n, 9)):
                 for step in {shift, -shift if n - shift != shift else shift}:
@@ -122,6 +116,12 @@ class Repairer:
             if n > 1:
                 text = f'shifted: backward gives the gradient reversed along axis {axis}'
                 yield text, [np.flip(g, axis) for g in gs]
+        if len(shape) > 1:
+            for step in (1, -1):
+                yield (
+                    f'shifted: backward gives the gradient shifted by {-step} in C order',
+                    [np.roll(g, step) for g in gs],
+                )
 
     def _exchanged(self) -> Iterator[tuple[str, Gradients]]:
         """The gradients of other leaves."""
@@ -144,7 +144,7 @@ class Repairer:
             inside = self._along([np.where(side, g, 0) for g in self.gradients])
             outside = self._along([np.where(side, 0, g) for g in self.gradients])
             factor = _ratio(self.values - outside, inside)
-            if factor and abs(factor - 1) > 4 * self._doubt:
+            if abs(factor) > 4 * self._doubt and abs(factor - 1) > 4 * self._doubt:
                 given = -1.0 if abs(factor + 1) < 4 * self._doubt else 1 / factor
                 text = f'wrong where {name}: there backward gives {multiple(given)}'
                 yield text, [np.where(side, factor * g, g) for g in self.gradients]

@@ -8,6 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from minichainer.verification.arrays import root_mean_square
+
+#: A factor closer to 1 is a rounding error.
+NO_FACTOR = 1e-13
+#: The share of the squared errors that a factor may leave: the rest of errors without one is as large as before.
+_LEFT_OVER = 0.25
+#: Errors up to this, relative to the gradient, may be those of a right rule that is inaccurate; the second is for
+#: numbers that are all of a lower precision.
+_SMALL, _SMALL_IF_ROUNDED = 1e-4, 1e-3
+#: A small error is no larger than this many times the typical one: otherwise it has a place, and so a cause.
+_EVEN = 100.0
+#: Errors up to this many tolerances may be as large where they were not seen.
+_BARELY = 10.0
+
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
@@ -19,6 +33,7 @@ class Evidence:
         tolerance: Error of ``numeric``, a number or an array.
         x: The input, of the same shape, if there is one.
         data: Other arrays that may be involved, such as other inputs and the upstream gradient, by name.
+        partial: Whether these are only some elements of a gradient, perhaps only wrong ones.
     """
 
     numeric: Any
@@ -26,6 +41,7 @@ class Evidence:
     tolerance: Any
     x: Any = None
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    partial: bool = False
 
     def equal(self, a: Any, b: Any) -> Any:
         """Elementwise equality within the tolerance."""
@@ -73,7 +89,7 @@ def diagnose(evidence: Evidence, further: Callable[[], Cause | None] = lambda: N
         if cause is not None:
             return cause
     unknown = Cause('unknown', 'no simple relation to the right gradient was found')
-    return further() or _slice(evidence) or _dense(evidence) or unknown
+    return further() or _slices(evidence) or _inaccurate(evidence) or _dense(evidence) or unknown
 
 
 def _not_finite(e: Evidence) -> Cause | None:
@@ -84,7 +100,7 @@ def _not_finite(e: Evidence) -> Cause | None:
 
 
 def _detached(e: Evidence) -> Cause | None:
-    if np.any(e.analytic):
+    if np.any(e.analytic) or e.partial:
         return None
     return Cause('detached', 'backward gives zero: the gradient does not get through to this input')
 
@@ -98,9 +114,14 @@ def _factor(e: Evidence) -> Cause | None:
     factor = float((e.numeric[wrong] * e.analytic[wrong]).sum()) / weight if weight else 0.0
     if not factor or not bool((abs(factor * e.numeric - e.analytic) <= (1 + abs(factor)) * e.tolerance).all()):
         return None
+    no_factor = NO_FACTOR if e.wrong.size > 1 else _SMALL_IF_ROUNDED if _lower_precision(e.analytic) else _SMALL
+    explains = _is_less((factor * e.numeric - e.analytic)[wrong], (e.numeric - e.analytic)[wrong])
+    if not explains or abs(factor - 1) < no_factor:
+        return None
     if abs(factor + 1) < 1e-3:
         return Cause('sign', f'the sign is wrong: backward gives {multiple(-1.0)}')
-    return Cause('factor', f'a factor is wrong: backward gives {multiple(factor, hint=_hint(factor, e))}')
+    where = ' where it is wrong' if e.partial else ''
+    return Cause('factor', f'a factor is wrong: backward gives {multiple(factor, hint=_hint(factor, e))}{where}')
 
 
 def multiple(factor: float, digits: int = 4, hint: str = '') -> str:
@@ -161,17 +182,31 @@ def _one_sign(e: Evidence) -> Cause | None:
     return None
 
 
-def _slice(e: Evidence) -> Cause | None:
-    """All wrong elements are one whole slice."""
+def _slices(e: Evidence) -> Cause | None:
+    """All wrong elements are whole slices."""
     wrong = e.wrong
     for axis, n in enumerate(wrong.shape):
-        if n < 2:
-            continue
         per_index = np.moveaxis(wrong, axis, 0).reshape(n, -1)
-        hit = np.flatnonzero(per_index.any(axis=1))
-        if len(hit) == 1 and per_index.shape[1] > 1 and per_index[hit[0]].all():
-            return Cause('one slice', f'the gradient is wrong at index {hit[0]} of axis {axis}, everywhere')
+        hit = per_index.any(axis=1)
+        if hit.all() or per_index.shape[1] < 2 or not per_index[hit].all() or 2 * hit.sum() > n:
+            continue
+        where = f'{indices_in_words(np.flatnonzero(hit))} of axis {axis}'
+        if not np.moveaxis(e.analytic, axis, 0)[hit].any():
+            return Cause(
+                'one slice' if hit.sum() == 1 else 'left out', f'backward gives zeros at {where}; the rest is right'
+            )
+        return Cause('one slice' if hit.sum() == 1 else 'slices', f'the gradient is wrong at {where}, everywhere')
     return None
+
+
+def indices_in_words(indices: Any) -> str:
+    """As in "index 3" or "indices 0 to 2"."""
+    first, last = int(indices[0]), int(indices[-1])
+    if first == last:
+        return f'index {first}'
+    if last - first + 1 == len(indices):
+        return f'indices {first} to {last}'
+    return 'indices ' + ', '.join(map(str, indices[:8])) + (', ...' if len(indices) > 8 else '')
 
 
 def _single(e: Evidence) -> Cause | None:
@@ -185,6 +220,8 @@ def _added_constant(e: Evidence) -> Cause | None:
     difference = e.analytic - e.numeric
     constant = float(difference.mean())
     if e.wrong.size < 2 or not bool((abs(difference - constant) <= 2 * e.tolerance).all()):
+        return None
+    if not _is_less(difference - constant, difference):
         return None
     return Cause('added constant', f'backward adds {constant:.4g} to every element')
 
@@ -243,7 +280,60 @@ def _multiple(e: Evidence, target: Any, array: Any) -> float | None:
         factor = float((target * array).sum()) / square if square else 0.0
         off = abs(target - factor * array)
         close = off <= e.tolerance * (1 + abs(factor)) + 1e-9 * abs(target)
-    return factor if factor and target.size > 2 and bool(close.all()) else None
+    explains = target.size > 2 and bool(close.all()) and _is_less(target - factor * array, target)
+    return factor if factor and explains else None
+
+
+def _is_less(rest: Any, errors: Any) -> bool:
+    """Whether an explanation leaves much less than there was."""
+    return float((rest**2).sum()) <= _LEFT_OVER * float((errors**2).sum())
+
+
+def _inaccurate(e: Evidence) -> Cause | None:
+    """Errors that are small everywhere, without a pattern: a right rule, computed with too few digits."""
+    off, own = abs(e.analytic - e.numeric), abs(e.numeric)
+    natural = np.maximum(own, root_mean_square(own))
+    if not natural.all() or _has_place(e, off / np.maximum(own, 1e-300)):
+        return None
+    dtype = _lower_precision(e.analytic)
+    small, worst = _SMALL_IF_ROUNDED if dtype else _SMALL, float((off / natural)[e.wrong].max())
+    typical = float(np.median((off / np.maximum(own, 1e-300))[e.wrong]))
+    quite_wrong = (off > small * own) & (off > _EVEN * np.median(off[e.wrong]))
+    if worst > small or typical > small or bool(quite_wrong.any()):
+        return None
+    digits = max(int(-np.log10(worst)), 1)
+    return Cause('inaccurate', f'right to {digits} digits{_reason(digits, dtype)}')
+
+
+def _has_place(e: Evidence, relative: Any) -> bool:
+    """Whether some elements are right and the wrong ones are all wrong by the same factor, or only one is."""
+    wrong = e.wrong
+    if 2 * wrong.sum() >= wrong.size:
+        return False
+    barely = bool((abs(e.analytic - e.numeric) <= _BARELY * e.tolerance)[wrong].all())
+    even = float(relative[wrong].max()) < _BARELY * float(relative[wrong].min())
+    return not barely and (even or int(wrong.sum()) == 1)
+
+
+def _reason(digits: int, dtype: str) -> str:
+    """Why a gradient may have so few digits, as a part of a sentence."""
+    if dtype:
+        return f'; all its numbers are those of {dtype}'
+    reasons = [
+        'float32 inside' if digits < 9 else 'an ill-conditioned problem',
+        'an iteration that stops at a tolerance',
+    ]
+    reasons += [] if digits > 5 else ['a small term that is missing, such as an eps']
+    return f': {", ".join(reasons[:-1])} or {reasons[-1]}?'
+
+
+def _lower_precision(array: Any) -> str:
+    """The dtype of which all the numbers are, up to a rounding, if it has fewer digits than float64; else empty."""
+    values = array[np.isfinite(array) & (array != 0)]
+    with np.errstate(all='ignore'):
+        off = ((name, abs(values.astype(name).astype(float) - values)) for name in ('float16', 'float32'))
+        found = (name for name, error in off if values.size and bool((error <= 1e-15 * abs(values)).all()))
+        return next(found, '')
 
 
 def _dense(e: Evidence) -> Cause | None:

@@ -12,6 +12,7 @@ from minichainer.backend import get_array_module
 from minichainer.verification.arrays import host, root_mean_square
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.directions import signed
+from minichainer.verification.function_under_test import Evaluation
 
 #: Numbers are equal up to this, relative to the largest of them; differences of smooth functions are right to 1e-9.
 CLOSE = 1e-6
@@ -24,7 +25,7 @@ FLAT = -1
 #: Calls of the function for one leaf, of which a single unknown cause makes a few hundred.
 _MOST_CALLS = 2000
 #: Steps, relative to the input; the second one in case of a kink within the first.
-_STEPS = (2e-3, 3e-5)
+STEPS = (2e-3, 3e-5)
 #: The largest relative difference of two difference quotients of which an extrapolation is trusted.
 _SMOOTH = 1e-3
 
@@ -71,7 +72,7 @@ class Experiments:
     def derivative(self, direction: Any, arrays: Sequence[Any] | None = None) -> Any:
         """The derivative of the output as the leaf moves along a direction; raises Unmeasurable."""
         size = root_mean_square(self.x) or 1.0
-        for step in _STEPS:
+        for step in STEPS:
             coarse = self.difference(direction, arrays, step * size)
             fine = self.difference(direction, arrays, step * size / 2)
             extrapolated = (4 * fine - coarse) / 3
@@ -82,16 +83,23 @@ class Experiments:
 
     def difference(self, direction: Any, arrays: Sequence[Any] | None = None, step: float = 0.0) -> Any:
         """A central difference: the derivative to three digits or so; raises Unmeasurable."""
+        step = step or STEPS[0] * (root_mean_square(self.x) or 1.0)
+        ahead, behind = self.sides(direction, arrays, step)
+        return (ahead - behind) / (2 * step)
+
+    def sides(self, direction: Any, arrays: Sequence[Any] | None, step: float) -> tuple[Any, Any]:
+        """The outputs a step ahead and a step behind; raises Unmeasurable."""
         self._calls += 2
         if self._calls > _MOST_CALLS:
             raise Unmeasurable
         arrays = list(self.derivatives.arrays if arrays is None else arrays)
-        x, step = arrays[self.i], step or _STEPS[0] * (root_mean_square(self.x) or 1.0)
-        towards = get_array_module(x).asarray(direction)
-        arrays[self.i] = x + step * towards
+        x = arrays[self.i]
+        xp = get_array_module(x)
+        towards = xp.asarray(direction)
+        arrays[self.i] = xp.asarray(x + step * towards)  # of arrays with shape () the sum is a scalar
         ahead = self._output(arrays)
-        arrays[self.i] = x - step * towards
-        return (ahead - self._output(arrays)) / (2 * step)
+        arrays[self.i] = xp.asarray(x - step * towards)
+        return ahead, self._output(arrays)
 
     def _output(self, arrays: Sequence[Any]) -> Any:
         try:
@@ -110,14 +118,29 @@ class Experiments:
         except Unmeasurable:
             return None
 
-    def backward(self, gy: Any) -> Any:
-        """What backward gives for an upstream gradient."""
+    def backward(self, gy: Any, arrays: Sequence[Any] | None = None) -> Any:
+        """What backward gives for an upstream gradient, at the point or at other arrays; may raise Unmeasurable."""
         v = get_array_module(self.derivatives.upstream[self.d][self.k]).asarray(
             gy, self.derivatives.values[self.k].dtype
         )
-        evaluation, gys = self.derivatives.evaluation, self.derivatives.only(self.k, v)
-        found = (evaluation.vjp_of_variables(gys) if self.d else evaluation.vjp(gys))[self.i]
+        evaluation, gys = self._evaluation(arrays), self.derivatives.only(self.k, v)
+        try:
+            found = (evaluation.vjp_of_variables(gys) if self.d else evaluation.vjp(gys))[self.i]
+        except Exception as error:
+            if arrays is None:
+                raise
+            raise Unmeasurable from error
         return np.zeros(self.x.shape) if found is None else host(found).astype(np.float64, copy=False)
+
+    def _evaluation(self, arrays: Sequence[Any] | None) -> Evaluation:
+        """A call of the function."""
+        if arrays is None:
+            return self.derivatives.evaluation
+        try:
+            with np.errstate(all='ignore'):
+                return self.derivatives.order_check.function.evaluate(list(arrays))
+        except Exception as error:
+            raise Unmeasurable from error
 
     @property
     def differs(self) -> bool:

@@ -141,7 +141,8 @@ def rearranged_gradient(e: Experiments) -> Cause | None:
 def rearranged_upstream(e: Experiments) -> Cause | None:
     for r in rearrangements(e.y.shape):
         if _agree(e, [r(gy) for gy in e.upstream], e.tangents):
-            return Cause(r.name, f'backward uses the upstream gradient {r.text}')
+            summed = ', or sums it along another axis' if r.name == 'transposed' and e.x.ndim < e.y.ndim else ''
+            return Cause(r.name, f'backward uses the upstream gradient {r.text}{summed}')
     return None
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minichainer.verification.diagnosis.evidence import Cause
-from minichainer.verification.diagnosis.experiments import CLOSE, FLAT, MOST_SLICES, Experiments, dot, placed
+from minichainer.verification.diagnosis.evidence import Cause, indices_in_words
+from minichainer.verification.diagnosis.experiments import CLOSE, FLAT, MOST_SLICES, Experiments, close, dot, placed
 
 
 def slices_of_upstream(e: Experiments) -> Cause | None:
@@ -58,6 +58,39 @@ def _gradient_along(e: Experiments, axes: Sequence[int]) -> Cause | None:
         if cause is not None:
             return cause
     return None
+
+
+def zeros_of_gradient(e: Experiments) -> Cause | None:
+    """Backward gives zeros in some slices, however many there are, and the rest is right."""
+    zero = np.all([g == 0 for g in e.given], axis=0)
+    for axis, n in enumerate(e.x.shape):
+        empty = np.moveaxis(zero, axis, 0).reshape(n, -1).all(axis=1)
+        if 0 < empty.sum() < n and _is_right_without(e, axis, empty):
+            lost = np.array(
+                [index for index in np.flatnonzero(empty).tolist() if _matters(e, axis, index, int(empty.sum()))]
+            )
+            return _left_out(lost, axis, e.x.shape, upstream=False) if lost.size else None
+    return None
+
+
+def _is_right_without(e: Experiments, axis: int, empty: Any) -> bool:
+    """Whether backward agrees with slopes along directions that do not move some slices."""
+    for direction in e.directions:
+        rest = direction.copy()
+        np.moveaxis(rest, axis, 0)[empty] = 0
+        derivative = e.derivative(rest)
+        given, right = [dot(g, rest) for g in e.given], [dot(gy, derivative) for gy in e.upstream]
+        if not close(np.array(given), np.array(right)):
+            return False
+    return True
+
+
+def _matters(e: Experiments, axis: int, index: int, count: int) -> bool:
+    """Whether the output depends on a slice; of many slices that is not asked."""
+    if count > MOST_SLICES // 4:
+        return True
+    moved = placed(e.directions[0], e.x.shape, axis, index)
+    return bool(abs(e.derivative(moved)).any())
 
 
 def _borders(e: Experiments, axis: int) -> Any:
@@ -155,18 +188,8 @@ def _left_out(zero: Any, axis: int, shape: tuple[int, ...], upstream: bool) -> C
         places = [str(tuple(map(int, np.unravel_index(z, shape)))) for z in zero[:4]]
         indices = ', '.join(places) + (', ...' if len(zero) > 4 else '')
     else:
-        indices = f'{_indices(zero)} of axis {axis}'
+        indices = f'{indices_in_words(zero)} of axis {axis}'
     if upstream:
         return Cause('left out', f'backward ignores {indices} of the upstream gradient; the rest is right')
     name = 'left out' if len(zero) > 1 else 'one element' if axis == FLAT else 'one slice'
     return Cause(name, f'backward gives zeros at {indices}; the rest is right')
-
-
-def _indices(indices: Any) -> str:
-    """As in "index 3" or "indices 0 to 2"."""
-    first, last = int(indices[0]), int(indices[-1])
-    if first == last:
-        return f'index {first}'
-    if last - first + 1 == len(indices):
-        return f'indices {first} to {last}'
-    return 'indices ' + ', '.join(map(str, indices[:8])) + (', ...' if len(indices) > 8 else '')

@@ -140,6 +140,7 @@ class Explanation:
         headline: The verdict in a sentence.
         sections: What is wrong, worst first.
         remarks: Advice and notes, in sentences.
+        enough: The one of them that names tolerances which are enough; empty if there is none.
         cost: What the check has cost, and its seed.
         replay: A line of code that repeats the check.
     """
@@ -149,6 +150,7 @@ class Explanation:
     remarks: list[str] = dataclasses.field(default_factory=list)
     cost: str = ''
     replay: str = ''
+    enough: str = ''
 
     def text(self, rows: int = _ROWS, sections: int = _SECTIONS) -> str:
         """The whole as text, with at most so many sections and about so many rows of tables."""

@@ -13,10 +13,12 @@ import numpy as np
 
 from minichainer._frames import stacklevel
 from minichainer.backend import get_array_types
+from minichainer.errors import NumbersError
 from minichainer.function_node import FunctionNode
 from minichainer.variable import Variable
 
 _ARRAYS = (Variable, *get_array_types())
+_NO_GRADIENT = 'expected at least one input that requires a gradient'
 
 
 def check_func(func: Any) -> None:
@@ -37,19 +39,26 @@ def check_func(func: Any) -> None:
         )
 
 
-def nothing_to_check(name: str, inputs: Sequence[Any]) -> None:
-    """Warns that no input is differentiable; raises TypeError if all are numbers, where an array is needed."""
+def nothing_to_check(name: str, inputs: Sequence[Any], is_error: bool = False) -> None:
+    """Warns that no input is differentiable; raises an error if all are numbers, where an array is needed.
+
+    Args:
+        name: The function.
+        inputs: Its arguments.
+        is_error: Raise ValueError instead of the warning.
+    """
     items = list(_flat(inputs))
     arrays: list[Any] = [x for x in items if isinstance(x, _ARRAYS)]
     if not arrays and any(isinstance(x, numbers.Real) and not isinstance(x, bool) for x in items):
-        raise TypeError(_numbers_given(name, inputs))
+        raise NumbersError(_numbers_given(name, inputs) + (f'; {_NO_GRADIENT}' if is_error else ''))
     kinds = sorted({str(x.dtype) for x in arrays})
     advice = (
         f'; the inputs are {" and ".join(kinds)}: convert them, such as by x.astype(numpy.float64)' if kinds else ''
     )
-    warnings.warn(
-        f'{name}: nothing to check, no input and no parameter is differentiable{advice}', stacklevel=stacklevel()
-    )
+    text = f'{name}: nothing to check, no input and no parameter is differentiable{advice}'
+    if is_error:
+        raise ValueError(f'{text}; {_NO_GRADIENT}')
+    warnings.warn(text, stacklevel=stacklevel())
 
 
 def _numbers_given(name: str, inputs: Sequence[Any]) -> str:

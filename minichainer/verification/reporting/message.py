@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from minichainer.verification.arguments import CHAINER, Options
+from minichainer.verification.arguments import CHAINER, Leaf, Options
 from minichainer.verification.function_under_test import CheckedFunction
 from minichainer.verification.reporting.explanation import Comparison, Explanation, Section, counted, numbers
-from minichainer.verification.reporting.report import Failure, GradientReport
+from minichainer.verification.reporting.report import Failure, GradientReport, Unvouched
+from minichainer.verification.reporting.tolerances import in_words
 
 #: Two numbers of float64 that differ by less are equal.
 _EPSILON = 2.0**-52
+#: The most indices in a sentence.
+_LISTED = 8
+
+#: Parts of causes that compare backward with itself.
+_TWICE = ('not linear in the upstream gradient: ', 'undefined upstream gradient: ')
 
 _HEADLINES = {
     'pass': 'the gradients are right',
@@ -39,22 +46,49 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     advice = [line for line in (_ADVICE.get(report.verdict),) if line]
     if report and report.not_precise:
         advice.append(f'Measured by differences of float64, not at 50 digits: {report.not_precise}.')
+    enough = in_words(report.enough)
     return Explanation(
         f'{options.title} {state} for {_base(function.name)}: {_headline(report)}{right}.',
         [_section(group, report, function) for group in _grouped(report.failures)],
-        [*advice, *dict.fromkeys(report.notes)],
+        [*_doubts(report, function), *advice, *[line for line in (enough,) if line], *dict.fromkeys(report.notes)],
         _cost(report),
         _replay(function, options),
+        enough,
     )
 
 
 def _headline(report: GradientReport) -> str:
     """What the verdict means."""
-    return (
-        "the gradients are right as far as Chainer's own check looks"
-        if report.accepted and report
-        else _HEADLINES[report.verdict]
+    if report.accepted and report:
+        return f'the gradients are right {report.accepted_by}'
+    return _HEADLINES[report.verdict]
+
+
+def _doubts(report: GradientReport, function: CheckedFunction) -> list[str]:
+    """What the check does not vouch for, a sentence for each gradient."""
+    return [doubt_in_words(u, function.leaves) for u in report.unvouched]
+
+
+def doubt_in_words(unvouched: Unvouched, leaves: Sequence[Leaf]) -> str:
+    """Which elements of a gradient the check does not vouch for, and why.
+
+    >>> doubt_in_words(Unvouched(1, 0, 'W', 2, [(0,), (3,)], 'they are too small'), [])
+    'The check does not vouch for 2 elements of W: they are too small; at (0,), (3,).'
+    """
+    leaf = next((leaf for leaf in leaves if leaf.name == unvouched.input), None)
+    label = (
+        leaf.label
+        if leaf is not None
+        else f'inputs[{unvouched.input}]'
+        if isinstance(unvouched.input, int)
+        else unvouched.input
     )
+    many = counted(unvouched.count, 'element') if leaf is None else f'{unvouched.count} of {leaf.array.size} elements'
+    order = '' if unvouched.order == 1 else f', at order {unvouched.order}'
+    listed = ', '.join(map(str, unvouched.indices[:_LISTED]))
+    rest = '' if unvouched.count <= min(len(unvouched.indices), _LISTED) else ', ...'
+    where = f'; at {listed}{rest}' if listed else ''
+    return f'The check does not vouch for {many} of {label}{order}: {unvouched.reason}{where}.'
 
 
 def _grouped(failures: list[Failure]) -> list[list[Failure]]:
@@ -95,6 +129,8 @@ def _header(failure: Failure, kinks: bool) -> list[str]:
         return ['index', 'left slope', 'right slope', 'backward', 'error / tolerance']
     if failure.verdict == 'nondeterministic' or failure.cause.startswith('stale cache'):
         return ['index', 'first', 'second', 'error / tolerance']
+    if any(cause in failure.cause for cause in _TWICE):
+        return ['index', 'expected', 'backward', 'error / tolerance']
     return ['index', 'numeric', 'backward', 'error / tolerance']
 
 

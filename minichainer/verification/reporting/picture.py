@@ -35,7 +35,8 @@ def plot(explanation: Explanation, path: Any = None, rows: int = 6) -> Any:
     shown = explanation.sections[:rows]
     heights = [_TITLES + _height(section) for section in shown]
     figure = _figure(_TITLE + sum(heights))
-    title = ' '.join([explanation.headline, explanation.left_out(rows) if shown else explanation.cost])
+    rest = [explanation.left_out(rows), explanation.enough] if shown else [explanation.cost]
+    title = ' '.join([explanation.headline, *rest])
     figure.suptitle('\n'.join(textwrap.wrap(title, 110)), fontsize=12, fontweight='bold')
     if shown:
         bands = figure.subfigures(len(shown), 1, squeeze=False, height_ratios=heights)[:, 0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from minichainer.verification.reporting.explanation import Comparison, Explanation
 from minichainer.verification.reporting.page import fragment
 from minichainer.verification.reporting.picture import plot
+from minichainer.verification.reporting.tolerances import enough
 
 #: The most severe first; a report has the first one that applies.
 VERDICTS = (
@@ -62,8 +65,35 @@ class Failure:
         return {key: _plain(value) for key, value in dataclasses.asdict(self).items()}
 
 
+@dataclasses.dataclass(frozen=True)
+class Unvouched:
+    """Elements of a gradient for which a check does not vouch: it would not have seen an error there.
+
+    Attributes:
+        order: As in :class:`Failure`.
+        output: Likewise.
+        input: Likewise.
+        count: How many elements.
+        indices: The first of them, tuples of integers into the input; at most ``max_failures``.
+        reason: Why, in words that continue a sentence.
+    """
+
+    order: int
+    output: int
+    input: int | str
+    count: int
+    indices: list[tuple[int, ...]]
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values."""
+        return {**dataclasses.asdict(self), 'indices': [list(index) for index in self.indices]}
+
+
 #: The fields of a report that are not in its dict.
-_ARRAYS = ('_counts', 'comparisons', 'explanation')
+_ARRAYS = ('_counts', '_kinks', 'comparisons', 'explanation')
+#: The verdicts of an element at a kink or a jump, and the most of these that a report keeps.
+_SINGULAR, _KEPT = ('nondifferentiable', 'not_finite'), 64
 
 
 def _plain(value: Any) -> Any:
@@ -92,7 +122,10 @@ class GradientReport:
         not_precise: Why they were, if 50 digits were tried.
         notes: Further remarks, in sentences.
         strictness: "strict" or "chainer".
-        accepted: With "chainer", what "strict" would list as failures.
+        accepted: What a strict check would list as failures, and the caller's rules accept: ``strictness='chainer'``,
+            tolerances that were given, torch's comparison in :func:`~minichainer.gradient_check.gradcheck`.
+        accepted_by: In which sense the gradients are then right, in words; empty if nothing was accepted.
+        unvouched: Elements for which the check does not vouch.
         message: The report as text.
         comparisons: Arrays of the gradients that were searched for wrong elements: see
             :class:`~minichainer.verification.reporting.explanation.Comparison`. Not part of :meth:`to_dict`.
@@ -113,13 +146,26 @@ class GradientReport:
     notes: list[str] = dataclasses.field(default_factory=list)
     strictness: str = 'strict'
     accepted: list[Failure] = dataclasses.field(default_factory=list)
+    accepted_by: str = ''
+    unvouched: list[Unvouched] = dataclasses.field(default_factory=list)
     message: str = ''
     comparisons: list[Comparison] = dataclasses.field(default_factory=list, repr=False, compare=False)
     explanation: Explanation = dataclasses.field(default_factory=lambda: Explanation(''), repr=False, compare=False)
     _counts: dict[tuple[Any, ...], int] = dataclasses.field(default_factory=dict, repr=False)
+    _kinks: list[tuple[int | str, tuple[int, ...]]] = dataclasses.field(
+        default_factory=list, repr=False, compare=False
+    )
 
     def __bool__(self) -> bool:
         return self.verdict == 'pass'
+
+    @property
+    def enough(self) -> dict[str, float]:
+        """The tolerances with which the same check would pass, such as ``{'rtol': 1e-06}``.
+
+        Empty if an error is not small, or of a kind that no tolerance accepts.
+        """
+        return enough(self.failures, self.comparisons) if self.verdict == 'fail' else {}
 
     def __str__(self) -> str:
         return self.message
@@ -134,15 +180,17 @@ class GradientReport:
         for failure in failures:
             self.lower(failure.verdict)
 
-    def does_not_vouch(
-        self, order: int, output: int | None, input: int | str, indices: Any, count: int, reason: str
+    def accept(
+        self, by: str = "as far as Chainer's own check looks", failures: list[Failure] | None = None
     ) -> None:
-        self.notes.append(f'Does not vouch for {count} of {input}: {indices}: {reason}')
+        """Moves failures, all or some of one order, to the accepted ones; without any, the verdict is "pass".
 
-    def accept(self, failures: list[Failure] | None = None) -> None:
-        """Moves failures, all or some of one order, to the accepted ones; without any, the verdict is "pass"."""
+        Args:
+            by: In which sense the gradients are right, for the message.
+            failures: Those that are accepted; all by default.
+        """
         accepted = list(self.failures) if failures is None else failures
-        self.accepted += accepted
+        self.accepted, self.accepted_by = self.accepted + accepted, by
         self.replace(accepted, [])
 
     def replace(self, failures: list[Failure], by: list[Failure]) -> None:
@@ -157,6 +205,35 @@ class GradientReport:
         self.complete |= not self.failures
         if by:
             self.add(by)
+
+    def does_not_vouch(
+        self,
+        order: int,
+        output: int,
+        input: int | str,
+        indices: Iterable[Sequence[int]],
+        count: int,
+        reason: str,
+    ) -> None:
+        """Says that an error in some elements of a gradient would not have been seen.
+
+        The verdict stays; with ``strict=True`` it becomes "unresolved" at the end of the check.
+
+        Args:
+            order: As in :class:`Failure`.
+            output: Likewise.
+            input: Likewise.
+            indices: The elements, or the first of them.
+            count: How many there are.
+            reason: Why, in words that continue a sentence.
+        """
+        listed = [tuple(map(int, index)) for index in itertools.islice(indices, _KEPT)]
+        self.unvouched.append(Unvouched(order, output, input, int(count), listed, reason))
+
+    @property
+    def kinks(self) -> list[tuple[int | str, tuple[int, ...]]]:
+        """Where gradients were measured at kinks, as pairs of input and index; the first 64."""
+        return self._kinks
 
     def count_of(self, failure: Failure) -> int:
         """How many elements of the same gradient are wrong in the same way."""
@@ -196,6 +273,8 @@ class GradientReport:
             found.complete and bool(np.isfinite(backward).all()),
         )
         self.comparisons.append(comparison if right is None else comparison.filled(right))
+        singular = found.elements[np.isin(found.verdict, _SINGULAR)][: _KEPT - len(self._kinks)]
+        self._kinks += [(input, tuple(map(int, np.unravel_index(e, backward.shape)))) for e in singular.tolist()]
 
     def plot(self, path: Any = None, rows: int = 6) -> Any:
         """Draws the gradients from backward beside the measured ones.
@@ -231,8 +310,8 @@ class GradientReport:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays as plain values for JSON; the same for the same seed."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in _ARRAYS}
-        listed = {name: [f.to_dict() for f in getattr(self, name)] for name in ('failures', 'accepted')}
-        return {**values, 'notes': list(self.notes), **listed}
+        listed = {name: [f.to_dict() for f in getattr(self, name)] for name in ('failures', 'accepted', 'unvouched')}
+        return {**values, 'enough': self.enough, 'notes': list(self.notes), **listed}
 
 
 def _pair(failure: Failure) -> tuple[Any, ...]:

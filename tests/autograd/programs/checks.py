@@ -59,11 +59,92 @@ def wrong(w: World) -> Any:
 
 def tolerances(w: World) -> Any:
     x = w.leaf([0.5, 1.5])
-    return [
-        w.autograd.gradcheck(_wrong(w, 1.01), (x,), raise_exception=False),
-        w.autograd.gradcheck(_wrong(w, 1.01), (x,), rtol=0.1, raise_exception=False),
-        w.autograd.gradcheck(_wrong(w, 1.01), (x,), atol=1.0, raise_exception=False),
+    with w.quiet():  # a warning names the size of an error that the tolerances accept
+        return [
+            w.autograd.gradcheck(_wrong(w, 1.01), (x,), raise_exception=False),
+            w.autograd.gradcheck(_wrong(w, 1.01), (x,), rtol=0.1, raise_exception=False),
+            w.autograd.gradcheck(_wrong(w, 1.01), (x,), atol=1.0, raise_exception=False),
+        ]
+
+
+def _two_outputs(w: World, materialize: bool, rule: Any) -> Any:
+    """x * x and 3 * x, with a rule for both."""
+
+    class Two(w.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.set_materialize_grads(materialize)
+            return x * x, x * 3.0
+
+        @staticmethod
+        def backward(ctx: Any, a: Any, b: Any) -> Any:
+            return rule(*ctx.saved_tensors, a, b)
+
+    return Two.apply
+
+
+def _careful(x: Any, a: Any, b: Any) -> Any:
+    if a is None:
+        return None if b is None else 3 * b
+    return 2 * x * a if b is None else 2 * x * a + 3 * b
+
+
+def undefined_gradients(w: World) -> Any:
+    """Whether None among upstream gradients is asked for makes no difference to these."""
+    x = w.leaf([0.5, 1.5])
+    functions = [
+        _two_outputs(w, True, lambda x, a, b: 2 * x * a + 3 * b),
+        _two_outputs(w, False, _careful),
+        _two_outputs(w, True, lambda x, a, b: 2.5 * x * a + 3 * b),
+        _two_outputs(w, True, lambda x, a, b: 2 * x * a),
     ]
+    return [
+        w.autograd.gradcheck(f, (x,), check_undefined_grad=asked, fast_mode=fast, raise_exception=False)
+        for f in functions
+        for asked in (True, False)
+        for fast in (False, True)
+    ]
+
+
+def undefined_gradients_of_second_order(w: World) -> Any:
+    x = w.leaf([0.5, 1.5])
+    functions = [_two_outputs(w, True, lambda x, a, b: 2 * x * a + 3 * b), _two_outputs(w, False, _careful)]
+    return [
+        w.autograd.gradgradcheck(f, (x,), check_undefined_grad=asked, raise_exception=False)
+        for f in functions
+        for asked in (True, False)
+    ]
+
+
+def _cast(w: World, dtype: str, factor: float) -> Any:
+    """The square with a gradient of another dtype, which the graph converts."""
+
+    class Cast(w.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return w.cast(factor * x * g, dtype)
+
+    return Cast.apply
+
+
+def dtypes_of_gradients(w: World) -> Any:
+    x = w.leaf([0.3, -0.7])
+    with w.quiet():  # a warning names the digits
+        return [
+            w.autograd.gradcheck(
+                _cast(w, dtype, factor), (x,), check_grad_dtypes=False, fast_mode=fast, raise_exception=False
+            )
+            for dtype in ('float64', 'float32', 'float16')
+            for factor in (2.0, 2.2, -2.0)
+            for fast in (False, True)
+        ]
 
 
 def nothing_requires_a_gradient(w: World) -> Any:

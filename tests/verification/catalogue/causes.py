@@ -28,6 +28,9 @@ LEFT_OUT = 'left out'
 PERMUTED = 'permuted'
 AXIS = 'wrong axis'
 TRUNCATED = 'truncated'
+INACCURATE = 'inaccurate'
+INTERVAL = 'wrong where 0.3 <= x <= 0.5'
+MASK = 'wrong mask'
 UNKNOWN = 'unknown'
 UNDEFINED = 'a missing upstream gradient'
 STALE = 'stale cache'
@@ -59,6 +62,9 @@ SPELLINGS = {
     AXIS: ('wrong axis',),
     TRUNCATED: ('truncated',),
     ADDED: ('constant', 'adds'),
+    INACCURATE: ('inaccurate',),
+    INTERVAL: ('wrong where',),
+    MASK: ('wrong mask',),
     UNKNOWN: ('unknown', 'no simple relation'),
     STALE: ('stale',),
     TWICE: ('twice',),
