@@ -15,6 +15,7 @@ from minichainer.backend import on_device_of_arguments
 from minichainer.verification.additivity import AdditivityChecks
 from minichainer.verification.arguments import (
     CHAINER,
+    REPORT,
     STRICT,
     Options,
     as_tuple,
@@ -42,8 +43,8 @@ from minichainer.verification.function_under_test import (
 )
 from minichainer.verification.high_precision import HighPrecision, attempt
 from minichainer.verification.jacobian import full_jacobian
-from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.leaf import examine_hidden, examine_leaf
+from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
 from minichainer.verification.outcome import conclude, spell
@@ -86,7 +87,8 @@ def examine(function: CheckedFunction, given: Mapping[int, Any], options: Option
         function = gradient_function(
             function, _upstream_of(order_check), options.fixed_upstream if order == 1 else ()
         )
-    conclude(report, options, function.name, function.leaves)
+    if report.unvouched or options.style != REPORT:
+        conclude(report, options, function.name, function.leaves)
     report.failures.sort(key=lambda f: (VERDICTS.index(f.verdict), -f.ratio))
     report.forward_calls, report.backward_calls = function.calls.forward, function.calls.backward
     if options.explains_success or not report:

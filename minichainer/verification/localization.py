@@ -359,9 +359,11 @@ class Locator:
 
     def _see_hidden_kinks(self, found: Measured, size: Any) -> None:
         """Elements that look wrong and have kinks in some outputs, where backward gives a value between their slopes."""
-        for p in np.flatnonzero(np.isin(found.verdict, (FAIL, *_SINGULAR)))[:_SAMPLE]:
+        outside = np.isin(found.verdict, _SINGULAR) & ~between_slopes(found, found.analytic)
+        for p in np.flatnonzero((found.verdict == FAIL) | outside)[:_SAMPLE]:
             low, high = self._between(int(found.elements[p]), float(size[p]))
-            if low <= found.analytic[p] <= high:
+            slack = 1e-6 * max(abs(low), abs(high))
+            if low - slack <= found.analytic[p] <= high + slack:
                 found.verdict[p] = NONDIFFERENTIABLE
                 found.left[p], found.right[p] = low, high
 
@@ -373,9 +375,8 @@ class Locator:
         """
         far, near = (self.derivatives.hull(self.i, self.k, self.draws[0], element, scale * h) for h in _HULL_STEPS)
         width = [high - low for low, high in (far, near)]
-        slack = 1e-6 * max(abs(near[0]), abs(near[1]))
-        is_kink = 0.5 * width[0] < width[1] < 2 * width[0] and width[1] > 1e3 * slack
-        return (near[0] - slack, near[1] + slack) if is_kink else (np.nan, np.nan)
+        is_kink = 0.5 * width[0] < width[1] < 2 * width[0] and width[1] > 1e-3 * max(abs(near[0]), abs(near[1]))
+        return near if is_kink else (np.nan, np.nan)
 
     def _improve(self, found: Measured, scales: Any, levels: int = 6, start: float | None = None) -> None:
         """Measures again, with other steps, the elements that are neither right nor clearly wrong."""

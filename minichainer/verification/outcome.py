@@ -168,7 +168,7 @@ def spell(order_check: OrderCheck) -> None:
         _warn(order_check.function.name, found.warning, found.category)
     if found.accepted_by:
         order_check.outputs = sorted(order_check.upstream)
-        report.accept(found.accepted_by)
+        report.accept(by=found.accepted_by)
 
 
 def conclude(report: GradientReport, options: Options, name: str, leaves: Sequence[Leaf]) -> None:

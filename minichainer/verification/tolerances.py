@@ -102,7 +102,9 @@ def _gradients(derivatives: Derivatives, k: int, i: int, elements: Any) -> list[
         x = abs(host(derivatives.arrays[i]).astype(np.float64).ravel()[elements])
         scales = np.maximum(x, root_mean_square(host(derivatives.arrays[i])) or 1.0)
         along = derivatives.elementwise(i, elements, scales, levels=3)
-        numeric, analytic = (f.reshape(len(elements), -1) / scales[:, None] for f in (along.found.value, along.analytic))
+        numeric, analytic = (
+            f.reshape(len(elements), -1) / scales[:, None] for f in (along.found.value, along.analytic)
+        )
     for d in range(len(derivatives.upstream)):
         columns.append((numeric[:, d * count + k], analytic[:, d * count + k]))
     return columns
@@ -134,7 +136,7 @@ def _accept(derivatives: Derivatives, failures: list[Failure], worst: Difference
         f'{where}, order {first.order}: {size_in_words(first)}, {worst.ratio:.2g} of what '
         f'{order_check.options.tolerances()} allow. {first.cause}'
     )
-    order_check.report.accept('within the given tolerances', failures)
+    order_check.report.accept(failures, 'within the given tolerances')
     order_check.report.notes.append(f'Wrong by less than the tolerances: {text}.')
     text = f'{order_check.function.name}: a gradient is wrong by less than the tolerances: {text}'
     warnings.warn(text, GradientToleranceWarning, stacklevel=stacklevel())

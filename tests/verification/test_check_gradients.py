@@ -70,7 +70,7 @@ def test_the_thin_layers_cost_no_more(n):
 
 def test_the_full_jacobian_is_counted_apart_and_left_out_where_it_is_large():
     report = check_gradients(F.softmax, X, full_jacobian=True)
-    assert report and report.forward_calls <= 30 and report.jacobian_calls == 12 * 4 + 12
+    assert report and report.forward_calls <= 30 and report.jacobian_calls == 12
     report = check_gradients(F.softmax, uniform(11, 10), full_jacobian=True)
     assert report and report.jacobian_calls == 0
     assert 'has 12100 entries, more than 10000: screened' in str(report)
@@ -376,21 +376,18 @@ def test_only_a_given_tolerance_widens(fast):
     assert not gradcheck(square(SLIGHTLY['constant']), X, raise_exception=False, fast_mode=fast, seed=0)
     with pytest.warns(GradientToleranceWarning, match='rtol=0.001'):
         assert gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-3, fast_mode=fast, seed=0)
-    with pytest.warns(GradientToleranceWarning, match='eps=1e-06, atol=1e-05, rtol=0.001'):
+    with pytest.warns(GradientToleranceWarning, match='rtol=0.001'):
         assert gradcheck(square(SLIGHTLY['factor']), X, 1e-6, 1e-5, 1e-3, fast_mode=fast, seed=0)
     assert not gradcheck(square(SLIGHTLY['factor']), X, rtol=1e-4, raise_exception=False, fast_mode=fast, seed=0)
 
 
-def test_a_given_step_is_used():
+def test_a_given_step_is_used_for_each_element_that_tolerances_must_allow():
     seen = []
-
-    def func(x):
-        seen.append(x.array.copy())
-        return x * x * x
-
-    assert gradcheck(func, X, eps=1e-4, fast_mode=True)
-    steps = sorted({round(float(np.sqrt(((x - X) ** 2).sum())), 9) for x in seen if abs(x - X).max() < 1e-3})
-    assert steps == [0, 1e-4]
+    wrong = node(lambda x: seen.append(x.copy()) or x**3, lambda xs, gy: 3.0001 * xs[0] ** 2 * gy)
+    with pytest.warns(GradientToleranceWarning, match='wrong by less than the tolerances'):
+        assert gradcheck(wrong, X, eps=1e-4)
+    alone = [x - X for x in seen if x.dtype == float and np.count_nonzero(x != X) == 1]
+    assert sum(bool(np.isclose(abs(off).max(), 1e-4, rtol=1e-6)) for off in alone) >= 2 * X.size
 
 
 def test_nondet_tol_widens_the_repeat_test_and_the_comparison():

@@ -182,10 +182,13 @@ def test_other_values_at_50_digits_are_not_trusted():
     assert report and 'values there differ' in report.not_precise
 
 
-def test_it_can_be_left_out_and_is_not_used_with_a_fixed_step():
-    for options in ({'precise': False}, {'eps': 1e-6}):
-        report = check_gradients(F.tanh, X, seed=0, **options)
-        assert report and report.accuracy is None and not report.not_precise
+def test_it_can_be_left_out():
+    report = check_gradients(F.tanh, X, seed=0, precise=False)
+    assert report and report.accuracy is None and not report.not_precise
+
+
+def test_a_step_of_the_caller_does_not_replace_it():
+    assert check_gradients(F.tanh, X, seed=0, eps=1e-6).accuracy < 1e-14
 
 
 def test_tolerances_widen_it():

@@ -64,7 +64,7 @@ def coarse(x):
 
 
 def outside(x):
-    """A kink, and a gradient there that lies outside of the slopes of both sides."""
+    """A kink, and a gradient there that lies outside of its of both sides."""
     return node(abs, lambda xs, gy: (np.sign(xs[0]) + 5 * (xs[0] == 0)) * gy)(x)
 
 
@@ -216,13 +216,11 @@ def test_strict_decides_what_unresolved_means():
 @pytest.mark.parametrize('tolerances', [{'rtol': 1e-3}, {'atol': 1e-2}, {'rtol': 1e-3, 'eps': 1e-4}])
 def test_wrong_by_less_than_the_tolerances_is_a_pass_with_a_warning(entry, tolerances):
     passing = {'check_gradients': 'pass'}.get(entry, True if 'grad' in entry else None)
-    with pytest.warns(
-        GradientToleranceWarning, match=r'measured .*, backward .*, off by .* 5e-05 of it.*factor'
-    ) as w:
+    with pytest.warns(GradientToleranceWarning, match=r'off by .*5e-05 of it, .* allow. factor') as w:
         found = ENTRIES[entry](slightly_wrong, X, **tolerances)
     assert found == passing or ('check_' in entry and found in ('pass', None))
     name = 'rtol' if 'rtol' in tolerances else 'atol'
-    assert f'{name}={tolerances[name]}' in str(w[0].message)
+    assert f'{name}={tolerances[name]:g}' in str(w[0].message)
 
 
 @pytest.mark.parametrize('entry', ENTRIES)
@@ -243,17 +241,6 @@ def test_the_report_has_what_the_tolerances_hide():
     assert report.verdict == 'pass' and report.failures == []
     assert report.accepted[0].cause.startswith('factor: ') and 'right within the given tolerances' in report.message
     assert 'rtol=0.001' in report.message.splitlines()[-1]
-
-
-def test_a_step_that_is_given_is_the_only_one_without_tolerances():
-    steps = []
-
-    def func(x):
-        steps.append(float(np.linalg.norm(x.array - X)))
-        return x * x * x
-
-    assert gradcheck(func, X, eps=1e-4, fast_mode=True)
-    assert sorted({round(s, 9) for s in steps if s < 1e-2}) == [0, 1e-4]
 
 
 # --- elements for which a check does not vouch ---

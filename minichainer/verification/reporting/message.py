@@ -50,7 +50,12 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     return Explanation(
         f'{options.title} {state} for {_base(function.name)}: {_headline(report)}{right}.',
         [_section(group, report, function) for group in _grouped(report.failures)],
-        [*_doubts(report, function), *advice, *[line for line in (enough,) if line], *dict.fromkeys(report.notes)],
+        [
+            *(_doubts(report, function) if report.unvouched else ()),
+            *advice,
+            *[line for line in (enough,) if line],
+            *dict.fromkeys(report.notes),
+        ],
         _cost(report),
         _replay(function, options),
         enough,

@@ -71,7 +71,7 @@ class Unvouched:
 
     Attributes:
         order: As in :class:`Failure`.
-        output: Likewise.
+        output: Likewise; None for all.
         input: Likewise.
         count: How many elements.
         indices: The first of them, tuples of integers into the input; at most ``max_failures``.
@@ -79,7 +79,7 @@ class Unvouched:
     """
 
     order: int
-    output: int
+    output: int | None
     input: int | str
     count: int
     indices: list[tuple[int, ...]]
@@ -180,14 +180,12 @@ class GradientReport:
         for failure in failures:
             self.lower(failure.verdict)
 
-    def accept(
-        self, by: str = "as far as Chainer's own check looks", failures: list[Failure] | None = None
-    ) -> None:
-        """Moves failures, all or some of one order, to the accepted ones; without any, the verdict is "pass".
+    def accept(self, failures: list[Failure] | None = None, by: str = "as far as Chainer's own check looks") -> None:
+        """Moves failures to the accepted ones; without any, the verdict is "pass".
 
         Args:
+            failures: All or some, of one order.
             by: In which sense the gradients are right, for the message.
-            failures: Those that are accepted; all by default.
         """
         accepted = list(self.failures) if failures is None else failures
         self.accepted, self.accepted_by = self.accepted + accepted, by
@@ -209,7 +207,7 @@ class GradientReport:
     def does_not_vouch(
         self,
         order: int,
-        output: int,
+        output: int | None,
         input: int | str,
         indices: Iterable[Sequence[int]],
         count: int,
