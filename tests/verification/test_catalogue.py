@@ -52,7 +52,8 @@ def test_there_are_enough_entries_of_every_family():
     assert set(families) == {
         'value', 'structure', 'linearity', 'dtype', 'shape', 'second order', 'nondeterministic', 'in place', 'stale',
         'element', 'mutation', 'network', 'condition', 'together', 'layout', 'history', 'surroundings',
-        'forward mode', 'batched', 'complex', 'sparse', 'precision', 'found',
+        'forward mode', 'batched', 'complex', 'sparse', 'precision', 'found', 'plateau', 'small', 'frozen',
+        'unregistered', 'exception',
     }  # fmt: skip
     assert len(PLANTED) - families['mutation'] - families['network'] >= 60
     assert families['mutation'] >= 80 and len(CORRECT) >= 60

@@ -45,7 +45,7 @@ class Planted:
     Args:
         name: unique.
         family: value, structure, linearity, dtype, shape, second order, nondeterministic, in place, stale,
-            element, mutation or network.
+            element, mutation, network, plateau, small, frozen, unregistered, exception and others.
         build: makes a Case of a shape, a dtype character and a seed.
         at: position, path or name of the wrong input; None where any may be blamed.
         causes: accepted causes, in the words of ``causes.py``; none: any will do.
@@ -60,6 +60,7 @@ class Planted:
         unseen: why it cannot be seen for certain, with the arithmetic; measured, and no miss.
         proof: for faults of behaviour, whether ``case`` misbehaves; else gradients are compared.
         alone: only minichainer can be asked (Links, containers, hooks of its engine).
+        raises: the exception of the function that must reach the user.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Planted:
     unseen: str = ''
     proof: Callable[[Case], bool] | None = None
     alone: bool = False
+    raises: type[Exception] | None = None
 
     def fits(self, shape: Shape, dtype: str) -> bool:
         """Whether it can be built with this shape and dtype."""

@@ -13,12 +13,15 @@ from tests.verification.catalogue import (
     planted_complex,
     planted_conditions,
     planted_elsewhere,
+    planted_exceptions,
     planted_forward,
     planted_found,
     planted_history,
     planted_layouts,
+    planted_leaves,
     planted_linearity,
     planted_native,
+    planted_plateaus,
     planted_precision,
     planted_second_order,
     planted_sparse,
@@ -36,6 +39,7 @@ PLAIN = [
     *planted_second_order.ENTRIES,
     *planted_behaviour.ENTRIES,
     *planted_found.ENTRIES,
+    *planted_plateaus.ENTRIES,
     *mutations.ENTRIES,
     *networks.ENTRIES,
 ]
@@ -46,6 +50,8 @@ CONDITIONAL = [
     *planted_together.ENTRIES,
     *planted_layouts.ENTRIES,
     *planted_history.ENTRIES,
+    *planted_leaves.ENTRIES,
+    *planted_exceptions.ENTRIES,
 ]
 #: Forward mode, batches, complex numbers and sparse matrices: with options, or inputs, that few checkers have.
 MODES = [*planted_forward.ENTRIES, *planted_complex.ENTRIES, *planted_sparse.ENTRIES]
@@ -65,6 +71,7 @@ CORRECT = [
     *correct_conduct.ENTRIES,
     *correct_conditions.ENTRIES,
     *correct_precision.ENTRIES,
+    *planted_plateaus.RIGHT,
     *planted_forward.RIGHT,
     *planted_complex.RIGHT,
     *planted_sparse.RIGHT,

@@ -48,11 +48,14 @@ def run(entry: Any, shape: Shape, dtype: str, seed: int) -> Outcome:
             case.func, case.inputs, order=entry.order, strictness='strict', seed=seed, **case.options
         )
     except Exception as error:
+        wanted = getattr(entry, 'raises', None)
+        right = wanted is not None and isinstance(error, wanted)
         return Outcome(
-            entry.name, f'error: {type(error).__name__}: {error}', False, seconds=time.perf_counter() - start
+            entry.name, f'error: {type(error).__name__}: {error}', right, seconds=time.perf_counter() - start
         )
     seconds = time.perf_counter() - start
-    outcome = Outcome(entry.name, report.verdict, report.verdict in entry.verdicts, seconds=seconds)
+    right = report.verdict in entry.verdicts and getattr(entry, 'raises', None) is None
+    outcome = Outcome(entry.name, report.verdict, right, seconds=seconds)
     outcome.calls = report.forward_calls, report.backward_calls
     outcome.said = report.failures[0].cause if report.failures else ''
     if isinstance(entry, Planted) and outcome.right:
