@@ -57,6 +57,7 @@ class Options:
     check_grad_dtypes: bool = True
     full_jacobian: bool = False
     conditions: bool = True
+    precise_first: bool = True
     subgradient: bool = False
     precise: bool | None = None
     tangent: Any = None
@@ -131,7 +132,7 @@ class Options:
 
     @property
     def extra(self) -> tuple[float, float]:
-        """The tolerances that the caller gave for single elements; with a step, their defaults in other frameworks."""
+        """The tolerances that the caller gave for single elements; with a step, the defaults of other frameworks."""
         if self.eps is not None:
             return _or(self.atol, 1e-5), _or(self.rtol, 1e-3)
         return self._given_atol or 0.0, self._given_rtol or 0.0
@@ -157,8 +158,8 @@ class Options:
 
 
 _HIDDEN = (
-    'seed', 'conditions', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success', 'style',
-    'needs_input',
+    'seed', 'conditions', 'precise_first', 'tangent', 'title', 'fixed_upstream', 'non_contiguous', 'explains_success',
+    'style', 'needs_input',
 )  # fmt: skip
 #: The defaults of the options that a report shows where they differ.
 _SHOWN = {f.name: f.default for f in dataclasses.fields(Options) if f.name not in _HIDDEN} | {'strictness': STRICT}

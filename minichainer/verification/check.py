@@ -163,6 +163,8 @@ def _examine_order(order_check: OrderCheck) -> None:
 def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> None:
     """Compares backward with slopes: at 50 digits where that is possible, and by differences of floats."""
     order_check = derivatives.order_check
+    if not order_check.options.precise_first:
+        directions = _in_doubt(derivatives, directions)
     precise = attempt(derivatives) if directions else None
     verdicts = precise.judge(directions) if precise is not None else {}
     left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS} if verdicts else directions
@@ -184,6 +186,17 @@ def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]
             order_check.report.notes.append(_ONLY_PRECISE)
             derivatives.measure_by(precise)
             examine_leaf(derivatives, i, precise.wrong[i])
+
+
+def _in_doubt(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> Mapping[int, list[Any]]:
+    """The leaves whose gradients the first differences of floats do not confirm to ten digits."""
+    if all_agree(derivatives, directions):
+        return {}
+    return {
+        i: drawn
+        for i, drawn in directions.items()
+        if not all([derivatives.agrees(i, derivatives.path(i, direction)) for direction in drawn])
+    }
 
 
 def _examine_modes(derivatives: Derivatives) -> None:

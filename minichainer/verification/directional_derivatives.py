@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.errors import ReturnedGradientError
 from minichainer.verification.arguments import is_float
 from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square, total
 from minichainer.verification.arrays import silent_norm as norm
@@ -157,9 +158,21 @@ class Derivatives:
                 return self.order_check.arrays, self._again()
             self.order_check.function.type_check = False  # the user has asked for this dtype
             evaluation = self._evaluated(arrays)
-        if self._comparable(evaluation):
+        if self._comparable(evaluation) and self._goes_back(evaluation):
             return arrays, evaluation
         return self.order_check.arrays, self._again()
+
+    def _goes_back(self, evaluation: Evaluation) -> bool:
+        """Whether backward returns gradients in the dtype of the inputs; one that computes in its own does not."""
+        if all(evaluation.arrays[o].dtype == np.float64 for o in self.outputs):
+            return True
+        try:
+            for o in self.outputs:
+                v = self.order_check.upstream[o][0].astype(evaluation.arrays[o].dtype)
+                evaluation.vjp(self.order_check.only(o, v))
+        except ReturnedGradientError:
+            return False
+        return True
 
     def _evaluated(self, arrays: list[Any]) -> Evaluation:
         return self.order_check.function.evaluate([fresh_copy(x) for x in arrays])
@@ -245,7 +258,7 @@ class Derivatives:
         return self._known_vectors[i]
 
     def path(self, i: int, direction: Any) -> Path:
-        """The path of leaf ``i`` along a direction; where only some elements move, only what these move is rounded."""
+        """The path of a leaf along a direction; where only some elements move, only what these move is rounded."""
         line = {i: self.line(i, direction)}
         some = direction != 0
         if bool(some.all()):
@@ -283,6 +296,8 @@ class Derivatives:
         flat = (np if type(x) is np.ndarray else get_array_module(x)).asarray(direction).ravel()
         vectors = self._known_vectors[i] if i in self._known_vectors else self._vectors(i)
         analytic = [*map(float, map(flat.dot, vectors))]
+        if not flat.all():
+            return analytic, [norm(vector * flat) for vector in vectors]
         length = norm(flat) / max(flat.size, 1) ** 0.5
         if i not in self._gradient_lengths:
             self._gradient_lengths[i] = [*map(norm, vectors)]
@@ -441,7 +456,7 @@ class Derivatives:
         return (sides[0] - sides[1]) / (2 * step)
 
     def hull(self, i: int, k: int, draw: int, element: int, step: float) -> tuple[float, float]:
-        """The least and largest sum of one-sided slopes of the elements of an output, each weighted, chosen freely."""
+        """The least and largest sum of weighted slopes of the elements of an output, from either side each."""
         arrays, sides = list(self.arrays), []
         (move,) = self._moves(i, [element], [1.0])
         for t in (step, -step):

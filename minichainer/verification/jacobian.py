@@ -1,7 +1,7 @@
 """Compares the Jacobian of small problems row by row: backward for each element of an output alone.
 
-The weighted sum of the rows must be the gradient for the weights, which slopes have confirmed. So an error in any entry
-shows, for one backward pass per row and without a step; only columns with a difference are measured.
+The weighted sum of the rows must be the gradient for the weights, which slopes have confirmed. So an error in any
+entry shows, for one backward pass per row and without a step; only columns with a difference are measured.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _is_small(derivatives: Derivatives, i: int, k: int) -> bool:
             f'The Jacobian of output {o} with regard to {label} has {entries} entries, more than '
             f'{MOST_ENTRIES}: screened along random directions, not compared entry by entry.'
         )
-    return 0 < entries <= MOST_ENTRIES
+    return bool(0 < entries <= MOST_ENTRIES)
 
 
 def _compare(derivatives: Derivatives, k: int, leaves: list[int]) -> None:

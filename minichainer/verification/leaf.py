@@ -1,8 +1,8 @@
 """Compares the gradient of one leaf with slopes by differences of floats, and locates errors after a mismatch.
 
-First all elements move together, along two directions. If that leaves any doubt, and the elements differ much in size,
-each moves among others of its size, with steps that suit it. Elements whose part of a slope cannot be seen beside the
-others move without these; where rounding hides them even then, the report does not vouch for them.
+First all elements move together, along two directions. If that leaves any doubt, and the elements differ much in
+size, each moves among others of its size, with steps that suit it. Elements whose part of a slope cannot be seen
+beside the others move without these; where rounding hides them even then, the report does not vouch for them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, PASS, UNRE
 _BUDGET = 24
 #: Elements whose part of every slope is smaller than this many units of the precision are moved without the others.
 _HIDDEN = 2.0**19
+#: Slopes whose errors are a larger part of them show nothing.
+_BLURRED = 0.1
 #: More groups of elements that cannot be seen beside each other are not looked for.
 _MOST_GROUPS = 4
 
@@ -54,7 +56,8 @@ def _parts(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> list[
     """Directions that move elements of one size each; none where the user's tangents or another source decide."""
     if derivatives.source is not None or derivatives.order_check.options.tangent is not None or len(directions) != 2:
         return []
-    return by_size(derivatives.arrays[i], *directions, zeros_apart=True)
+    isotropic, relative = directions
+    return by_size(derivatives.arrays[i], isotropic, relative, zeros_apart=True)
 
 
 def _measured(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> tuple[list[Along], Any]:
@@ -107,4 +110,6 @@ def _is_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
             mine = verdicts[:, k :: len(derivatives.outputs)]
             if (mine == FAIL).any():
                 Locator(derivatives, i, k, measured, mine, apart=True).explain()
-    return not np.isin(verdicts, (UNRESOLVED, NONDIFFERENTIABLE)).any()
+    (along,) = measured
+    blurred = derivatives.tolerance(along) > _BLURRED * along.size
+    return not (np.isin(verdicts, (UNRESOLVED, NONDIFFERENTIABLE)).any() or blurred.any())

@@ -358,7 +358,7 @@ class Locator:
             getattr(found, field)[again[right]] = getattr(new, field)[right]
 
     def _see_hidden_kinks(self, found: Measured, size: Any) -> None:
-        """Elements that look wrong and have kinks in some outputs, where backward gives a value between their slopes."""
+        """Finds elements that look wrong, but have kinks in some outputs, and gradients between their slopes."""
         outside = np.isin(found.verdict, _SINGULAR) & ~between_slopes(found, found.analytic)
         for p in np.flatnonzero((found.verdict == FAIL) | outside)[:_SAMPLE]:
             low, high = self._between(int(found.elements[p]), float(size[p]))

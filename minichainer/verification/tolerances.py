@@ -1,8 +1,9 @@
 """What tolerances that the caller gave allow, element by element, as other frameworks compare.
 
-The check itself needs no tolerance. Only a gradient that it does not confirm is compared again: each element may differ
-from its slope by ``atol + rtol * abs(slope)``, and no more. So a tolerance means the same for one element and for many,
-and it never hides what it does not allow. A gradient that is accepted gives a warning, with the size of its error.
+The check itself needs no tolerance. Only a gradient that it does not confirm is compared again: each element may
+differ from its slope by ``atol + rtol * abs(slope)``, and no more. So a tolerance means the same for one element and
+for many, and it never hides what it does not allow. A gradient that is accepted gives a warning, with the size of its
+error.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def accept_allowed(derivatives: Derivatives, failures: Sequence[Failure]) -> Non
     pairs = {(f.output, f.input) for f in failures if f.verdict in (FAIL, UNRESOLVED)}
     if not (atol or rtol) or not pairs:
         return
-    names = [leaf.name for leaf in order_check.function.leaves]
+    names: list[int | str | None] = [leaf.name for leaf in order_check.function.leaves]
     for o, name in sorted(pairs, key=str):
         mine = [f for f in failures if (f.output, f.input) == (o, name)]
         worst = farthest(derivatives, derivatives.outputs.index(o), names.index(name), _places(mine))
@@ -73,7 +74,7 @@ def _places(failures: Sequence[Failure]) -> list[tuple[int, ...]]:
 
 
 def farthest(derivatives: Derivatives, k: int, i: int, places: Sequence[tuple[int, ...]] = ()) -> Difference:
-    """The element of leaf ``i`` whose gradient for output ``k`` exceeds its tolerance most; ``places`` are compared."""
+    """The element of a leaf whose gradient for output ``k`` exceeds its tolerance most; ``places`` are compared."""
     elements = _chosen(derivatives, i, places)
     worst: Difference | None = None
     for numeric, analytic in _gradients(derivatives, k, i, elements):
@@ -154,6 +155,6 @@ def _keep(derivatives: Derivatives, failures: list[Failure], worst: Difference) 
         if not known or not ratio <= 1.0:
             kept.append(dataclasses.replace(f, ratio=ratio))
     if not kept and worst.ratio > 1.0:
-        values = {'numeric': worst.numeric, 'analytic': worst.analytic, 'ratio': worst.ratio}
-        kept = [dataclasses.replace(failures[0], index=worst.index, verdict=FAIL, **values)]
+        first = dataclasses.replace(failures[0], index=worst.index, verdict=FAIL, ratio=worst.ratio)
+        kept = [dataclasses.replace(first, numeric=worst.numeric, analytic=worst.analytic)]
     order_check.report.replace(failures, kept or failures)

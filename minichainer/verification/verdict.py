@@ -28,7 +28,8 @@ def judge(
 ) -> Any:
     """Compares measured slopes with those from backward.
 
-    The tolerance is the error of the slopes plus the rounding of the backward pass, plus ``widened``. If the slope is too inaccurate to tell a wrong gradient from a right one, the verdict is "unresolved".
+    The tolerance is the error of the slopes plus the rounding of the backward pass, plus ``widened``. If the slope is
+    too inaccurate to tell a wrong gradient from a right one, the verdict is "unresolved".
 
     Args:
         found: The slopes, m of them.
