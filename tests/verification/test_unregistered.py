@@ -144,11 +144,12 @@ def test_without_all_it_is_said_that_they_are_not_checked():
 
 
 class Constants(chainer.Link):
-    """A link that makes Variables in each call, some of which its graph keeps."""
+    """A link that makes Variables in each call, some of which its graph or the link keeps until the next one."""
 
     def forward(self, x):
-        y = x * chainer.Variable(np.full(x.shape, 2, x.dtype))
-        return Product.apply(y, chainer.Variable(np.full(x.shape, 3, x.dtype)), 1.5)
+        self._last = chainer.Variable(np.full(x.shape, 2, x.dtype))
+        self.latest = chainer.Variable(np.full(x.shape, 2, x.dtype))
+        return Product.apply(x * self._last * self.latest, chainer.Variable(np.full(x.shape, 3, x.dtype)), 1.5)
 
 
 def test_constants_are_not_parameters():
