@@ -251,7 +251,7 @@ class Derivatives:
         gradient = self.gradients[d][k][i]
         return (full(None, self.arrays[i]) if gradient is None else gradient).astype(np.float64, copy=False)
 
-    def _vectors(self, i: int) -> list[Any]:
+    def vectors(self, i: int) -> list[Any]:
         """The gradients of leaf ``i`` as vectors in double precision, one per (draw, output)."""
         if i not in self._known_vectors:
             self._known_vectors[i] = [self.gradient(d, k, i).ravel() for d, k in self.pairs]
@@ -294,7 +294,7 @@ class Derivatives:
         """The slopes along a direction from backward, and the typical size of slopes in random directions."""
         x = self.arrays[i]
         flat = (np if type(x) is np.ndarray else get_array_module(x)).asarray(direction).ravel()
-        vectors = self._known_vectors[i] if i in self._known_vectors else self._vectors(i)
+        vectors = self._known_vectors[i] if i in self._known_vectors else self.vectors(i)
         analytic = [*map(float, map(flat.dot, vectors))]
         if not flat.all():
             return analytic, [norm(vector * flat) for vector in vectors]
@@ -426,7 +426,7 @@ class Derivatives:
         """The size of the numbers rounded at the point itself: the outputs, and the steps of the leaf."""
         if i not in self._bases:
             x = self.arrays[i].ravel()
-            self._bases[i] = self._sizes + np.array([norm(g * x) for g in self._vectors(i)])
+            self._bases[i] = self._sizes + np.array([norm(g * x) for g in self.vectors(i)])
         return self._bases[i]
 
     def changes(self, arrays: Sequence[Any], touched: list[Any] | None = None) -> tuple[Any, list[float]]:
@@ -556,7 +556,7 @@ class Derivatives:
 
     def _overflows(self, along: Along) -> Any:
         """Where a slope is not finite although the gradient is."""
-        finite = [bool(_finite(vector)) for vector in self._vectors(along.leaf)]
+        finite = [bool(_finite(vector)) for vector in self.vectors(along.leaf)]
         return ~np.isfinite(along.analytic) & np.tile(finite, len(along.analytic) // len(finite))
 
     def _rounding(self, along: Along) -> Any:

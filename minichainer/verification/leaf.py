@@ -78,6 +78,8 @@ def _measured(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> tu
 
 def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
     """Looks at the elements whose part of the slopes could not be seen, once the gradient of a leaf has passed."""
+    if _all_are_seen(derivatives, i, directions[0]):
+        return
     hidden = _hidden(derivatives, i, directions)
     for _ in range(_MOST_GROUPS):
         if not hidden.any():
@@ -87,6 +89,16 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
             derivatives.does_not_vouch(i, hidden, 'a fault there is lost in the rounding of larger numbers')
             return
         hidden = hidden & _hidden(derivatives, i, [alone])
+
+
+def _all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
+    """Whether no element has a gradient that is lost beside the others along one direction: the usual case."""
+    flat, limit = np.ravel(direction), _HIDDEN * derivatives.precision
+    for vector in derivatives.vectors(i):
+        terms = abs((vector if type(vector) is np.ndarray else host(vector)) * flat)
+        if not terms.size or not float(terms.min()) >= limit * float(terms.dot(terms)) ** 0.5 > 0:
+            return False
+    return True
 
 
 def _hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> Any:
