@@ -106,8 +106,6 @@ OPEN: dict[str, tuple[str, ...]] = {
     'plateaus of functions that compute in a low precision': (
         'test_strangers_wrong::test_a_lost_gradient_is_found_whatever_the_precision_inside[None-sum-e-5-check_backward]',
         'test_strangers_wrong::test_a_lost_gradient_is_found_whatever_the_precision_inside[None-sum-e-5-check_gradients]',
-        'test_strangers_wrong::test_a_lost_gradient_is_found_whatever_the_precision_inside[zeros-elements-e-1-check_backward]',
-        'test_strangers_wrong::test_a_lost_gradient_is_found_whatever_the_precision_inside[zeros-sum-e-1-check_backward]',
         'test_strangers_wrong::test_a_lost_gradient_is_found_whatever_the_precision_inside[zeros-sum-e-5-check_backward]',
         'test_strangers_wrong::test_a_lost_gradient_is_found_whatever_the_precision_inside[zeros-sum-e-5-check_gradients]',
         'test_strangers_wrong::test_the_report_states_the_precision_that_was_seen[e]',

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer.gradient_check import GradcheckError, check_backward, check_gradients, gradcheck
+from minichainer.verification import arguments
 from tests.verification.planting import node
 
 
@@ -52,7 +54,17 @@ def as_torch(func: Any, x: Any, **options: Any) -> Callable[[int], str]:
 
 def as_chainer(func: Any, x: Any, gy: Any, **options: Any) -> Callable[[int], str]:
     """``check_backward``."""
-    return lambda seed: said(lambda: check_backward(func, x, gy, **options))
+
+    def run(seed: int) -> str:
+        with seeded(seed):
+            return said(lambda: check_backward(func, x, gy, **options))
+
+    return run
+
+
+def seeded(seed: int) -> Any:
+    """Context manager in which checks draw from a seed that cannot be given to them."""
+    return mock.patch.object(arguments, '_seed', lambda given: seed if given is None else int(given))
 
 
 def entropy(p: Any) -> Any:
