@@ -135,8 +135,8 @@ class HighPrecision:
     def _settled(self, measured: Sequence[Slopes]) -> Slopes:
         """The best slopes that two neighbouring steps agree on; their distance is a part of the error.
 
-        A kink is where one-sided slopes never approach each other. A step that moves nothing, where others do, is lost
-        in the rounding of numbers inside the function.
+        A kink is where one-sided slopes never approach each other. A step that moves nothing, where others do, is
+        lost in the rounding of numbers inside the function.
         """
         moved = np.any([_moves(found) for found in measured], axis=0)
         seen = [dataclasses.replace(m, error=np.where(moved & ~_moves(m), np.inf, m.error)) for m in measured]
