@@ -342,7 +342,7 @@ class _Ladder:
         contradicted = np.zeros(self.centre.shape, bool)
         for coarse, fine in itertools.pairwise(self.last):
             off = abs(fine - coarse)
-            agree = np.isfinite(off) & (off <= _AGREE * abs(fine)) & (fine != 0)
+            agree = np.isfinite(off) & (off <= _AGREE * np.maximum(abs(fine), abs(self.value)))
             contradicted |= agree & (abs(self.value - fine) > np.maximum(_SAFETY * off, _CONTRADICTS * abs(fine)))
         return contradicted
 

@@ -65,6 +65,7 @@ class HighPrecision:
     def __init__(self, derivatives: Derivatives) -> None:
         self.derivatives, self.worst = derivatives, 0.0
         self.wrong: dict[int, list[Any]] = {}
+        self._known_sizes: dict[tuple[int, bytes], Any] = {}
         self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in derivatives.arrays]
         self._upstream = [[numbers(v) for v in vs] for vs in derivatives.upstream]
         started = time.thread_time()  # which does not count other processes
@@ -152,7 +153,7 @@ class HighPrecision:
         with np.errstate(all='ignore'):
             left, right, nothing = -behind / step, ahead / step, np.zeros_like(ahead)
             size = np.maximum(abs(left), abs(right))
-            lost = _LOST * self._sizes / step
+            lost = _LOST * self._sizes_of(directions) / step
             bent = abs(left - right) > _SMOOTH * size + lost
             value = (ahead - behind) / (2 * step)
         return Slopes(
@@ -174,6 +175,18 @@ class HighPrecision:
         """The size of each weighted output."""
         pairs = [zip(vs, self.derivatives.values, strict=True) for vs in self.derivatives.upstream]
         return np.array([norm(v * y) for draw in pairs for v, y in draw])
+
+    def _sizes_of(self, directions: Mapping[int, Any]) -> Any:
+        """The same for the elements of the outputs that depend on what moves; others lose no digits."""
+        ((i, direction), *others) = directions.items()
+        if others or bool(direction.all()):
+            return self._sizes
+        key = i, (direction != 0).tobytes()
+        if key not in self._known_sizes:
+            masks = self.derivatives.dependent(i, direction != 0)
+            rows = [zip(vs, self.derivatives.values, masks, strict=True) for vs in self.derivatives.upstream]
+            self._known_sizes[key] = np.array([norm((v * y).ravel() * mask) for row in rows for v, y, mask in row])
+        return self._known_sizes[key]
 
     def _weighted(self, evaluation: Evaluation) -> Any:
         """The weighted change of each output, for each draw; rounded only after all cancellation."""
@@ -231,7 +244,7 @@ class HighPrecision:
     def _is_measured(self, i: int, direction: Any) -> bool:
         """Whether the errors of slopes along a direction are small beside the slopes."""
         sizes = [norm(self.derivatives.gradient(d, k, i) * direction) for d, k in self.derivatives.pairs]
-        return bool((_LOST * self._sizes / _STEP <= _SHARP * np.array(sizes)).all())
+        return bool((_LOST * self._sizes_of({i: direction}) / _STEP <= _SHARP * np.array(sizes)).all())
 
     def _verdict(self, directions: Mapping[int, Any]) -> str:
         """The verdict along a direction; "unresolved" also if the function raises an error beside the point."""

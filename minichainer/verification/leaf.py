@@ -83,6 +83,7 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
     """Looks at the elements whose part of the slopes could not be seen, once the gradient of a leaf has passed."""
     if all_are_seen(derivatives, i, directions[0]):
         return
+    _examine_zeros(derivatives, i, directions)
     hidden = _hidden(derivatives, i, directions)
     for _ in range(_MOST_GROUPS):
         if not hidden.any():
@@ -92,6 +93,14 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
             derivatives.does_not_vouch(i, hidden, 'a fault there is lost in the rounding of larger numbers')
             return
         hidden = hidden & _hidden(derivatives, i, alone)
+
+
+def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
+    """Moves the elements alone for which backward gives 0: a slope there may be too small to be seen beside others."""
+    zero = ~np.any([host(vector) != 0 for vector in derivatives.vectors(i)], axis=0)
+    zero = zero.reshape(directions[0].shape)
+    if zero.any() and not zero.all():
+        _is_seen(derivatives, i, np.where(zero, directions[0], 0.0))
 
 
 def all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:

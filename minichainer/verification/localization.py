@@ -49,6 +49,8 @@ _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 #: Steps at which a kink is looked at again, and those of the slopes of every output beside it.
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
+#: Relative errors of slopes that show nothing any more.
+_UNSEEN = 0.5
 #: The smallest step of an element, relative to its size, that is no rounding error.
 _FINEST = 2.0**-24
 _FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right', 'still')
@@ -166,6 +168,9 @@ class Locator:
             return False
         mine = slice(self.k, None, len(self.derivatives.outputs))
         self.derivatives.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
+        for along in self.measured:
+            if doubt(along, mine) > _UNSEEN:
+                self.derivatives.does_not_vouch(self.i, along.direction != 0, 'rounding errors are as large as it')
         return True
 
     def _is_right_nearby(self, starts: Sequence[float]) -> bool:
