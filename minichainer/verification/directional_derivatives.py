@@ -12,11 +12,20 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.errors import ReturnedGradientError
-from minichainer.verification.arguments import is_float
-from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square, total
+from minichainer.verification.arrays import (
+    all_finite,
+    coarsest,
+    fresh_copy,
+    full,
+    host,
+    largest,
+    relaid,
+    root_mean_square,
+    total,
+)
 from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.directions import Line, Move, Path, isotropic, moved, project, relative
+from minichainer.verification.double_precision import widened
 from minichainer.verification.extrapolation import (
     Curve,
     Slopes,
@@ -95,7 +104,7 @@ class Derivatives:
         self.order_check = order_check
         self.outputs = list(order_check.outputs)
         self.pairs = [*itertools.product(range(DRAWS), range(len(self.outputs)))]
-        self.arrays, self.evaluation = self._wide(native)
+        self.arrays, self.evaluation = widened(order_check, native)
         self.native = self.evaluation is native
         self.upstream: list[list[Any]] = [[], []]
         self.values: list[Any] = []
@@ -143,49 +152,6 @@ class Derivatives:
                 first.append(self.evaluation.vjp(self.only(k, self.upstream[0][k])))
         for k, found in enumerate(first):
             second.append(self._second(k, found))
-
-    def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
-        """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
-        dtype = self.order_check.options.dtype
-        target = np.dtype(np.float64) if dtype is None else dtype
-        if all([x.dtype == target or not is_float(x) for x in self.order_check.arrays]):
-            return self.order_check.arrays, native
-        arrays = [x.astype(target) if is_float(x) else x for x in self.order_check.arrays]
-        try:
-            evaluation = self._evaluated(arrays)
-        except Exception:
-            if dtype is None:
-                return self.order_check.arrays, self._again()
-            self.order_check.function.type_check = False  # the user has asked for this dtype
-            evaluation = self._evaluated(arrays)
-        if self._comparable(evaluation) and self._goes_back(evaluation):
-            return arrays, evaluation
-        return self.order_check.arrays, self._again()
-
-    def _goes_back(self, evaluation: Evaluation) -> bool:
-        """Whether backward returns gradients in the dtype of the inputs; one that computes in its own does not."""
-        if all(evaluation.arrays[o].dtype == np.float64 for o in self.outputs):
-            return True
-        try:
-            for o in self.outputs:
-                v = self.order_check.upstream[o][0].astype(evaluation.arrays[o].dtype)
-                evaluation.vjp(self.order_check.only(o, v))
-        except ReturnedGradientError:
-            return False
-        return True
-
-    def _evaluated(self, arrays: list[Any]) -> Evaluation:
-        return self.order_check.function.evaluate([fresh_copy(x) for x in arrays])
-
-    def _again(self) -> Evaluation:
-        self.order_check.report.notes.append(
-            'The function does not take float64: measured in the dtype of the inputs.'
-        )
-        return self._evaluated(self.order_check.arrays)
-
-    def _comparable(self, evaluation: Evaluation) -> bool:
-        pairs = [(self.order_check.values[o], evaluation.arrays[o]) for o in self.outputs]
-        return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
 
     def _second(self, k: int, first: list[Any]) -> list[Any]:
         """The gradients for the second draw: by rules on Variables, in another layout, made small."""
@@ -556,7 +522,7 @@ class Derivatives:
 
     def _overflows(self, along: Along) -> Any:
         """Where a slope is not finite although the gradient is."""
-        finite = [bool(_finite(vector)) for vector in self.vectors(along.leaf)]
+        finite = [all_finite(vector) for vector in self.vectors(along.leaf)]
         return ~np.isfinite(along.analytic) & np.tile(finite, len(along.analytic) // len(finite))
 
     def _rounding(self, along: Along) -> Any:
@@ -608,12 +574,8 @@ class Derivatives:
         """One isotropic direction, and one relative to the size of each element."""
         x = host(self.arrays[i])
         drawn = [draw(self.order_check.rng, x) for draw in (isotropic, relative)]
-        if not _finite(x):
+        if not all_finite(x):
             drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
         if self.order_check.options.tangent is not None:
             drawn = [project(self.order_check, i, d) for d in drawn]
         return drawn
-
-
-def _finite(array: Any) -> bool:
-    return bool(get_array_module(array).isfinite(array).all())
