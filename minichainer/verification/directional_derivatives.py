@@ -39,7 +39,7 @@ from minichainer.verification.extrapolation import (
 from minichainer.verification.function_under_test import Evaluation, laid_out
 from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
 from minichainer.verification.rounding import HALF, SINGLE, jitter
-from minichainer.verification.verdict import NONDIFFERENTIABLE, UNRESOLVED, judge
+from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, UNRESOLVED, judge
 
 #: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding,
 #: the third to that of half precision.
@@ -231,7 +231,26 @@ class Derivatives:
             return Path(self, line, self.base(i), direction)
         moving = np.where(some, host(self.arrays[i]).astype(np.float64), 0.0)
         base = np.array([norm(host(self.gradient(d, k, i)) * moving) for d, k in self.pairs])
-        return Path(self, line, np.nan_to_num(base), direction, local=True)
+        return Path(self, line, np.nan_to_num(base), direction, self.dependent(i, some))
+
+    def dependent(self, i: int, some: Any) -> list[Any]:
+        """Which elements of the outputs depend on some elements of a leaf: those that NaN in their place changes.
+
+        The change of an output may be lost in its rounding, so that it counts as rounded also if it does not move.
+        """
+        arrays, function = list(self.arrays), self.order_check.function
+        arrays[i] = arrays[i].copy()
+        arrays[i][get_array_module(arrays[i]).asarray(some)] = np.nan
+        shapes = dict(function.other_shapes)
+        try:
+            outputs = function.outputs(arrays)
+        except Exception:  # the function refuses NaN
+            outputs = None
+        if outputs is None or function.other_shapes != shapes:
+            function.other_shapes = shapes
+            return [y == y for y in self._flat]
+        flat = [outputs[o].astype(np.float64, copy=False).ravel() for o in self.outputs]
+        return [found != y for found, y in zip(flat, self._flat, strict=True)]
 
     def line(self, i: int, direction: Any) -> Move | Line:
         """The values of leaf ``i`` along a direction."""
@@ -347,7 +366,11 @@ class Derivatives:
         x = host(self.arrays[i]).ravel()[elements].astype(np.float64)
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
         bases = np.nan_to_num(abs(np.stack(chosen, axis=1) * x[:, None]))
-        return [Path(self, {i: move}, base, local=True) for move, base in zip(moves, bases, strict=True)]
+        alone = [np.arange(self.arrays[i].size).reshape(self.arrays[i].shape) == j for j in elements]
+        return [
+            Path(self, {i: move}, base, touched=self.dependent(i, some))
+            for move, base, some in zip(moves, bases, alone, strict=True)
+        ]
 
     def _precision_of(self, i: int) -> float:
         """The relative precision of values that move with a leaf: that of the dtype, or the measured one."""
@@ -398,7 +421,7 @@ class Derivatives:
     def changes(self, arrays: Sequence[Any], touched: list[Any] | None = None) -> tuple[Any, list[float]]:
         """The change of every weighted output, and a size for every output; subtracts before it sums, to keep digits.
 
-        With ``touched``, that size is the norm of the values that have changed so far, and so may have been rounded.
+        With ``touched``, that size is the norm of the values that can change, and so may have been rounded.
         """
         outputs = self.order_check.function.outputs(arrays)
         values, norms = [], []
@@ -516,6 +539,8 @@ class Derivatives:
         verdicts = judge(along.found, along.analytic, rounding, along.size, widened, resolution, tiny)
         if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks
             verdicts[verdicts == NONDIFFERENTIABLE] = UNRESOLVED
+        if along.found.steps[0] < 0.5 * self.start:  # what only larger steps move shows no slope at smaller ones
+            verdicts[along.found.motionless & (verdicts == FAIL)] = UNRESOLVED
         if not np.isfinite(along.analytic).all():
             verdicts[self._overflows(along)] = UNRESOLVED
         return verdicts

@@ -97,7 +97,7 @@ class Path:
         moves: For each moving leaf, its values.
         direction: The direction of the leaf, if there is one that moves along a line.
         base: The sizes of the numbers that are rounded at the point itself.
-        touched: Which elements of the outputs have moved so far, if only these count as rounded; else None.
+        touched: Which elements of the outputs can move, if only these count as rounded; else None.
         known: Results by the numbers for which they were computed.
     """
 
@@ -107,10 +107,9 @@ class Path:
         moves: Mapping[int, Move | Line],
         base: Any,
         direction: Any = None,
-        local: bool = False,
+        touched: list[Any] | None = None,
     ) -> None:
-        self.moves, self.direction = moves, direction
-        self.touched: list[Any] | None = [False] * len(derivatives.outputs) if local else None
+        self.moves, self.direction, self.touched = moves, direction, touched
         self.known: dict[float, tuple[Any, list[float]]] = {
             0.0: (np.zeros(len(base)), [0.0] * len(derivatives.outputs))
         }

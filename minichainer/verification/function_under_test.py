@@ -260,6 +260,8 @@ class Evaluation:
                     gradients = gradients_of_leaves(leaves, roots, between_them, on_variables)
                 else:
                     gradients = gradients_of([self.variables[i].edge for i in wanted], roots, variables=on_variables)
+            except FloatingPointError:
+                raise  # the check itself looks for overflow and underflow so
             except Exception as error:
                 self.function.settle_backward(error, self, given, on_variables=on_variables, wanted=wanted)
                 raise

@@ -62,8 +62,11 @@ def _parts(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> list[
 
 def _measured(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> tuple[list[Along], Any]:
     """The slopes along some directions and the verdicts on them; nothing if the first steps show that all agree."""
-    paths = [derivatives.path(i, direction) for direction in directions]
-    agree = [derivatives.agrees(i, path) for path in paths]
+    paths, agree = [], []
+    for direction in directions:
+        paths.append(derivatives.path(i, direction))
+    for path in paths:
+        agree.append(derivatives.agrees(i, path))
     if all(agree):
         return [], None
     measured: list[Along] = []
@@ -78,24 +81,24 @@ def _measured(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> tu
 
 def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
     """Looks at the elements whose part of the slopes could not be seen, once the gradient of a leaf has passed."""
-    if _all_are_seen(derivatives, i, directions[0]):
+    if all_are_seen(derivatives, i, directions[0]):
         return
     hidden = _hidden(derivatives, i, directions)
     for _ in range(_MOST_GROUPS):
         if not hidden.any():
             return
-        alone = np.where(hidden, directions[-1], 0.0)
-        if not alone.any() or not _is_seen(derivatives, i, alone):
+        alone = [np.where(hidden, direction, 0.0) for direction in directions]
+        if not any([_is_seen(derivatives, i, direction) for direction in alone]):
             derivatives.does_not_vouch(i, hidden, 'a fault there is lost in the rounding of larger numbers')
             return
-        hidden = hidden & _hidden(derivatives, i, [alone])
+        hidden = hidden & _hidden(derivatives, i, alone)
 
 
-def _all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
+def all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
     """Whether no element has a gradient that is lost beside the others along one direction: the usual case."""
     flat, limit = np.ravel(direction), _HIDDEN * derivatives.precision
     for vector in derivatives.vectors(i):
-        terms = abs((vector if type(vector) is np.ndarray else host(vector)) * flat)
+        terms = abs((vector if type(vector) is np.ndarray else host(vector)) * flat)  # host would cost a call
         if not terms.size or not float(terms.min()) >= limit * float(terms.dot(terms)) ** 0.5 > 0:
             return False
     return True
@@ -114,6 +117,8 @@ def _hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> Any:
 
 def _is_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
     """Whether slopes along a direction can be measured; wrong elements are added to the report."""
+    if not direction.any():
+        return False
     measured, verdicts = _measured(derivatives, i, [direction])
     if not measured:
         return True

@@ -49,7 +49,9 @@ _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 #: Steps at which a kink is looked at again, and those of the slopes of every output beside it.
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
-_FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right')
+#: The smallest step of an element, relative to its size, that is no rounding error.
+_FINEST = 2.0**-24
+_FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right', 'still')
 
 
 @dataclasses.dataclass
@@ -64,6 +66,7 @@ class Measured:
         verdict: Their verdicts.
         left: Slopes from the left.
         right: Slopes from the right.
+        still: Whether no output has moved with the element at any step: that shows no slope if larger steps do.
         complete: Whether all others are known to be right.
     """
 
@@ -74,6 +77,7 @@ class Measured:
     verdict: Any
     left: Any
     right: Any
+    still: Any
     complete: bool = True
 
     def joined(self, other: Measured) -> Measured:
@@ -347,7 +351,9 @@ class Locator:
 
     def _confirm_nearer(self, found: Measured, scales: Any, start: float) -> None:
         """Takes elements for right that looked like kinks, and agree with backward at much smaller steps."""
-        again = np.flatnonzero(np.isin(found.verdict, _SINGULAR))
+        x = host(self.x).ravel()[found.elements].astype(np.float64)
+        moves = start * scales > _FINEST * abs(x)  # by many of its roundings
+        again = np.flatnonzero(np.isin(found.verdict, _SINGULAR) & moves)
         if again.size:
             self._take_right(found, again, self._at(found.elements[again], scales[again], 6, start))
 
@@ -389,6 +395,7 @@ class Locator:
         better = (new.verdict == PASS) | (_severity(new.verdict) > _severity(old))
         better |= (start is not None) & np.isin(old, _SINGULAR)
         better |= (new.verdict == old) & (new.tolerance < found.tolerance[again])
+        better &= ~new.still | found.still[again]
         for field in _FIELDS:
             getattr(found, field)[again[better]] = getattr(new, field)[better]
 
@@ -406,7 +413,7 @@ class Locator:
         """Measures elements one by one with given scales."""
         if not len(elements):
             none = np.zeros(0)
-            return Measured(elements, none, none, none, np.zeros(0, object), none, none)
+            return Measured(elements, none, none, none, np.zeros(0, object), none, none, np.zeros(0, bool))
         along = self.derivatives.elementwise(self.i, elements, scales, levels, start)
         count = len(self.derivatives.outputs)
         columns = [d * count + self.k for d in self.draws]
@@ -417,7 +424,8 @@ class Locator:
         numbers = (c.reshape(table)[:, columns[0]] / scales for c in fields)
         worst = verdicts[np.arange(len(elements)), _severity(verdicts).argmax(axis=1)]
         numeric, analytic, tolerance, left, right = numbers
-        return Measured(elements, numeric, analytic, tolerance, worst, left, right)
+        still = f.motionless.reshape(table)[:, columns].all(axis=1)
+        return Measured(elements, numeric, analytic, tolerance, worst, left, right, still)
 
     # --- the report --------------------------------------------------------------------------------------------
     def _report_repaired(self, repair: Repair) -> None:

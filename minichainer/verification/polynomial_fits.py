@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from minichainer.backend import get_array_module
 from minichainer.verification.arrays import host
 from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.directional_derivatives import Derivatives
@@ -162,25 +161,12 @@ class BlockFits(PolynomialFits):
         moved = np.where(direction != 0, host(derivatives.arrays[i]), 0.0)
         base = derivatives.sizes(
             np.array([norm(derivatives.gradient(d, k, i) * moved) for d, k in derivatives.pairs]),
-            [norm(y) for y in self._dependent(i, direction)],
+            [
+                norm(y.ravel() * which)
+                for y, which in zip(derivatives.values, derivatives.dependent(i, direction != 0), strict=True)
+            ],
         )
         return Path(derivatives, {i: derivatives.line(i, direction)}, base, direction)
-
-    def _dependent(self, i: int, direction: Any) -> list[Any]:
-        """The outputs, with 0 for elements that stay the same when NaN takes the place of what moves."""
-        values = self.derivatives.values
-        arrays, function = list(self.derivatives.arrays), self.derivatives.order_check.function
-        arrays[i] = arrays[i].copy()
-        arrays[i][get_array_module(arrays[i]).asarray(direction != 0)] = np.nan
-        shapes = dict(function.other_shapes)
-        try:
-            outputs = function.outputs(arrays)
-        except Exception:  # the function refuses NaN
-            return values
-        if function.other_shapes != shapes:
-            function.other_shapes = shapes
-            return values
-        return [y * (outputs[o] != y) for o, y in zip(self.derivatives.outputs, values, strict=True)]
 
 
 def fitted(curve: Curve, precision: Any) -> Slopes:
@@ -200,6 +186,7 @@ def fitted(curve: Curve, precision: Any) -> Slopes:
             wide, narrow = fits[-2:]
             agree = abs(wide.slope - narrow.slope) <= wide.error + narrow.error
             better = agree & (narrow.error < error)
+            better &= ~narrow.still | fits[0].still  # what only wider intervals move is rounded
             value, error = np.where(better, narrow.slope, value), np.where(better, narrow.error, error)
             best = np.where(better, width, best)
             if bool(np.isfinite(error).all()):
@@ -229,6 +216,7 @@ class _Fit:
         error: Bounds of their errors; infinite where the function is no such polynomial.
         noise: Bound of the rounding error of a value.
         samples: The values at the left end, at 0 and at the right end.
+        still: Whether all values are equal.
     """
 
     def __init__(self, curve: Curve, precision: Any, width: float) -> None:
@@ -236,6 +224,7 @@ class _Fit:
         centre, magnitude = curve(0.0)
         below, above, sizes = _sides(curve, width * _PLACES)
         odd, even = (above - below) / 2, (above + below) / 2 - centre
+        self.still = ~(odd.any(axis=0) | even.any(axis=0))
         self.noise = 4 * precision * np.maximum(magnitude, sizes)
         self.slope = _SLOPE @ odd / width
         deviation = np.maximum(_deviation(_OFF_ODD @ odd), _deviation(_OFF_EVEN @ even))

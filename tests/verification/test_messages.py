@@ -15,6 +15,7 @@ import pytest
 import minichainer
 import minichainer.functions as F
 from minichainer.configuration import config
+from minichainer.errors import GradientToleranceWarning
 from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients, main
 from minichainer.link.link import Link
@@ -64,10 +65,10 @@ SNAPSHOTS = {
         output 0, inputs[0] (2, 2) float64: 4 of 4 elements are wrong
           factor: backward gives 0.5 times the gradient
           index   numeric  backward  error / tolerance
-          (1, 1)  8        4         #
-          (0, 1)  -4       -2        #
-          (0, 0)  2        1         #
-          (1, 0)  1        0.5       #
+          (0, 0)  2        1         5e+04
+          (0, 1)  -4       -2        5e+04
+          (1, 0)  1        0.5       5e+04
+          (1, 1)  8        4         5e+04
         # calls of the function, # backward passes; seed 1
         Replay: minichainer.gradient_check.check_gradients(HALF, X, rtol=1e-05, seed=1)
         """,
@@ -190,8 +191,9 @@ def test_singular_and_plural(case):
 
 def test_numbers_that_differ_look_different():
     factor = 1 + 1e-12
-    report = check_gradients(square(lambda x, gy: 2 * factor * x * gy), X, grad_outputs=np.ones((2, 2)), eps=1e-3)
-    assert report, 'below what one central difference resolves'
+    wrong = square(lambda x, gy: 2 * factor * x * gy)
+    with pytest.warns(GradientToleranceWarning, match='measured -4, backward -4.000000000004'):
+        assert check_gradients(wrong, X, grad_outputs=np.ones((2, 2)), eps=1e-3, seed=0)
     assert numbers(2.0, 2.0 * factor) == ['2', '2.000000000002']
     assert numbers(None, -0.0, float('nan'), float('inf')) == ['None', '0', 'nan', 'inf']
     assert numbers(0.1, 0.1 + 2**-54)[0] != numbers(0.1, 0.1 + 2**-54)[1]

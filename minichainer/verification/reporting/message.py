@@ -47,7 +47,7 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     advice = [line for line in (_ADVICE.get(report.verdict),) if line]
     if report and report.not_precise:
         advice.append(f'Measured by differences of float64, not at 50 digits: {report.not_precise}.')
-    enough = in_words(report.enough)
+    enough = in_words(report.enough) if report.failures else ''
     return Explanation(
         f'{options.title} {state} for {_base(function.name)}: {_headline(report)}{right}.',
         [_section(group, report, function) for group in _grouped(report.failures)],
