@@ -32,8 +32,6 @@ from minichainer.verification.extrapolation import (
     SlopeSource,
     agrees,
     first_step,
-    is_staircase,
-    measured_noise,
     slopes,
 )
 from minichainer.verification.function_under_test import Evaluation, laid_out
@@ -45,15 +43,10 @@ from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, UNRESOLVED
 #: the third to that of half precision.
 _SHARP, _BLURRED, _COARSE, _COARSE_FROM = 1e-4, 1e-1, 0.3, 1e-5
 
-_QUANTUM_LEVELS = 22
 #: Constants of a rule that was made for float32 may be off by so many roundings of that dtype.
 _CONSTANTS = 4
 #: Relative errors of slopes above this are told.
 _WORTH_A_NOTE = 1e-3
-#: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
-_LARGEST_QUANTUM = 1e-6
-#: By how much more they may be if they show that values are rounded.
-_LARGEST_STAIR = 1e4
 #: Below the first, numbers lose digits; gradients below the second, or the third in float32, are not made smaller.
 _TINIEST, _LEAST, _LEAST_SINGLE = 16 * float(np.finfo(np.float64).tiny), 1e-250, 1e-25
 #: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
@@ -460,54 +453,9 @@ class Derivatives:
         return base + self._scales * np.array(norms * DRAWS)
 
     # --- verdicts ----------------------------------------------------------------------------------------------
-    def measure_noise(self, i: int, measured: Sequence[Along], nearby: bool = False) -> None:
-        """Replaces the estimated rounding errors of leaf ``i`` inside the function by measured ones.
-
-        Args:
-            i: Position of the leaf.
-            measured: Slopes, with the steps that count.
-            nearby: Whether these steps are much smaller than usual, so that the usual ones are irrelevant.
-        """
-        if i in self.noise:
-            return
-        self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
-
     def allow_backward_noise(self, i: int) -> None:
         """Adds the measured rounding errors of backward to tolerances for leaf ``i``."""
         self.noise.setdefault(i, np.zeros(len(self.pairs)))
-
-    def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
-        """Measured rounding errors of the outputs while a leaf moves along a direction."""
-        curve = self.path(i, along.direction)
-        best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
-        scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
-        plateau = np.where(along.found.noise > 8 * self.precision * self.base(i), along.found.noise, 0.0)
-        measured = [measured_noise(curve, s) for s in sorted(scales)]
-        quantum = np.zeros_like(plateau) if nearby else self._quantum(i, along.direction)
-        return np.max([plateau, quantum, *measured], axis=0)
-
-    def _quantum(self, i: int, direction: Any) -> Any:
-        """Rounding errors from the smallest possible change of each output element.
-
-        Differences of larger numbers are multiples of the rounding of those numbers. The step grows until an element
-        changes for the first time; jumps of the function itself are much larger.
-        """
-        line, limit = self.line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
-        quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
-        arrays, first = list(self.arrays), 0.0
-        for level in reversed(range(_QUANTUM_LEVELS)):
-            step = 1e-2 / 4**level
-            arrays[i] = moved(line, step)
-            outputs = self.order_check.function.outputs(arrays)
-            for k, o in enumerate(self.outputs):
-                change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
-                first = first or (step if bool(change.any()) else 0.0)
-                quanta[k] += (quanta[k] == 0) * change
-        share = 3.0
-        if first and is_staircase(self.path(i, direction), first).any():
-            limit, share = limit * _LARGEST_STAIR, 0.5  # what rounding to the nearest changes at most
-        quanta = [q * (q <= limit + limit * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
-        return share * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self.pairs])
 
     def note_doubt(self, i: int, uncertainty: float) -> None:
         """Adds a note about slopes of leaf ``i`` that are not accurate."""
