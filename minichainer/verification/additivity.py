@@ -61,7 +61,7 @@ class AdditivityChecks:
     def run(self) -> None:
         """Adds failures to the report."""
         derivatives = self.derivatives
-        alone = [self._filled(gs) for gs in derivatives.gradients[0]]
+        alone = [*map(self._filled, derivatives.gradients[0])]
         together = self._vjp(self.drawn) if len(alone) > 1 else alone[0]
         if len(alone) > 1 and self._outputs_together(together, alone):
             return

@@ -260,7 +260,7 @@ class Derivatives:
             return False
         analytic, sizes = self.expected(i, path.direction)
         noise = (4 * self.precision * path.base).tolist()
-        slack = [self.slack * size for size in sizes]
+        slack = [*map(self.slack.__mul__, sizes)]
         return agrees(path.values, analytic, noise, slack, sizes, self.precision, self.start)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,7 +70,10 @@ class ExactChecks:
     def _contiguous(self) -> None:
         """Runs both passes on C-contiguous copies, if there are other layouts: a node may get copies of those."""
         order_check, layouts = self.order_check, self.arrays
-        if all(a.flags.c_contiguous for a in [*layouts, *[v[0] for v in order_check.upstream.values()]]):
+        for array in (*layouts, *map(operator.itemgetter(0), order_check.upstream.values())):
+            if not array.flags.c_contiguous:
+                break
+        else:
             return
         self.arrays = [a.copy() for a in layouts]  # in C order
         evaluation = order_check.function.evaluate(self.arrays)

@@ -32,8 +32,9 @@ _NEIGHBOURS, _PART = (1.0, 0.875, 0.75, 0.625), 0.25
 _AGREE, _CONTRADICTS = 5e-2, 1e-3
 #: How often rounded values jump within one of the distances at which they are looked at.
 _JUMPS = 3
-#: The distances, in steps, over which the rounding of a staircase is measured.
-_WIDER = (1.0, 4.0, 16.0)
+#: The distances, in steps, over which the rounding of a staircase is measured; in steps that first move a value, if
+#: they are larger; and how many of such steps are tried.
+_WIDER, _FARTHER, _FAR = (1.0, 4.0, 16.0), (64.0, 256.0, 1024.0), 24
 #: One-sided slopes that grow by more than this per step are unbounded.
 _GROWS = 1.5
 
@@ -164,7 +165,7 @@ def slopes(
         ladder = _descended(_Ladder(curve, precision, target, noise), start, levels, most)
         coarse = ladder.quantization()
         if coarse.any():
-            start = max(start, first_step(float(np.nanmax(coarse / ladder.magnitude))))
+            start = ladder.start_above(coarse)
             noise = np.maximum(ladder.least_noise, coarse)
             ladder = _descended(_Ladder(curve, precision, target, noise), start, levels, 2 * levels)
         return ladder.result()
@@ -232,6 +233,7 @@ class _Ladder:
         centre, magnitude = curve(0.0)
         self.centre, self.magnitude = np.asarray(centre, float), np.asarray(magnitude, float)
         self.useful = 0
+        self.first_move = 0.0
         self.steps: list[float] = []
         self.samples: list[Any] = []
         self.second: list[Any] = []
@@ -296,22 +298,44 @@ class _Ladder:
         point and not next to it has no steps there, and its values at larger steps follow a smooth line.
         """
         stairs = np.zeros(self.centre.shape, bool)
-        for step in self._last_moves():
+        last_moves = self._last_moves()
+        for step in last_moves:
             stairs |= is_staircase(self.curve, step)
         steep = stairs | self._is_contradicted()
         if not steep.any():
             return np.zeros(self.centre.shape)
-        most = np.where(stairs, 0.5, 0.05)
-        measured = [measured_noise(self.curve, width * self.steps[0], most) for width in _WIDER]
+        most, widths = np.where(stairs, 0.5, 0.05), [width * self.steps[0] for width in _WIDER]
+        self.first_move = max(last_moves, default=0.0)
+        if self.first_move > self.steps[0]:
+            widths = [width * self.first_move for width in _FARTHER]
+        measured = [measured_noise(self.curve, width, most) for width in widths]
         return np.where(steep, np.max(measured, axis=0), 0.0)
 
+    def start_above(self, noise: Any) -> float:
+        """The first step of a ladder that this rounding of values does not disturb."""
+        if self.first_move > self.steps[0]:
+            return _FARTHER[-1] * self.first_move
+        return max(self.steps[0], first_step(float(np.nanmax(noise / self.magnitude))))
+
     def _last_moves(self) -> set[float]:
-        """The smallest steps that have moved a value that the next ones did not move."""
+        """The smallest steps that have moved a value that the next ones did not move.
+
+        Numbers inside the function may be much larger than all that it is given and returns, such as the 1 in ``log(1
+        + x)``. Then only larger steps than usual move anything.
+        """
         moves, found = [np.ptp(s, axis=0) > 0 for s in self.samples], set()
+        if not np.any(moves):
+            farther = [self.steps[0] * _RATIO**k for k in range(1, _FAR)]
+            return {*itertools.islice((t for t in farther if self._moves_at(t)), 1)}
         for step, moved, after in zip(self.steps, moves, moves[1:], strict=False):
             if (moved & ~after).any():
                 found.add(step)
         return found
+
+    def _moves_at(self, t: float) -> bool:
+        """Whether a step changes a value, and all stay finite."""
+        ends = np.stack([np.asarray(self.curve(sign * t)[0], float) for sign in (1, -1)])
+        return bool((ends != self.centre).any() and np.isfinite(ends).all())
 
     def _is_contradicted(self) -> Any:
         """Where two steps in turn have given a slope that the accepted one contradicts."""
@@ -460,7 +484,8 @@ def agrees(
             bend, before, bends[m] = abs(a + b) / t, bends[m], abs(a + b) / t
             smooth = bend <= rounding or (rung > 0 and _shrinks(bend, before, rounding, strict))
             sharp = rounding <= _SHARP * (size[m] if strict else max(size[m], abs(rows[m][-1])))
-            good += sharp and smooth and abs(rows[m][-1] - analytic[m]) <= rounding + slack[m]
+            known = sharp or (not strict and a == b == analytic[m] == 0)  # nothing moves, and backward says so
+            good += known and smooth and abs(rows[m][-1] - analytic[m]) <= rounding + slack[m]
         if good == len(rows):
             return True
     return False

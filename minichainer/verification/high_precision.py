@@ -31,7 +31,7 @@ from minichainer.verification.directions import by_size, generator
 from minichainer.verification.extended_precision.arrays import available, numbers, rounded
 from minichainer.verification.extrapolation import Slopes, joined
 from minichainer.verification.function_under_test import Evaluation
-from minichainer.verification.rounding import ROUNDINGS, jitter
+from minichainer.verification.rounding import ROUNDINGS, SINGLE, jitter
 from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
 
 DIGITS = 50
@@ -135,9 +135,12 @@ class HighPrecision:
     def _settled(self, measured: Sequence[Slopes]) -> Slopes:
         """The best slopes that two neighbouring steps agree on; their distance is a part of the error.
 
-        A kink is where one-sided slopes never approach each other.
+        A kink is where one-sided slopes never approach each other. A step that moves nothing, where others do, is
+        lost in the rounding of numbers inside the function.
         """
-        pairs = itertools.pairwise(sorted(measured, key=lambda found: -float(found.steps[0])))
+        moved = np.any([_moves(found) for found in measured], axis=0)
+        seen = [dataclasses.replace(m, error=np.where(moved & ~_moves(m), np.inf, m.error)) for m in measured]
+        pairs = itertools.pairwise(sorted(seen, key=lambda found: -float(found.steps[0])))
         return functools.reduce(_better, [_agreed(*pair) for pair in pairs])
 
     def _difference(self, directions: Mapping[int, Any], step: float) -> Slopes:
@@ -309,9 +312,9 @@ class HighPrecision:
 
     @functools.cached_property
     def _precision(self) -> float:
-        """Machine epsilon of the dtypes that the user gave, for whose digits the rules may have been made."""
+        """Machine epsilon of the dtypes that the user gave, for whose digits rules may be made; at most float32's."""
         order_check = self.derivatives.order_check
-        return coarsest([*order_check.arrays, *order_check.values])
+        return min(coarsest([*order_check.arrays, *order_check.values]), SINGLE)
 
     def _note(self, off: Any, found: Slopes) -> None:
         """Keeps the largest relative difference, for the report."""
@@ -407,6 +410,11 @@ class HighPrecision:
 
     def _largest_changes(self, moved: list[Any], gradients: list[Any]) -> list[float]:
         return [0.0 if g is None else largest(rounded(h - g)) for h, g in zip(moved, gradients, strict=True)]
+
+
+def _moves(found: Slopes) -> Any:
+    """Where a step has changed a value."""
+    return (found.left != 0) | (found.right != 0)
 
 
 def _agreed(coarse: Slopes, fine: Slopes) -> Slopes:

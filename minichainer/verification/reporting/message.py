@@ -44,7 +44,7 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     """The whole message, in parts."""
     state = 'passed' if report else 'failed' if report.verdict == 'fail' else report.verdict
     right = '' if report.accuracy is None or not report else f', to {max(report.accuracy, _EPSILON):.0e} at 50 digits'
-    advice = [line for line in (_ADVICE.get(report.verdict),) if line]
+    advice = [_ADVICE[report.verdict]] if _ADVICE.get(report.verdict) else []
     if report and report.not_precise:
         advice.append(f'Measured by differences of float64, not at 50 digits: {report.not_precise}.')
     enough = in_words(report.enough) if report.failures else ''
@@ -54,7 +54,7 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
         [
             *(_doubts(report, function) if report.unvouched else ()),
             *advice,
-            *[line for line in (enough,) if line],
+            *([enough] if enough else ()),
             *dict.fromkeys(report.notes),
         ],
         _cost(report),
