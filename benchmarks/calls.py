@@ -189,6 +189,7 @@ REASONS = {
     'verification.comparison': 'how far apart gradients may be that differ by rounding only',
     'verification.directional_derivatives': 'compares the gradient with slopes along few directions',
     'verification.directions': 'random directions in which every element counts; computes each point once',
+    'verification.double_precision': 'takes the inputs to float64, where they are not',
     'verification.environment': 'puts back what the function may change; repeats the gradient in another thread',
     'verification.exact_checks': 'shapes, dtypes, repeatability, nothing written to: no tolerance is needed',
     'verification.reporting.explanation': 'the report in parts, of which text, page and picture are made',

@@ -166,13 +166,11 @@ def check_gradients(
     (True, 'pass', [])
     """
     __tracebackhide__ = True
+    tolerances: dict[str, Any] = {'eps': eps, 'atol': atol, 'rtol': rtol, 'nondet_tol': nondet_tol}
     options = Options(
         order=order,
         dtype=dtype,
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        nondet_tol=nondet_tol,
+        **tolerances,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,

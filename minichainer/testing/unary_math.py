@@ -134,8 +134,9 @@ def _uniform_data(shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any, Any]:
 def _default_options(dtype: Any) -> dict[str, dict[str, Any]]:
     """The tolerances of a dtype: float16 results are as exact as float16 is."""
     is_half = np.dtype(dtype) == np.float16
-    forward = dict.fromkeys(('atol', 'rtol'), _FLOAT16_EPS if is_half else 1e-4)
-    gradient = dict.fromkeys(('eps', 'atol', 'rtol'), 2**-4) if is_half else dict.fromkeys(('atol', 'rtol'), 1e-4)
+    forward: dict[str, Any] = dict.fromkeys(('atol', 'rtol'), _FLOAT16_EPS if is_half else 1e-4)
+    names = ('eps', 'atol', 'rtol') if is_half else ('atol', 'rtol')
+    gradient: dict[str, Any] = dict.fromkeys(names, 2**-4 if is_half else 1e-4)
     return {'forward': forward, **{order: {'dtype': np.float64, **gradient} for order in _ORDERS[1:]}}
 
 

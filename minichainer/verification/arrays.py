@@ -56,6 +56,11 @@ def largest(array: Any) -> float:
     return float(abs(array).max()) if array.size else 0.0
 
 
+def all_finite(array: Any) -> bool:
+    """Whether no element is infinite or NaN."""
+    return bool(get_array_module(array).isfinite(array).all())
+
+
 def total(terms: Any) -> float:
     """The sum, also where the sum of some of the terms overflows."""
     found = float(terms.sum())

@@ -12,19 +12,26 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.errors import ReturnedGradientError
-from minichainer.verification.arguments import is_float
-from minichainer.verification.arrays import coarsest, fresh_copy, full, host, largest, relaid, root_mean_square, total
+from minichainer.verification.arrays import (
+    all_finite,
+    coarsest,
+    fresh_copy,
+    full,
+    host,
+    largest,
+    relaid,
+    root_mean_square,
+    total,
+)
 from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.directions import Line, Move, Path, isotropic, moved, project, relative
+from minichainer.verification.double_precision import widened
 from minichainer.verification.extrapolation import (
     Curve,
     Slopes,
     SlopeSource,
     agrees,
     first_step,
-    is_staircase,
-    measured_noise,
     slopes,
 )
 from minichainer.verification.function_under_test import Evaluation, laid_out
@@ -36,15 +43,10 @@ from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, UNRESOLVED
 #: the third to that of half precision.
 _SHARP, _BLURRED, _COARSE, _COARSE_FROM = 1e-4, 1e-1, 0.3, 1e-5
 
-_QUANTUM_LEVELS = 22
 #: Constants of a rule that was made for float32 may be off by so many roundings of that dtype.
 _CONSTANTS = 4
 #: Relative errors of slopes above this are told.
 _WORTH_A_NOTE = 1e-3
-#: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
-_LARGEST_QUANTUM = 1e-6
-#: By how much more they may be if they show that values are rounded.
-_LARGEST_STAIR = 1e4
 #: Below the first, numbers lose digits; gradients below the second, or the third in float32, are not made smaller.
 _TINIEST, _LEAST, _LEAST_SINGLE = 16 * float(np.finfo(np.float64).tiny), 1e-250, 1e-25
 #: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
@@ -95,7 +97,7 @@ class Derivatives:
         self.order_check = order_check
         self.outputs = list(order_check.outputs)
         self.pairs = [*itertools.product(range(DRAWS), range(len(self.outputs)))]
-        self.arrays, self.evaluation = self._wide(native)
+        self.arrays, self.evaluation = widened(order_check, native)
         self.native = self.evaluation is native
         self.upstream: list[list[Any]] = [[], []]
         self.values: list[Any] = []
@@ -143,49 +145,6 @@ class Derivatives:
                 first.append(self.evaluation.vjp(self.only(k, self.upstream[0][k])))
         for k, found in enumerate(first):
             second.append(self._second(k, found))
-
-    def _wide(self, native: Evaluation) -> tuple[list[Any], Evaluation]:
-        """The leaves in the dtype of the numeric side, and a call with them; the given dtypes if that fails."""
-        dtype = self.order_check.options.dtype
-        target = np.dtype(np.float64) if dtype is None else dtype
-        if all([x.dtype == target or not is_float(x) for x in self.order_check.arrays]):
-            return self.order_check.arrays, native
-        arrays = [x.astype(target) if is_float(x) else x for x in self.order_check.arrays]
-        try:
-            evaluation = self._evaluated(arrays)
-        except Exception:
-            if dtype is None:
-                return self.order_check.arrays, self._again()
-            self.order_check.function.type_check = False  # the user has asked for this dtype
-            evaluation = self._evaluated(arrays)
-        if self._comparable(evaluation) and self._goes_back(evaluation):
-            return arrays, evaluation
-        return self.order_check.arrays, self._again()
-
-    def _goes_back(self, evaluation: Evaluation) -> bool:
-        """Whether backward returns gradients in the dtype of the inputs; one that computes in its own does not."""
-        if all(evaluation.arrays[o].dtype == np.float64 for o in self.outputs):
-            return True
-        try:
-            for o in self.outputs:
-                v = self.order_check.upstream[o][0].astype(evaluation.arrays[o].dtype)
-                evaluation.vjp(self.order_check.only(o, v))
-        except ReturnedGradientError:
-            return False
-        return True
-
-    def _evaluated(self, arrays: list[Any]) -> Evaluation:
-        return self.order_check.function.evaluate([fresh_copy(x) for x in arrays])
-
-    def _again(self) -> Evaluation:
-        self.order_check.report.notes.append(
-            'The function does not take float64: measured in the dtype of the inputs.'
-        )
-        return self._evaluated(self.order_check.arrays)
-
-    def _comparable(self, evaluation: Evaluation) -> bool:
-        pairs = [(self.order_check.values[o], evaluation.arrays[o]) for o in self.outputs]
-        return all(z is not None and y.shape == z.shape and bool(_finite(z)) for y, z in pairs)
 
     def _second(self, k: int, first: list[Any]) -> list[Any]:
         """The gradients for the second draw: by rules on Variables, in another layout, made small."""
@@ -494,54 +453,9 @@ class Derivatives:
         return base + self._scales * np.array(norms * DRAWS)
 
     # --- verdicts ----------------------------------------------------------------------------------------------
-    def measure_noise(self, i: int, measured: Sequence[Along], nearby: bool = False) -> None:
-        """Replaces the estimated rounding errors of leaf ``i`` inside the function by measured ones.
-
-        Args:
-            i: Position of the leaf.
-            measured: Slopes, with the steps that count.
-            nearby: Whether these steps are much smaller than usual, so that the usual ones are irrelevant.
-        """
-        if i in self.noise:
-            return
-        self.noise[i] = np.max([self._noise_along(i, a, nearby) for a in measured], axis=0)
-
     def allow_backward_noise(self, i: int) -> None:
         """Adds the measured rounding errors of backward to tolerances for leaf ``i``."""
         self.noise.setdefault(i, np.zeros(len(self.pairs)))
-
-    def _noise_along(self, i: int, along: Along, nearby: bool) -> Any:
-        """Measured rounding errors of the outputs while a leaf moves along a direction."""
-        curve = self.path(i, along.direction)
-        best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
-        scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
-        plateau = np.where(along.found.noise > 8 * self.precision * self.base(i), along.found.noise, 0.0)
-        measured = [measured_noise(curve, s) for s in sorted(scales)]
-        quantum = np.zeros_like(plateau) if nearby else self._quantum(i, along.direction)
-        return np.max([plateau, quantum, *measured], axis=0)
-
-    def _quantum(self, i: int, direction: Any) -> Any:
-        """Rounding errors from the smallest possible change of each output element.
-
-        Differences of larger numbers are multiples of the rounding of those numbers. The step grows until an element
-        changes for the first time; jumps of the function itself are much larger.
-        """
-        line, limit = self.line(i, direction), _LARGEST_QUANTUM * max(1.0, largest(self.arrays[i]))
-        quanta = [get_array_module(y).zeros_like(y) for y in self._flat]
-        arrays, first = list(self.arrays), 0.0
-        for level in reversed(range(_QUANTUM_LEVELS)):
-            step = 1e-2 / 4**level
-            arrays[i] = moved(line, step)
-            outputs = self.order_check.function.outputs(arrays)
-            for k, o in enumerate(self.outputs):
-                change = abs(outputs[o].astype(np.float64, copy=False).ravel() - self._flat[k])
-                first = first or (step if bool(change.any()) else 0.0)
-                quanta[k] += (quanta[k] == 0) * change
-        share = 3.0
-        if first and is_staircase(self.path(i, direction), first).any():
-            limit, share = limit * _LARGEST_STAIR, 0.5  # what rounding to the nearest changes at most
-        quanta = [q * (q <= limit + limit * abs(y)) for q, y in zip(quanta, self._flat, strict=True)]
-        return share * np.array([norm(self._weights[k][d] * quanta[k]) for d, k in self.pairs])
 
     def note_doubt(self, i: int, uncertainty: float) -> None:
         """Adds a note about slopes of leaf ``i`` that are not accurate."""
@@ -581,7 +495,7 @@ class Derivatives:
 
     def _overflows(self, along: Along) -> Any:
         """Where a slope is not finite although the gradient is."""
-        finite = [bool(_finite(vector)) for vector in self.vectors(along.leaf)]
+        finite = [all_finite(vector) for vector in self.vectors(along.leaf)]
         return ~np.isfinite(along.analytic) & np.tile(finite, len(along.analytic) // len(finite))
 
     def _rounding(self, along: Along) -> Any:
@@ -633,12 +547,8 @@ class Derivatives:
         """One isotropic direction, and one relative to the size of each element."""
         x = host(self.arrays[i])
         drawn = [draw(self.order_check.rng, x) for draw in (isotropic, relative)]
-        if not _finite(x):
+        if not all_finite(x):
             drawn = [np.where(np.isfinite(x), d, 0.0) for d in drawn]
         if self.order_check.options.tangent is not None:
             drawn = [project(self.order_check, i, d) for d in drawn]
         return drawn
-
-
-def _finite(array: Any) -> bool:
-    return bool(get_array_module(array).isfinite(array).all())

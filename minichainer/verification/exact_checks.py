@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -247,7 +246,7 @@ class ExactChecks:
 
     def _elsewhere(self, **settings: Any) -> dict[int, list[Any]] | None:
         """The gradients from another thread; None where that or the settings are refused, or it does not finish."""
-        return self._unless_refused(functools.partial(in_another_thread, self._all_again, **settings))
+        return self._unless_refused(lambda: in_another_thread(self._all_again, **settings))
 
     def _with_other_settings(self) -> dict[int, list[Any]]:
         """The gradients with another ``config.train`` than in the forward pass."""

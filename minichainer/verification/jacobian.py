@@ -16,6 +16,7 @@ from minichainer.verification.arrays import full, host, largest, norm, root_mean
 from minichainer.verification.comparison import differ
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.exact_checks import at
+from minichainer.verification.forward_rounding import measure_noise
 
 #: Larger Jacobians are screened only.
 MOST_ENTRIES = 10_000
@@ -107,7 +108,7 @@ def _report(derivatives: Derivatives, i: int, k: int, wrong: Any, numeric: Any, 
 
 def _is_noise(derivatives: Derivatives, i: int, k: int, excess: Any, steps: Any) -> bool:
     """Whether measured rounding errors inside the function explain the remaining differences."""
-    derivatives.measure_noise(i, [derivatives.along(i, direction) for direction in derivatives.directions(i)])
+    measure_noise(derivatives, i, [derivatives.along(i, direction) for direction in derivatives.directions(i)])
     noise = float(derivatives.noise[i][k])
     backward = largest(derivatives.backward_noise(i)[k])
     return bool((excess <= 16 * noise / steps[None] + 16 * backward).all())

@@ -22,6 +22,7 @@ from minichainer.verification.diagnosis.corrections import Repair, Repairer
 from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import isotropic, relative
 from minichainer.verification.extrapolation import first_step
+from minichainer.verification.forward_rounding import measure_noise
 from minichainer.verification.reporting.report import Failure
 from minichainer.verification.verdict import (
     FAIL,
@@ -163,7 +164,7 @@ class Locator:
         starts = [self.derivatives.local_start(self.i, self.k, a.direction) for a in self.measured]
         if min(starts) < _LOCAL * first_step(self.derivatives.precision):
             return self._is_right_nearby(starts)
-        self.derivatives.measure_noise(self.i, self.measured)
+        measure_noise(self.derivatives, self.i, self.measured)
         if not self._remeasured():
             return False
         mine = slice(self.k, None, len(self.derivatives.outputs))
@@ -178,7 +179,7 @@ class Locator:
         coarse, verdicts = self.measured, self.verdicts
         if self._remeasured(starts):
             return True
-        self.derivatives.measure_noise(self.i, self.measured, nearby=True)
+        measure_noise(self.derivatives, self.i, self.measured, nearby=True)
         if self._remeasured(starts):
             return True
         for row, (far, near) in enumerate(zip(coarse, self.measured, strict=True)):

@@ -23,6 +23,7 @@ def test_prints_versions(capsys: pytest.CaptureFixture[str]) -> None:
         'minichainer',
         'NumPy',
         'SciPy',
+        'mpmath',
         'CuPy',
         'CUDA runtime',
         'CUDA driver',

@@ -101,8 +101,8 @@ class Interval:
     def words(self, name: str) -> str:
         """As in "0.3 <= x <= 0.5", with as few digits as separate right and wrong.
 
-        >>> Interval(-0.01, 0.298, 0.502, 0.51).words('x'), Interval(-1.0, 0.1, 9.0, np.inf).words('x')
-        ('0.3 <= x <= 0.5', 'x >= 0.1')
+        >>> Interval(0.298, 0.302, 0.498, 0.51).words('x'), Interval(-1.0, 0.1, 9.0, np.inf).words('x')
+        ('0.3 <= x <= 0.5', 'x > 0')
         """
         if np.isinf(self.below):
             return f'{name} < 0' if self.high <= 0 <= self.above else f'{name} <= {_between(self.high, self.above)}'
