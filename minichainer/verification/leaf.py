@@ -96,7 +96,7 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
 
 
 def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
-    """Moves the elements alone for which backward gives 0: a slope there may be too small to be seen beside others."""
+    """Moves the elements alone for which backward gives 0: a slope there may be too small beside the others."""
     zero = ~np.any([host(vector) != 0 for vector in derivatives.vectors(i)], axis=0)
     zero = zero.reshape(directions[0].shape)
     if zero.any() and not zero.all():

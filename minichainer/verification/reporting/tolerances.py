@@ -17,8 +17,8 @@ _ROOM = 4.0
 #: Errors above the first, as of float16, show also between the parts of an upstream gradient, which are
 #: larger than their sum: tolerances are the second number times such errors.
 _COARSE, _ROOM_OF_PARTS = 1e-4, 32.0
-#: Up to this many times the typical relative error, one number is enough for all elements.
-_UNEVEN = 100.0
+#: Up to this many times the typical relative error, one number is enough for all elements, if all were measured.
+_UNEVEN = 4.0
 #: Parts of causes about slopes and gradients that are compared without their elements.
 _AS_WHOLE = ('unknown: the slope along ', 'dtype: in ')
 _NOT_LINEAR = 'not linear in the upstream gradient: '
@@ -83,12 +83,12 @@ def _enough_for_elements(comparison: Comparison) -> dict[str, float]:
         relative = off / np.maximum(own, np.sqrt(np.mean(own**2)))
     if not off.size or not bool((relative <= SMALL).all()):
         return {}
-    rtol = float(relative.max())
     with np.errstate(all='ignore'):
-        alone = float(np.nan_to_num(off / own, posinf=np.inf).max())
-    if alone <= min(_UNEVEN * rtol, SMALL):
-        return {'rtol': _rounded(alone)}
-    return {'rtol': _rounded(rtol), 'atol': _one_digit(_ROOM * float(off[off > rtol * own].max()))}
+        alone = np.nan_to_num(off / own, posinf=np.inf)
+    all_are_known = comparison.elements.size == comparison.backward.size
+    if all_are_known and float(alone.max()) <= min(_UNEVEN * float(np.median(alone)), SMALL):
+        return {'rtol': _rounded(float(alone.max()))}
+    return {'rtol': _rounded(float(relative.max())), 'atol': _one_digit(_ROOM * float(off.max()))}
 
 
 def _rounded(error: float) -> float:
