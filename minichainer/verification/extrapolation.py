@@ -191,9 +191,10 @@ def is_staircase(curve: Curve, step: float) -> Any:
     for window in (step, 4 * step, 16 * step, 64 * step, 256 * step):
         for sign in (1, -1):
             values = np.stack([np.asarray(curve(sign * window * k / 16)[0], float) for k in (0, *range(5, 17))])
-            changes = np.diff(values[1:], axis=0)
-            ties = ties | ((values[2:] != values[0]) & (changes == 0)).any(axis=0)
-            jumps = jumps | ((changes != 0).sum(axis=0) >= _JUMPS)
+            moves = np.diff(values, axis=0) != 0
+            earlier, later = (np.logical_or.accumulate(m, axis=0) for m in (moves, moves[::-1]))
+            ties = ties | (~moves & earlier & later[::-1]).any(axis=0)  # constant between two jumps
+            jumps = jumps | (moves.sum(axis=0) >= _JUMPS)
     return ties & jumps
 
 
@@ -342,7 +343,7 @@ class _Ladder:
         contradicted = np.zeros(self.centre.shape, bool)
         for coarse, fine in itertools.pairwise(self.last):
             off = abs(fine - coarse)
-            agree = np.isfinite(off) & (off <= _AGREE * np.maximum(abs(fine), abs(self.value)))
+            agree = np.isfinite(off) & (off <= _AGREE * abs(fine)) & (fine != 0)
             contradicted |= agree & (abs(self.value - fine) > np.maximum(_SAFETY * off, _CONTRADICTS * abs(fine)))
         return contradicted
 
