@@ -45,6 +45,8 @@ _SHARP, _BLURRED, _COARSE, _COARSE_FROM = 1e-4, 1e-1, 0.3, 1e-5
 
 #: Constants of a rule that was made for float32 may be off by so many roundings of that dtype.
 _CONSTANTS = 4
+#: The least rounding error of values, relative to their size, that is taken for that of a dtype.
+_INSIDE = {'float16': 1e-5, 'float32': 1e-9}
 #: Relative errors of slopes above this are told.
 _WORTH_A_NOTE = 1e-3
 #: Below the first, numbers lose digits; gradients below the second, or the third in float32, are not made smaller.
@@ -458,10 +460,14 @@ class Derivatives:
         self.noise.setdefault(i, np.zeros(len(self.pairs)))
 
     def note_doubt(self, i: int, uncertainty: float) -> None:
-        """Adds a note about slopes of leaf ``i`` that are not accurate."""
+        """Adds notes about slopes of leaf ``i`` that are not accurate, and about the precision that was seen."""
+        label, seen = self.order_check.function.leaves[i].label, self._relative_noise(i)
+        inside = next((name for name, least in _INSIDE.items() if seen > least), '')
+        if inside:
+            self.order_check.report.notes.append(f'{label}: the function computes in about {inside} inside.')
         if uncertainty > _WORTH_A_NOTE:
             text = f'rounding errors inside the function leave {100 * uncertainty:.1g} % uncertainty.'
-            self.order_check.report.notes.append(f'{self.order_check.function.leaves[i].label}: {text}')
+            self.order_check.report.notes.append(f'{label}: {text}')
 
     def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
         """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""

@@ -12,4 +12,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         reason = REASONS.get(f'{item.path.stem}::{item.name}')
         if reason is not None:
-            item.add_marker(pytest.mark.xfail(strict=True, reason=reason))
+            # Not strict: rounding, and so the draws that fail, differs between processors.
+            item.add_marker(pytest.mark.xfail(strict=False, reason=reason))

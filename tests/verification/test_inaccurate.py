@@ -168,8 +168,8 @@ def test_the_hint_is_in_the_dict_the_page_and_the_picture():
     assert text in report.message and text in report._repr_html_()
     assert report.to_dict()['enough'] == report.enough and list(report.enough) == ['rtol']
     assert text in report.plot()._suptitle.get_text().replace('\n', ' ')
+    func, draw, _ = INACCURATE['difference quotient']
     with pytest.raises(minichainer.gradient_check.GradcheckError, match='If that is accurate enough: rtol='):
-        func, draw, _ = INACCURATE['difference quotient']
         minichainer.gradcheck(func, draw(np.random.RandomState(0), (3, 4)), raise_exception=True)
 
 
