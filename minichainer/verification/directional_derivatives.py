@@ -121,6 +121,7 @@ class Derivatives:
         self._bases: dict[int, Any] = {}
         self._backward_noise: dict[int, list[Any]] = {}
         self._known_vectors: dict[int, list[Any]] = {}
+        self._known_dependent: dict[tuple[int, int], list[Any]] = {}
         self._gradient_lengths: dict[int, list[float]] = {}
         self.experiments: dict[tuple[int, int, int], Any] = {}
 
@@ -361,11 +362,18 @@ class Derivatives:
         x = host(self.arrays[i]).ravel()[elements].astype(np.float64)
         chosen = [host(self.gradient(d, k, i)).ravel()[elements] for d, k in self.pairs]
         bases = np.nan_to_num(abs(np.stack(chosen, axis=1) * x[:, None]))
-        alone = [np.arange(self.arrays[i].size).reshape(self.arrays[i].shape) == j for j in elements]
         return [
-            Path(self, {i: move}, base, touched=self.dependent(i, some))
-            for move, base, some in zip(moves, bases, alone, strict=True)
+            Path(self, {i: move}, base, touched=self._dependent_on(i, int(j)))
+            for move, base, j in zip(moves, bases, elements, strict=True)
         ]
+
+    def _dependent_on(self, i: int, element: int) -> list[Any]:
+        """Which elements of the outputs depend on one of a leaf; kept for the next question."""
+        if (i, element) not in self._known_dependent:
+            some = np.zeros(self.arrays[i].size, bool)
+            some[element] = True
+            self._known_dependent[i, element] = self.dependent(i, some.reshape(self.arrays[i].shape))
+        return self._known_dependent[i, element]
 
     def _precision_of(self, i: int) -> float:
         """The relative precision of values that move with a leaf: that of the dtype, or the measured one."""

@@ -100,7 +100,7 @@ def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
     zero = ~np.any([host(vector) != 0 for vector in derivatives.vectors(i)], axis=0)
     zero = zero.reshape(directions[0].shape)
     if zero.any() and not zero.all():
-        _is_seen(derivatives, i, np.where(zero, directions[0], 0.0))
+        _is_seen(derivatives, i, np.where(zero, directions[-1], 0.0))
 
 
 def all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:

@@ -50,10 +50,8 @@ _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 #: Steps at which a kink is looked at again, and those of the slopes of every output beside it.
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
-#: Relative errors of slopes that show nothing any more.
-_UNSEEN = 0.5
-#: The smallest step of an element, relative to its size, that is no rounding error.
-_FINEST = 2.0**-24
+#: Relative errors of slopes that show nothing any more; the smallest relative step of an element that is no rounding.
+_UNSEEN, _FINEST = 0.5, 2.0**-24
 _FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right', 'still')
 
 
@@ -470,8 +468,8 @@ class Locator:
 
     def _are_right(self, found: Measured) -> bool:
         """Whether all elements that moved are right, and no slope along a direction is known to be wrong."""
-        known = found.complete and (found.verdict == PASS).all() and len(found.elements) >= len(self._moved())
-        return bool(known) and not (self.verdicts == FAIL).any()
+        known = found.complete and len(found.elements) >= len(self._moved())
+        return known and bool((found.verdict == PASS).all() and (self.verdicts != FAIL).all())
 
     def _may_be_right(self, found: Measured) -> bool:
         """Whether elements that cannot be resolved, such as those near a kink, may explain all wrong slopes."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 #: What is missing, and the tests, as ``module::name``.
 OPEN: dict[str, tuple[str, ...]] = {
+    'kinks in every interval, in float32: unresolved on some seeds': (
+        'test_polynomial_fits::test_kinks_everywhere_leave_a_right_gradient_right',
+    ),
     'the second of a near tie, beside a kink of floats': (
         'test_catalogue::test_planted_faults_are_caught'
         '[almost right: 1e-9 of the gradient to the second of a near tie-d]',
@@ -32,6 +35,7 @@ OPEN: dict[str, tuple[str, ...]] = {
     ),
     'the campaign refuses a right function or misses its twin': (
         'test_magnitudes::test_right_functions_pass_and_their_twins_fail[26]',
+        'test_magnitudes::test_right_functions_pass_and_their_twins_fail[9]',
         'test_magnitudes::test_right_functions_pass_and_their_twins_fail[33]',
         'test_magnitudes::test_right_functions_pass_and_their_twins_fail[51]',
     ),
