@@ -197,7 +197,8 @@ def test_ten_thousand_elements_take_less_than_a_second():
     start = time.process_time()
     report = check_gradients(lambda *xs: Node(rule).apply(xs)[0], inputs, seed=0)
     assert report.failures[0].cause.partition(':')[0] in VAGUE
-    assert report.forward_calls < 2200 and time.process_time() - start < 5  # 0.4 s: the diagnosis, and a call for what depends on each element
+    # 0.4 s: the diagnosis, and a call for what depends on each element.
+    assert report.forward_calls < 2200 and time.process_time() - start < 5
 
 
 def test_rearrangements_are_distinct_and_put_back():
