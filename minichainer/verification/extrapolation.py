@@ -30,8 +30,6 @@ _SHRINKS = 0.6
 _NEIGHBOURS, _PART = (1.0, 0.875, 0.75, 0.625), 0.25
 #: How closely the slopes of two steps agree that a plateau at smaller steps contradicts, and by how much it does so.
 _AGREE, _CONTRADICTS = 5e-2, 1e-3
-#: Values that no polynomial fits to this part of their change are scattered: kinks and jumps leave less.
-_SCATTERED = 0.75
 #: How often rounded values jump within one of the distances at which they are looked at.
 _JUMPS = 3
 #: The distances, in steps, over which the rounding of a staircase is measured; in steps that first move a value, if
@@ -218,11 +216,7 @@ def measured_noise(curve: Curve, step: float, most: Any = 0.05) -> Any:
     sides = [np.stack([np.asarray(curve(sign * step * k)[0], float) for k in t]) for sign in (1, -1)]
     with np.errstate(all='ignore'):
         residuals = [3 * np.sqrt(((project @ side) ** 2).sum(axis=0) / 3) for side in sides]
-        shares = [r / np.ptp(s, axis=0) for r, s in zip(residuals, sides, strict=True)]
-        residuals = [
-            np.where((share < most) | (share > _SCATTERED), r, np.nan)
-            for r, share in zip(residuals, shares, strict=True)
-        ]
+        residuals = [np.where(r < most * np.ptp(s, axis=0), r, np.nan) for r, s in zip(residuals, sides, strict=True)]
     return np.nan_to_num(np.fmin(*residuals))
 
 

@@ -39,8 +39,6 @@ def _noise_along(derivatives: Derivatives, i: int, along: Along, nearby: bool) -
     curve = derivatives.path(i, along.direction)
     best = along.found.best[np.isfinite(along.found.best) & along.found.credible]
     scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
-    if best.size and not nearby:
-        scales.add(float(along.found.steps[0]))  # where the rounding of numbers that cancel scatters the values
     usual = 8 * derivatives.precision * derivatives.base(i)
     plateau = np.where(along.found.noise > usual, along.found.noise, 0.0)
     measured = [measured_noise(curve, s) for s in sorted(scales)]
