@@ -133,9 +133,9 @@ def check_gradients(
         subgradient: At a kink accept any value between the slopes from the left and from the right.
         tangent: A function that projects a direction, an array, onto those in which the input may move, such
             as symmetric matrices; or one per input.
-        precise: Whether to compute the slopes at 50 digits: True for arrays of any size,
-            False for never. By default it is tried where it takes little time; functions that it does not reach are
-            measured by differences of float64.
+        precise: Whether to compute the slopes at 50 digits: True for arrays of any size, False only to confirm what
+            differences of float64 do not pass. By default it is tried where it takes little time; functions that it
+            does not reach are measured by differences of float64.
         max_failures: How many failures are listed for each pair of output and input.
         strictness: 'chainer' accepts, with a warning, what Chainer's own check accepts and 'strict' refuses, such as
             stale caches; wrong gradients fail with both. By default ``config.gradcheck_strictness``, 'strict'.

@@ -57,7 +57,8 @@ def _log_ndtr_native(xp: Any, x: Any) -> Any:
 @kernel
 def ndtr_log_slope(xp: Any, x: Any) -> Any:
     """The derivative of :func:`log_ndtr`."""
-    return 1 / (_ROOT_HALF_PI * special(xp).erfcx(x * (-1 / _ROOT_2)))
+    root_2 = xp.sqrt(xp.asarray(2.0, x.dtype))  # with all digits of numbers: the tail changes by x^2 times its error
+    return 1 / (_ROOT_HALF_PI * special(xp).erfcx(x / -root_2))
 
 
 @ndtr_log_slope.on_native

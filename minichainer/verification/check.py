@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from minichainer.verification.arguments import (
 )
 from minichainer.verification.arrays import spread
 from minichainer.verification.batched import check_batched_gradients, check_batched_tangents
-from minichainer.verification.directional_derivatives import Derivatives
+from minichainer.verification.directional_derivatives import UNCERTAINTY, WORTH_A_NOTE, Derivatives
 from minichainer.verification.directions import Path, generator
 from minichainer.verification.environment import preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
@@ -34,22 +35,23 @@ from minichainer.verification.function_under_test import (
     CheckedFunction,
     gradient_function,
 )
-from minichainer.verification.high_precision import HighPrecision, attempt
+from minichainer.verification.high_precision import HighPrecision, attempt, last_resort
 from minichainer.verification.jacobian import full_jacobian
-from minichainer.verification.leaf import examine_hidden, examine_leaf
+from minichainer.verification.leaf import examine_hidden, examine_leaf, examine_whole
 from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
 from minichainer.verification.outcome import conclude, spell
 from minichainer.verification.polynomial_fits import left_by_fits
 from minichainer.verification.preparation import Subject, note_unchecked, prepared
+from minichainer.verification.reachable import stateful_link_of
 from minichainer.verification.refusals import Escaped, comes_from_numbers
 from minichainer.verification.reporting.hints import add_hint, check_func, nothing_to_check
 from minichainer.verification.reporting.message import explanation_of
 from minichainer.verification.reporting.report import VERDICTS, GradientReport
 from minichainer.verification.strictness import accept_as_chainer
 from minichainer.verification.tolerances import accept_allowed
-from minichainer.verification.verdict import FAIL, PASS
+from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
 
 #: A note on errors that differences of float64 do not show.
 _ONLY_PRECISE = (
@@ -61,6 +63,10 @@ _KEPT = (
     'stale cache: backward uses numbers of 50 digits, which another call has stored; '
     'store what it needs per call, not in a shared place'
 )
+
+
+#: So many elements that floats have found wrong are measured at many digits, too.
+_COMPARED = 2
 
 
 def examine(function: CheckedFunction, given: Mapping[int, Any], options: Options) -> GradientReport:
@@ -161,18 +167,70 @@ def _examine_order(order_check: OrderCheck) -> None:
     _examine_modes(derivatives)
 
 
+#: For leaves: the verdict at many digits, and what has found it.
+_Found = dict[int, tuple[str, HighPrecision]]
+
+
 def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> None:
-    """Compares backward with slopes: at 50 digits where that is possible, and by differences of floats."""
-    order_check = derivatives.order_check
-    if not order_check.options.precise_first:
+    """Compares backward with slopes: at 50 digits or more where that is possible, and by differences of floats."""
+    report, before = derivatives.order_check.report, len(derivatives.order_check.report.failures)
+    if not derivatives.order_check.options.precise_first:
         directions = _in_doubt(derivatives, directions)
+    found = _at_many_digits(derivatives, directions)
+    left = {i: drawn for i, drawn in directions.items() if i not in found or found[i][0] != PASS}
+    _note_passes(derivatives, found)
+    if found and left:
+        report.not_precise = 'there, right and wrong could not be told apart'
+    elif found:
+        report.accuracy = max(report.accuracy or 0.0, *[engine.worst for _, engine in found.values()])
+    _compare_by_floats(derivatives, left)
+    if not found and (len(report.failures) > before or report.unvouched or derivatives.blur):
+        found = _confirmed(derivatives, left, before)
+    for i, engine in [(i, engine) for i, (verdict, engine) in found.items() if verdict == FAIL]:
+        if not _is_explained(engine, derivatives.order_check, i, left[i]):
+            _forget_what_differences_saw(derivatives.order_check, i, before)
+            report.notes.append(_ONLY_PRECISE)
+            _explain(derivatives, engine, i)
+
+
+def _explain(derivatives: Derivatives, engine: HighPrecision, i: int) -> None:
+    """Adds to the report what many digits have found wrong with a leaf."""
+    derivatives.measure_by(engine)
+    report, before = derivatives.order_check.report, len(derivatives.order_check.report.failures)
+    if engine.locates(i):
+        examine_leaf(derivatives, i, engine.wrong[i])
+    if len(report.failures) == before:
+        examine_whole(derivatives, i, engine.wrong[i])
+
+
+def _at_many_digits(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> _Found:
+    """Looks at leaves at 50 digits, and at more where these do not vouch; nothing where that is not possible."""
     precise = attempt(derivatives) if directions else None
-    verdicts = precise.judge(directions) if precise is not None else {}
-    left = {i: drawn for i, drawn in directions.items() if verdicts.get(i) != PASS} if verdicts else directions
-    if precise is not None and not left:
-        order_check.report.accuracy = max(order_check.report.accuracy or 0.0, precise.worst)
-    elif precise is not None:
-        order_check.report.not_precise = 'there, right and wrong could not be told apart'
+    if precise is None:
+        return {}
+    found = {i: (verdict, precise) for i, verdict in precise.judge(directions).items()}
+    doubtful = {i: directions[i] for i, (verdict, _) in found.items() if verdict != PASS or i in precise.unseen}
+    finer = last_resort(derivatives) if doubtful else None
+    if finer is not None:
+        for i, verdict in finer.judge(doubtful).items():
+            both_fail = verdict == found[i][0] == FAIL and finer.agrees_with(precise, i)
+            if not both_fail and (verdict != UNRESOLVED or found[i][0] != PASS):
+                found[i] = verdict, finer
+    return found
+
+
+def _note_passes(derivatives: Derivatives, found: _Found) -> None:
+    """Says what many digits have shown to be right, and for which elements even they do not vouch."""
+    report = derivatives.order_check.report
+    for i, engine in [(i, engine) for i, (verdict, engine) in found.items() if verdict == PASS]:
+        report.digits = max(report.digits, engine.digits)
+        if i in engine.unseen:
+            derivatives.does_not_vouch(i, engine.unseen[i], 'their part of the slopes is lost beside larger ones')
+
+
+def _compare_by_floats(derivatives: Derivatives, left: Mapping[int, list[Any]]) -> None:
+    """Compares backward with differences of floats, and adds failures to the report."""
+    order_check = derivatives.order_check
     if derivatives.is_local:
         left = left_by_fits(derivatives, left)
     if not all_agree(derivatives, left):
@@ -181,12 +239,24 @@ def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]
     if order_check.report.verdict == PASS and order_check.options.tangent is None:
         for i, drawn in left.items():
             examine_hidden(derivatives, i, drawn)
-    for i, drawn in left.items():
-        if precise is not None and verdicts[i] == FAIL and not _is_explained(precise, order_check, i, drawn):
-            _forget_what_differences_saw(order_check, i)
-            order_check.report.notes.append(_ONLY_PRECISE)
-            derivatives.measure_by(precise)
-            examine_leaf(derivatives, i, precise.wrong[i])
+
+
+def _confirmed(derivatives: Derivatives, left: Mapping[int, list[Any]], before: int) -> _Found:
+    """Looks at many digits at leaves for which differences of floats do not vouch; forgets what is refuted there."""
+    order_check, report = derivatives.order_check, derivatives.order_check.report
+    named = {f.input for f in report.failures[before:]}
+    named |= {u.input for u in report.unvouched if u.order == order_check.order}
+    named |= {order_check.function.leaves[i].name for i, blur in derivatives.blur.items() if blur > WORTH_A_NOTE}
+    doubtful = {i: drawn for i, drawn in left.items() if order_check.function.leaves[i].name in named}
+    precise = last_resort(derivatives) if doubtful else None
+    found = {} if precise is None else {i: (verdict, precise) for i, verdict in precise.judge(doubtful).items()}
+    for i in [i for i, (verdict, _) in found.items() if verdict == PASS]:
+        _forget_what_differences_saw(order_check, i, before)
+    _note_passes(derivatives, found)
+    if order_check.options.precise is False:  # what floats leave open stays so
+        wrong = {f.input for f in report.failures[before:] if f.verdict == FAIL}
+        return {i: pair for i, pair in found.items() if order_check.function.leaves[i].name in wrong}
+    return found
 
 
 def _in_doubt(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> Mapping[int, list[Any]]:
@@ -211,12 +281,18 @@ def _examine_modes(derivatives: Derivatives) -> None:
         check_batched_tangents(order_check)
 
 
-def _forget_what_differences_saw(order_check: OrderCheck, i: int) -> None:
-    """Removes kinks and doubts about a leaf, which steps in float64 saw, and steps of 1e-20 do not."""
-    name = order_check.function.leaves[i].name
-    order_check.report.failures = [
-        f for f in order_check.report.failures if (f.order, f.input) != (order_check.order, name)
-    ]
+def _forget_what_differences_saw(order_check: OrderCheck, i: int, before: int) -> None:
+    """Removes what steps in float64 saw of a leaf, and steps of 1e-20 do not.
+
+    Args:
+        order_check: The order.
+        i: The leaf.
+        before: How many failures were found before there were any steps.
+    """
+    report, leaf = order_check.report, order_check.function.leaves[i]
+    report.replace([f for f in report.failures[before:] if f.input == leaf.name], [])
+    report.unvouched = [u for u in report.unvouched if (u.order, u.input) != (order_check.order, leaf.name)]
+    report.notes = [note for note in report.notes if not note.startswith(f'{leaf.label}: {UNCERTAINTY}')]
 
 
 def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, directions: Sequence[Any]) -> bool:
@@ -226,8 +302,11 @@ def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, direc
         f for f in order_check.report.failures if (f.order, f.input, f.verdict) == (order_check.order, name, FAIL)
     ]
     indices = {f.index for f in failures}
-    if not failures or None in indices or len(indices) >= order_check.options.max_failures:
-        return bool(failures)
+    if not failures or not all(precise.measures_alike(i, f) for f in failures[:_COMPARED]):
+        return False
+    all_listed = order_check.report.complete and order_check.report.failure_count == len(order_check.report.failures)
+    if not all_listed or len(indices) >= order_check.options.max_failures:
+        return True
     rest = [np.array(d, np.float64) for d in directions]
     for d in rest:
         d[tuple(np.array(list(indices), int).T)] = 0
@@ -307,6 +386,7 @@ def check(
 def _examined(subject: Subject, options: Options) -> GradientReport:
     """Runs a check, and restores everything."""
     function = subject.function()
+    function.stateful = functools.partial(stateful_link_of, subject.func)
     if not function.moving:
         nothing_to_check(
             function.name,

@@ -37,7 +37,7 @@ from minichainer.verification.extrapolation import (
 from minichainer.verification.function_under_test import Evaluation, laid_out
 from minichainer.verification.order_check import DRAWS, SMALL, OrderCheck, times
 from minichainer.verification.rounding import HALF, SINGLE, jitter
-from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, UNRESOLVED, judge
+from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, PASS, UNRESOLVED, judge
 
 #: The largest relative error of a slope that still tells right from wrong; the second applies to measured rounding,
 #: the third to that of half precision.
@@ -48,7 +48,9 @@ _CONSTANTS = 4
 #: The least rounding error of values, relative to their size, that is taken for that of a dtype.
 _INSIDE = {'float16': 1e-5, 'float32': 1e-9}
 #: Relative errors of slopes above this are told.
-_WORTH_A_NOTE = 1e-3
+WORTH_A_NOTE = 1e-3
+#: How such a note begins.
+UNCERTAINTY = 'rounding errors inside the function leave'
 #: Below the first, numbers lose digits; gradients below the second, or the third in float32, are not made smaller.
 _TINIEST, _LEAST, _LEAST_SINGLE = 16 * float(np.finfo(np.float64).tiny), 1e-250, 1e-25
 #: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
@@ -93,6 +95,7 @@ class Derivatives:
         is_local: Whether elements are measured in single or half precision, where noise of others would hide them.
         native: Whether the numeric side uses the dtypes that the user gave.
         source: What measures slopes, and gradients, in place of differences; None for differences.
+        blur: For leaves that pass with doubts, the largest part of a slope that may be wrong.
     """
 
     def __init__(self, order_check: OrderCheck, native: Evaluation) -> None:
@@ -124,6 +127,7 @@ class Derivatives:
         self._known_dependent: dict[tuple[int, int], list[Any]] = {}
         self._gradient_lengths: dict[int, list[float]] = {}
         self.experiments: dict[tuple[int, int, int], Any] = {}
+        self.blur: dict[int, float] = {}
 
     def _add_output(self, o: int, y: Any) -> None:
         """Takes the values of an output, and its upstream gradients as arrays and as rows, one per draw."""
@@ -469,13 +473,24 @@ class Derivatives:
 
     def note_doubt(self, i: int, uncertainty: float) -> None:
         """Adds notes about slopes of leaf ``i`` that are not accurate, and about the precision that was seen."""
+        self.blur[i] = max(self.blur.get(i, 0.0), uncertainty)
         label, seen = self.order_check.function.leaves[i].label, self._relative_noise(i)
         inside = next((name for name, least in _INSIDE.items() if seen > least), '')
         if inside:
             self.order_check.report.notes.append(f'{label}: the function computes in about {inside} inside.')
-        if uncertainty > _WORTH_A_NOTE:
-            text = f'rounding errors inside the function leave {100 * uncertainty:.1g} % uncertainty.'
+        if uncertainty > WORTH_A_NOTE:
+            text = f'{UNCERTAINTY} {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{label}: {text}')
+
+    def hidden(self, i: int, directions: Sequence[Any], share: float) -> Any:
+        """Which elements of leaf ``i`` have gradients that are a smaller part of each slope, but not 0."""
+        largest_part = np.zeros(directions[0].shape)
+        for d, k in self.pairs:
+            gradient = abs(host(self.gradient(d, k, i)))
+            for direction in directions:
+                terms = gradient * abs(direction)
+                largest_part = np.maximum(largest_part, terms / (norm(terms) or 1.0))
+        return (largest_part > 0) & (largest_part < share)
 
     def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
         """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
@@ -499,6 +514,9 @@ class Derivatives:
         rounding = self._rounding(along)
         widened = self._widened(along)
         verdicts = judge(along.found, along.analytic, rounding, along.size, widened, resolution, tiny)
+        unseen = (tiny & (along.spread > 0)) | (along.found.flat & ~along.found.motionless)
+        if (unseen & (verdicts == PASS)).any():
+            self.blur[along.leaf] = 1.0
         if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks
             verdicts[verdicts == NONDIFFERENTIABLE] = UNRESOLVED
         if along.found.steps[0] < 0.5 * self.start:  # what only larger steps move shows no slope at smaller ones

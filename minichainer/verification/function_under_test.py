@@ -64,6 +64,7 @@ class CheckedFunction:
         gradient_of: If the outputs are gradients: the position of the leaf of each.
         unchecked: Variables that the function can reach and that are not among the leaves, with their paths.
         takes_arrays: Whether it may behave in another way if it gets arrays instead of Variables.
+        stateful: Names the class of a link in it that keeps a state; asked only where calls differ.
     """
 
     name: str
@@ -82,6 +83,7 @@ class CheckedFunction:
     gradient_of: dict[int, int] = dataclasses.field(default_factory=dict)
     unchecked: Sequence[Named] = ()
     takes_arrays: bool = False
+    stateful: Callable[[], str] = str
 
     def evaluate(self, arrays: Sequence[Any]) -> Evaluation:
         """Calls the function on these arrays, one per leaf."""

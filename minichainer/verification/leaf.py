@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from minichainer.verification.arrays import host
-from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import by_size
 from minichainer.verification.localization import Locator
@@ -23,6 +22,9 @@ from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, PASS, UNRE
 _BUDGET = 24
 #: Elements whose part of every slope is smaller than this many units of the precision are moved without the others.
 _HIDDEN = 2.0**19
+#: Elements whose part of a slope is not so many times what may be wrong in it are moved without the others, too.
+_SAFETY = 4.0
+_AS_LARGE = 'rounding errors are as large as it'
 #: Slopes whose errors are a larger part of them show nothing.
 _BLURRED = 0.1
 #: More groups of elements that cannot be seen beside each other are not looked for.
@@ -50,6 +52,15 @@ def examine_leaf(derivatives: Derivatives, i: int, directions: Sequence[Any]) ->
         mine = verdicts[:, k :: len(derivatives.outputs)]
         if (o, i) not in derivatives.order_check.broken and not (mine == PASS).all():
             Locator(derivatives, i, k, measured, mine, apart).explain()
+
+
+def examine_whole(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
+    """Adds a wrong gradient of a leaf to the report as a whole, where it would take long to find its elements."""
+    measured, verdicts = _measured(derivatives, i, directions)
+    for k in range(len(derivatives.outputs)):
+        mine = verdicts[:, k :: len(derivatives.outputs)]
+        if (mine == FAIL).any():
+            Locator(derivatives, i, k, measured, mine).report_whole()
 
 
 def _parts(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> list[Any]:
@@ -81,10 +92,15 @@ def _measured(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> tu
 
 def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
     """Looks at the elements whose part of the slopes could not be seen, once the gradient of a leaf has passed."""
-    if all_are_seen(derivatives, i, directions[0]):
+    blur = derivatives.blur.get(i, 0.0)
+    if not blur and all_are_seen(derivatives, i, directions[0]):
         return
-    _examine_zeros(derivatives, i, directions)
-    hidden = _hidden(derivatives, i, directions)
+    share = max(_HIDDEN * derivatives.precision, min(_SAFETY * blur, 1.0))
+    if blur > _BLURRED and not any([_is_seen(derivatives, i, direction) for direction in directions]):
+        derivatives.does_not_vouch(i, np.ones(directions[0].shape, bool), _AS_LARGE)
+        return
+    _examine_zeros(derivatives, i, directions, blur > 0)
+    hidden = derivatives.hidden(i, directions, share)
     for _ in range(_MOST_GROUPS):
         if not hidden.any():
             return
@@ -92,15 +108,20 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
         if not any([_is_seen(derivatives, i, direction) for direction in alone]):
             derivatives.does_not_vouch(i, hidden, 'a fault there is lost in the rounding of larger numbers')
             return
-        hidden = hidden & _hidden(derivatives, i, alone)
+        hidden = hidden & derivatives.hidden(i, alone, share)
 
 
-def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> None:
-    """Moves the elements alone for which backward gives 0: a slope there may be too small beside the others."""
+def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any], blurred: bool) -> None:
+    """Moves the elements alone for which backward gives 0: a slope there may be too small beside the others.
+
+    Where slopes are blurred, the check does not vouch for zeros that it cannot see alone either.
+    """
     zero = ~np.any([host(vector) != 0 for vector in derivatives.vectors(i)], axis=0)
     zero = zero.reshape(directions[0].shape)
     if zero.any() and not zero.all():
-        _is_seen(derivatives, i, np.where(zero, directions[-1], 0.0))
+        seen = _is_seen(derivatives, i, np.where(zero, directions[-1], 0.0))
+        if blurred and not seen:
+            derivatives.does_not_vouch(i, zero, _AS_LARGE)
 
 
 def all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
@@ -111,17 +132,6 @@ def all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
         if not terms.size or not float(terms.min()) >= limit * float(terms.dot(terms)) ** 0.5 > 0:
             return False
     return True
-
-
-def _hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> Any:
-    """Which elements have gradients whose part of each slope is lost beside the others."""
-    share = np.zeros(directions[0].shape)
-    for d, k in derivatives.pairs:
-        gradient = abs(host(derivatives.gradient(d, k, i)))
-        for direction in directions:
-            terms = gradient * abs(direction)
-            share = np.maximum(share, terms / (norm(terms) or 1.0))
-    return (share > 0) & (share < _HIDDEN * derivatives.precision)
 
 
 def _is_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
@@ -137,5 +147,5 @@ def _is_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
             if (mine == FAIL).any():
                 Locator(derivatives, i, k, measured, mine, apart=True).explain()
     (along,) = measured
-    blurred = derivatives.tolerance(along) > _BLURRED * along.size
+    blurred = derivatives.tolerance(along) > _BLURRED * along.spread
     return not (np.isin(verdicts, (UNRESOLVED, NONDIFFERENTIABLE)).any() or blurred.any())

@@ -52,6 +52,8 @@ _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
 #: Relative errors of slopes that show nothing any more; the smallest relative step of an element that is no rounding.
 _UNSEEN, _FINEST = 0.5, 2.0**-24
+#: Slopes per unit of less would have few digits.
+_LEAST = 1e-150
 _FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right', 'still')
 
 
@@ -128,11 +130,11 @@ class Locator:
                 return
         self.draws = self._wrong_draws()
         if self.order_check.options.tangent is not None or self._blurred:
-            self._report_whole()
+            self.report_whole()
             return
         bad = self._not_finite()
         if bad.size:
-            self._report(self._measure(bad), 'not finite: backward gives NaN or infinity')
+            self._report_not_finite(self._measure(bad))
             return
         repair = None if self._singular() else self._repair()
         if repair is not None:
@@ -168,7 +170,7 @@ class Locator:
         mine = slice(self.k, None, len(self.derivatives.outputs))
         self.derivatives.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
         for along in self.measured:
-            if doubt(along, mine) > _UNSEEN:
+            if self._apart and doubt(along, mine) > _UNSEEN:
                 self.derivatives.does_not_vouch(self.i, along.direction != 0, 'rounding errors are as large as it')
         return True
 
@@ -418,6 +420,8 @@ class Locator:
         if not len(elements):
             none = np.zeros(0)
             return Measured(elements, none, none, none, np.zeros(0, object), none, none, np.zeros(0, bool))
+        if self.derivatives.source is not None:
+            scales = np.maximum(scales, _LEAST)  # its steps suit each element in any case
         along = self.derivatives.elementwise(self.i, elements, scales, levels, start)
         count = len(self.derivatives.outputs)
         columns = [d * count + self.k for d in self.draws]
@@ -445,6 +449,16 @@ class Locator:
         self._total = int(wrong.sum())
         self._report(self._measure(worst[wrong[worst]]), repair.cause, self._total)
 
+    def _report_not_finite(self, found: Measured) -> None:
+        """Reports elements that backward gives as NaN or infinity, which may be what the slopes are in float64."""
+        overflows = np.isinf(found.analytic) & (found.numeric == found.analytic)
+        if overflows.all():
+            found.verdict[:] = UNRESOLVED
+            cause = 'not finite: backward overflows, and so does the slope: it is larger than the largest float64'
+            self._add(found, overflows, cause, UNRESOLVED)
+        else:
+            self._report(found, 'not finite: backward gives NaN or infinity')
+
     def _report(self, found: Measured, cause: str | None = None, count: int | None = None) -> None:
         """Adds measured elements to the report, as wrong or as kinks."""
         wrong = found.verdict == FAIL
@@ -464,7 +478,7 @@ class Locator:
         if not wrong.any() and not np.isin(found.verdict, _SINGULAR).any():
             if self._may_be_right(found):
                 self.verdicts[self.verdicts == FAIL] = UNRESOLVED
-            self._report_whole()
+            self.report_whole()
 
     def _are_right(self, found: Measured) -> bool:
         """Whether all elements that moved are right, and no slope along a direction is known to be wrong."""
@@ -520,7 +534,7 @@ class Locator:
             self.o, self.i, cause, index=index, ratio=ratio, verdict=verdict, **values, **sides
         )
 
-    def _report_whole(self) -> None:
+    def report_whole(self) -> None:
         """Reports the gradient as a whole where no single element is known to be wrong."""
         verdict = max(self.verdicts.ravel(), key=_GRAVITY.__getitem__)
         if verdict == PASS or (verdict in _SINGULAR and self.order_check.options.subgradient):

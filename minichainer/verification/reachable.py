@@ -39,6 +39,12 @@ def links_of(func: Any) -> list[Any]:
     return [x for _, x in _reached(func) if is_link(x)]
 
 
+def stateful_link_of(func: Any) -> str:
+    """The class of a link that keeps a state from call to call, as recurrent ones do; empty if there is none."""
+    links = [link for root in links_of(func) for _, link in root.namedlinks()]
+    return next((type(link).__name__ for link in links if hasattr(link, 'reset_state')), '')
+
+
 def is_link(x: Any) -> bool:
     """Whether this is a link; not a class of links."""
     return hasattr(x, 'namedlinks') and not isinstance(x, type)

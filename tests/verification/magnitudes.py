@@ -166,8 +166,6 @@ class Proofs:
 
     def _prove(self, order: int, dtype: str) -> exact_slopes.Proof:
         p = self.p
-        if p.subject.params:
-            return exact_slopes.Proof(False)
         func, arrays, gys = _at_order(p, order, p.arrays)
         return exact_slopes.prove(func, [a.astype('d') for a in arrays], gys, dtype)
 

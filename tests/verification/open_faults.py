@@ -24,20 +24,5 @@ OPEN: dict[str, tuple[str, ...]] = {
         'test_strangers_wrong::test_a_lost_gradient_is_found_whatever_the_precision_inside[zeros-sum-e-5-check_gradients]',
         'test_strangers_wrong::test_the_report_states_the_precision_that_was_seen[f]',
     ),
-    'rounding of float32 is estimated for the whole array': (
-        'test_strangers::test_saturated_functions_pass_in_float32[saturated sigmoid]',
-        'test_strangers::test_saturated_functions_pass_in_float32[saturated softmax]',
-        'test_strangers::test_saturated_functions_pass_in_float32[saturated tanh of normal]',
-    ),
-    'rounding of subnormal numbers is absolute': (
-        'test_strangers::test_subnormal_gradients_pass[subnormal softmax of linear, 50 digits]',
-        'test_strangers::test_subnormal_gradients_pass[subnormal softmax of linear, floats]',
-    ),
-    'the campaign refuses a right function or misses its twin': (
-        'test_magnitudes::test_right_functions_pass_and_their_twins_fail[26]',
-        'test_magnitudes::test_right_functions_pass_and_their_twins_fail[9]',
-        'test_magnitudes::test_right_functions_pass_and_their_twins_fail[33]',
-        'test_magnitudes::test_right_functions_pass_and_their_twins_fail[51]',
-    ),
 }
 REASONS = {name: reason for reason, names in OPEN.items() for name in names}

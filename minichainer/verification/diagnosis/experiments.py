@@ -26,6 +26,8 @@ FLAT = -1
 _MOST_CALLS = 2000
 #: Steps, relative to the input; the second one in case of a kink within the first.
 STEPS = (2e-3, 3e-5)
+#: Inputs that are smaller are moved as if they were 0.
+_TINIEST = 1e-290
 #: The largest relative difference of two difference quotients of which an extrapolation is trusted.
 _SMOOTH = 1e-3
 
@@ -71,7 +73,8 @@ class Experiments:
 
     def derivative(self, direction: Any, arrays: Sequence[Any] | None = None) -> Any:
         """The derivative of the output as the leaf moves along a direction; raises Unmeasurable."""
-        size = root_mean_square(self.x) or 1.0
+        size = root_mean_square(self.x)
+        size = size if size > _TINIEST else 1.0
         for step in STEPS:
             coarse = self.difference(direction, arrays, step * size)
             fine = self.difference(direction, arrays, step * size / 2)

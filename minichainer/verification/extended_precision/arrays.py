@@ -18,15 +18,36 @@ array([0.78644773])
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
-from minichainer.backends.number_arrays import using
+from minichainer.backends import number_arrays
 
 __all__ = ['available', 'numbers', 'rounded', 'using']
+
+
+@contextlib.contextmanager
+def using(digits: int = 50, bits: int | None = None) -> Iterator[None]:
+    """Context manager in which functions compute on such arrays.
+
+    Args:
+        digits: How many digits results have, in this thread.
+        bits: The same in bits, in place of digits.
+
+    >>> with using(100):
+    ...     rounded(numbers(1.0) / 3 * 3 - 1 + 1e-80)
+    array(1.e-80)
+    """
+    from minichainer.verification.extended_precision.functions import libmp
+    from minichainer.verification.extended_precision.number import precision
+
+    with number_arrays.using(), precision(bits or libmp.dps_to_prec(digits)):
+        yield
 
 
 @functools.cache

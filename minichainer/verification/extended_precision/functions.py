@@ -21,9 +21,16 @@ context: Any = mpmath.MPContext()
 context.prec = BITS
 #: The same with digits in reserve, for functions that mpmath lacks.
 _wide: Any = mpmath.MPContext()
-_wide.prec = 3 * BITS
+_RESERVE = 2 * BITS
+_wide.prec = BITS + _RESERVE
 #: Contexts change their precision while they compute, so only one thread may.
 lock = RLock()
+
+
+def set_precision(bits: int) -> None:
+    """The precision of both contexts, for who has the lock."""
+    if context.prec != bits:
+        context.prec, _wide.prec = bits, bits + _RESERVE
 
 
 def float_function(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A real number of 50 digits, as an element of object arrays; needs mpmath.
+"""A real number of 50 digits, or as many as :func:`precision` says, as an element of object arrays; needs mpmath.
 
 NumPy's ufuncs compute on object arrays by operators and by methods of their own names: ``numpy.exp(x)`` calls
 ``x.exp()`` of each element. :class:`Extended` has all of these, and the special functions that SciPy's ufuncs name.
@@ -10,9 +10,11 @@ Digits are never lost in silence: ``float(x)``, ``int(x)`` and ``complex(x)`` ra
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -28,6 +30,7 @@ from minichainer.verification.extended_precision.functions import (
     float_function,
     libmp,
     lock,
+    set_precision,
     tail_ratio,
 )
 from minichainer.verification.extended_precision.raw import (
@@ -43,6 +46,25 @@ from minichainer.verification.extended_precision.raw import (
 
 _add, _sub, _mul, _div = libmp.mpf_add, libmp.mpf_sub, libmp.mpf_mul, libmp.mpf_div
 _new: Any = object.__new__
+
+
+class _Precision(threading.local):
+    """How many bits results have, in each thread."""
+
+    bits = BITS
+
+
+_precision = _Precision()
+
+
+@contextlib.contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Context manager in which results have so many bits, in this thread; numbers keep those that they have."""
+    before, _precision.bits = _precision.bits, bits
+    try:
+        yield
+    finally:
+        _precision.bits = before
 
 
 def _comparison(compare: Callable[[Raw, Raw], bool]) -> Callable[[Any, Any], Any]:
@@ -96,7 +118,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _add(mine, raw, BITS, NEAREST)
+            result.raw = _add(mine, raw, _precision.bits, NEAREST)
             return result
         return _special_sum(mine, raw)
 
@@ -109,7 +131,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _sub(mine, raw, BITS, NEAREST)
+            result.raw = _sub(mine, raw, _precision.bits, NEAREST)
             return result
         return _special_sum(mine, negated(raw))
 
@@ -122,7 +144,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _mul(mine, raw, BITS, NEAREST)
+            result.raw = _mul(mine, raw, _precision.bits, NEAREST)
             return result
         return _by_float(numpy.multiply, mine, raw)
 
@@ -135,7 +157,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _div(mine, raw, BITS, NEAREST)
+            result.raw = _div(mine, raw, _precision.bits, NEAREST)
             return result
         return _by_float(numpy.divide, mine, raw)
 
@@ -162,7 +184,7 @@ class Extended:
             return NotImplemented
         if not (self.raw[1] and raw[1]):
             return _by_float(numpy.mod, self.raw, raw) if not self.raw[1] else self._mod_special(raw)
-        rest = libmp.mpf_mod(self.raw, raw, BITS, NEAREST)
+        rest = libmp.mpf_mod(self.raw, raw, _precision.bits, NEAREST)
         return _number(MINUS_ZERO if raw[0] and rest == libmp.fzero else rest)
 
     def _mod_special(self, raw: Raw) -> Extended:
@@ -339,12 +361,12 @@ class Extended:
         return self**other
 
     def radians(self) -> Any:
-        return self * _PI / 180
+        return self * _pi() / 180
 
     deg2rad = radians
 
     def degrees(self) -> Any:
-        return self * 180 / _PI
+        return self * 180 / _pi()
 
     rad2deg = degrees
 
@@ -355,12 +377,12 @@ class Extended:
     def arctan2(self, other: Any) -> Extended:
         other = Extended(other)
         if self.raw[1] and other.raw[1]:
-            return _number(libmp.mpf_atan2(self.raw, other.raw, BITS, NEAREST))
+            return _number(libmp.mpf_atan2(self.raw, other.raw, _precision.bits, NEAREST))
         angle = _by_float(numpy.arctan2, self.raw, other.raw)
         if not angle.raw[1]:
             return angle
         quarters = round(angle.rounded() / (math.pi / 4))  # exactly a multiple of pi / 4
-        return Extended(_PI * quarters / 4)
+        return Extended(_pi() * quarters / 4)
 
     def hypot(self, other: Any) -> Extended:
         other = Extended(other)
@@ -374,7 +396,11 @@ class Extended:
 
     def logaddexp2(self, other: Any) -> Any:
         top = self.maximum(other)
-        return top if not top.isfinite() else top + (-abs(self - other)).exp2().log1p() / _LN_2
+        return (
+            top
+            if not top.isfinite()
+            else top + (-abs(self - other)).exp2().log1p() / _number(libmp.mpf_ln2(_precision.bits, NEAREST))
+        )
 
     def polygamma(self, n: Any) -> Extended:
         """The n-th derivative of the digamma function; SciPy's function has ``n`` first."""
@@ -397,6 +423,10 @@ def _number(raw: Raw) -> Extended:
     result: Extended = _new(Extended)
     result.raw = raw
     return result
+
+
+def _pi() -> Extended:
+    return _number(libmp.mpf_pi(_precision.bits, NEAREST))
 
 
 def _restored(*raw: int) -> Extended:
@@ -422,7 +452,7 @@ def _special_sum(a: Raw, b: Raw) -> Extended:
 def _power(base: Raw, exponent: Raw) -> Extended:
     if base[1] and exponent[1]:
         try:
-            return _number(libmp.mpf_pow(base, exponent, BITS, NEAREST))
+            return _number(libmp.mpf_pow(base, exponent, _precision.bits, NEAREST))
         except libmp.ComplexResult:
             return _NAN
     with numpy.errstate(all='ignore'):
@@ -449,8 +479,9 @@ def _evaluated(name: str, function: Callable[[Any], Any], x: Extended) -> Extend
     if x.raw[1] or not x.raw[2]:
         try:
             with lock:
+                set_precision(_precision.bits)
                 value = function(context.make_mpf(unsigned(x.raw)))
-            raw = libmp.mpf_pos(value._mpf_, BITS, NEAREST)
+            raw = libmp.mpf_pos(value._mpf_, _precision.bits, NEAREST)
         except (ValueError, ZeroDivisionError, libmp.ComplexResult, OverflowError, AttributeError):
             return _evaluated_as_float(name, x)  # a complex number has no _mpf_
         return x if raw == libmp.fzero and not x.raw[1] else _number(raw)
@@ -469,7 +500,7 @@ def _evaluated_as_float(name: str, x: Extended) -> Extended:
         raise TypeError(f'{name}: cannot be computed to {DIGITS} digits at {x!r}')
     if value in (-2.0, -1.0, 0.0, 1.0, 2.0) or not math.isfinite(value):
         return Extended(value)
-    return Extended(_PI * round(value / (math.pi / 2)) / 2)
+    return Extended(_pi() * round(value / (math.pi / 2)) / 2)
 
 
 def _unary(name: str, function: Callable[[Any], Any]) -> Callable[[Extended], Extended]:
@@ -482,14 +513,14 @@ def _unary(name: str, function: Callable[[Any], Any]) -> Callable[[Extended], Ex
 
 def _direct(name: str, function: Callable[..., Raw]) -> Callable[[Extended], Extended]:
     """A method that calls a function of raw numbers; half the time of :func:`_unary`."""
-    slow = _unary(name, lambda x: context.make_mpf(function(x._mpf_, BITS, NEAREST)))
+    slow = _unary(name, lambda x: context.make_mpf(function(x._mpf_, _precision.bits, NEAREST)))
 
     def method(self: Extended) -> Extended:
         raw = self.raw
         if raw[1]:
             try:
                 result: Extended = _new(Extended)
-                result.raw = function(raw, BITS, NEAREST)
+                result.raw = function(raw, _precision.bits, NEAREST)
                 return result
             except (ValueError, ZeroDivisionError, libmp.ComplexResult):
                 pass
@@ -505,7 +536,6 @@ for _name, _function in OF_MPF.items():
     setattr(Extended, _name, _unary(_name, _function))
 
 _ZERO, _ONE, _MINUS_ONE, _NAN = map(Extended, (0, 1, -1, math.nan))
-_PI, _LN_2 = _number(libmp.mpf_pi(BITS, NEAREST)), _number(libmp.mpf_ln2(BITS, NEAREST))
 
 
 class ExtendedArray(NumberArray):

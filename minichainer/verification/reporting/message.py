@@ -40,11 +40,20 @@ _ADVICE = {
 }
 
 
+#: What to do about a link that keeps a state.
+_STATE = (
+    '{} keeps a state from call to call: check a function that calls reset_state() first, such as '
+    '`def f(x): model.reset_state(); return model(x)`.'
+)
+
+
 def explanation_of(report: GradientReport, function: CheckedFunction, options: Options) -> Explanation:
     """The whole message, in parts."""
     state = 'passed' if report else 'failed' if report.verdict == 'fail' else report.verdict
-    right = '' if report.accuracy is None or not report else f', to {max(report.accuracy, _EPSILON):.0e} at 50 digits'
-    advice = [_ADVICE[report.verdict]] if _ADVICE.get(report.verdict) else []
+    right = f', to {max(report.accuracy or 0.0, _EPSILON):.0e} at {report.digits} digits'
+    right = '' if report.accuracy is None or not report else right
+    keeps = function.stateful() if report.verdict == 'nondeterministic' else ''
+    advice = [_STATE.format(keeps) if keeps else _ADVICE.get(report.verdict, '')]
     if report and report.not_precise:
         advice.append(f'Measured by differences of float64, not at 50 digits: {report.not_precise}.')
     enough = in_words(report.enough) if report.failures else ''
@@ -53,7 +62,7 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
         [_section(group, report, function) for group in _grouped(report.failures)],
         [
             *(_doubts(report, function) if report.unvouched else ()),
-            *advice,
+            *filter(None, advice),
             *([enough] if enough else ()),
             *dict.fromkeys(report.notes),
         ],

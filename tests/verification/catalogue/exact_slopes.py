@@ -1,4 +1,4 @@
-"""The truth about a gradient, element by element, at 700 digits and without the checker.
+"""The truth about a gradient, element by element, at 720 digits and without the checker.
 
 Each element is moved alone, by steps in proportion to itself; a slope counts if two steps agree. So this proves, or
 disproves, what a check says of a function, at any magnitude: 1 + 1e-300 is not 1 here.
@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 
 import minichainer as chainer
-from minichainer.verification.extended_precision import functions as number_functions
-from minichainer.verification.extended_precision import number
 from minichainer.verification.extended_precision.arrays import numbers, rounded, using
+from minichainer.verification.many_digits import MOST_DIGITS
 from tests.functions.checks import gradients, outputs_of
 
-BITS = 2400
 #: So many elements of an array are looked at.
 SAMPLE = 40
 #: Seconds of the processor after which a proof is given up.
@@ -47,14 +45,9 @@ class Truth:
 
 @contextlib.contextmanager
 def many_digits() -> Iterator[None]:
-    """The numbers of 50 digits have 700 for a while."""
-    context, kept = number_functions.context, number_functions.context.prec
-    context.prec = number.BITS = BITS
-    try:
-        with using(), np.errstate(all='ignore'):
-            yield
-    finally:
-        context.prec = number.BITS = kept
+    """Numbers have 720 digits for a while."""
+    with using(MOST_DIGITS), np.errstate(all='ignore'):
+        yield
 
 
 def slopes_of(func: Callable[..., Any], arrays: Sequence[Any], gys: Sequence[Any]) -> list[Truth] | None:
@@ -138,7 +131,7 @@ class Proof:
 
 
 def prove(func: Callable[..., Any], arrays: Sequence[Any], gys: Sequence[Any], dtype: str = 'd') -> Proof:
-    """Compares the gradients that backward gives, in a dtype, with the truth."""
+    """Compares values of a function in float64, and the gradients that backward gives in a dtype, with the truth."""
     truths = slopes_of(func, arrays, gys)
     if truths is None:
         return Proof(False)
@@ -148,8 +141,21 @@ def prove(func: Callable[..., Any], arrays: Sequence[Any], gys: Sequence[Any], d
     found = [np.zeros_like(x) if g is None else g for g, x in zip(found, own[0], strict=True)]
     kink = any(t.kinked.any() for t in truths)
     off = [_off(g, t, dtype) for g, t in zip(found, truths, strict=True)]
+    off.append(_off_values(func, arrays))
     known = all(t.complete for t in truths)
-    return Proof(known, kink, max(off, default=0.0))
+    return Proof(known, kink, max(off))
+
+
+def _off_values(func: Callable[..., Any], arrays: Sequence[Any]) -> float:
+    """The largest error of a value that the function computes in float64, such as one that overflows on the way."""
+    xs = [np.asarray(a, 'd') for a in arrays]
+    with np.errstate(all='ignore'):
+        found = [y.array for y in outputs_of(func(*map(chainer.Variable, xs)))]
+    with many_digits():
+        exact = [numbers(y.array) for y in outputs_of(func(*[chainer.Variable(numbers(x)) for x in xs]))]
+    pairs = zip(found, map(rounded, exact), strict=True)
+    truths = [(y, Truth(value, np.zeros(value.shape, bool))) for y, value in pairs]
+    return max([_off(y, truth, 'd') for y, truth in truths], default=0.0)
 
 
 def _off(found: Any, truth: Truth, dtype: str) -> float:
