@@ -10,7 +10,6 @@ import pytest
 import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
-from minichainer import autograd
 from minichainer.gradient_check import (
     check_backward,
     check_double_backward,
@@ -19,6 +18,7 @@ from minichainer.gradient_check import (
     gradgradcheck,
 )
 from minichainer.verification.frozen import sets_to_freeze
+from tests.verification.catalogue.planted_leaves import product as product_with
 from tests.verification.planting import uniform
 
 X, W = uniform(3, 4), uniform(3, 4, seed=1)
@@ -27,20 +27,10 @@ X, W = uniform(3, 4), uniform(3, 4, seed=1)
 def product(when_frozen):
     """A product whose rule for one factor does something else if the other one requires no gradient."""
 
-    class Product(autograd.Function):
-        @staticmethod
-        def forward(ctx, x, w):
-            ctx.save_for_backward(x, w)
-            return x.array * w.array
+    def rule(needs, gx, gw):
+        return (gx if needs[1] else when_frozen(gx)), (gw if needs[0] else when_frozen(gw))
 
-        @staticmethod
-        def backward(ctx, gy):
-            x, w = ctx.saved_tensors
-            gx, gw = gy * w, gy * x
-            needs = ctx.needs_input_grad
-            return (gx if needs[1] else when_frozen(gx)), (gw if needs[0] else when_frozen(gw))
-
-    return Product.apply
+    return product_with(rule)
 
 
 FAULTS = {
