@@ -196,7 +196,6 @@ REASONS = {
     'verification.extrapolation': 'ends a check after a few differences where all is well',
     'verification.function_under_test': 'the function as one of a list of arrays, and its gradient',
     'verification.reporting.hints': 'refuses classes and single nodes, which cannot be called several times',
-    'verification.high_precision': 'looks whether 50 digits are wanted',
     'verification.leaf': 'measures one input along its directions, and looks whether each element was seen',
     'verification.linearity': 'the gradient is linear in the upstream gradient, bit by bit',
     'verification.reporting.message': 'the report as text',

@@ -176,18 +176,17 @@ def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]
     report, before = derivatives.order_check.report, len(derivatives.order_check.report.failures)
     if not derivatives.order_check.options.precise_first:
         directions = _in_doubt(derivatives, directions)
-    found = _at_many_digits(derivatives, directions)
-    left = {i: drawn for i, drawn in directions.items() if i not in found or found[i][0] != PASS}
-    _note_passes(derivatives, found)
-    if found and left:
-        report.not_precise = 'there, right and wrong could not be told apart'
-    elif found:
-        report.accuracy = max(report.accuracy or 0.0, *[engine.worst for _, engine in found.values()])
+    found = {} if derivatives.order_check.options.precise is False else _at_many_digits(derivatives, directions)
+    left = directions
+    if found:
+        left = {i: drawn for i, drawn in directions.items() if found[i][0] != PASS}
+        _note_passes(derivatives, found, complete=not left)
+        report.not_precise = 'there, right and wrong could not be told apart' if left else ''
     _compare_by_floats(derivatives, left)
     if not found and (len(report.failures) > before or report.unvouched or derivatives.blur):
         found = _confirmed(derivatives, left, before)
-    for i, engine in [(i, engine) for i, (verdict, engine) in found.items() if verdict == FAIL]:
-        if not _is_explained(engine, derivatives.order_check, i, left[i]):
+    for i, (verdict, engine) in found.items():
+        if verdict == FAIL and not _is_explained(engine, derivatives.order_check, i, left[i]):
             _forget_what_differences_saw(derivatives.order_check, i, before)
             report.notes.append(_ONLY_PRECISE)
             _explain(derivatives, engine, i)
@@ -219,9 +218,17 @@ def _at_many_digits(derivatives: Derivatives, directions: Mapping[int, list[Any]
     return found
 
 
-def _note_passes(derivatives: Derivatives, found: _Found) -> None:
-    """Says what many digits have shown to be right, and for which elements even they do not vouch."""
+def _note_passes(derivatives: Derivatives, found: _Found, complete: bool = False) -> None:
+    """Says what many digits have shown to be right, and for which elements even they do not vouch.
+
+    Args:
+        derivatives: The numeric side.
+        found: The verdicts.
+        complete: Whether all leaves have passed.
+    """
     report = derivatives.order_check.report
+    if complete:
+        report.accuracy = max(report.accuracy or 0.0, *[engine.worst for _, engine in found.values()])
     for i, engine in [(i, engine) for i, (verdict, engine) in found.items() if verdict == PASS]:
         report.digits = max(report.digits, engine.digits)
         if i in engine.unseen:

@@ -111,7 +111,7 @@ class ForwardModeChecks:
                 )
                 return True
             with np.errstate(all='ignore'):
-                amplified = 1 + largest(native - y) / (np.finfo(native.dtype).eps * (largest(y) or 1.0))
+                amplified = 1 + largest(native - y) / (largest(y) or 1.0) / np.finfo(native.dtype).eps
                 scale = largest(wide) + largest(y)
                 allowed = _NATIVE_ROUNDINGS * amplified * np.finfo(native.dtype).eps * scale + self._tolerance
                 wrong = abs(narrow - wide) > allowed

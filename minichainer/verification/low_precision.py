@@ -91,7 +91,7 @@ def _amplification(derivatives: Derivatives, k: int) -> float:
     """How many roundings the error of the forward pass in the narrow dtype amounts to."""
     y, z = derivatives.order_check.values[derivatives.outputs[k]], derivatives.values[k]
     epsilon = float(np.finfo(y.dtype).eps)
-    return 1.0 + largest(y.astype(np.float64) - z) / (epsilon * (largest(z) or 1.0))
+    return 1.0 + largest(y.astype(np.float64) - z) / (largest(z) or 1.0) / epsilon
 
 
 def _report(derivatives: Derivatives, k: int, i: int, bad: Any, wide: Any, narrow: Any) -> None:
