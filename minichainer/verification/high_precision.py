@@ -29,7 +29,6 @@ from minichainer.verification.many_digits import (
     DIGITS,
     LEAST,
     MOST_DIGITS,
-    OTHERS,
     STEP,
     ManyDigits,
     Unsuitable,
@@ -74,7 +73,7 @@ class HighPrecision(ManyDigits):
 
     def locates(self, i: int) -> bool:
         """Whether the elements of a leaf can be measured one by one in a short time."""
-        calls = 2 * (1 + len(OTHERS)) * min(self.derivatives.arrays[i].size, _FEW)
+        calls = 2 * len(self.steps) * min(self.derivatives.arrays[i].size, _FEW)
         return bool(self.seconds * calls < _LONGEST)
 
     def agrees_with(self, other: HighPrecision, i: int) -> bool:

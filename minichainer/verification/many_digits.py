@@ -28,8 +28,8 @@ from minichainer.verification.rounding import ROUNDINGS
 
 #: The digits that are tried first, and those that decide: float64 spans 632, and steps are smaller.
 DIGITS, MOST_DIGITS = 50, 720
-#: The step, relative to what moves, and those that follow after a disagreement: larger ones lose fewer digits.
-STEP, OTHERS = 1e-20, (1e-17, 1e-14, 1e-25, 1e-30)
+#: The step, relative to what moves, and those that follow after a disagreement.
+STEP, _OTHERS = 1e-20, (1e-17, 1e-14, 1e-25, 1e-30)
 #: One-sided slopes that differ by more are looked at again with a smaller step: a kink stays.
 _SMOOTH = 1e-12
 #: The error of a slope by rounding it to float64, relative and absolute.
@@ -51,11 +51,13 @@ class ManyDigits:
 
     Attributes:
         digits: How many digits numbers have.
+        steps: The steps, relative to what moves: with few digits, larger ones lose fewer of them.
         seconds: What a call of the function takes.
     """
 
     def __init__(self, derivatives: Derivatives, digits: int) -> None:
         self.derivatives, self.digits = derivatives, digits
+        self.steps = (STEP, *_OTHERS) if digits == DIGITS else (STEP, _OTHERS[-1])
         self._lost = numbers(10.0).item() ** (2 - digits)  # relative to each output
         self._known_sizes: dict[tuple[int, bytes], Any] = {}
         self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in derivatives.arrays]
@@ -118,7 +120,7 @@ class ManyDigits:
     def _measured(self, directions: Mapping[int, Any]) -> Iterator[Slopes]:
         """The slopes by one step after the other."""
         before: Slopes | None = None
-        for step in (STEP, *OTHERS):
+        for step in self.steps:
             found = self._difference(directions, step)
             yield found if before is None else dataclasses.replace(found, kink=found.kink & _stays(before, found))
             before = found
