@@ -53,7 +53,7 @@ _STILL_RIGHT, _CANCELLED = 1e-2, 1e-9
 _ALIKE = 1e-2
 #: Unless high precision is asked for: the most elements in all, before and after a doubt, and the most seconds for
 #: measuring elements one by one.
-_FEW, _MANY, _LONGEST = 256, 2**14, 30.0
+_FEW, _MANY, _LONGEST = 256, 2**14, 10.0
 
 
 class HighPrecision(ManyDigits):
