@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import minichainer as chainer
+from minichainer.utils.type_check import InvalidType
 from tests.functions.checks import derivative_of, outputs_of
 from tests.verification.catalogue import extreme_subjects, extreme_values
 from tests.verification.catalogue.extreme_subjects import Subject
@@ -93,7 +94,7 @@ def _complete(p: Point, rng: Any) -> Point | None:
             p.outputs = max([float(abs(y.astype('d')).max(initial=0.0)) for y in values], default=0.0)
             finite = all(_finite(a) for a in [*p.arrays, *values, *p.gradients, *native])
             p.twice = finite and p.subject.order > 1 and _is_finite_twice(p)
-        except (ValueError, FloatingPointError, np.linalg.LinAlgError):
+        except (ValueError, FloatingPointError, np.linalg.LinAlgError, InvalidType):  # the last: of one dtype only
             return None
     return p if finite else None
 
