@@ -95,6 +95,9 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
     blur = derivatives.blur.get(i, 0.0)
     if not blur and all_are_seen(derivatives, i, directions[0]):
         return
+    if not any([vector.any() for vector in derivatives.vectors(i)]):
+        _doubt_zeros(derivatives, i)
+        return
     share = max(_HIDDEN * derivatives.precision, min(_SAFETY * blur, 1.0))
     if blur > _BLURRED and not any([_is_seen(derivatives, i, direction) for direction in directions]):
         derivatives.does_not_vouch(i, np.ones(directions[0].shape, bool), _AS_LARGE)
@@ -109,6 +112,13 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
             derivatives.does_not_vouch(i, hidden, 'a fault there is lost in the rounding of larger numbers')
             return
         hidden = hidden & derivatives.hidden(i, alone, share)
+
+
+def _doubt_zeros(derivatives: Derivatives, i: int) -> None:
+    """Leaves a gradient of zeros to many digits where outputs depend on the leaf: floats may only not have moved."""
+    depends = derivatives.dependent(i, np.ones(derivatives.arrays[i].shape, bool))
+    if any([bool(found.any()) for found in depends]):
+        derivatives.blur[i] = 1.0
 
 
 def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any], blurred: bool) -> None:

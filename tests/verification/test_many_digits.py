@@ -144,6 +144,9 @@ WRONG = {
     ),
     'a factor where values hardly move': (_small_half, lambda xs, gy: 7 * gy, 1e-15 * np.arange(1.0, 301) / 300),
     'zeros where values hardly move': (_small_half, lambda xs, gy: 0 * gy, 1e-15 * np.arange(1.0, 301) / 300),
+    'zeros where nothing moves': (
+        lambda x: np.log(x + np.sqrt(x * x + 1)), lambda xs, gy: 0 * gy, 1e-20 * np.arange(1.0, 301)
+    ),
     'an element lost beside 319': (
         np.exp, lambda xs, gy: np.exp(xs[0]) * gy * (xs[0] > -20), np.r_[-30.0, DRAWN.normal(size=319)]
     ),
