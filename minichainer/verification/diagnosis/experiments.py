@@ -71,10 +71,15 @@ class Experiments:
         """Whether differences are accurate enough, and there is something to rearrange."""
         return self.derivatives.precision < 1e-12 and self.x.size > 0 and self.y.size > 0
 
+    @property
+    def size(self) -> float:
+        """The size of the leaf's elements; 1 where they are 0, or next to the least floats."""
+        size = root_mean_square(self.x)
+        return size if size > _TINIEST else 1.0
+
     def derivative(self, direction: Any, arrays: Sequence[Any] | None = None) -> Any:
         """The derivative of the output as the leaf moves along a direction; raises Unmeasurable."""
-        size = root_mean_square(self.x)
-        size = size if size > _TINIEST else 1.0
+        size = self.size
         for step in STEPS:
             coarse = self.difference(direction, arrays, step * size)
             fine = self.difference(direction, arrays, step * size / 2)
@@ -86,7 +91,7 @@ class Experiments:
 
     def difference(self, direction: Any, arrays: Sequence[Any] | None = None, step: float = 0.0) -> Any:
         """A central difference: the derivative to three digits or so; raises Unmeasurable."""
-        step = step or STEPS[0] * (root_mean_square(self.x) or 1.0)
+        step = step or STEPS[0] * self.size
         ahead, behind = self.sides(direction, arrays, step)
         return (ahead - behind) / (2 * step)
 

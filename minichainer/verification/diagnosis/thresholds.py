@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.arrays import host, root_mean_square
+from minichainer.verification.arrays import host
 from minichainer.verification.diagnosis.evidence import Cause, Evidence, multiple
 from minichainer.verification.diagnosis.experiments import STEPS, Experiments, Unmeasurable, dot
 from minichainer.verification.directions import generator
@@ -366,7 +366,7 @@ class _Values:
         value, known = np.zeros(shape), np.zeros(shape, bool)
         for step in STEPS:
             if not known.all():
-                new, sure = self._with_step(arrays, y, direction, weights, step * (root_mean_square(self.e.x) or 1.0))
+                new, sure = self._with_step(arrays, y, direction, weights, step * self.e.size)
                 value, known = np.where(known, value, new), known | sure
         return value, known
 
