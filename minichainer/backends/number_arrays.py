@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
+import threading
+import time
 from collections.abc import Callable, Iterator
-from threading import Lock
 from typing import Any, ClassVar
 
 import numpy
@@ -29,7 +31,7 @@ _real_dtype = numpy.ndarray.dtype.__get__
 
 #: How many :func:`using` are active, in all threads.
 in_use = 0
-_lock = Lock()
+_lock = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -40,6 +42,25 @@ def using() -> Iterator[None]:
         yield
     finally:
         _count(-1)
+
+
+class _Deadline(threading.local):
+    """The time of the processor, of each thread, after which operations on such arrays are refused."""
+
+    at = math.inf
+
+
+_deadline = _Deadline()
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Context manager in which ufuncs on such arrays raise TimeoutError after so many seconds of the processor."""
+    before, _deadline.at = _deadline.at, time.thread_time() + seconds
+    try:
+        yield
+    finally:
+        _deadline.at = before
 
 
 def _count(change: int) -> None:
@@ -150,6 +171,8 @@ class NumberArray(numpy.ndarray[Any, Any]):
     # --- NumPy's protocols -------------------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         cls = type(self)
+        if _deadline.at < math.inf and time.thread_time() > _deadline.at:
+            raise TimeoutError('computing on these numbers takes long')
         if method == 'at':
             ufunc.at(_target(cls, inputs[0]), *[_plain(cls, x) for x in inputs[1:]])
             return None

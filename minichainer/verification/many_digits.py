@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -39,7 +40,7 @@ _BITS = (50, 51, 52)
 #: Directions are made longer, and steps shorter, where elements are smaller than one over this.
 _ENLARGED = 1e150
 #: The most seconds for a call of the function, unless high precision is asked for.
-_PATIENCE = {DIGITS: 0.1, MOST_DIGITS: 0.3}
+_PATIENCE, _LONG = {DIGITS: 0.1, MOST_DIGITS: 0.3}, 'the function takes long; precise=True asks for it'
 
 
 class Unsuitable(Exception):
@@ -62,11 +63,16 @@ class ManyDigits:
         self._known_sizes: dict[tuple[int, bytes], Any] = {}
         self._arrays = [numbers(x) if x.dtype.kind == 'f' else x for x in derivatives.arrays]
         self._upstream = [[numbers(v) for v in vs] for vs in derivatives.upstream]
+        patience = math.inf if derivatives.order_check.options.precise else _PATIENCE[digits]
         started = time.thread_time()  # which does not count other processes
-        self._evaluation = self._evaluated({})
+        try:
+            with number_arrays.within(patience):
+                self._evaluation = self._evaluated({})
+        except TimeoutError:
+            raise Unsuitable(_LONG) from None
         self.seconds = time.thread_time() - started
-        if self.seconds > _PATIENCE[digits] and derivatives.order_check.options.precise is None:
-            raise Unsuitable('the function takes long; precise=True asks for it')
+        if self.seconds > patience:
+            raise Unsuitable(_LONG)
         self._values = self._outputs(self._evaluation)
         self._require_same_values()
 

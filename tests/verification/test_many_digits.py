@@ -204,3 +204,18 @@ def test_a_link_with_a_state_is_named():
         return model(x)
 
     assert check_gradients(from_the_start, x)
+
+
+def test_a_function_that_takes_long_is_left_to_floats_soon():
+    calls = []
+
+    def long(x):
+        for _ in range(100):
+            x = np.exp(-x)
+            calls.append(type(x))
+        return x
+
+    wrong = node(long, lambda xs, gy: 2 * gy)
+    report = check_gradients(wrong, np.linspace(0.1, 1, 300))
+    assert report.verdict == 'fail' and np.ndarray in calls
+    assert 0 < sum(kind is not np.ndarray for kind in calls) < 60
