@@ -12,7 +12,7 @@ In order of work:
   rounding explains; ``verdict`` decides; ``low_precision`` looks at the dtype given.
 - What a verdict becomes: ``tolerances`` of the caller, ``outcome`` for each entry point, ``torch_comparison``.
 - Beside backward: ``forward_mode`` and ``tangents``, ``batched``, ``complex_numbers``.
-- After a mismatch: ``localization`` with ``bisection`` (which elements), ``diagnosis`` (why).
+- After a mismatch: ``localization`` with ``bisection`` and ``measured`` (which elements), ``diagnosis`` (why).
 - ``reporting``; ``command``, the shell; ``self_test``.
 - For Chainer's tests: ``strictness``, ``finite_differences``, ``closeness``. Helpers: ``arrays``.
 """

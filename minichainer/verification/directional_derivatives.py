@@ -482,16 +482,6 @@ class Derivatives:
             text = f'{UNCERTAINTY} {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{label}: {text}')
 
-    def hidden(self, i: int, directions: Sequence[Any], share: float) -> Any:
-        """Which elements of leaf ``i`` have gradients that are a smaller part of each slope, but not 0."""
-        largest_part = np.zeros(directions[0].shape)
-        for d, k in self.pairs:
-            gradient = abs(host(self.gradient(d, k, i)))
-            for direction in directions:
-                terms = gradient * abs(direction)
-                largest_part = np.maximum(largest_part, terms / (norm(terms) or 1.0))
-        return (largest_part > 0) & (largest_part < share)
-
     def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
         """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
         order_check = self.order_check

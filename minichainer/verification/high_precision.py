@@ -36,6 +36,7 @@ from minichainer.verification.many_digits import (
 )
 from minichainer.verification.reporting.report import Failure
 from minichainer.verification.rounding import ROUNDINGS, SINGLE, jitter
+from minichainer.verification.shares import hidden_elements
 from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
 
 #: Slopes that are smaller have few digits.
@@ -140,7 +141,7 @@ class HighPrecision(ManyDigits):
 
     def _verdict_of_hidden(self, i: int, direction: Any) -> str:
         """The verdict on elements whose part of the slope along a direction could not be seen, moved alone."""
-        hidden = self.derivatives.hidden(i, [direction], max(_HIDDEN, _CONSTANTS * self._precision))
+        hidden = hidden_elements(self.derivatives, i, [direction], max(_HIDDEN, _CONSTANTS * self._precision))
         if not hidden.any():
             return PASS
         alone = np.where(hidden, direction, 0.0)

@@ -16,6 +16,7 @@ from minichainer.verification.arrays import host
 from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import by_size
 from minichainer.verification.localization import Locator
+from minichainer.verification.shares import hidden_elements
 from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, PASS, UNRESOLVED
 
 #: Calls of the function that may be made for each leaf if nothing looks wrong.
@@ -103,7 +104,7 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
         derivatives.does_not_vouch(i, np.ones(directions[0].shape, bool), _AS_LARGE)
         return
     _examine_zeros(derivatives, i, directions, blur > 0)
-    hidden = derivatives.hidden(i, directions, share)
+    hidden = hidden_elements(derivatives, i, directions, share)
     for _ in range(_MOST_GROUPS):
         if not hidden.any():
             return
@@ -111,7 +112,7 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
         if not any([_is_seen(derivatives, i, direction) for direction in alone]):
             derivatives.does_not_vouch(i, hidden, 'a fault there is lost in the rounding of larger numbers')
             return
-        hidden = hidden & derivatives.hidden(i, alone, share)
+        hidden = hidden & hidden_elements(derivatives, i, alone, share)
 
 
 def _doubt_zeros(derivatives: Derivatives, i: int) -> None:

@@ -23,6 +23,7 @@ from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import isotropic, relative
 from minichainer.verification.extrapolation import first_step
 from minichainer.verification.forward_rounding import measure_noise
+from minichainer.verification.measured import Measured
 from minichainer.verification.reporting.report import Failure
 from minichainer.verification.verdict import (
     FAIL,
@@ -55,46 +56,6 @@ _UNSEEN, _FINEST = 0.5, 2.0**-24
 #: Slopes per unit of less would have few digits.
 _LEAST = 1e-150
 _FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right', 'still')
-
-
-@dataclasses.dataclass
-class Measured:
-    """What is known about some elements of one gradient; all arrays have the same length.
-
-    Attributes:
-        elements: Their flat indices.
-        numeric: Their measured gradients.
-        analytic: The same from backward.
-        tolerance: Allowed errors.
-        verdict: Their verdicts.
-        left: Slopes from the left.
-        right: Slopes from the right.
-        still: Whether no output has moved with the element at any step: that shows no slope if larger steps do.
-        complete: Whether all others are known to be right.
-    """
-
-    elements: Any
-    numeric: Any
-    analytic: Any
-    tolerance: Any
-    verdict: Any
-    left: Any
-    right: Any
-    still: Any
-    complete: bool = True
-
-    def joined(self, other: Measured) -> Measured:
-        """The elements of both."""
-        names = [f.name for f in dataclasses.fields(self) if f.name != 'complete']
-        arrays: dict[str, Any] = {n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in names}
-        return Measured(**arrays)
-
-    @property
-    def distance(self) -> Any:
-        """The absolute differences of numeric and analytic."""
-        with np.errstate(all='ignore'):
-            distance = abs(self.numeric - self.analytic)
-        return np.where(np.isnan(distance), np.inf, distance)
 
 
 class Locator:

@@ -43,8 +43,7 @@ def using(digits: int = 50, bits: int | None = None) -> Iterator[None]:
     ...     rounded(numbers(1.0) / 3 * 3 - 1 + 1e-80)
     array(1.e-80)
     """
-    from minichainer.verification.extended_precision.functions import libmp
-    from minichainer.verification.extended_precision.number import precision
+    from minichainer.verification.extended_precision.functions import libmp, precision
 
     with number_arrays.using(), precision(bits or libmp.dps_to_prec(digits)):
         yield

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
-from threading import RLock
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import mpmath
@@ -24,11 +25,31 @@ _wide: Any = mpmath.MPContext()
 _RESERVE = 2 * BITS
 _wide.prec = BITS + _RESERVE
 #: Contexts change their precision while they compute, so only one thread may.
-lock = RLock()
+lock = threading.RLock()
+
+
+class _Precision(threading.local):
+    """How many bits results have, in each thread."""
+
+    bits = BITS
+
+
+#: The precision of this thread.
+current = _Precision()
+
+
+@contextlib.contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Context manager in which results have so many bits, in this thread; numbers keep those that they have."""
+    before, current.bits = current.bits, bits
+    try:
+        yield
+    finally:
+        current.bits = before
 
 
 def set_precision(bits: int) -> None:
-    """The precision of both contexts, for who has the lock."""
+    """Sets the precision of both contexts, for who has the lock."""
     if context.prec != bits:
         context.prec, _wide.prec = bits, bits + _RESERVE
 

@@ -1,4 +1,4 @@
-"""A real number of 50 digits, or as many as :func:`precision` says, as an element of object arrays; needs mpmath.
+"""A real number of 50 digits, or as many as :func:`.precision` says, as an element of object arrays; needs mpmath.
 
 NumPy's ufuncs compute on object arrays by operators and by methods of their own names: ``numpy.exp(x)`` calls
 ``x.exp()`` of each element. :class:`Extended` has all of these, and the special functions that SciPy's ufuncs name.
@@ -10,23 +10,21 @@ Digits are never lost in silence: ``float(x)``, ``int(x)`` and ``complex(x)`` ra
 
 from __future__ import annotations
 
-import contextlib
 import math
 import operator
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from minichainer.backends.number_arrays import NumberArray
 from minichainer.verification.extended_precision.functions import (
-    BITS,
     DIGITS,
     NEAREST,
     OF_MPF,
     OF_RAW,
     context,
+    current,
     float_function,
     libmp,
     lock,
@@ -46,25 +44,6 @@ from minichainer.verification.extended_precision.raw import (
 
 _add, _sub, _mul, _div = libmp.mpf_add, libmp.mpf_sub, libmp.mpf_mul, libmp.mpf_div
 _new: Any = object.__new__
-
-
-class _Precision(threading.local):
-    """How many bits results have, in each thread."""
-
-    bits = BITS
-
-
-_precision = _Precision()
-
-
-@contextlib.contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Context manager in which results have so many bits, in this thread; numbers keep those that they have."""
-    before, _precision.bits = _precision.bits, bits
-    try:
-        yield
-    finally:
-        _precision.bits = before
 
 
 def _comparison(compare: Callable[[Raw, Raw], bool]) -> Callable[[Any, Any], Any]:
@@ -118,7 +97,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _add(mine, raw, _precision.bits, NEAREST)
+            result.raw = _add(mine, raw, current.bits, NEAREST)
             return result
         return _special_sum(mine, raw)
 
@@ -131,7 +110,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _sub(mine, raw, _precision.bits, NEAREST)
+            result.raw = _sub(mine, raw, current.bits, NEAREST)
             return result
         return _special_sum(mine, negated(raw))
 
@@ -144,7 +123,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _mul(mine, raw, _precision.bits, NEAREST)
+            result.raw = _mul(mine, raw, current.bits, NEAREST)
             return result
         return _by_float(numpy.multiply, mine, raw)
 
@@ -157,7 +136,7 @@ class Extended:
         mine = self.raw
         if mine[1] and raw[1]:
             result = _new(Extended)
-            result.raw = _div(mine, raw, _precision.bits, NEAREST)
+            result.raw = _div(mine, raw, current.bits, NEAREST)
             return result
         return _by_float(numpy.divide, mine, raw)
 
@@ -184,7 +163,7 @@ class Extended:
             return NotImplemented
         if not (self.raw[1] and raw[1]):
             return _by_float(numpy.mod, self.raw, raw) if not self.raw[1] else self._mod_special(raw)
-        rest = libmp.mpf_mod(self.raw, raw, _precision.bits, NEAREST)
+        rest = libmp.mpf_mod(self.raw, raw, current.bits, NEAREST)
         return _number(MINUS_ZERO if raw[0] and rest == libmp.fzero else rest)
 
     def _mod_special(self, raw: Raw) -> Extended:
@@ -377,7 +356,7 @@ class Extended:
     def arctan2(self, other: Any) -> Extended:
         other = Extended(other)
         if self.raw[1] and other.raw[1]:
-            return _number(libmp.mpf_atan2(self.raw, other.raw, _precision.bits, NEAREST))
+            return _number(libmp.mpf_atan2(self.raw, other.raw, current.bits, NEAREST))
         angle = _by_float(numpy.arctan2, self.raw, other.raw)
         if not angle.raw[1]:
             return angle
@@ -399,7 +378,7 @@ class Extended:
         return (
             top
             if not top.isfinite()
-            else top + (-abs(self - other)).exp2().log1p() / _number(libmp.mpf_ln2(_precision.bits, NEAREST))
+            else top + (-abs(self - other)).exp2().log1p() / _number(libmp.mpf_ln2(current.bits, NEAREST))
         )
 
     def polygamma(self, n: Any) -> Extended:
@@ -426,7 +405,7 @@ def _number(raw: Raw) -> Extended:
 
 
 def _pi() -> Extended:
-    return _number(libmp.mpf_pi(_precision.bits, NEAREST))
+    return _number(libmp.mpf_pi(current.bits, NEAREST))
 
 
 def _restored(*raw: int) -> Extended:
@@ -452,7 +431,7 @@ def _special_sum(a: Raw, b: Raw) -> Extended:
 def _power(base: Raw, exponent: Raw) -> Extended:
     if base[1] and exponent[1]:
         try:
-            return _number(libmp.mpf_pow(base, exponent, _precision.bits, NEAREST))
+            return _number(libmp.mpf_pow(base, exponent, current.bits, NEAREST))
         except libmp.ComplexResult:
             return _NAN
     with numpy.errstate(all='ignore'):
@@ -479,9 +458,9 @@ def _evaluated(name: str, function: Callable[[Any], Any], x: Extended) -> Extend
     if x.raw[1] or not x.raw[2]:
         try:
             with lock:
-                set_precision(_precision.bits)
+                set_precision(current.bits)
                 value = function(context.make_mpf(unsigned(x.raw)))
-            raw = libmp.mpf_pos(value._mpf_, _precision.bits, NEAREST)
+            raw = libmp.mpf_pos(value._mpf_, current.bits, NEAREST)
         except (ValueError, ZeroDivisionError, libmp.ComplexResult, OverflowError, AttributeError):
             return _evaluated_as_float(name, x)  # a complex number has no _mpf_
         return x if raw == libmp.fzero and not x.raw[1] else _number(raw)
@@ -513,14 +492,14 @@ def _unary(name: str, function: Callable[[Any], Any]) -> Callable[[Extended], Ex
 
 def _direct(name: str, function: Callable[..., Raw]) -> Callable[[Extended], Extended]:
     """A method that calls a function of raw numbers; half the time of :func:`_unary`."""
-    slow = _unary(name, lambda x: context.make_mpf(function(x._mpf_, _precision.bits, NEAREST)))
+    slow = _unary(name, lambda x: context.make_mpf(function(x._mpf_, current.bits, NEAREST)))
 
     def method(self: Extended) -> Extended:
         raw = self.raw
         if raw[1]:
             try:
                 result: Extended = _new(Extended)
-                result.raw = function(raw, _precision.bits, NEAREST)
+                result.raw = function(raw, current.bits, NEAREST)
                 return result
             except (ValueError, ZeroDivisionError, libmp.ComplexResult):
                 pass
