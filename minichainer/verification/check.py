@@ -181,7 +181,8 @@ def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]
     if found:
         left = {i: drawn for i, drawn in directions.items() if found[i][0] != PASS}
         _note_passes(derivatives, found, complete=not left)
-        report.not_precise = 'there, right and wrong could not be told apart' if left else ''
+        if left:
+            report.not_precise = 'there, right and wrong could not be told apart'
     _compare_by_floats(derivatives, left)
     if not found and (len(report.failures) > before or report.unvouched or derivatives.blur):
         found = _confirmed(derivatives, left, before)

@@ -117,9 +117,8 @@ class HighPrecision(ManyDigits):
         verdicts = [PASS] if known else [self._verdict({i: part}) for part in parts]
         worst = max(verdicts, key=(PASS, UNRESOLVED, FAIL).index)
         if worst == PASS and self.derivatives.order_check.options.tangent is None:
-            alone = [self._verdict_of_zeros(i, part) for part in parts] + [
-                self._verdict_of_hidden(i, p) for p in parts
-            ]
+            questions = (self._verdict_of_zeros, self._verdict_of_hidden)
+            alone = [ask(i, part) for ask in questions for part in parts]
             return FAIL if FAIL in alone else PASS
         return worst
 
@@ -166,7 +165,7 @@ class HighPrecision(ManyDigits):
             return UNRESOLVED
 
     def _verdict_of_slopes(self, directions: Mapping[int, Any]) -> str:
-        """Whether backward in float64, or else backward at 50 digits, agrees with the slopes along a direction."""
+        """Whether backward in float64, or else backward on such numbers, agrees with the slopes along a direction."""
         measured: list[Slopes] = []
         for found in self._measured(directions):
             measured.append(found)
@@ -179,7 +178,7 @@ class HighPrecision(ManyDigits):
         settled = (found.error <= _SETTLED * size) | (np.maximum(found.error, size) < _FEW_DIGITS)
         if not found.finite.all() or found.kink.any() or not settled.all():
             return UNRESOLVED
-        verdict = self._verdict_at_50_digits(found, directions)
+        verdict = self._verdict_at_many_digits(found, directions)
         if verdict == FAIL:
             for i, direction in directions.items():
                 self.wrong.setdefault(i, []).append(direction)
@@ -196,15 +195,16 @@ class HighPrecision(ManyDigits):
         self._note(off, found)
         return True
 
-    def _verdict_at_50_digits(self, found: Slopes, directions: Mapping[int, Any]) -> str:
+    def _verdict_at_many_digits(self, found: Slopes, directions: Mapping[int, Any]) -> str:
         """The verdict where backward in float64 disagrees: rounding may be the reason."""
         off, _ = self._compared(found, directions, self.derivatives.gradients)
         if self.gradients is None:
             return FAIL if self._is_wrong_in_float64(found, directions, off) else UNRESOLVED
         exactly_off, allowed = self._compared(found, directions, self.gradients)
-        if not bool((exactly_off <= allowed + found.error).all()) and self._is_sharp(found, directions, exactly_off):
+        wrong = ~(exactly_off <= allowed + found.error)
+        if wrong.any() and self._is_sharp(found, directions, exactly_off):
             # Where backward in float64 is right, its factors are rounded ones that only many digits see.
-            return FAIL if (off > 0.5 * exactly_off)[exactly_off > allowed + found.error].all() else UNRESOLVED
+            return FAIL if (off > 0.5 * exactly_off)[wrong].all() else UNRESOLVED
         if not all(map(self._is_rounding, directions)):
             return UNRESOLVED
         self._note(off, found)
@@ -277,7 +277,7 @@ class HighPrecision(ManyDigits):
         return np.array(allowed)
 
     def _is_rounding(self, i: int) -> bool:
-        """Whether rounding explains how far the gradient in float64 is from the one at 50 digits."""
+        """Whether rounding explains how far the gradient in float64 is from the one at many digits."""
         for d, draw in enumerate(self.gradients or ()):
             for k, gradients in enumerate(draw):
                 exact = full(gradients[i], self.derivatives.arrays[i])

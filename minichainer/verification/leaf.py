@@ -15,7 +15,7 @@ import numpy as np
 from minichainer.verification.arrays import host
 from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import by_size
-from minichainer.verification.localization import Locator
+from minichainer.verification.localization import AS_LARGE, Locator
 from minichainer.verification.shares import hidden_elements
 from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, PASS, UNRESOLVED
 
@@ -25,7 +25,6 @@ _BUDGET = 24
 _HIDDEN = 2.0**19
 #: Elements whose part of a slope is not so many times what may be wrong in it are moved without the others, too.
 _SAFETY = 4.0
-_AS_LARGE = 'rounding errors are as large as it'
 #: Slopes whose errors are a larger part of them show nothing.
 _BLURRED = 0.1
 #: More groups of elements that cannot be seen beside each other are not looked for.
@@ -101,7 +100,7 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
         return
     share = max(_HIDDEN * derivatives.precision, min(_SAFETY * blur, 1.0))
     if blur > _BLURRED and not any([_is_seen(derivatives, i, direction) for direction in directions]):
-        derivatives.does_not_vouch(i, np.ones(directions[0].shape, bool), _AS_LARGE)
+        derivatives.does_not_vouch(i, np.ones(directions[0].shape, bool), AS_LARGE)
         return
     _examine_zeros(derivatives, i, directions, blur > 0)
     hidden = hidden_elements(derivatives, i, directions, share)
@@ -132,7 +131,7 @@ def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any], 
     if zero.any() and not zero.all():
         seen = _is_seen(derivatives, i, np.where(zero, directions[-1], 0.0))
         if blurred and not seen:
-            derivatives.does_not_vouch(i, zero, _AS_LARGE)
+            derivatives.does_not_vouch(i, zero, AS_LARGE)
 
 
 def all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:

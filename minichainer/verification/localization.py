@@ -53,6 +53,8 @@ _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
 #: Relative errors of slopes that show nothing any more; the smallest relative step of an element that is no rounding.
 _UNSEEN, _FINEST = 0.5, 2.0**-24
+#: Why a check does not vouch for elements.
+AS_LARGE = 'rounding errors are as large as it'
 #: Slopes per unit of less would have few digits.
 _LEAST = 1e-150
 _FIELDS = ('numeric', 'analytic', 'tolerance', 'verdict', 'left', 'right', 'still')
@@ -132,7 +134,7 @@ class Locator:
         self.derivatives.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
         for along in self.measured:
             if self._apart and doubt(along, mine) > _UNSEEN:
-                self.derivatives.does_not_vouch(self.i, along.direction != 0, 'rounding errors are as large as it')
+                self.derivatives.does_not_vouch(self.i, along.direction != 0, AS_LARGE)
         return True
 
     def _is_right_nearby(self, starts: Sequence[float]) -> bool:

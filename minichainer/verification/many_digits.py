@@ -48,7 +48,7 @@ class Unsuitable(Exception):
 
 
 class ManyDigits:
-    """The function under test at 50 digits, for the point and the upstream gradients of a check.
+    """The function under test at many digits, for the point and the upstream gradients of a check.
 
     Attributes:
         digits: How many digits numbers have.
@@ -137,7 +137,8 @@ class ManyDigits:
         for i, direction in directions.items():
             moving, longest = direction != 0, float(abs(direction).max(initial=0.0))
             largest_of_these = float(abs(self.derivatives.arrays[i][moving]).max(initial=0.0))
-            if 0 < largest_of_these < longest / _ENLARGED or (0 < largest_of_these < longest and moving.sum() == 1):
+            near = longest if moving.sum() == 1 else longest / _ENLARGED
+            if 0 < largest_of_these < near:
                 unit = unit.minimum(numbers(largest_of_these).item() / longest)
         return unit
 
@@ -215,7 +216,7 @@ class ManyDigits:
     # --- backward ----------------------------------------------------------------------------------------------
     @functools.cached_property
     def gradients(self) -> list[list[list[Any]]] | None:
-        """The gradients at 50 digits, rounded, by draw, output and leaf; None if backward loses digits."""
+        """The gradients at many digits, rounded, by draw, output and leaf; None if backward loses digits."""
         if self._gradients is None:
             return None
         return [[[None if g is None else rounded(g) for g in gs] for gs in draw] for draw in self._gradients]

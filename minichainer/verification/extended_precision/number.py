@@ -375,11 +375,9 @@ class Extended:
 
     def logaddexp2(self, other: Any) -> Any:
         top = self.maximum(other)
-        return (
-            top
-            if not top.isfinite()
-            else top + (-abs(self - other)).exp2().log1p() / _number(libmp.mpf_ln2(current.bits, NEAREST))
-        )
+        if not top.isfinite():
+            return top
+        return top + (-abs(self - other)).exp2().log1p() / _number(libmp.mpf_ln2(current.bits, NEAREST))
 
     def polygamma(self, n: Any) -> Extended:
         """The n-th derivative of the digamma function; SciPy's function has ``n`` first."""

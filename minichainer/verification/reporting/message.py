@@ -50,8 +50,9 @@ _STATE = (
 def explanation_of(report: GradientReport, function: CheckedFunction, options: Options) -> Explanation:
     """The whole message, in parts."""
     state = 'passed' if report else 'failed' if report.verdict == 'fail' else report.verdict
-    right = f', to {max(report.accuracy or 0.0, _EPSILON):.0e} at {report.digits} digits'
-    right = '' if report.accuracy is None or not report else right
+    right = ''
+    if report.accuracy is not None and report:
+        right = f', to {max(report.accuracy, _EPSILON):.0e} at {report.digits} digits'
     keeps = function.stateful() if report.verdict == 'nondeterministic' else ''
     advice = [_STATE.format(keeps) if keeps else _ADVICE.get(report.verdict, '')]
     if report and report.not_precise:
