@@ -230,8 +230,9 @@ def gradcheck(
     By position they have the order of torch's documents. Torch 2 has no ``check_sparse_nnz``: a number in its place,
     the seventh, is ``nondet_tol``, and the arguments behind it follow.
 
-    A kink, and slopes that cannot be told from rounding errors, are left to torch's own comparison, a central
-    difference of each element, and give a warning if that agrees.
+    Differences of floats come first: 50 digits decide where these do not confirm ten, or where the given tolerances
+    are smaller. A kink, and slopes that cannot be told from rounding errors, are left to torch's own comparison, a
+    central difference of each element, and give a warning if that agrees.
 
     Args:
         func: As in :func:`check_gradients`.
@@ -250,7 +251,7 @@ def gradcheck(
         check_backward_ad: As in :func:`check_gradients`.
         fast_mode: Leave out the full Jacobian, and the conditions that backward must not depend on: special upstream
             gradients, layouts, threads, settings, what requires a gradient. Slopes along random directions are
-            compared in any case; at 50 digits only where differences of floats do not agree to ten.
+            compared in any case.
         masked: As in :func:`check_gradients`.
         params: As in :func:`check_gradients`.
         no_grads: As in :func:`check_gradients`.
@@ -286,7 +287,6 @@ def gradcheck(
         check_backward_ad=check_backward_ad,
         full_jacobian=not fast_mode,
         conditions=not fast_mode,
-        precise_first=not fast_mode,
         strictness=strictness,
         style=TORCH_STYLE,
         needs_input=True,
@@ -385,7 +385,6 @@ def gradgradcheck(
         check_rev_over_rev=check_rev_over_rev,
         full_jacobian=not fast_mode,
         conditions=not fast_mode,
-        precise_first=not fast_mode,
         non_contiguous=gen_non_contig_grad_outputs,
         strictness=strictness,
         style=TORCH_STYLE,

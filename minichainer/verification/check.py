@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -173,10 +174,11 @@ _Found = dict[int, tuple[str, HighPrecision]]
 
 def _compare_slopes(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> None:
     """Compares backward with slopes: at 50 digits or more where that is possible, and by differences of floats."""
-    report, before = derivatives.order_check.report, len(derivatives.order_check.report.failures)
-    if not derivatives.order_check.options.precise_first:
+    report, options = derivatives.order_check.report, derivatives.order_check.options
+    before = len(report.failures)
+    if options.precise is None and not options.precise_first:
         directions = _in_doubt(derivatives, directions)
-    found = {} if derivatives.order_check.options.precise is False else _at_many_digits(derivatives, directions)
+    found = {} if options.precise is False else _at_many_digits(derivatives, directions)
     left = directions
     if found:
         left = {i: drawn for i, drawn in directions.items() if found[i][0] != PASS}
@@ -299,7 +301,7 @@ def _forget_what_differences_saw(order_check: OrderCheck, i: int, before: int) -
     """
     report, leaf = order_check.report, order_check.function.leaves[i]
     report.replace([f for f in report.failures[before:] if f.input == leaf.name], [])
-    report.unvouched = [u for u in report.unvouched if (u.order, u.input) != (order_check.order, leaf.name)]
+    report.forget(order_check.order, leaf.name)
     report.notes = [note for note in report.notes if not note.startswith(f'{leaf.label}: {UNCERTAINTY}')]
 
 
@@ -338,22 +340,32 @@ def all_agree(derivatives: Derivatives, directions: Mapping[int, Sequence[Any]])
     possible = len(directions) > 1 and not derivatives.is_local
     if not possible or derivatives.order_check.broken:
         return False
-    rows = zip(*directions.values(), strict=True)
-    return all(_agree(derivatives, dict(zip(directions, row, strict=True))) for row in rows)
+    rows = [dict(zip(directions, row, strict=True)) for row in zip(*directions.values(), strict=True)]
+    return all(_agree(derivatives, row) for row in rows) and _stays_where_zero(derivatives, rows[0])
 
 
 def _agree(derivatives: Derivatives, row: Mapping[int, Any]) -> bool:
-    """Whether backward agrees along one direction of all leaves."""
+    """Whether backward agrees along one direction of all leaves, for outputs that it says to move."""
     found = [derivatives.expected(i, direction) for i, direction in row.items()]
     analytic = [sum(slopes) for slopes in zip(*(f[0] for f in found), strict=True)]
-    sizes = [min(size) for size in zip(*(f[1] for f in found), strict=True)]
-    if not all(sizes):
+    sizes = [min(filter(None, size), default=0.0) for size in zip(*(f[1] for f in found), strict=True)]
+    if not all(map(math.isfinite, sizes)):
         return False
     base: Any = sum(derivatives.base(i) for i in row)
     path = Path(derivatives, {i: derivatives.line(i, direction) for i, direction in row.items()}, base)
     noise = (4 * derivatives.precision * base).tolist()
     slack = [derivatives.slack * size for size in sizes]
     return agrees(path.values, analytic, noise, slack, sizes, derivatives.precision, derivatives.start, True)
+
+
+def _stays_where_zero(derivatives: Derivatives, row: Mapping[int, Any]) -> bool:
+    """Whether each leaf, moved alone, leaves those outputs as they are for which its gradient is 0."""
+    for i, direction in row.items():
+        zero = [size == 0 for size in derivatives.expected(i, direction)[1]]
+        values = derivatives.path(i, direction).values
+        if any(zero) and any([values(t)[zero].any() for t in (derivatives.start, -derivatives.start)]):
+            return False
+    return True
 
 
 @on_device_of_arguments

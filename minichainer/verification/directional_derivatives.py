@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
+from minichainer.verification.arguments import TEN_DIGITS
 from minichainer.verification.arrays import (
     all_finite,
     coarsest,
@@ -273,7 +274,7 @@ class Derivatives:
     @property
     def slack(self) -> float:
         """The difference of slopes that counts as agreement, relative to the size of slopes."""
-        return 1e-10 + 16 * self.precision
+        return TEN_DIGITS + 16 * self.precision
 
     def expected(self, i: int, direction: Any) -> tuple[list[float], list[float]]:
         """The slopes along a direction from backward, and the typical size of slopes in random directions."""

@@ -486,7 +486,8 @@ def agrees(
             bend, before, bends[m] = abs(a + b) / t, bends[m], abs(a + b) / t
             smooth = bend <= rounding or (rung > 0 and _shrinks(bend, before, rounding, strict))
             sharp = rounding <= _SHARP * (size[m] if strict else max(size[m], abs(rows[m][-1])))
-            known = sharp or (not strict and a == b == analytic[m] == 0)  # nothing moves, and backward says so
+            still = a == b == analytic[m] == 0  # nothing moves, and backward says so
+            known = sharp or (still and not (strict and size[m]))
             good += known and smooth and abs(rows[m][-1] - analytic[m]) <= rounding + slack[m]
         if good == len(rows):
             return True

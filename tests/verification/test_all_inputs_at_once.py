@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
 import minichainer.functions as F
-from minichainer.gradient_check import check_gradients
+from minichainer.gradient_check import check_gradients, gradcheck
 from minichainer.variable import Variable
 from tests.verification.planting import node, uniform
 
@@ -61,6 +63,26 @@ def test_right_gradients_of_inputs_of_any_size(scale):
 def test_a_zero_gradient_of_one_input_is_no_agreement():
     report = check_gradients(three_factors(lambda g: g * 0), inputs(), seed=0)
     assert report.failures[0].input == 2 and report.failures[0].cause.startswith('detached')
+
+
+def two_outputs(lost):
+    """Each input moves an output of its own; the second moves the first output, too, but backward does not say so."""
+    return lambda x, b: (F.tanh(x) + lost * b.array, F.tanh(b))
+
+
+def test_inputs_that_move_some_of_the_outputs_cost_few_calls():
+    assert check_gradients(two_outputs(0.0), (X, X.copy()), precise=False, seed=0).forward_calls <= 24
+    assert check_gradients(two_outputs(0.0), (X, X.copy()), seed=0)
+
+
+@pytest.mark.parametrize('lost', [1.0, 1e-6, 1e-12])
+@pytest.mark.parametrize(
+    'check',
+    [check_gradients, functools.partial(check_gradients, precise=False)]
+    + [functools.partial(gradcheck, fast_mode=fast, raise_exception=False) for fast in (False, True)],
+)
+def test_a_zero_gradient_for_one_of_the_outputs_is_no_agreement(check, lost):
+    assert not check(two_outputs(lost), (X, X.copy()), seed=0)
 
 
 def test_errors_of_two_inputs_do_not_cancel():

@@ -1,15 +1,17 @@
 """Numbers inside a function that are far larger than what it is given and returns: where 50 digits do not decide."""
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
 
 import minichainer.functions as F
 import minichainer.links as L
-from minichainer.errors import GradientToleranceWarning
+from minichainer.errors import GradientDoubtWarning, GradientToleranceWarning
 from minichainer.gradient_check import check_backward, check_gradients, gradcheck
 from minichainer.verification.extended_precision.arrays import numbers, rounded, using
+from tests.verification.catalogue.extreme_points import point
 from tests.verification.catalogue.twins import Factor
 from tests.verification.planting import node
 
@@ -219,3 +221,26 @@ def test_a_function_that_takes_long_is_left_to_floats_soon():
     report = check_gradients(wrong, np.linspace(0.1, 1, 300))
     assert report.verdict == 'fail' and np.ndarray in calls
     assert 0 < sum(kind is not np.ndarray for kind in calls) < 60
+
+
+# --- the short way of gradcheck -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('fast', [False, True])
+@pytest.mark.parametrize('tolerances', [{}, {'rtol': 1e-3}, {'rtol': 1e-12}, {'rtol': 0.0}, {'atol': 1e-14}])
+@pytest.mark.parametrize('factor', [1 + 1e-9, 1 + 1e-11])
+def test_gradcheck_asks_for_more_than_ten_digits_where_its_tolerances_do(factor, tolerances, fast):
+    func = node(lambda x: x**3, lambda xs, gy: 3 * xs[0] ** 2 * gy * factor)
+    x = DRAWN.uniform(1.0, 2.0, size=(2, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', GradientToleranceWarning)
+        found = not gradcheck(func, x, raise_exception=False, fast_mode=fast, seed=0, **tolerances)
+    usual = tolerances == {'rtol': 1e-3}
+    assert found == (not usual and (factor > 1 + 1e-10 or bool(tolerances)))
+
+
+def test_a_kink_that_only_differences_of_floats_saw_is_forgotten():
+    p = point(402, 49)  # the entropy of ties, in float32
+    with warnings.catch_warnings():
+        warnings.simplefilter('error', GradientDoubtWarning)
+        check_backward(p.subject.func, p.inputs, tuple(gy.copy() for gy in p.gys), dtype=np.float64)

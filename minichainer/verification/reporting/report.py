@@ -154,7 +154,7 @@ class GradientReport:
     comparisons: list[Comparison] = dataclasses.field(default_factory=list, repr=False, compare=False)
     explanation: Explanation = dataclasses.field(default_factory=lambda: Explanation(''), repr=False, compare=False)
     _counts: dict[tuple[Any, ...], int] = dataclasses.field(default_factory=dict, repr=False)
-    _kinks: list[tuple[int | str, tuple[int, ...]]] = dataclasses.field(
+    _kinks: list[tuple[int, int | str, tuple[int, ...]]] = dataclasses.field(
         default_factory=list, repr=False, compare=False
     )
 
@@ -233,7 +233,13 @@ class GradientReport:
     @property
     def kinks(self) -> list[tuple[int | str, tuple[int, ...]]]:
         """Where gradients were measured at kinks, as pairs of input and index; the first 64."""
-        return self._kinks
+        return [(input, index) for _, input, index in self._kinks]
+
+    def forget(self, order: int, input: int | str) -> None:
+        """Removes what was measured of a leaf, and for which elements nobody vouches: something sharper decides."""
+        self.comparisons = [c for c in self.comparisons if (c.order, c.input) != (order, input)]
+        self.unvouched = [u for u in self.unvouched if (u.order, u.input) != (order, input)]
+        self._kinks = [kink for kink in self._kinks if kink[:2] != (order, input)]
 
     def count_of(self, failure: Failure) -> int:
         """How many elements of the same gradient are wrong in the same way."""
@@ -274,7 +280,9 @@ class GradientReport:
         )
         self.comparisons.append(comparison if right is None else comparison.filled(right))
         singular = found.elements[np.isin(found.verdict, _SINGULAR)][: _KEPT - len(self._kinks)]
-        self._kinks += [(input, tuple(map(int, np.unravel_index(e, backward.shape)))) for e in singular.tolist()]
+        self._kinks += [
+            (order, input, tuple(map(int, np.unravel_index(e, backward.shape)))) for e in singular.tolist()
+        ]
 
     def plot(self, path: Any = None, rows: int = 6) -> Any:
         """Draws the gradients from backward beside the measured ones.
