@@ -574,6 +574,7 @@ def check_double_backward(
     ggxs = _for_all(xs, ggxs)
     check_grad_grads('x_data', xs, 'x_grad_grad', ggxs)
     check_grad_grads('params', [p.array for p in params], 'params_grad_grad', ggparams)
+    params, ggparams = _each_once(params, ggparams)
     given = {
         1: LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad'),
         2: [gg for x, gg in zip(xs, ggxs, strict=True) if x is not None] + [*ggparams],
@@ -582,6 +583,14 @@ def check_double_backward(
         options.fixed_upstream = tuple(map(bool, no_grads[len(xs) :]))
         no_grads = no_grads[: len(xs)]
     _settled(_check_as_chainer(func, xs, given, options, params, no_grads), True)
+
+
+def _each_once(params: Sequence[Any], ggparams: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Parameters without repetitions; what weighs the gradient of a repeated one adds up."""
+    weights: dict[int, Any] = {}
+    for p, gg in zip(params, ggparams, strict=True):
+        weights[id(p)] = gg if id(p) not in weights else weights[id(p)] + gg
+    return list({id(p): p for p in params}.values()), list(weights.values())
 
 
 def _for_all(xs: Any, ggxs: Any) -> Any:

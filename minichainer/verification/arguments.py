@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -392,21 +392,27 @@ def flags_of(no_grads: Any, inputs: Sequence[Any]) -> list[bool] | None:
 
 
 def parameters_passed(func: Any, params: Any) -> tuple[list[Any], dict[int, str]]:
-    """The parameters, and the paths of those that belong to the link ``func``."""
+    """The parameters, each once, and the paths of those that belong to the link ``func``."""
     named = getattr(func, 'namedparams', None)
-    names = {id(p): name for name, p in named()} if named is not None else {}
+    pairs = list(named()) if named is not None else []
+    names = {id(p): name for name, p in reversed(pairs)}
     if not isinstance(params, str):
-        return list(as_tuple(params)), names
+        return _each_once(as_tuple(params)), names
     if params != 'all':
         raise ValueError(f'params must be Variables or "all", not {params!r}')
     if named is not None:
-        return [p for _, p in named()], names
+        return _each_once([p for _, p in pairs]), names
     if not hasattr(func, 'params'):
         raise TypeError(
             f'params="all" needs a Link as func, but {name_of(func)} is a {type(func).__name__}: '
             'pass the parameters themselves, such as params=tuple(link.params())'
         )
-    return list(func.params()), names
+    return _each_once(func.params()), names
+
+
+def _each_once(params: Iterable[Any]) -> list[Any]:
+    """The parameters without repetitions: a tied one is a single leaf, with all that its uses add to its gradient."""
+    return list({id(p): p for p in params}.values())
 
 
 def name_of(func: Any) -> str:

@@ -38,7 +38,7 @@ from minichainer.verification.function_under_test import (
 )
 from minichainer.verification.high_precision import HighPrecision, attempt, last_resort
 from minichainer.verification.jacobian import full_jacobian
-from minichainer.verification.leaf import examine_hidden, examine_leaf, examine_whole
+from minichainer.verification.leaf import BLURRED, examine_hidden, examine_leaf, examine_whole
 from minichainer.verification.linearity import LinearityChecks
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
@@ -65,6 +65,8 @@ _KEPT = (
     'store what it needs per call, not in a shared place'
 )
 
+
+_LOST = 'backward gives 0, and any slope is lost in the rounding of the outputs'
 
 #: So many elements that floats have found wrong are measured at many digits, too.
 _COMPARED = 2
@@ -240,15 +242,16 @@ def _note_passes(derivatives: Derivatives, found: _Found, complete: bool = False
 
 def _compare_by_floats(derivatives: Derivatives, left: Mapping[int, list[Any]]) -> None:
     """Compares backward with differences of floats, and adds failures to the report."""
-    order_check = derivatives.order_check
+    order_check, given = derivatives.order_check, left
     if derivatives.is_local:
         left = left_by_fits(derivatives, left)
     if not all_agree(derivatives, left):
         for i, drawn in left.items():
             examine_leaf(derivatives, i, drawn)
     if order_check.report.verdict == PASS and order_check.options.tangent is None:
-        for i, drawn in left.items():
-            examine_hidden(derivatives, i, drawn)
+        for i, drawn in given.items():
+            if i in left or derivatives.blur.get(i, 0.0) > BLURRED:
+                examine_hidden(derivatives, i, drawn)
 
 
 def _confirmed(derivatives: Derivatives, left: Mapping[int, list[Any]], before: int) -> _Found:
@@ -263,6 +266,8 @@ def _confirmed(derivatives: Derivatives, left: Mapping[int, list[Any]], before: 
     for i in [i for i, (verdict, _) in found.items() if verdict == PASS]:
         _forget_what_differences_saw(order_check, i, before)
     _note_passes(derivatives, found)
+    for i in [i for i in doubtful if i not in found and derivatives.is_lost(i)]:
+        derivatives.does_not_vouch(i, np.ones(derivatives.arrays[i].shape, bool), _LOST)
     if order_check.options.precise is False:  # what floats leave open stays so
         wrong = {f.input for f in report.failures[before:] if f.verdict == FAIL}
         return {i: pair for i, pair in found.items() if order_check.function.leaves[i].name in wrong}

@@ -483,6 +483,10 @@ class Derivatives:
             text = f'{UNCERTAINTY} {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{label}: {text}')
 
+    def is_lost(self, i: int) -> bool:
+        """Whether slopes of leaf ``i``, for which backward gives zeros, are known to be lost in rounding."""
+        return self.blur.get(i, 0.0) >= 1.0 and not any([vector.any() for vector in self.vectors(i)])
+
     def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
         """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
         order_check = self.order_check
@@ -505,7 +509,8 @@ class Derivatives:
         rounding = self._rounding(along)
         widened = self._widened(along)
         verdicts = judge(along.found, along.analytic, rounding, along.size, widened, resolution, tiny)
-        unseen = (tiny & (along.spread > 0)) | (along.found.flat & ~along.found.motionless)
+        blurred_out = along.found.error + rounding > _BLURRED * along.spread
+        unseen = ((tiny | blurred_out) & (along.spread > 0)) | (along.found.flat & ~along.found.motionless)
         if (unseen & (verdicts == PASS)).any():
             self.blur[along.leaf] = 1.0
         if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks

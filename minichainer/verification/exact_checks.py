@@ -26,6 +26,12 @@ _STRUCTURE = re.compile(r'backward of .* returned a wrong (number of gradients|g
 _OTHER = 1 - 2.0**-10
 
 
+#: A cause, with the pass for it.
+_SHARED = (
+    'shared memory: {} returns an array that the same pass of another call overwrites; return a new array each time'
+)
+
+
 class Stop(Exception):
     """No further check of this order is possible."""
 
@@ -44,6 +50,7 @@ class ExactChecks:
         self._unmodified('the forward pass')
         self._held = self._stored_gradients()
         order_check.draw(self.first)
+        self._kept = {o: order_check.values[o].copy() for o in order_check.outputs}
         if not order_check.options.check_undefined_grad and len(order_check.outputs) > 1:
             order_check.function.zeros_for = tuple(order_check.outputs)
         self._finite_outputs()
@@ -316,12 +323,31 @@ class ExactChecks:
             order_check.fail(o, i, cause + '; store what it needs per call, not in a shared place', **values)
         raise Stop
 
-    def _backward_on_other_data(self, evaluation: Evaluation) -> None:
-        """Exposes a backward that caches results by upstream gradient: it would return these for the point itself."""
+    def _backward_on_other_data(self, other: Evaluation) -> None:
+        """Runs backward for another call, and for both calls in one pass.
+
+        This exposes a backward that caches results by upstream gradient, which it would return for the point itself,
+        and one that returns memory which it writes to again.
+        """
+        function = self.order_check.function
+        plain = not function.complex_outputs and not function.zeros_for and len(self.order_check.outputs) == 1
         for o in self.order_check.gradients:
-            v = self.order_check.upstream[o][1]
+            v, w = self.order_check.upstream[o]
+            small = times(w, SMALL.get(w.dtype.itemsize, 1.0))
             with contextlib.suppress(Exception):
-                evaluation.vjp(self.order_check.only(o, times(v, SMALL.get(v.dtype.itemsize, 1.0))))
+                if plain:
+                    self._compare_beside(o, self.first.vjp_beside(other, o, fresh_copy(v), small))
+                else:
+                    other.vjp(self.order_check.only(o, small))
+
+    def _compare_beside(self, o: int, found: dict[int, Any]) -> None:
+        """Reports gradients that differ if another call is in the graph of the same backward pass."""
+        for i, gradient in found.items():
+            expected = self.order_check.gradients[o][i]
+            index = self.differ(expected, gradient)
+            if index is not None and not self._is_rounding(expected, gradient):
+                values = {'index': index, 'numeric': at(expected, index), 'analytic': at(gradient, index)}
+                self.order_check.fail(o, i, _SHARED.format('backward'), **values)
 
     def _call_on_other_data(self) -> Evaluation | None:
         """Calls the function on other data, which overwrites its caches; None if it rejects the data."""
@@ -344,6 +370,10 @@ class ExactChecks:
 
     def repeat_forward(self) -> None:
         """Calls the function again on the same data; the outputs must be equal."""
+        for o, kept in self._kept.items():
+            if not same(kept, self.order_check.values[o]):
+                self.order_check.fail(o, -1, _SHARED.format('forward'))
+                raise Stop
         self.second = self.order_check.function.evaluate([*map(fresh_copy, self.order_check.arrays)])
         for o, (y, z) in enumerate(zip(self.order_check.values, self.second.arrays, strict=True)):
             if y is not None and (z is None or y.shape != z.shape):

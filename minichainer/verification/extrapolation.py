@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +35,8 @@ _JUMPS = 3
 #: The distances, in steps, over which the rounding of a staircase is measured; in steps that first move a value, if
 #: they are larger; and how many of such steps are tried.
 _WIDER, _FARTHER, _FAR = (1.0, 4.0, 16.0), (64.0, 256.0, 1024.0), 24
+#: How much larger steps are from there on, and how many.
+_LEAP, _LEAPS = _RATIO ** (_FAR - 1), 23
 #: One-sided slopes that grow by more than this per step are unbounded.
 _GROWS = 1.5
 
@@ -220,6 +222,12 @@ def measured_noise(curve: Curve, step: float, most: Any = 0.05) -> Any:
     return np.nan_to_num(np.fmin(*residuals))
 
 
+def least_noise(measured: Sequence[Any]) -> Any:
+    """The least noise that some width shows: rounding is the same at all, what a kink leaves is in proportion."""
+    least = np.min([np.inf * np.ones_like(measured[0]), *[np.where(m > 0, m, np.inf) for m in measured]], axis=0)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
 def _agree(values: Any) -> Any:
     """Whether values along the first axis are of one sign and not too different in size, or not finite."""
     sizes = abs(values)
@@ -310,8 +318,7 @@ class _Ladder:
         if self.first_move > self.steps[0]:
             widths = [width * self.first_move for width in _FARTHER]
         measured = [measured_noise(self.curve, width, most) for width in widths]
-        # Rounding is the same at all widths; what is left beside a kink is in proportion to them.
-        return np.where(stairs, np.max(measured, axis=0), np.where(steep, np.min(measured, axis=0), 0.0))
+        return np.where(stairs, least_noise(measured), np.where(steep, np.min(measured, axis=0), 0.0))
 
     def start_above(self, noise: Any) -> float:
         """The first step of a ladder that this rounding of values does not disturb."""
@@ -327,12 +334,18 @@ class _Ladder:
         """
         moves, found = [np.ptp(s, axis=0) > 0 for s in self.samples], set()
         if not np.any(moves):
-            farther = [self.steps[0] * _RATIO**k for k in range(1, _FAR)]
-            return {*itertools.islice((t for t in farther if self._moves_at(t)), 1)}
+            return {*itertools.islice(filter(self._moves_at, self._farther()), 1)}
         for step, moved, after in zip(self.steps, moves, moves[1:], strict=False):
             if (moved & ~after).any():
                 found.add(step)
         return found
+
+    def _farther(self) -> Iterator[float]:
+        """Larger steps: close to each other at first, then only around the first one that moves a value."""
+        yield from (self.steps[0] * _RATIO**k for k in range(1, _FAR))
+        leaps = (self.steps[0] * _LEAP**k for k in range(1, _LEAPS))
+        for end in itertools.islice(filter(self._moves_at, leaps), 1):
+            yield from (end / _RATIO**k for k in reversed(range(_FAR)))
 
     def _moves_at(self, t: float) -> bool:
         """Whether a step changes a value, and all stay finite."""

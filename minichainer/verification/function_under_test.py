@@ -222,7 +222,9 @@ class Evaluation:
     @functools.cached_property
     def arrays(self) -> list[Any]:
         """The arrays of the outputs; the parts of complex ones."""
-        arrays = [None if y is None else y._data for y in self.outputs]
+        arrays: list[Any] = []
+        for y in self.outputs:
+            arrays.append(None if y is None else y._data)
         return [*map(parts, arrays)] if self.function.complex_outputs else arrays
 
     def takes(self, upstream: Sequence[Any]) -> bool:
@@ -275,6 +277,25 @@ class Evaluation:
                     found[i] = parts(array) if self.function.leaves[i].is_complex else array
         return found
 
+    def vjp_beside(self, other: Evaluation, o: int, gy: Any, other_gy: Any) -> dict[int, Any]:
+        """The gradients of the leaves that two calls do not share, from one backward pass through both graphs.
+
+        Args:
+            other: Another call.
+            o: The output that has an upstream gradient in both.
+            gy: That in this call.
+            other_gy: That in the other one.
+        """
+        (leaves, nodes), (others, other_nodes) = self._places, other._places
+        y, z = self.outputs[o], other.outputs[o]
+        if y is None or z is None:
+            return {}
+        self.function.calls.backward += 1
+        roots = [(y._node or y.edge, gy), (z._node or z.edge, other_gy)]
+        found = gradients_of_leaves([*leaves, *others], roots, nodes | other_nodes)
+        own = zip(self.function.wanted, leaves, found, strict=False)
+        return {i: gradient for i, leaf, gradient in own if leaf not in other_nodes}
+
     def _with_zeros(self, upstream: Sequence[Any]) -> list[Any]:
         """Upstream gradients with zeros in place of None, for a backward that need not take None."""
         filled = list(upstream)
@@ -287,8 +308,13 @@ class Evaluation:
     @functools.cached_property
     def _places(self) -> tuple[list[Any], set[Any]]:
         """The edges of the leaves that require a gradient, and all nodes on the paths to them."""
-        leaves: list[Any] = [self.variables[i]._node or self.variables[i].edge for i in self.function.wanted]
-        roots: list[Any] = [y._node or y.edge for y in self.outputs if y is not None]
+        leaves: list[Any] = []  # loops, because comprehensions are calls on some Pythons
+        roots: list[Any] = []
+        for i in self.function.wanted:
+            leaves.append(self.variables[i]._node or self.variables[i].edge)
+        for y in self.outputs:
+            if y is not None:
+                roots.append(y._node or y.edge)
         if len(roots) == 1 and roots[0].edges and set(leaves).issuperset(roots[0].edges):
             return leaves, {roots[0], *roots[0].edges}  # as between() finds for the graph of a single op
         return leaves, between(roots, leaves)

@@ -26,7 +26,7 @@ _HIDDEN = 2.0**19
 #: Elements whose part of a slope is not so many times what may be wrong in it are moved without the others, too.
 _SAFETY = 4.0
 #: Slopes whose errors are a larger part of them show nothing.
-_BLURRED = 0.1
+BLURRED = 0.1
 #: More groups of elements that cannot be seen beside each other are not looked for.
 _MOST_GROUPS = 4
 
@@ -99,7 +99,7 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
         _doubt_zeros(derivatives, i)
         return
     share = max(_HIDDEN * derivatives.precision, min(_SAFETY * blur, 1.0))
-    if blur > _BLURRED and not any([_is_seen(derivatives, i, direction) for direction in directions]):
+    if blur > BLURRED and not any([_is_seen(derivatives, i, direction) for direction in directions]):
         derivatives.does_not_vouch(i, np.ones(directions[0].shape, bool), AS_LARGE)
         return
     _examine_zeros(derivatives, i, directions, blur > 0)
@@ -157,5 +157,5 @@ def _is_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:
             if (mine == FAIL).any():
                 Locator(derivatives, i, k, measured, mine, apart=True).explain()
     (along,) = measured
-    blurred = derivatives.tolerance(along) > _BLURRED * along.spread
+    blurred = derivatives.tolerance(along) > BLURRED * along.spread
     return not (np.isin(verdicts, (UNRESOLVED, NONDIFFERENTIABLE)).any() or blurred.any())

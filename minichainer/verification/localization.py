@@ -25,6 +25,7 @@ from minichainer.verification.extrapolation import first_step
 from minichainer.verification.forward_rounding import measure_noise
 from minichainer.verification.measured import Measured
 from minichainer.verification.reporting.report import Failure
+from minichainer.verification.small_steps import agree_at_small_steps
 from minichainer.verification.verdict import (
     FAIL,
     NONDIFFERENTIABLE,
@@ -53,6 +54,8 @@ _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
 #: Relative errors of slopes that show nothing any more; the smallest relative step of an element that is no rounding.
 _UNSEEN, _FINEST = 0.5, 2.0**-24
+#: The part of the error of a slope that the errors of elements may add up to, if these are to contradict it.
+_ROOM = 0.5
 #: Why a check does not vouch for elements.
 AS_LARGE = 'rounding errors are as large as it'
 #: Slopes per unit of less would have few digits.
@@ -129,12 +132,23 @@ class Locator:
             return self._is_right_nearby(starts)
         measure_noise(self.derivatives, self.i, self.measured)
         if not self._remeasured():
-            return False
+            return self._agrees_at_small_steps()
         mine = slice(self.k, None, len(self.derivatives.outputs))
         self.derivatives.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
         for along in self.measured:
             if self._apart and doubt(along, mine) > _UNSEEN:
                 self.derivatives.does_not_vouch(self.i, along.direction != 0, AS_LARGE)
+        return True
+
+    def _agrees_at_small_steps(self) -> bool:
+        """Whether backward agrees with small steps along all directions along which it looks wrong."""
+        mine = slice(self.k, None, len(self.derivatives.outputs))
+        if self.derivatives.is_local or np.isin(self.verdicts, _SINGULAR).any():
+            return False
+        for along, verdicts in zip(self.measured, self.verdicts, strict=True):
+            path, wrong = self.derivatives.path(self.i, along.direction), verdicts != PASS
+            if wrong.any() and not agree_at_small_steps(path, along.analytic, along.found.value)[mine][wrong].all():
+                return False
         return True
 
     def _is_right_nearby(self, starts: Sequence[float]) -> bool:
@@ -316,7 +330,23 @@ class Locator:
             for start in _NEARER[1:]:
                 self._confirm_nearer(found, size, start)
         self._see_hidden_kinks(found, size)
+        self._ask_small_steps(found, own)
         return found
+
+    def _ask_small_steps(self, found: Measured, own: Any) -> None:
+        """Takes elements for right whose gradients small steps confirm."""
+        again = np.flatnonzero(found.verdict == FAIL)[:_SAMPLE]
+        if not again.size or self.derivatives.is_local:
+            return
+        curve = self.derivatives.element_curve(self.i, found.elements[again], own[again])
+        columns = (slice(None), self.draws[0] * len(self.derivatives.outputs) + self.k)
+
+        def of_this_draw(t: float) -> tuple[Any, Any]:
+            values, sizes = (a.reshape(len(again), -1)[columns] for a in curve(t))
+            return values, sizes
+
+        pair = (found.analytic[again] * own[again], found.numeric[again] * own[again])
+        found.verdict[again[agree_at_small_steps(of_this_draw, *pair)]] = PASS
 
     def _confirm_nearer(self, found: Measured, scales: Any, start: float) -> None:
         """Takes elements for right that looked like kinks, and agree with backward at much smaller steps."""
@@ -445,8 +475,19 @@ class Locator:
 
     def _are_right(self, found: Measured) -> bool:
         """Whether all elements that moved are right, and no slope along a direction is known to be wrong."""
-        known = found.complete and len(found.elements) >= len(self._moved())
-        return known and bool((found.verdict == PASS).all() and (self.verdicts != FAIL).all())
+        if not found.complete or len(found.elements) < len(self._moved()) or (found.verdict != PASS).any():
+            return False
+        return bool((self.verdicts != FAIL).all()) or self._are_sharper(found)
+
+    def _are_sharper(self, found: Measured) -> bool:
+        """Whether elements, all right, leave no room for the errors of slopes along directions: each has its step."""
+        d, count = self.draws[0], len(self.derivatives.outputs)
+        for along, verdicts in zip(self.measured, self.verdicts, strict=True):
+            room = float((found.tolerance * abs(along.direction.ravel()[found.elements])).sum())
+            off = abs(along.found.value - along.analytic)[d * count + self.k]
+            if verdicts[d] == FAIL and not room <= _ROOM * off:
+                return False
+        return True
 
     def _may_be_right(self, found: Measured) -> bool:
         """Whether elements that cannot be resolved, such as those near a kink, may explain all wrong slopes."""

@@ -53,8 +53,9 @@ def judge(
         sharp |= found.flat & (abs(analytic) <= found.noise + rounding) | tiny
         agrees = distance <= doubt + widened
         hopeless = found.credible & (distance > 10 * doubt + widened)
+        measured = np.isfinite(found.value)
         verdicts = np.full(found.value.shape, UNRESOLVED, dtype=object)
-        verdicts[~agrees & (sharp | hopeless)] = FAIL
+        verdicts[measured & ~agrees & (sharp | hopeless)] = FAIL
         verdicts[agrees & sharp] = PASS
         verdicts[found.kink] = NONDIFFERENTIABLE
         verdicts[~found.kink & ~np.isfinite(analytic)] = FAIL

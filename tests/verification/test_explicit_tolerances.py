@@ -97,7 +97,7 @@ def test_as_many_are_found_as_by_chainer(factors, name, upstream, shape, dtype, 
 
 @pytest.mark.parametrize('strictness', ['strict', 'chainer'])
 @pytest.mark.parametrize(('forward', 'backward', 'name'), ACCEPTED_BY_CHAINER)
-@pytest.mark.parametrize('shape', SHAPES[:2], ids=str)
+@pytest.mark.parametrize('shape', [SHAPES[0], pytest.param(SHAPES[1], marks=pytest.mark.slow)], ids=str)
 def test_what_is_inside_of_the_tolerances_passes(forward, backward, name, shape, strictness):
     found = [
         fails((forward, backward), OPTIONS[name], 'random', shape, 'd', seed, strictness=strictness)
@@ -106,7 +106,7 @@ def test_what_is_inside_of_the_tolerances_passes(forward, backward, name, shape,
     assert not any(found)
 
 
-@pytest.mark.parametrize('shape', SHAPES, ids=str)
+@pytest.mark.parametrize('shape', [*SHAPES[:2], pytest.param(SHAPES[2], marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize(('factor', 'verdict'), [(1.2, 'fail'), (1.11, 'fail')])
 def test_tolerances_are_those_of_each_element(factor, verdict, shape):
     """All elements are off by more than ``atol + rtol * abs(gradient)``: that is found on every seed."""
@@ -119,7 +119,7 @@ def test_tolerances_are_those_of_each_element(factor, verdict, shape):
         assert report.verdict == verdict
 
 
-@pytest.mark.parametrize('shape', SHAPES, ids=str)
+@pytest.mark.parametrize('shape', [*SHAPES[:2], pytest.param(SHAPES[2], marks=pytest.mark.slow)], ids=str)
 def test_one_element_beyond_its_tolerance_is_enough(shape):
     class One(Scale):
         def backward(self, indexes: Any, gys: Any) -> Any:

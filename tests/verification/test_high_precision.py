@@ -298,7 +298,7 @@ def _logarithm(constant):
 
 
 @pytest.mark.parametrize('precise', [None, False])
-@pytest.mark.parametrize('shape', [(4, 4), (30, 40)])
+@pytest.mark.parametrize('shape', [(4, 4), pytest.param((30, 40), marks=pytest.mark.slow)])
 def test_constants_of_a_rule_need_the_digits_of_the_given_dtype(shape, precise):
     for seed in range(4):
         x = np.random.RandomState(seed).uniform(0.5, 3, shape)

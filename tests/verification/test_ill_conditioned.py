@@ -67,7 +67,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize('seeds', [range(2), pytest.param(range(2, 10), marks=pytest.mark.slow)], ids=['few', 'many'])
+@pytest.mark.parametrize('seeds', [range(1), pytest.param(range(1, 10), marks=pytest.mark.slow)], ids=['one', 'many'])
 @pytest.mark.parametrize('name', WRONG)
 def test_wrong_gradients_of_an_inverse(name, seeds):
     for seed in seeds:

@@ -87,8 +87,15 @@ def fits(name, shape):
     return name not in RANKED or shape == (3, 4) or (name[0] == 's' and shape != ())
 
 
+def rows():
+    """Names and shapes; those of many elements are slow, but for one."""
+    for name, shape in [(n, s) for n in INACCURATE for s in SHAPES if fits(n, s)]:
+        slow = shape == SHAPES[-1] and name != 'float32'
+        yield pytest.param(name, shape, id=f'{name}-{shape}', marks=[pytest.mark.slow] if slow else [])
+
+
 @pytest.mark.parametrize('precise', [None, False])
-@pytest.mark.parametrize(('name', 'shape'), [(n, s) for n in INACCURATE for s in SHAPES if fits(n, s)], ids=str)
+@pytest.mark.parametrize(('name', 'shape'), rows())
 def test_inaccurate_gradients_and_the_tolerances_that_accept_them(name, shape, precise):
     func, draw, digits = INACCURATE[name]
     for seed in range(2):

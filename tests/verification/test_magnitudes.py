@@ -18,11 +18,13 @@ from tests.verification.planting import node
 SEED, POINTS = 11, 150
 WAYS = list(magnitudes.WAYS)
 RUNS = 20_000
+#: Points that take from ten seconds to a minute.
+LONG = {9, 61, 63}
 #: Goals of the long campaign, as shares of runs.
 UNDECIDED, FOUND = 0.01, 0.99
 
 
-@pytest.mark.parametrize('number', range(POINTS))
+@pytest.mark.parametrize('number', [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in range(POINTS)])
 def test_right_functions_pass_and_their_twins_fail(number):
     p = point(SEED, number)
     ways = [WAYS[number % len(WAYS)], 'check_gradients']

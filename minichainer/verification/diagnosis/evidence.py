@@ -301,7 +301,7 @@ def _inaccurate(e: Evidence) -> Cause | None:
     small, worst = _SMALL_IF_ROUNDED if dtype else _SMALL, float((off / natural)[e.wrong].max())
     typical = float(np.median((off / np.maximum(own, 1e-300))[e.wrong]))
     quite_wrong = (off > small * own) & (off > _EVEN * np.median(off[e.wrong]))
-    if worst > small or typical > small or bool(quite_wrong.any()):
+    if not (worst <= small and typical <= small) or bool(quite_wrong.any()):  # also if one of them is NaN
         return None
     digits = max(int(-np.log10(worst)), 1)
     return Cause('inaccurate', f'right to {digits} digits{_reason(digits, dtype)}')

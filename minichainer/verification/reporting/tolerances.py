@@ -77,11 +77,13 @@ def _enough_for(failure: Any, comparison: Comparison | None) -> dict[str, float]
 
 def _enough_for_elements(comparison: Comparison) -> dict[str, float]:
     """The tolerances for all elements that were measured."""
+    if not comparison.elements.size:
+        return {}
     given = comparison.backward.ravel()[comparison.elements]
     with np.errstate(all='ignore'):
         off, own = abs(comparison.measured - given), abs(comparison.measured)
         relative = off / np.maximum(own, np.sqrt(np.mean(own**2)))
-    if not off.size or not bool((relative <= SMALL).all()):
+    if not bool((relative <= SMALL).all()):
         return {}
     with np.errstate(all='ignore'):
         alone = np.nan_to_num(off / own, posinf=np.inf)

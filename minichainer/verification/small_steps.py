@@ -1,0 +1,65 @@
+"""Whether small steps give the slope that backward gives, where larger ones have given another one.
+
+A slope from large steps may belong to another piece of a function, such as beyond a kink, or leave out what is finer
+than the steps. Before it is called the right one, a function that needs floats is asked at small steps: three
+neighbouring ones that agree with backward contradict it. Rounded values also stop moving at small steps. So where
+backward gives 0, the function has to move by steps of that size a little farther away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minichainer.verification.extrapolation import Curve
+
+#: The steps; and two among them at which nearly all wrong gradients are still wrong.
+_STEPS, _FIRST = tuple(1e-3 / 5.0**k for k in range(11)), (7, 8)
+#: The part of the distance between two slopes at which a third one is close to one of them.
+_CLOSE = 0.25
+#: So many neighbouring steps agree.
+_RUN = 3
+#: Where, in steps, a function that is constant at the point is asked whether it moves, and by which part of a step.
+_AWAY, _BY = (6.0, 40.0, 260.0, 1700.0), 0.25
+
+
+def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any) -> Any:
+    """Where small steps give the slopes of backward and not those that were claimed.
+
+    Args:
+        curve: As in :func:`.slopes`.
+        analytic: The slopes from backward, of shape (m,).
+        claimed: Those that larger steps have given.
+    """
+    with np.errstate(all='ignore'):
+        allowed = _CLOSE * abs(np.asarray(claimed) - analytic)
+        differences = {k: _difference(curve, _STEPS[k]) for k in _FIRST}
+        if all((abs(d - claimed) <= allowed).all() for d, _ in differences.values()):
+            return np.zeros(np.shape(analytic), bool)
+        for k in set(range(len(_STEPS))).difference(_FIRST):
+            differences[k] = _difference(curve, _STEPS[k])
+        rows = [differences[k] for k in range(len(_STEPS))]
+        close = np.stack([(abs(d - analytic) <= allowed) & (abs(bend) <= 2 * allowed) for d, bend in rows])
+    runs = np.stack([close[k : k + _RUN].all(axis=0) for k in range(len(_STEPS) - _RUN + 1)])
+    found = runs.any(axis=0) & (allowed > 0)
+    still = found & np.stack([d == 0 for d, _ in rows])[-_RUN:].all(axis=0)
+    return found & ~still | still & _moves_away(curve, runs) if still.any() else found
+
+
+def _difference(curve: Curve, t: float) -> tuple[Any, Any]:
+    """The central difference, and by how much the one-sided ones differ."""
+    above, below = (np.asarray(curve(sign * t)[0], float) for sign in (1, -1))
+    return (above - below) / (2 * t), (above + below) / t
+
+
+def _moves_away(curve: Curve, runs: Any) -> Any:
+    """Where a function that the first step of a run does not move is moved by a part of it somewhere near."""
+    moves = np.zeros(runs.shape[1:], bool)
+    for k in np.unique(np.argmax(runs, axis=0)).tolist():
+        step = _STEPS[k]
+        for z in (sign * away * step for away in _AWAY for sign in (1, -1)):
+            here = np.asarray(curve(z)[0], float)
+            beside = [np.asarray(curve(z + by)[0], float) for by in (_BY * step, -_BY * step)]
+            moves |= np.all([b != here for b in beside], axis=0) & (np.argmax(runs, axis=0) == k)
+    return moves
