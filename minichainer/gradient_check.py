@@ -585,12 +585,12 @@ def check_double_backward(
     _settled(_check_as_chainer(func, xs, given, options, params, no_grads), True)
 
 
-def _each_once(params: Sequence[Any], ggparams: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _each_once(params: Sequence[Any], ggparams: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Parameters without repetitions; what weighs the gradient of a repeated one adds up."""
     weights: dict[int, Any] = {}
     for p, gg in zip(params, ggparams, strict=True):
         weights[id(p)] = gg if id(p) not in weights else weights[id(p)] + gg
-    return list({id(p): p for p in params}.values()), list(weights.values())
+    return tuple({id(p): p for p in params}.values()), tuple(weights.values())
 
 
 def _for_all(xs: Any, ggxs: Any) -> Any:

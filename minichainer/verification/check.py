@@ -266,12 +266,17 @@ def _confirmed(derivatives: Derivatives, left: Mapping[int, list[Any]], before: 
     for i in [i for i, (verdict, _) in found.items() if verdict == PASS]:
         _forget_what_differences_saw(order_check, i, before)
     _note_passes(derivatives, found)
-    for i in [i for i in doubtful if i not in found and derivatives.is_lost(i)]:
+    for i in [i for i in doubtful if i not in found and _is_lost(derivatives, i)]:
         derivatives.does_not_vouch(i, np.ones(derivatives.arrays[i].shape, bool), _LOST)
     if order_check.options.precise is False:  # what floats leave open stays so
         wrong = {f.input for f in report.failures[before:] if f.verdict == FAIL}
         return {i: pair for i, pair in found.items() if order_check.function.leaves[i].name in wrong}
     return found
+
+
+def _is_lost(derivatives: Derivatives, i: int) -> bool:
+    """Whether slopes of a leaf, for which backward gives zeros, are known to be lost in rounding."""
+    return derivatives.blur.get(i, 0.0) >= 1.0 and not any([vector.any() for vector in derivatives.vectors(i)])
 
 
 def _in_doubt(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> Mapping[int, list[Any]]:

@@ -483,10 +483,6 @@ class Derivatives:
             text = f'{UNCERTAINTY} {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{label}: {text}')
 
-    def is_lost(self, i: int) -> bool:
-        """Whether slopes of leaf ``i``, for which backward gives zeros, are known to be lost in rounding."""
-        return self.blur.get(i, 0.0) >= 1.0 and not any([vector.any() for vector in self.vectors(i)])
-
     def does_not_vouch(self, i: int, which: Any, reason: str) -> None:
         """Notes the elements of leaf ``i`` in which even a wrong gradient would not be seen."""
         order_check = self.order_check

@@ -333,12 +333,14 @@ class ExactChecks:
         plain = not function.complex_outputs and not function.zeros_for and len(self.order_check.outputs) == 1
         for o in self.order_check.gradients:
             v, w = self.order_check.upstream[o]
-            small = times(w, SMALL.get(w.dtype.itemsize, 1.0))
+            small = self.order_check.only(o, times(w, SMALL.get(w.dtype.itemsize, 1.0)))
             with contextlib.suppress(Exception):
                 if plain:
-                    self._compare_beside(o, self.first.vjp_beside(other, o, fresh_copy(v), small))
+                    self._compare_beside(
+                        o, self.first.vjp_beside(other, o, self.order_check.only(o, v.copy()), small)
+                    )
                 else:
-                    other.vjp(self.order_check.only(o, small))
+                    other.vjp(small)
 
     def _compare_beside(self, o: int, found: dict[int, Any]) -> None:
         """Reports gradients that differ if another call is in the graph of the same backward pass."""

@@ -318,7 +318,8 @@ class _Ladder:
         if self.first_move > self.steps[0]:
             widths = [width * self.first_move for width in _FARTHER]
         measured = [measured_noise(self.curve, width, most) for width in widths]
-        return np.where(stairs, least_noise(measured), np.where(steep, np.min(measured, axis=0), 0.0))
+        # Rounding is the same at all widths; what is left beside a kink is in proportion to them.
+        return np.where(stairs, np.max(measured, axis=0), np.where(steep, np.min(measured, axis=0), 0.0))
 
     def start_above(self, noise: Any) -> float:
         """The first step of a ladder that this rounding of values does not disturb."""

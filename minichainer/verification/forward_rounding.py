@@ -89,3 +89,10 @@ def _outputs_at(derivatives: Derivatives, i: int, direction: Any, step: float) -
 
 def _flat(array: Any) -> Any:
     return array.astype(np.float64, copy=False).ravel()
+
+
+def doubt(along: Along, which: Any = slice(None)) -> float:
+    """The largest relative error of slopes, all or some."""
+    with np.errstate(all='ignore'):
+        ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[which]
+    return float(np.nan_to_num(ratio).max())

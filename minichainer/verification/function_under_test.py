@@ -277,22 +277,26 @@ class Evaluation:
                     found[i] = parts(array) if self.function.leaves[i].is_complex else array
         return found
 
-    def vjp_beside(self, other: Evaluation, o: int, gy: Any, other_gy: Any) -> dict[int, Any]:
+    def vjp_beside(self, other: Evaluation, o: int, gys: Sequence[Any], other_gys: Sequence[Any]) -> dict[int, Any]:
         """The gradients of the leaves that two calls do not share, from one backward pass through both graphs.
 
         Args:
             other: Another call.
             o: The output that has an upstream gradient in both.
-            gy: That in this call.
-            other_gy: That in the other one.
+            gys: The upstream gradients in this call.
+            other_gys: Those in the other one.
         """
         (leaves, nodes), (others, other_nodes) = self._places, other._places
         y, z = self.outputs[o], other.outputs[o]
         if y is None or z is None:
             return {}
         self.function.calls.backward += 1
-        roots = [(y._node or y.edge, gy), (z._node or z.edge, other_gy)]
-        found = gradients_of_leaves([*leaves, *others], roots, nodes | other_nodes)
+        roots = [(y._node or y.edge, gys[o]), (z._node or z.edge, other_gys[o])]
+        try:
+            found = gradients_of_leaves([*leaves, *others], roots, nodes | other_nodes)
+        except Exception as error:
+            self.function.settle_backward(error, other, other_gys)
+            raise
         own = zip(self.function.wanted, leaves, found, strict=False)
         return {i: gradient for i, leaf, gradient in own if leaf not in other_nodes}
 

@@ -22,10 +22,10 @@ from minichainer.verification.diagnosis.corrections import Repair, Repairer
 from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import isotropic, relative
 from minichainer.verification.extrapolation import first_step
-from minichainer.verification.forward_rounding import measure_noise
+from minichainer.verification.forward_rounding import doubt, measure_noise
 from minichainer.verification.measured import Measured
 from minichainer.verification.reporting.report import Failure
-from minichainer.verification.small_steps import agree_at_small_steps
+from minichainer.verification.small_steps import all_confirmed, confirm_elements
 from minichainer.verification.verdict import (
     FAIL,
     NONDIFFERENTIABLE,
@@ -132,23 +132,12 @@ class Locator:
             return self._is_right_nearby(starts)
         measure_noise(self.derivatives, self.i, self.measured)
         if not self._remeasured():
-            return self._agrees_at_small_steps()
+            return all_confirmed(self.derivatives, self.k, self.measured, self.verdicts)
         mine = slice(self.k, None, len(self.derivatives.outputs))
         self.derivatives.note_doubt(self.i, max(doubt(along, mine) for along in self.measured))
         for along in self.measured:
             if self._apart and doubt(along, mine) > _UNSEEN:
                 self.derivatives.does_not_vouch(self.i, along.direction != 0, AS_LARGE)
-        return True
-
-    def _agrees_at_small_steps(self) -> bool:
-        """Whether backward agrees with small steps along all directions along which it looks wrong."""
-        mine = slice(self.k, None, len(self.derivatives.outputs))
-        if self.derivatives.is_local or np.isin(self.verdicts, _SINGULAR).any():
-            return False
-        for along, verdicts in zip(self.measured, self.verdicts, strict=True):
-            path, wrong = self.derivatives.path(self.i, along.direction), verdicts != PASS
-            if wrong.any() and not agree_at_small_steps(path, along.analytic, along.found.value)[mine][wrong].all():
-                return False
         return True
 
     def _is_right_nearby(self, starts: Sequence[float]) -> bool:
@@ -330,23 +319,8 @@ class Locator:
             for start in _NEARER[1:]:
                 self._confirm_nearer(found, size, start)
         self._see_hidden_kinks(found, size)
-        self._ask_small_steps(found, own)
+        confirm_elements(self.derivatives, self.i, self.k, self.draws[0], found, own)
         return found
-
-    def _ask_small_steps(self, found: Measured, own: Any) -> None:
-        """Takes elements for right whose gradients small steps confirm."""
-        again = np.flatnonzero(found.verdict == FAIL)[:_SAMPLE]
-        if not again.size or self.derivatives.is_local:
-            return
-        curve = self.derivatives.element_curve(self.i, found.elements[again], own[again])
-        columns = (slice(None), self.draws[0] * len(self.derivatives.outputs) + self.k)
-
-        def of_this_draw(t: float) -> tuple[Any, Any]:
-            values, sizes = (a.reshape(len(again), -1)[columns] for a in curve(t))
-            return values, sizes
-
-        pair = (found.analytic[again] * own[again], found.numeric[again] * own[again])
-        found.verdict[again[agree_at_small_steps(of_this_draw, *pair)]] = PASS
 
     def _confirm_nearer(self, found: Measured, scales: Any, start: float) -> None:
         """Takes elements for right that looked like kinks, and agree with backward at much smaller steps."""
@@ -570,10 +544,3 @@ _WHOLE = {
 
 def _severity(verdicts: Any) -> Any:
     return np.vectorize(_GRAVITY.__getitem__, otypes=[int])(verdicts)
-
-
-def doubt(along: Along, which: Any = slice(None)) -> float:
-    """The largest relative error of slopes, all or some."""
-    with np.errstate(all='ignore'):
-        ratio = (along.found.error / np.maximum(along.size, abs(along.found.value)))[which]
-    return float(np.nan_to_num(ratio).max())

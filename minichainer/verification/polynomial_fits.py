@@ -23,7 +23,8 @@ from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.directions import Path
 from minichainer.verification.extrapolation import Curve, Slopes
-from minichainer.verification.localization import Locator, doubt
+from minichainer.verification.forward_rounding import doubt
+from minichainer.verification.localization import Locator
 from minichainer.verification.verdict import FAIL, PASS, UNRESOLVED
 
 #: Half widths of the intervals, relative to the scale of the inputs.

@@ -8,11 +8,18 @@ backward gives 0, the function has to move by steps of that size a little farthe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.extrapolation import Curve
+from minichainer.verification.measured import Measured
+from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, NOT_FINITE, PASS
+
+#: So many elements are asked before all, and the most of all.
+_SOME, _MOST = 8, 64
 
 #: The steps; and two among them at which nearly all wrong gradients are still wrong.
 _STEPS, _FIRST = tuple(1e-3 / 5.0**k for k in range(11)), (7, 8)
@@ -20,8 +27,59 @@ _STEPS, _FIRST = tuple(1e-3 / 5.0**k for k in range(11)), (7, 8)
 _CLOSE = 0.25
 #: So many neighbouring steps agree.
 _RUN = 3
+#: Larger steps, none of which moves a function that is constant there: rounding is finer.
+_LARGE = (5e-3, 2.5e-2, 0.125, 0.5, 0.9)
 #: Where, in steps, a function that is constant at the point is asked whether it moves, and by which part of a step.
-_AWAY, _BY = (6.0, 40.0, 260.0, 1700.0), 0.25
+_AWAY, _BY = (6.0, 40.0, 260.0), 0.25
+#: The rounding of values is that of the point up to this distance.
+_NEAR = 0.1
+
+
+def all_confirmed(derivatives: Derivatives, k: int, measured: Sequence[Along], verdicts: Any) -> bool:
+    """Whether small steps confirm the slopes of output ``k`` along all directions where backward looks wrong."""
+    mine = slice(k, None, len(derivatives.outputs))
+    if derivatives.is_local or np.isin(verdicts, (NONDIFFERENTIABLE, NOT_FINITE)).any():
+        return False
+    for along, row in zip(measured, verdicts, strict=True):
+        path, wrong = derivatives.path(along.leaf, along.direction), row != PASS
+        if wrong.any() and not agree_at_small_steps(path, along.analytic, along.found.value)[mine][wrong].all():
+            return False
+    return True
+
+
+def confirm_elements(derivatives: Derivatives, i: int, k: int, draw: int, found: Measured, own: Any) -> None:
+    """Takes elements for right whose gradients small steps confirm; of many, some tell whether to ask for all.
+
+    Args:
+        derivatives: The numeric side.
+        i: Position of the leaf.
+        k: Which of the checked outputs.
+        draw: The draw of upstream gradients.
+        found: Measured elements; verdicts are changed.
+        own: The size of each of them.
+    """
+    wrong = np.flatnonzero(found.verdict == FAIL)[:_MOST]
+    if derivatives.is_local:
+        return
+    for again in (wrong[:_SOME], wrong[_SOME:]):
+        right = _confirmed(derivatives, i, draw * len(derivatives.outputs) + k, found, own, again)
+        if not right.any():
+            return
+        found.verdict[again[right]] = PASS
+
+
+def _confirmed(derivatives: Derivatives, i: int, column: int, found: Measured, own: Any, again: Any) -> Any:
+    """Which of some elements small steps confirm, each moved alone."""
+    if not again.size:
+        return np.zeros(0, bool)
+    curve = derivatives.element_curve(i, found.elements[again], own[again])
+
+    def of_this_draw(t: float) -> tuple[Any, Any]:
+        values, sizes = (a.reshape(len(again), -1)[:, column] for a in curve(t))
+        return values, sizes
+
+    slopes = (field[again] * own[again] for field in (found.analytic, found.numeric))
+    return agree_at_small_steps(of_this_draw, *slopes)
 
 
 def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any) -> Any:
@@ -44,7 +102,7 @@ def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any) -> Any:
     runs = np.stack([close[k : k + _RUN].all(axis=0) for k in range(len(_STEPS) - _RUN + 1)])
     found = runs.any(axis=0) & (allowed > 0)
     still = found & np.stack([d == 0 for d, _ in rows])[-_RUN:].all(axis=0)
-    return found & ~still | still & _moves_away(curve, runs) if still.any() else found
+    return found & ~still | still & (_is_flat(curve) | _moves_away(curve, runs)) if still.any() else found
 
 
 def _difference(curve: Curve, t: float) -> tuple[Any, Any]:
@@ -53,12 +111,18 @@ def _difference(curve: Curve, t: float) -> tuple[Any, Any]:
     return (above - below) / (2 * t), (above + below) / t
 
 
+def _is_flat(curve: Curve) -> Any:
+    """Where no large step moves the function."""
+    rows = [np.asarray(curve(sign * t)[0], float) == 0 for t in _LARGE for sign in (1, -1)]
+    return np.all(rows, axis=0)
+
+
 def _moves_away(curve: Curve, runs: Any) -> Any:
     """Where a function that the first step of a run does not move is moved by a part of it somewhere near."""
     moves = np.zeros(runs.shape[1:], bool)
     for k in np.unique(np.argmax(runs, axis=0)).tolist():
         step = _STEPS[k]
-        for z in (sign * away * step for away in _AWAY for sign in (1, -1)):
+        for z in (sign * away * step for away in _AWAY if away * step <= _NEAR for sign in (1, -1)):
             here = np.asarray(curve(z)[0], float)
             beside = [np.asarray(curve(z + by)[0], float) for by in (_BY * step, -_BY * step)]
             moves |= np.all([b != here for b in beside], axis=0) & (np.argmax(runs, axis=0) == k)

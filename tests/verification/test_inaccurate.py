@@ -95,7 +95,7 @@ def rows():
 
 
 @pytest.mark.parametrize('precise', [None, False])
-@pytest.mark.parametrize(('name', 'shape'), rows())
+@pytest.mark.parametrize(('name', 'shape'), list(rows()))
 def test_inaccurate_gradients_and_the_tolerances_that_accept_them(name, shape, precise):
     func, draw, digits = INACCURATE[name]
     for seed in range(2):
