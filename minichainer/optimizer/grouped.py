@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from itertools import pairwise
 from operator import is_
@@ -53,7 +54,7 @@ class GroupedUpdate:
     def update(self, params: Iterable[Parameter]) -> bool:
         """Updates every parameter as often as it appears; returns whether code of others was called."""
         params = list(params)
-        self._used = 0
+        self._begin()
         foreign = False
         try:
             for param in params[0 if native is None else _by_the_tape(params) :]:
@@ -61,10 +62,21 @@ class GroupedUpdate:
                     foreign = True
                     self._run()
                     param.update()
-        finally:  # also after an error, because the rules of waiting parameters have counted the update
-            self._run()
+        except Exception:
+            with contextlib.suppress(Exception):  # the rules of waiting parameters have counted the update
+                self._run()
+            raise
+        self._run()
         del self._blocks[self._used :]
         return foreign
+
+    def _begin(self) -> None:
+        """Forgets what waits since an interrupt, such as Ctrl-C, has broken off an update."""
+        self._used = 0
+        self._groups.clear()
+        self._open.clear()
+        self._waiting.clear()
+        self._on_device = None
 
     def _add(self, param: Parameter) -> bool:
         """Puts a parameter into a group; returns False if its update is more than a formula."""

@@ -1,0 +1,144 @@
+"""What an exception at any line leaves behind: nothing. It reaches the user as itself, and everything works after it.
+
+``KeyboardInterrupt`` and ``MemoryError`` are raised at the lines of the package that an update, a backward pass,
+``cleargrads`` and the loading of a snapshot come to, one after another, in the same model and optimizer. Afterwards
+the snapshot is loaded; a step must then equal that of objects that nothing has disturbed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minichainer
+import minichainer.functions as F
+import minichainer.links as L
+from minichainer import GradientMethod, optimizers
+from minichainer.serializers import DictionarySerializer, NpzDeserializer
+
+PACKAGE = str(Path(minichainer.__file__).parent)
+ERRORS = [KeyboardInterrupt, MemoryError]
+#: Every so many lines an exception is raised; a prime, so that loops are met at different lines.
+STRIDE = 23
+
+
+class RaiseAt:
+    """Raises an exception at the n-th line of the package that runs in the block."""
+
+    def __init__(self, error: type[BaseException], n: int) -> None:
+        self.error, self.left = error(f'at line {n}'), n
+
+    def __enter__(self) -> RaiseAt:
+        self._before = sys.gettrace()
+        sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        sys.settrace(self._before)
+
+    def _called(self, frame: Any, event: str, arg: Any) -> Any:
+        return self._line if frame.f_code.co_filename.startswith(PACKAGE) else None
+
+    def _line(self, frame: Any, event: str, arg: Any) -> Any:
+        if event == 'line':
+            self.left -= 1
+            if self.left == 0:
+                raise self.error
+        return self._line
+
+
+class Training:
+    """Two layers, an optimizer, and the snapshot of both after two steps."""
+
+    x = np.random.RandomState(0).normal(size=(4, 3)).astype('f')
+
+    def __init__(self, name: str, several: bool) -> None:
+        self.model = minichainer.Sequential(L.Linear(3, 5), F.tanh, L.Linear(5, 2))
+        for k, p in enumerate(self.model.params()):
+            p.array[...] = np.random.RandomState(k).normal(size=p.shape)
+        self.optimizer = getattr(optimizers, name)().setup(self.model)
+        if several:
+            for k, p in enumerate(self.model.params()):
+                for key in p.update_rule.hyperparam.get_dict():
+                    setattr(p.update_rule.hyperparam, key, getattr(self.optimizer.hyperparam, key))
+                    break
+
+    def loss(self) -> Any:
+        return F.sum(self.model(self.x) ** 2)
+
+    def step(self) -> None:
+        self.model.cleargrads()
+        self.loss().backward()
+        self.optimizer.update()
+
+    def saved(self) -> dict[str, Any]:
+        serializer = DictionarySerializer()
+        serializer['model'].save(self.model)
+        serializer['optimizer'].save(self.optimizer)
+        return {name: np.array(value) for name, value in serializer.target.items()}
+
+    def load(self, snapshot: dict[str, Any]) -> None:
+        deserializer = NpzDeserializer(snapshot)
+        deserializer['model'].load(self.model)
+        deserializer['optimizer'].load(self.optimizer)
+
+
+ACTIONS: dict[str, Callable[[Training, dict[str, Any]], None]] = {
+    'update': lambda t, saved: t.optimizer.update(),
+    'update with a loss': lambda t, saved: t.optimizer.update(t.loss),
+    'backward': lambda t, saved: t.loss().backward(),
+    'cleargrads': lambda t, saved: t.model.cleargrads(),
+    'load': lambda t, saved: t.load(saved),
+}
+NAMES = [
+    name
+    for name in dir(optimizers)
+    if isinstance(getattr(optimizers, name), type) and issubclass(getattr(optimizers, name), GradientMethod)
+]
+
+
+def disturbed(training: Training, action: Callable[[], None], error: type[BaseException], stride: int) -> Iterator[int]:
+    """Runs an action with an exception at one line after another, until it comes to an end; yields the lines."""
+    for n in itertools.count(1, stride):
+        try:
+            with RaiseAt(error, n) as at:
+                action()
+        except BaseException as found:
+            assert found is at.error, f'{found!r} in place of {at.error!r}'
+        if at.left > 0:
+            return
+        yield n
+
+
+def compare(name: str, several: bool, action: str, error: type[BaseException], stride: int) -> int:
+    """Disturbs a training, and compares its next step each time; returns how often."""
+    training, other = Training(name, several), Training(name, several)
+    for t in (training, other):
+        t.step()
+        t.step()
+    saved = training.saved()
+    other.load(saved)
+    other.step()
+    expected, count = other.saved(), 0
+    for n in disturbed(training, lambda: ACTIONS[action](training, saved), error, stride):
+        training.load(saved)
+        training.step()
+        found = training.saved()
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            assert np.array_equal(found[key], value), f'{key} after {error.__name__} at line {n}'
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize('several', [False, True], ids=['one group', 'several'])
+@pytest.mark.parametrize('name', NAMES)
+def test_the_next_step_is_that_of_a_fresh_process(name: str, several: bool) -> None:
+    for action, error in itertools.product(ACTIONS, ERRORS):
+        assert compare(name, several, action, error, STRIDE)
