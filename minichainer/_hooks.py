@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,11 +11,12 @@ import numpy
 
 from minichainer import backprop
 from minichainer._checks import as_raw, native
+from minichainer._locks import lock_of
 from minichainer.configuration import using_config
 from minichainer.errors import describe
 
 _numbers = itertools.count()
-_lock = threading.Lock()
+_lock = lock_of(globals(), '_lock')
 
 
 class Hooks:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Iterator
 from typing import Any
+
+from minichainer._locks import after_fork, lock_of
 
 
 class _Turn:
@@ -18,7 +19,7 @@ class _Turn:
 
 
 # The locks are stored here, and only while they are used, so that copied and pickled objects contain none.
-_guard = threading.Lock()
+_guard = lock_of(globals(), '_guard')
 _turns: dict[int, _Turn] = {}
 
 
@@ -41,12 +42,4 @@ def one_at_a_time(owner: Any) -> Iterator[None]:
                 del _turns[id(owner)]
 
 
-def _forget() -> None:
-    """Resets the locks in a forked process, where locks of other threads would never be released."""
-    global _guard
-    _guard = threading.Lock()
-    _turns.clear()
-
-
-if hasattr(os, 'register_at_fork'):
-    os.register_at_fork(after_in_child=_forget)
+after_fork(_turns.clear)  # turns of other threads would never end

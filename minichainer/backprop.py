@@ -19,7 +19,6 @@ several threads, and an exception leaves every ``.grad`` unchanged: leaves are w
 from __future__ import annotations
 
 import operator
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from time import perf_counter_ns
@@ -29,6 +28,7 @@ import numpy
 
 from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
+from minichainer._locks import lock_of
 from minichainer._observers import add_application, observers
 from minichainer._pass_table import UNSHARED, Parts, references, take_own
 from minichainer._tape import native
@@ -36,8 +36,8 @@ from minichainer.backend import copied
 from minichainer.backends import cuda
 
 _ndarray = numpy.ndarray
-_commit_lock = threading.Lock()
-_hooked_lock = threading.Lock()
+_commit_lock = lock_of(globals(), '_commit_lock')
+_hooked_lock = lock_of(globals(), '_hooked_lock')
 #: How many nodes have hooks, in all threads.
 hooked = 0
 
@@ -400,13 +400,20 @@ def _added(total: Any, gradient: Any) -> Any:
 
 
 def commit_variables(table: dict[Node, Any], loss_scale: Any = None) -> None:
-    """Ends a differentiable pass like :func:`commit_arrays`."""
-    with _commit_lock:
-        for leaf, gradient in table.items():
-            if gradient is not None:
-                present = leaf.grad_value
-                leaf.grad_value = gradient if present is None else _sum_of(present, gradient)
-                leaf.loss_scale = loss_scale
+    """Ends a differentiable pass like :func:`commit_arrays`.
+
+    Sums are ops, which call the hooks of users, so no lock is held meanwhile: if another thread has added to a
+    gradient before they are stored, all are made again.
+    """
+    found = {leaf: gradient for leaf, gradient in table.items() if gradient is not None}
+    while True:
+        present = {leaf: leaf.grad_value for leaf in found}
+        totals = {leaf: g if present[leaf] is None else _sum_of(present[leaf], g) for leaf, g in found.items()}
+        with _commit_lock:
+            if all(leaf.grad_value is value for leaf, value in present.items()):
+                for leaf, total in totals.items():
+                    leaf.grad_value, leaf.loss_scale = total, loss_scale
+                return
 
 
 def propagate(

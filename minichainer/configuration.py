@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from minichainer._frames import stacklevel
+from minichainer._locks import lock_of
 from minichainer._names import advice
 from minichainer.errors import UnknownNameWarning
 
@@ -27,7 +28,7 @@ from minichainer.errors import UnknownNameWarning
 nondefault = 0
 
 _TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False, 'detect_anomaly': False, 'use_native_kernels': True}
-_lock = threading.Lock()
+_lock = lock_of(globals(), '_lock')
 
 
 def count_nondefault(change: int) -> None:

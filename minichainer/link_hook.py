@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from minichainer._locks import lock_of
 from minichainer._names import namespace as _namespace
 
 #: The number of hooks in ``with hook:`` blocks of all threads. A link reads it at each call, because looking at
 #: thread-local state costs more than the rest of the call.
 active = 0
 
-_lock = threading.Lock()
+_lock = lock_of(globals(), '_lock')
 
 
 class _ThreadHooks(threading.local):

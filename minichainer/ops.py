@@ -21,6 +21,7 @@ from weakref import WeakSet
 
 import numpy
 
+from minichainer._locks import lock_of
 from minichainer.backend import get_array_module
 from minichainer.configuration import using_config
 
@@ -48,7 +49,7 @@ _public: dict[str, Op] = {}
 _homes: dict[str, str] = {}
 #: Namespaces with cached names, which must be cleared when an op is defined.
 _in_use: WeakSet[_Namespace] = WeakSet()
-_lock = RLock()
+_lock = lock_of(globals(), '_lock', RLock)
 
 
 def __getattr__(name: str) -> Any:

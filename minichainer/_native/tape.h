@@ -12,7 +12,8 @@
        params           link/parameters.py: ParameterTree.params, and cleargrads
 
    The Python side chooses: minichainer/_tape.py. Nothing here raises an error of its own: a part that does not fit
-   returns None, and the twin says what is wrong. Errors of an op's body in Python are handed on. */
+   returns None, and the twin says what is wrong. Errors of an op's body in Python are handed on, and everywhere those
+   that a second attempt might not meet again: Ctrl-C and other exits, and the end of memory or stack. */
 #ifndef MINICHAINER_TAPE_H
 #define MINICHAINER_TAPE_H
 #include "loops.h"
@@ -41,7 +42,8 @@ struct Op {
     vectorcallfunc call;
     /* The result on the values, the first of which are arrays; NULL to leave it to the twin, or with an error of a body. */
     PyObject *(*compute)(Op *op, PyObject **values, int arrays);
-    /* The gradients of the edges, NULL for those that are not wanted; 0 to leave them to the twin, as where this is NULL. */
+    /* The gradients of the edges, NULL for those that are not wanted; 0 to leave them to the twin, as where this is NULL;
+       -1: an error. */
     int (*gradients_of)(Op *op, PyObject *edges, PyObject *saved, PyObject *gradient, PyObject *wanted,
                         PyObject **found);
     PyTypeObject *node_class;
@@ -71,6 +73,7 @@ enum { NAME_PULLBACK, NAME_EDGES, NAME_PRINTS, NAME_FREE, NAME_LEVEL, NAME_TAKE,
        NAME_CLEARGRAD, NAME_PARAMS_OF_LINK, NAME_CHILDREN, NAME_INITIALIZER, NAMES };
 
 int tape_watched(void);                            /* -1: an error */
+int tape_fails(void); /* 1 if an error must reach the user; others are cleared: the twin raises what there is to raise */
 Py_ssize_t tape_level(PyObject *node);             /* -1: an error */
 int tape_is_wanted(PyObject *edge, PyObject *wanted); /* -1: an error */
 PyObject *tape_op(const Op *like); /* a new op; calls of it return None if the twin has to compute */

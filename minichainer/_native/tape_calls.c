@@ -139,7 +139,7 @@ static PyObject *call(Op *op, PyObject *const *args, int arrays) {
     Py_XDECREF(prints);
     Py_XDECREF(y);
     if (result == NULL && op->body != NULL && PyErr_Occurred()) return NULL;
-    if (result == NULL) PyErr_Clear(); /* the twin computes again, and raises what there is to raise */
+    if (result == NULL && tape_fails()) return NULL;
     return result == NULL ? Py_NewRef(Py_None) : result;
 }
 
@@ -172,10 +172,9 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gradien
         if (found[done] == NULL) goto failed;
     }
     return 1;
-failed: /* the twin computes again, and raises what there is to raise */
+failed:
     while (done-- > 0) Py_CLEAR(found[done]);
-    PyErr_Clear();
-    return 0;
+    return tape_fails() ? -1 : 0;
 }
 
 /* --- making ops --- */

@@ -26,10 +26,9 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
         if (found[done] == NULL) goto failed;
     }
     return 1;
-failed: /* the twin computes again, and raises what there is to raise */
+failed:
     for (int i = 0; i <= done; i++) Py_CLEAR(found[i]);
-    PyErr_Clear();
-    return 0;
+    return tape_fails() ? -1 : 0;
 }
 
 /* linear_op(class of nodes, number of arrays): the op of x and W, and of a bias if there are three. */

@@ -61,7 +61,7 @@ PyObject *tape_params(PyObject *module, PyObject *link) {
     PyObject *found = PyList_New(0);
     if (found != NULL && gather(link, NAME_PARAMS, found)) return found;
     Py_XDECREF(found);
-    PyErr_Clear(); /* the twin raises what there is to raise */
+    if (tape_fails()) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -69,7 +69,7 @@ PyObject *tape_params(PyObject *module, PyObject *link) {
 PyObject *tape_cleargrads(PyObject *module, PyObject *link) {
     PyObject *found = PyList_New(0), *done = Py_True;
     if (found == NULL || !gather(link, NAME_CLEARGRADS, found)) done = Py_None;
-    PyErr_Clear();
+    if (tape_fails()) done = NULL;
     for (Py_ssize_t i = 0; done == Py_True && i < PyList_GET_SIZE(found); i++) {
         PyObject *param = PyList_GET_ITEM(found, i);
         if (Py_TYPE(param) == parameter && clear(param)) continue;

@@ -79,8 +79,7 @@ static int gradients(Op *op, PyObject *edges, PyObject *saved, PyObject *gy, PyO
         return 1;
     }
     Py_XDECREF(gx);
-    PyErr_Clear(); /* the twin computes again, and raises what there is to raise */
-    return 0;
+    return tape_fails() ? -1 : 0;
 }
 
 /* cross_entropy_op(class of nodes, Samples, Residual, kernel, kernel of the gradient): the op of scores and labels. */

@@ -128,6 +128,15 @@ PyTypeObject AppliedType = {
 };
 
 /* --- small questions --- */
+int tape_fails(void) {
+    if (!PyErr_Occurred()) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
+        PyErr_ExceptionMatches(PyExc_RecursionError))
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
 int tape_watched(void) {
     PyObject *count = PyDict_GetItemWithError(tape.config, tape_names[NAME_NONDEFAULT]);
     if (count == NULL) return -1;

@@ -103,10 +103,12 @@ static int step(Pass *pass, PyObject *node, PyObject *gradient) {
     PyObject *saved = own ? Py_XNewRef(((Applied *)node)->saved) : NULL; /* another thread may free the node */
     if (saved != NULL && PyTuple_CheckExact(saved)) {
         count = (int)PyTuple_GET_SIZE(edges);
-        if (count != own->arrays || !own->gradients_of(own, edges, saved, gradient, pass->wanted, found)) count = 0;
+        int computed = count == own->arrays ? own->gradients_of(own, edges, saved, gradient, pass->wanted, found) : 0;
+        if (computed <= 0) count = computed;
     }
     Py_XDECREF(saved);
-    if (count == 0) done = pull_back(pass, node, gradient, edges);
+    if (count < 0) done = -1;
+    else if (count == 0) done = pull_back(pass, node, gradient, edges);
     else {
         done = 0;
         for (int i = 0; i < count; i++) {

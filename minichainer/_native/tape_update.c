@@ -117,7 +117,6 @@ PyObject *tape_update(PyObject *module, PyObject *const *args, Py_ssize_t count)
         Py_DECREF(param);
         if (done != 1) break;
     }
-    if (done < 0) return NULL;
-    PyErr_Clear(); /* the twin looks again, and raises what there is to raise */
+    if (done < 0 || tape_fails()) return NULL;
     return PyLong_FromSsize_t(k);
 }

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy
 
+from minichainer._locks import lock_of
 from minichainer.backends import _number_linalg
 from minichainer.backends._number_ufuncs import as_array, by_method, computed
 
@@ -31,7 +32,7 @@ _real_dtype = numpy.ndarray.dtype.__get__
 
 #: How many :func:`using` are active, in all threads.
 in_use = 0
-_lock = threading.Lock()
+_lock = lock_of(globals(), '_lock')
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any
 
+from minichainer._locks import lock_of
 from minichainer.compat import paths
 from minichainer.compat.changes import Changes
 from minichainer.compat.children import InChildren
@@ -123,7 +124,7 @@ class Alias:
     """The state of the alias: installed or not."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = lock_of(self, '_lock', threading.RLock)
         self._finder: AliasFinder | None = None
         self._changes = Changes()
         self._dialect: Changes | None = None

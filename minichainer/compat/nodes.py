@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from minichainer._locks import lock_of
 from minichainer.compat.node_table import NAMES, ROWS
 from minichainer.configuration import config, using_config
 from minichainer.differentiate import grad
@@ -59,7 +60,7 @@ def rows() -> dict[tuple[str, str], Row]:
 
 
 _classes: dict[Row, Any] = {}
-_making = threading.RLock()
+_making = lock_of(globals(), '_making', threading.RLock)
 
 
 def node_class(path: str, name: str) -> Any:

@@ -6,9 +6,9 @@ import functools
 import io
 import os
 import pickle
-import threading
 from typing import IO, Any
 
+from minichainer._locks import lock_of
 from minichainer.dataset.dataset_mixin import DatasetMixin
 from minichainer.datasets._files import ReopenedFile
 
@@ -39,7 +39,7 @@ class PickleDatasetWriter:
         _check_protocol(protocol)
         self._writer = writer
         self._protocol = protocol
-        self._lock = threading.Lock()
+        self._lock = lock_of(self, '_lock')
 
     def __enter__(self) -> PickleDatasetWriter:
         return self
@@ -85,7 +85,7 @@ class PickleDataset(DatasetMixin):
 
     def __init__(self, reader: IO[bytes] | ReopenedFile[IO[bytes]]) -> None:
         self._reader = reader
-        self._lock = threading.Lock()
+        self._lock = lock_of(self, '_lock')
         self._positions = _positions(_random_access(self._opened()))
 
     def __enter__(self) -> PickleDataset:
@@ -119,7 +119,7 @@ class PickleDataset(DatasetMixin):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._lock = threading.Lock()
+        self._lock = lock_of(self, '_lock')
 
 
 def _random_access(reader: IO[bytes]) -> IO[bytes]:

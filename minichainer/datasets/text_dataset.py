@@ -6,10 +6,10 @@ import functools
 import io
 import operator
 import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from minichainer._locks import lock_of
 from minichainer.dataset.dataset_mixin import DatasetMixin
 from minichainer.datasets._files import ReopenedFile
 
@@ -62,7 +62,7 @@ class TextDataset(DatasetMixin):
             raise TypeError(f'TextDataset: filter_func must be a function, got {filter_func!r}')
         options = [_of_each(option, len(paths)) for option in (encoding, errors, newline)]
         self._files = [_open(path, *of_path) for path, *of_path in zip(paths, *options, strict=True)]
-        self._lock = threading.Lock()
+        self._lock = lock_of(self, '_lock')
         try:
             self._positions = self._find_lines(filter_func)
         except BaseException:
@@ -116,7 +116,7 @@ class TextDataset(DatasetMixin):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._lock = threading.Lock()
+        self._lock = lock_of(self, '_lock')
 
 
 def _of_each(option: Option, n: int) -> list[str | None]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import threading
+
+from minichainer._locks import lock_of
 
 _REFUSED = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-_guard = threading.Lock()
+_guard = lock_of(globals(), '_guard')
 #: What this process holds: a second lock of the same process would be granted, and end both when it is closed.
 _held: set[tuple[int, str]] = set()
 
@@ -116,12 +117,3 @@ def _lock(descriptor: int) -> None:
         import fcntl
 
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _after_fork() -> None:
-    global _guard
-    _guard = threading.Lock()
-
-
-if hasattr(os, 'register_at_fork'):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -25,6 +25,8 @@ class Memento:
         self._values: dict[str, tuple[Any, Any]] = {}
         try:
             obj.serialize(_Recorder(self._values))
+        except MemoryError:
+            raise
         except Exception as error:
             # An optimizer before its setup, for example: loading raises the same error, or must do without.
             self._error: Exception | None = error

@@ -63,11 +63,9 @@ class Training:
         for k, p in enumerate(self.model.params()):
             p.array[...] = np.random.RandomState(k).normal(size=p.shape)
         self.optimizer = getattr(optimizers, name)().setup(self.model)
-        if several:
-            for k, p in enumerate(self.model.params()):
-                for key in p.update_rule.hyperparam.get_dict():
-                    setattr(p.update_rule.hyperparam, key, getattr(self.optimizer.hyperparam, key))
-                    break
+        for p in self.model.params() if several else ():
+            name, value = next(iter(self.optimizer.hyperparam.get_dict().items()))
+            setattr(p.update_rule.hyperparam, name, value)
 
     def loss(self) -> Any:
         return F.sum(self.model(self.x) ** 2)
@@ -103,16 +101,25 @@ NAMES = [
 ]
 
 
-def disturbed(training: Training, action: Callable[[], None], error: type[BaseException], stride: int) -> Iterator[int]:
+def raised_by(action: Callable[[], None], at: RaiseAt) -> BaseException | None:
+    """What reaches the caller of an action that is disturbed."""
+    try:
+        with at:
+            action()
+    except BaseException as found:
+        return found
+    return None
+
+
+def disturbed(action: Callable[[], None], error: type[BaseException], stride: int) -> Iterator[int]:
     """Runs an action with an exception at one line after another, until it comes to an end; yields the lines."""
     for n in itertools.count(1, stride):
-        try:
-            with RaiseAt(error, n) as at:
-                action()
-        except BaseException as found:
-            assert found is at.error, f'{found!r} in place of {at.error!r}'
+        at = RaiseAt(error, n)
+        found = raised_by(action, at)
         if at.left > 0:
+            assert found is None
             return
+        assert found is at.error, f'{found!r} in place of {at.error!r}'
         yield n
 
 
@@ -126,7 +133,7 @@ def compare(name: str, several: bool, action: str, error: type[BaseException], s
     other.load(saved)
     other.step()
     expected, count = other.saved(), 0
-    for n in disturbed(training, lambda: ACTIONS[action](training, saved), error, stride):
+    for n in disturbed(lambda: ACTIONS[action](training, saved), error, stride):
         training.load(saved)
         training.step()
         found = training.saved()
@@ -142,3 +149,38 @@ def compare(name: str, several: bool, action: str, error: type[BaseException], s
 def test_the_next_step_is_that_of_a_fresh_process(name: str, several: bool) -> None:
     for action, error in itertools.product(ACTIONS, ERRORS):
         assert compare(name, several, action, error, STRIDE)
+
+
+# --- what C calls ---
+
+
+class Interrupting:
+    """Raises an exception when it is called."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    'error', [KeyboardInterrupt('here'), MemoryError('here'), SystemExit(3), RecursionError('here')]
+)
+def test_what_python_raises_inside_of_compiled_calls_reaches_the_user(error: BaseException, monkeypatch: Any) -> None:
+    training = Training('Adam', False)
+    training.step()
+    monkeypatch.setattr(type(training.model[0]), '_named_children', Interrupting(error))
+    for call in (training.model.cleargrads, lambda: list(training.model.params())):
+        with pytest.raises(type(error)) as found:
+            call()
+        assert found.value is error
+
+
+def test_a_link_that_contains_itself_is_a_recursion_error() -> None:
+    chain = minichainer.ChainList()
+    chain.add_link(L.Linear(2, 2))
+    chain._children.append(chain)
+    for call in (chain.cleargrads, lambda: list(chain.params())):
+        with pytest.raises(RecursionError):
+            call()

@@ -12,6 +12,8 @@ import mpmath
 import mpmath.libmp as _libmp
 import numpy
 
+from minichainer._locks import lock_of
+
 libmp: Any = _libmp
 #: Digits, and bits, of a number.
 DIGITS = 50
@@ -25,7 +27,7 @@ _wide: Any = mpmath.MPContext()
 _RESERVE = 2 * BITS
 _wide.prec = BITS + _RESERVE
 #: Contexts change their precision while they compute, so only one thread may.
-lock = threading.RLock()
+lock = lock_of(globals(), 'lock', threading.RLock)
 
 
 class _Precision(threading.local):
