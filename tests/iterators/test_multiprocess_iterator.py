@@ -409,3 +409,30 @@ def lives(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != 'Z'
+
+
+WITHOUT_A_FILE = """
+import multiprocessing, numpy
+multiprocessing.set_start_method({method!r})
+from minichainer.iterators import MultiprocessIterator
+
+class Mine:
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        return i
+
+try:
+    MultiprocessIterator(Mine(), 2, n_processes=1).next()
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize('method', [name for name in METHODS if name != 'fork'])
+def test_what_a_notebook_defines_is_named_as_the_cause(method: str) -> None:
+    done = subprocess.run(
+        [sys.executable, '-c', WITHOUT_A_FILE.format(method=method)], capture_output=True, text=True, timeout=120
+    )
+    assert 'put the classes and functions of the dataset into a module' in done.stdout, done.stderr
+    assert 'Mine' in done.stdout and method in done.stdout
