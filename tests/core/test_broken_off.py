@@ -7,6 +7,7 @@ the snapshot is loaded; a step must then equal that of objects that nothing has 
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -20,12 +21,16 @@ import minichainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import GradientMethod, optimizers
+from minichainer._tape import native
 from minichainer.serializers import DictionarySerializer, NpzDeserializer
 
 PACKAGE = str(Path(minichainer.__file__).parent)
 ERRORS = [KeyboardInterrupt, MemoryError]
 #: Every so many lines an exception is raised; a prime, so that loops are met at different lines.
-STRIDE = 23
+STRIDE = 23 if native is not None else 41  # without compiled parts there are more
+
+
+FINALIZERS = {('__del__', '_hooks.py'), ('<lambda>', '_inplace.py')}
 
 
 class RaiseAt:
@@ -43,7 +48,10 @@ class RaiseAt:
         sys.settrace(self._before)
 
     def _called(self, frame: Any, event: str, arg: Any) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(PACKAGE) else None
+        code = frame.f_code
+        # Python 3.11 may crash where a trace function raises inside of a generator; what finalizers raise is ignored.
+        left_out = code.co_flags & inspect.CO_GENERATOR or (code.co_name, Path(code.co_filename).name) in FINALIZERS
+        return self._line if code.co_filename.startswith(PACKAGE) and not left_out else None
 
     def _line(self, frame: Any, event: str, arg: Any) -> Any:
         if event == 'line':
