@@ -138,8 +138,7 @@ static PyObject *call(Op *op, PyObject *const *args, int arrays) {
     Py_XDECREF(edges);
     Py_XDECREF(prints);
     Py_XDECREF(y);
-    if (result == NULL && op->body != NULL && PyErr_Occurred()) return NULL;
-    if (result == NULL && tape_fails()) return NULL;
+    if (result == NULL && ((op->body != NULL && PyErr_Occurred()) || tape_fails())) return NULL;
     return result == NULL ? Py_NewRef(Py_None) : result;
 }
 

@@ -61,15 +61,13 @@ PyObject *tape_params(PyObject *module, PyObject *link) {
     PyObject *found = PyList_New(0);
     if (found != NULL && gather(link, NAME_PARAMS, found)) return found;
     Py_XDECREF(found);
-    if (tape_fails()) return NULL;
-    Py_RETURN_NONE;
+    return tape_fails() ? NULL : Py_NewRef(Py_None);
 }
 
 /* cleargrads(link): True, or None, and nothing is done, if the twin has to find the parameters. */
 PyObject *tape_cleargrads(PyObject *module, PyObject *link) {
     PyObject *found = PyList_New(0), *done = Py_True;
-    if (found == NULL || !gather(link, NAME_CLEARGRADS, found)) done = Py_None;
-    if (tape_fails()) done = NULL;
+    if (found == NULL || !gather(link, NAME_CLEARGRADS, found)) done = tape_fails() ? NULL : Py_None;
     for (Py_ssize_t i = 0; done == Py_True && i < PyList_GET_SIZE(found); i++) {
         PyObject *param = PyList_GET_ITEM(found, i);
         if (Py_TYPE(param) == parameter && clear(param)) continue;

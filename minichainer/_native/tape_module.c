@@ -129,12 +129,10 @@ PyTypeObject AppliedType = {
 
 /* --- small questions --- */
 int tape_fails(void) {
-    if (!PyErr_Occurred()) return 0;
-    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
-        PyErr_ExceptionMatches(PyExc_RecursionError))
-        return 1;
-    PyErr_Clear();
-    return 0;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError) &&
+        !PyErr_ExceptionMatches(PyExc_RecursionError))
+        PyErr_Clear();
+    return PyErr_Occurred() != NULL;
 }
 
 int tape_watched(void) {
