@@ -102,9 +102,8 @@ static int step(Pass *pass, PyObject *node, PyObject *gradient) {
     Op *own = PyObject_TypeCheck(node, &AppliedType) ? ((Applied *)node)->op : NULL;
     PyObject *saved = own ? Py_XNewRef(((Applied *)node)->saved) : NULL; /* another thread may free the node */
     if (saved != NULL && PyTuple_CheckExact(saved)) {
-        count = (int)PyTuple_GET_SIZE(edges);
-        int computed = count == own->arrays ? own->gradients_of(own, edges, saved, gradient, pass->wanted, found) : 0;
-        if (computed <= 0) count = computed;
+        count = own->arrays == PyTuple_GET_SIZE(edges) ? own->arrays : 0;
+        if (count) count *= own->gradients_of(own, edges, saved, gradient, pass->wanted, found);
     }
     Py_XDECREF(saved);
     if (count < 0) done = -1;

@@ -54,7 +54,10 @@ class GroupedUpdate:
     def update(self, params: Iterable[Parameter]) -> bool:
         """Updates every parameter as often as it appears; returns whether code of others was called."""
         params = list(params)
-        self._begin()
+        self._used = 0
+        for left in (self._groups, self._open, self._waiting):  # since Ctrl-C, or so, has broken off an update
+            left.clear()
+        self._on_device = None
         foreign = False
         try:
             for param in params[0 if native is None else _by_the_tape(params) :]:
@@ -69,14 +72,6 @@ class GroupedUpdate:
         self._run()
         del self._blocks[self._used :]
         return foreign
-
-    def _begin(self) -> None:
-        """Forgets what waits since an interrupt, such as Ctrl-C, has broken off an update."""
-        self._used = 0
-        self._groups.clear()
-        self._open.clear()
-        self._waiting.clear()
-        self._on_device = None
 
     def _add(self, param: Parameter) -> bool:
         """Puts a parameter into a group; returns False if its update is more than a formula."""
@@ -290,6 +285,10 @@ def _by_the_tape(params: list[Parameter]) -> int:
     rule.t += 1  # because coefficients are those of the update that begins
     try:
         coefficients = rule.coefficients(values, array.dtype)
+    except MemoryError:
+        raise
+    except Exception:  # the loop that comes to this parameter raises it
+        return 0
     finally:
         rule.t -= 1
     states = rule._kept_states(values)
