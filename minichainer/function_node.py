@@ -9,7 +9,7 @@ from typing import Any
 
 from minichainer import _tangents, recorder
 from minichainer._checks import as_raw
-from minichainer._pass_table import Parts
+from minichainer._pass_table import Parts, Stored
 from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
@@ -380,13 +380,23 @@ class FunctionNode(Node):
             return tuple([i for i, edge in enumerate(self._applied_edges()) if edge.requires_grad])
         return tuple([i for i, edge in enumerate(self._applied_edges()) if edge in wanted])
 
-    def take_from_outputs(self, table: dict[Node, Any], watch: Any) -> list[Any]:
-        """Removes the gradients of its outputs from the table of a pass; None for an output without a gradient."""
+    def take_from_outputs(self, table: dict[Node, Any], watch: Any, stored: Stored | None) -> list[Any]:
+        """Removes the gradients of its outputs from the table of a pass; None for an output without a gradient.
+
+        Args:
+            table: the gradients of the pass.
+            watch: what watches it, or None.
+            stored: notes the outputs that have a gradient of the program's, which is then used; None to use none.
+        """
         gradients: list[Any] = [None] * self.output_count
         for i, reference in enumerate(self._output_nodes):
             node = reference()
-            if node in table and node.edges is not None:
-                gradient = table.pop(node)
+            if node is None or node.edges is None:
+                continue
+            gradient = table.pop(node, None)
+            if gradient is None and stored is not None:
+                gradient = stored.take(node, self._owners[i]())
+            if gradient is not None:
                 gradients[i] = gradient if watch is None else watch.arrived(node, gradient)
         return gradients
 

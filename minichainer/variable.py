@@ -352,7 +352,9 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
             backprop.accumulate_into(edges_of('backward', inputs), roots, double, loss_scale, free)
         else:
             clear, given = gradient is None and not self.retains_grad, node.grad_value
-            backprop.propagate(roots, bool(retain_grad), double, loss_scale, free, clear=clear)
+            backprop.propagate(
+                roots, bool(retain_grad), double, loss_scale, free, clear=clear, siblings=gradient is None
+            )
             if retain_grad and isinstance(given, Variable) and node.grad_value is given._data:
                 node.grad_value = given  # the same object as before
 

@@ -60,7 +60,7 @@ def backward(
     roots = _roots('backward', _sequence(tensors), _gradients(grad_tensors), create_graph)
     free = not (create_graph if retain_graph is None else retain_graph)
     if inputs is None:
-        backprop.propagate(roots, variables=create_graph, free=free, strict=True, clear=False)
+        backprop.propagate(roots, variables=create_graph, free=free, strict=True, clear=False, siblings=False)
         return
     backprop.accumulate_into(edges_of('backward', inputs), roots, create_graph, None, free, strict=True)
 
