@@ -9,6 +9,7 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
 ``requires_grad``, ``shape``, ``dtype``, ``name``   those of the array
 ``grad_value``  the stored gradient: None, an array, or a Variable
 ``_hooks``   None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
+``owner``    of a leaf: None, or a weak reference to its Variable (:mod:`minichainer._leaf_owners`)
 ``guard``    of a leaf: when the package wrote to its array, or that a user can (:mod:`minichainer._inplace`)
 ``_tangent`` in forward mode, the directional derivative: None, an array, or a Variable
 
@@ -29,6 +30,7 @@ import numpy
 
 from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
+from minichainer._leaf_owners import check_ends
 from minichainer._observers import add_application, observers
 from minichainer._pass_table import UNSHARED, Parts, Stored, StoredVariables, references, take_own
 from minichainer._tape import native
@@ -98,7 +100,7 @@ class LeafNode(Node):
 
     __slots__ = (
         'requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent', 'guard',
-        '__weakref__',
+        'owner', '__weakref__',
     )  # fmt: skip
 
     edges = None
@@ -108,6 +110,7 @@ class LeafNode(Node):
         self.requires_grad = requires_grad
         self.name = name
         self.grad_value = self.loss_scale = self.view = self._hooks = self._tangent = None
+        self.owner: Any = None
         self.guard: Any = 0
         self.shape, self.dtype = (None, None) if array is None else (array.shape, array.dtype)
 
@@ -369,6 +372,11 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
     return reached
 
 
+def leaves_of(roots: Iterable[Node]) -> list[Node]:
+    """All leaves that gradients of ``roots`` can reach."""
+    return [node for node in reachable(roots) if node.edges is None and node.requires_grad]
+
+
 def between(outputs: Iterable[Node], inputs: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
     """The nodes on paths from ``inputs`` to ``outputs``, including both; nothing beyond ``ends``."""
     reached = reachable(outputs, ends)
@@ -440,6 +448,8 @@ def propagate(
     stored = None if not siblings else StoredVariables() if variables else Stored()
     keep_ = all if retain_grad else None
     table, kept, retained = run(roots, variables, None, None, keep_, observers(), free, strict, stored)
+    if strict:
+        check_ends(table)
     if hooked:  # before anything is stored, because they may raise
         hook_gradients(table, variables, retained)
     leaves = before_accumulation(table, variables) if hooked else []
@@ -482,6 +492,8 @@ def gradients_of(
     wanted = between([node for node, _ in roots], targets, ends)
     leading_on = {x for x in targets if x.level and _leads_on(x, wanted)}
     passing = ends.union([x for x in targets if x not in leading_on])
+    if strict and wanted.isdisjoint([node for node, _ in roots]):
+        check_ends(leaves_of([node for node, _ in roots]))
     roots = [(node, gradient) for node, gradient in roots if node in wanted]
     keep_ = all if retain_grad else leading_on or None
     table, kept, retained = run(roots, variables, wanted, passing, keep_, observers(), free, strict)

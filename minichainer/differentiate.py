@@ -7,8 +7,9 @@ from typing import Any
 
 from minichainer import _tangents, backprop
 from minichainer._checks import as_raw, check_gradient, native
+from minichainer._leaf_owners import is_gradient, warn_of_no_graph, why_no_graph
 from minichainer.backends import cuda
-from minichainer.variable import Variable
+from minichainer.variable import Variable, gradient_without_graph
 
 
 def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
@@ -75,7 +76,8 @@ def grad(
         loss_scale: factor of the initial gradients of ones.
 
     Returns:
-        A list of Variables, one per input; None for an input that no output depends on.
+        A list of Variables, one per input; None for an input that no output depends on. A NoGraphWarning says if that
+        is so because an output was computed without a graph, or from gradients without one.
 
     Raises:
         TypeError: an argument is not a sequence, or a gradient is not an array or has another dtype.
@@ -104,7 +106,9 @@ def grad(
     roots = [(node, _tangents.upstream(gradient, enable_double_backprop)) for node, gradient in roots]
     targets = [x.edge for x in inputs]
     found = backprop.gradients_of(targets, roots, retain_grad, enable_double_backprop)
-    results = [None if g is None else g if isinstance(g, Variable) else Variable(g) for g in found]
+    results = [None if g is None else g if isinstance(g, Variable) else gradient_without_graph(g) for g in found]
+    if any(gx is None for gx in results):
+        _explain_none([y.edge for y in outputs])
     if set_grad:
         for x, gx in zip(inputs, results, strict=True):
             x.grad_var = gx
@@ -114,7 +118,7 @@ def grad(
 def _stored_gradients(outputs: Any) -> list[Any]:
     """The gradients set as ``grad``; one that is given twice counts once."""
     gradients: dict[int, Any] = {}
-    found = [None if id(y.edge) in gradients else gradients.setdefault(id(y.edge), y.grad_var) for y in outputs]
+    found = [None if id(y.edge) in gradients else gradients.setdefault(id(y.edge), _stored(y)) for y in outputs]
     if any(gradient is None for gradient in found):
         warnings.warn(
             'backward: outputs contains a Variable without grad, or duplicate outputs; such an entry has no effect',
@@ -122,6 +126,20 @@ def _stored_gradients(outputs: Any) -> list[Any]:
             stacklevel=3,
         )
     return found
+
+
+def _stored(y: Variable) -> Variable | None:
+    """The gradient set as ``grad``, as a Variable."""
+    gradient: Any = y.edge.grad_value
+    return gradient if gradient is None or isinstance(gradient, Variable) else Variable(gradient)
+
+
+def _explain_none(nodes: list[Any]) -> None:
+    """Warns if inputs get no gradient because no graph was recorded, where a graph must have been wanted."""
+    gradients = [leaf for leaf in backprop.leaves_of(nodes) if is_gradient(leaf)]
+    for text in filter(None, map(why_no_graph, [*nodes, *gradients])):
+        warn_of_no_graph(f'grad: an output {text}')
+        return
 
 
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:

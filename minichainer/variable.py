@@ -18,6 +18,7 @@ from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
+from minichainer._leaf_owners import OfGradient, OfResult
 from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
@@ -225,7 +226,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         """The gradient as a Variable, or None; with its graph after ``enable_double_backprop``."""
         node = self.edge
         if node.grad_value is not None and not isinstance(node.grad_value, Variable):
-            node.grad_value = Variable(node.grad_value)
+            node.grad_value = gradient_without_graph(node.grad_value)
         return node.grad_value
 
     @grad_var.setter
@@ -233,15 +234,6 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if grad is not None:
             check_gradient(grad.array, self._data, '')
         self.edge.grad_value = grad
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether it gets gradients; of a leaf it can be set."""
-        return self._node is None or self._node.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, requires_grad: bool) -> None:
-        self.requires_grad_(requires_grad)
 
     @property
     def _loss_scale(self) -> Any:
@@ -368,7 +360,9 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         """The node of the graph for this Variable."""
         node = self._node
         if node is None:  # the result of a computation without a graph
-            node = self._settle(LeafNode(self._data, True))
+            leaf = LeafNode(self._data, True)
+            leaf.owner = OfResult(self)
+            node = self._settle(leaf)
         return node
 
     @property
@@ -378,16 +372,6 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if view is None or view.target is not self._node:
             view = self._view = view_of(self.edge, variable_on, self)
         return view
-
-    @property
-    def name(self) -> str | None:
-        """Its name, or None."""
-        return None if self._node is None else self._node.name
-
-    @name.setter
-    def name(self, name: str | None) -> None:
-        edge: Any = self.edge
-        edge.name = name
 
     @property
     def label(self) -> str:
@@ -451,6 +435,14 @@ def variable_on(array: Any, node: Node) -> Variable:
     """A Variable for a given node of the graph."""
     variable = _new(Variable)
     variable._data, variable._node = array, node
+    return variable
+
+
+def gradient_without_graph(array: Any) -> Variable:
+    """The Variable of a gradient that was computed by a pass without a graph."""
+    variable = Variable(array)
+    leaf: Any = variable._node
+    leaf.owner = OfGradient(variable)
     return variable
 
 
