@@ -127,7 +127,7 @@ class GraphMethods:
         else:
             grad = self.edge.grad_value
             self._node = LeafNode(self.array, False, self.name)
-            self._node.grad_value = grad
+            self._node.grad_value, self._node.owner = grad, weakref.ref(self)
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

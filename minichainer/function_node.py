@@ -82,6 +82,8 @@ class FunctionNode(Node):
     _output_kinds: Sequence[tuple[Any, Any]] = ()
     _owners: tuple[Any, ...] = ()
     _local_hooks: Any = None
+    #: What :attr:`inputs` has returned.
+    _input_views: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Variable, ...]:
         return self.apply(args, **kwargs)
@@ -207,10 +209,21 @@ class FunctionNode(Node):
 
     @property
     def inputs(self) -> Any:
-        """The VariableNodes of its inputs, a tuple; None if it is not applied."""
+        """The VariableNodes of its inputs, a tuple; None if it is not applied.
+
+        They stay the same objects, so that programs that walk through graphs can tell them by their ``id``. Tools
+        that export graphs set other nodes in their place, of which passes take no notice.
+        """
         if self.edges is None:
             return None
-        return tuple([view_of(e, variable_on, array=x) for e, x in zip(self.edges, self.input_arrays(), strict=True)])
+        if self._input_views is None:
+            pairs = zip(self.edges, self.input_arrays(), strict=True)
+            self._input_views = tuple([view_of(edge, variable_on, array=x) for edge, x in pairs])
+        return self._input_views
+
+    @inputs.setter
+    def inputs(self, nodes: Any) -> None:
+        self._input_views = nodes
 
     @property
     def outputs(self) -> Any:
@@ -263,7 +276,7 @@ class FunctionNode(Node):
     def _free(self) -> None:
         """Drops the arrays that backward needs; another backward is an error. The graph stays as it is."""
         if self.saved and has_arrays(self.saved):
-            self.saved, self._prints = Freed(self.label), None
+            self.saved, self._prints, self._input_views = Freed(self.label), None, None
 
     def _reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
         """Which of the saved values backward reads, as a container of their numbers.
@@ -283,7 +296,7 @@ class FunctionNode(Node):
         return f'output {outputs[index - len(inputs)]}' if index < len(inputs) + len(outputs) else 'a saved array'
 
     def _release(self) -> None:
-        self.saved, self._prints = (), None
+        self.saved, self._prints, self._input_views = (), None, None
         self._inputs_to_retain = self._outputs_to_retain = None
 
     # --- hooks -------------------------------------------------------------------------------------------------
@@ -474,7 +487,7 @@ def _with_numbers(gradient: Any) -> Any:
 _OF_APPLICATION = {
     'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
     'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
-    '_output_kinds', '_owners',
+    '_output_kinds', '_owners', '_input_views',
 }  # fmt: skip
 
 

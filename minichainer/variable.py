@@ -33,7 +33,7 @@ from minichainer.initializers.constant import Constant, NaN
 from minichainer.types import Array
 from minichainer.variable_node import VariableNode, view_of
 
-_new = object.__new__
+_new, _reference = object.__new__, weakref.ref
 
 
 class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
@@ -79,7 +79,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if data is not None and not data.dtype.isnative:
             data = native(data)
         self._data = data
-        self._node = LeafNode(data, requires_grad, name)
+        self._node = leaf = LeafNode(data, requires_grad, name)
+        leaf.owner = _reference(self)
         if grad is not None:
             self.grad = grad
 
@@ -427,8 +428,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         requires_grad, name, grad = state.pop('_leaf')
         self._data = native(state.pop('_data'))
         self.__dict__.update(state)
-        self._node = LeafNode(self._data, requires_grad, name)
-        self._node.grad_value = native(grad)
+        self._node = leaf = LeafNode(self._data, requires_grad, name)
+        leaf.grad_value, leaf.owner = native(grad), _reference(self)
 
 
 def variable_on(array: Any, node: Node) -> Variable:
