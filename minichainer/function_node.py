@@ -217,13 +217,16 @@ class FunctionNode(Node):
         if self.edges is None:
             return None
         if self._input_views is None:
-            pairs = zip(self.edges, self.input_arrays(), strict=True)
-            self._input_views = tuple([view_of(edge, variable_on, array=x) for edge, x in pairs])
+            self._input_views = tuple(self._views_of_inputs())
         return self._input_views
 
     @inputs.setter
     def inputs(self, nodes: Any) -> None:
         self._input_views = nodes
+
+    def _views_of_inputs(self) -> list[Any]:
+        pairs = zip(self._applied_edges(), self.input_arrays(), strict=True)
+        return [view_of(edge, variable_on, array=x) for edge, x in pairs]
 
     @property
     def outputs(self) -> Any:
@@ -487,7 +490,7 @@ def _with_numbers(gradient: Any) -> Any:
 _OF_APPLICATION = {
     'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
     'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
-    '_output_kinds', '_owners', '_input_views',
+    '_output_kinds', '_owners', '_input_views', 'index_edge',
 }  # fmt: skip
 
 

@@ -79,7 +79,14 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
         _arguments.number(ignore_label, 'ignore_label')
     ignored = None if ignore_label is None else ids == ignore_label
     _check_range(ids if ignored is None else get_array_module(ids).where(ignored, 0, ids), len(W))
-    return embedded(W, ids, ignored)
+    y: Variable = embedded(W, ids, ignored)
+    node: Any = y._node
+    if node is not None and node.level:  # for those who look at the graph
+        if ignore_label is not None:
+            node.ignore_label = ignore_label
+        if isinstance(x, Variable) and not x.edge.level:
+            node.index_edge = x.edge
+    return y
 
 
 def _check_range(ids: Any, size: int) -> None:
