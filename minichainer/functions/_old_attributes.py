@@ -121,6 +121,7 @@ READERS: dict[str, dict[str, Reader]] = {
     'AsStrided': {'storage_offset': _static('offset')},
     'AveragePoolingND': {'pad_value': lambda node: 0 if static_of(node)['count_padding'] else None},
     'BatchNormalization': _NORMALIZATION,
+    'BroadcastTo': {'_shape': _static('shape')},
     'ClippedReLU': {'cap': _static('z')},
     'Copy': {'out_device': _static('dst')},
     'DivFromConstant': _CONSTANT,

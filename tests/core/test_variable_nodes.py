@@ -169,3 +169,61 @@ def test_a_second_application_has_input_nodes_of_its_own() -> None:
     (z,) = function.apply(xs[2:])
     assert all(n.get_variable() is x for n, x in zip(y.creator_node.inputs, xs[:2], strict=True))
     assert all(n.get_variable() is x for n, x in zip(z.creator_node.inputs, xs[2:], strict=True))
+
+
+class Watching(chainer.LinkHook):
+    """Sees the inputs of all functions, as Chainer's exporter of ONNX does: it replaces ``FunctionNode.apply``."""
+
+    name = 'Watching'
+
+    def __enter__(self) -> Any:
+        self.seen: list[tuple[str, tuple[int, ...]]] = []
+        self.kept: list[Variable] = []
+        apply = self.original = chainer.FunctionNode.apply
+
+        def watched(node: Any, inputs: Any) -> Any:
+            results = apply(node, inputs)
+            self.seen.append((type(node).__name__, tuple([len(x.shape) for x in node.inputs])))
+            nodes = list(node.inputs)
+            for i, x in enumerate(nodes):
+                if x.get_variable_or_none() is None:
+                    self.kept.append(chainer.as_variable(inputs[i]))
+                    nodes[i] = self.kept[-1].node
+            node.inputs = tuple(nodes)
+            return results
+
+        chainer.FunctionNode.apply = watched  # type: ignore[method-assign]
+        return super().__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        chainer.FunctionNode.apply = self.original  # type: ignore[method-assign]
+        super().__exit__(*exception)
+
+
+def test_a_hook_may_replace_apply() -> None:
+    model = chainer.Sequential(L.Linear(3, 4), L.BatchNormalization(4), F.tanh, lambda x: F.separate(x)[0])
+    x = ones(2, 3)
+    before = chainer.configuration.nondefault
+    for _ in range(2):
+        with Watching() as hook, chainer.using_config('train', False):
+            y = model(x)
+        names = ['LinearFunction', 'FixedBatchNormalization', 'Tanh', 'Separate']
+        assert [name for name, _ in hook.seen] == names
+        assert hook.seen[1][1] == (2, 1, 1, 1, 1)
+        assert chainer.configuration.nondefault == before
+    y.grad = np.ones_like(y.array)
+    y.backward()
+    assert x.grad is not None
+
+
+@pytest.mark.parametrize('as_given', [np.asarray, Variable])
+@pytest.mark.parametrize('ignore_label', [None, 1])
+def test_such_a_hook_sees_indices_of_embeddings(as_given: Any, ignore_label: int | None) -> None:
+    x, link = as_given(np.array([1, 0])), L.EmbedID(2, 3, ignore_label=ignore_label)
+    with Watching() as hook:
+        y = link(x)
+    assert hook.seen == [('EmbedIDFunction', (1, 2))] and not hook.kept
+    assert y.creator_node.inputs[1] is link.W.node
+    assert y.creator_node.ignore_label == ignore_label
+    np.testing.assert_array_equal(y.array[1], link.W.array[0])
+    np.testing.assert_array_equal(y.array[0], link.W.array[1] * (ignore_label is None))
