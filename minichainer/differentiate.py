@@ -76,8 +76,8 @@ def grad(
         loss_scale: factor of the initial gradients of ones.
 
     Returns:
-        A list of Variables, one per input; None for an input that no output depends on. A NoGraphWarning says if that
-        is so because an output was computed without a graph, or from gradients without one.
+        A list of Variables, one per input; None for an input that no output depends on. A NoGraphWarning says if an
+        output was computed from gradients without a graph.
 
     Raises:
         TypeError: an argument is not a sequence, or a gradient is not an array or has another dtype.
@@ -108,7 +108,7 @@ def grad(
     found = backprop.gradients_of(targets, roots, retain_grad, enable_double_backprop)
     results = [None if g is None else g if isinstance(g, Variable) else gradient_without_graph(g) for g in found]
     if any(gx is None for gx in results):
-        _explain_none([y.edge for y in outputs])
+        _warn_of_gradients(outputs)
     if set_grad:
         for x, gx in zip(inputs, results, strict=True):
             x.grad_var = gx
@@ -134,12 +134,12 @@ def _stored(y: Variable) -> Variable | None:
     return gradient if gradient is None or isinstance(gradient, Variable) else Variable(gradient)
 
 
-def _explain_none(nodes: list[Any]) -> None:
-    """Warns if inputs get no gradient because no graph was recorded, where a graph must have been wanted."""
-    gradients = [leaf for leaf in backprop.leaves_of(nodes) if is_gradient(leaf)]
-    for text in filter(None, map(why_no_graph, [*nodes, *gradients])):
-        warn_of_no_graph(f'grad: an output {text}')
-        return
+def _warn_of_gradients(outputs: Any) -> None:
+    """Warns if an output depends on gradients without a graph: that is why inputs get none."""
+    for leaf in backprop.leaves_of([y.edge for y in outputs]):
+        if is_gradient(leaf):
+            warn_of_no_graph(f'grad: an output {why_no_graph(leaf)}')
+            return
 
 
 def _initial(y: Variable, gy: Any, loss_scale: Any) -> Any:
