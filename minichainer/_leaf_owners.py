@@ -57,12 +57,14 @@ def _where() -> str:
         return f'under no_backprop_mode, in a hook, or in the backward of a function. {_RECORD}'
     frame: Any = sys._getframe(1)
     while frame is not None:
-        module, name, known = frame.f_globals.get('__name__'), frame.f_code.co_name, frame.f_locals
+        module, name = frame.f_globals.get('__name__'), frame.f_code.co_name
         if module == 'minichainer._hooks' and name in _HOOKS:
-            hook = getattr(known['hook'], '__qualname__', type(known['hook']).__name__)
-            return f'in the hook {hook}, during a pass that records no graph. {_RECORD}'
+            hook = frame.f_locals['hook']
+            label = getattr(hook, '__qualname__', type(hook).__name__)
+            return f'in the hook {label}, during a pass that records no graph. {_RECORD}'
         if module == 'minichainer.function_node' and name in _PULLBACKS:
-            return f'in the backward of {known["self"].label}, during a pass that records no graph. {_RECORD}'
+            label = frame.f_locals['self'].label
+            return f'in the backward of {label}, during a pass that records no graph. {_RECORD}'
         frame = frame.f_back
     return 'under no_backprop_mode (or with config.enable_backprop = False). Compute it outside of that'
 
