@@ -24,11 +24,28 @@ class GraphMethods:
         _node: Node | None
         edge: Any
         node: Any
-        requires_grad: Any
-        name: Any
 
         @staticmethod
         def _constant(array: Any) -> Any: ...
+
+    @property
+    def name(self) -> str | None:
+        """Its name, or None."""
+        return None if self._node is None else self._node.name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        edge: Any = self.edge
+        edge.name = name
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether it gets gradients; of a leaf it can be set."""
+        return self._node is None or self._node.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        self.requires_grad_(requires_grad)
 
     @property
     def is_leaf(self) -> bool:
@@ -110,7 +127,7 @@ class GraphMethods:
         else:
             grad = self.edge.grad_value
             self._node = LeafNode(self.array, False, self.name)
-            self._node.grad_value = grad
+            self._node.grad_value, self._node.owner = grad, weakref.ref(self)
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._checks import as_raw
 from minichainer.backend import copied
 
 # An array that nothing else refers to may be used without a copy. The number of references that the interpreter
@@ -32,6 +33,40 @@ def take_own(table: dict[Any, Any], node: Any) -> Any:
     if references(gradient) > UNSHARED or gradient.base is not None or not gradient.flags.c_contiguous:
         return copied(gradient)
     return gradient
+
+
+class Stored(list[Any]):
+    """The outputs of functions with several whose gradients a program has set, and which a pass has used."""
+
+    __slots__ = ()
+
+    def take(self, node: Any, owner: Any) -> Any:
+        """The gradient stored at an output for a pass that has computed none; None if there is none.
+
+        Args:
+            node: the output's node.
+            owner: its Variable; None if that is gone, whose gradient nobody can have meant.
+        """
+        if owner is None or owner._node is not node or node.grad_value is None or owner.retains_grad:
+            return None
+        self.append(node)
+        return self.as_upstream(node.grad_value)
+
+    @staticmethod
+    def as_upstream(gradient: Any) -> Any:
+        """A stored gradient, as a pass takes it: its array."""
+        return as_raw(gradient)
+
+
+class StoredVariables(Stored):
+    """The same for a differentiable pass."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def as_upstream(gradient: Any) -> Any:
+        """A Variable keeps its graph."""
+        return gradient
 
 
 class Parts:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy
 
 from minichainer._checks import as_raw, check_gradient, native
-from minichainer._frames import stacklevel
+from minichainer._leaf_owners import warn_of_no_graph as warn
+from minichainer._leaf_owners import why_no_graph
 from minichainer.backends import cuda
 from minichainer.backprop import Node
 from minichainer.configuration import config
-from minichainer.errors import NoGraphWarning, describe
+from minichainer.errors import describe
 
 
 def initial_gradient(y: Any, loss_scale: Any) -> Any:
@@ -39,12 +40,13 @@ def initial_gradient(y: Any, loss_scale: Any) -> Any:
 
 def warn_of_no_graph(y: Any) -> None:
     """Warns if backward of a Variable without a creator does nothing because no graph was recorded."""
-    if not config.enable_backprop and not config.constant_results:
-        warnings.warn(
+    reason = why_no_graph(y.edge)
+    if reason is not None:
+        warn(f'backward: the Variable {reason}')
+    elif not config.enable_backprop and not config.constant_results:
+        warn(
             'backward inside no_backprop_mode (or with config.enable_backprop = False): no graph was recorded, so no '
-            'gradient reaches the parameters; compute the loss and call backward outside of it',
-            NoGraphWarning,
-            stacklevel=stacklevel(),
+            'gradient reaches the parameters; compute the loss and call backward outside of it'
         )
 
 

@@ -9,6 +9,7 @@ an :class:`OutputNode`, one of several outputs of a function. Every node has
 ``requires_grad``, ``shape``, ``dtype``, ``name``   those of the array
 ``grad_value``  the stored gradient: None, an array, or a Variable
 ``_hooks``   None, or the hooks of a Variable's gradient and of a function's backward (:mod:`minichainer._hooks`)
+``owner``    of a leaf: None, or a weak reference to its Variable (:mod:`minichainer._leaf_owners`)
 ``guard``    of a leaf: when the package wrote to its array, or that a user can (:mod:`minichainer._inplace`)
 ``_tangent`` in forward mode, the directional derivative: None, an array, or a Variable
 
@@ -28,9 +29,10 @@ import numpy
 
 from minichainer import _inplace, _tangents, _trace, configuration
 from minichainer._checks import as_raw
+from minichainer._leaf_owners import check_ends
 from minichainer._locks import lock_of
 from minichainer._observers import add_application, observers
-from minichainer._pass_table import UNSHARED, Parts, references, take_own
+from minichainer._pass_table import UNSHARED, Parts, Stored, StoredVariables, references, take_own
 from minichainer._tape import native
 from minichainer.backend import copied
 from minichainer.backends import cuda
@@ -98,7 +100,7 @@ class LeafNode(Node):
 
     __slots__ = (
         'requires_grad', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent', 'guard',
-        '__weakref__',
+        'owner', '__weakref__',
     )  # fmt: skip
 
     edges = None
@@ -108,6 +110,7 @@ class LeafNode(Node):
         self.requires_grad = requires_grad
         self.name = name
         self.grad_value = self.loss_scale = self.view = self._hooks = self._tangent = None
+        self.owner: Any = None
         self.guard: Any = 0
         self.shape, self.dtype = (None, None) if array is None else (array.shape, array.dtype)
 
@@ -137,7 +140,7 @@ class OutputNode(Node):
 def run(
     roots: Iterable[tuple[Node, Any]], variables: bool = False, wanted: Container[Node] | None = None,
     ends: Container[Node] | None = None, keep: Any = None, watchers: Sequence[Any] = (), free: bool = False,
-    strict: bool = False,
+    strict: bool = False, stored: Stored | None = None,
 ) -> tuple[dict[Node, Any], dict[Node, Any], dict[Node, Any]]:  # fmt: skip
     """Runs a backward pass: the only place that adds the gradients computed by nodes to their edges.
 
@@ -157,6 +160,8 @@ def run(
             to be called after the step.
         free: free what each node has saved after its step.
         strict: a saved array that was modified is an error, whatever ``config.check_inplace`` is.
+        stored: notes the outputs of functions whose gradients were set by the program, which are used where the pass
+            computes none; None to use none.
 
     Returns:
         The gradients of the leaves (and ends), of the nodes in ``keep``, and of nodes whose ``retain_grad`` was
@@ -166,7 +171,7 @@ def run(
     owned: set[Node] = set()
     watch = _watch(variables, wanted, keep, watchers)
     if native is not None and watch is None and not (variables or strict):
-        native.run(buckets, table, owned, wanted, ends, free, parts)
+        native.run(buckets, table, owned, wanted, ends, free, parts, stored)
     exposed, now, level = _inplace.exposed, _inplace.clock[0], -1
     while buckets:
         if level not in buckets:
@@ -176,7 +181,7 @@ def run(
             if gradient is None:  # here a second time: a user's backward_accumulate had emptied its place
                 continue
             if gradient is _AT_OUTPUTS:
-                gradient = node.take_from_outputs(table, watch)
+                gradient = node.take_from_outputs(table, watch, stored)
             elif watch is not None:
                 gradient = watch.arrived(node, gradient)
             prints = node._prints
@@ -367,6 +372,11 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
     return reached
 
 
+def leaves_of(roots: Iterable[Node]) -> list[Node]:
+    """All leaves that gradients of ``roots`` can reach."""
+    return [node for node in reachable(roots) if node.edges is None and node.requires_grad]
+
+
 def between(outputs: Iterable[Node], inputs: Iterable[Node], ends: Container[Node] = ()) -> set[Node]:
     """The nodes on paths from ``inputs`` to ``outputs``, including both; nothing beyond ``ends``."""
     reached = reachable(outputs, ends)
@@ -424,6 +434,7 @@ def propagate(
     free: bool = False,
     strict: bool = False,
     clear: bool = True,
+    siblings: bool = True,
 ) -> None:
     """Runs a whole pass from ``roots`` to the leaves, and adds the gradients to their ``.grad``.
 
@@ -435,16 +446,24 @@ def propagate(
         free: free what functions have saved.
         strict: as for :func:`run`.
         clear: drop the gradients of the roots, which were the upstream gradients.
+        siblings: where a function has several outputs and the pass reaches only some, use the gradients that were set
+            at the others, and drop them, as Chainer does.
     """
     if configuration.nondefault and not variables and _tangents.carries():
         _tangents.carrying(propagate, locals())
         return
-    table, kept, retained = run(roots, variables, None, None, all if retain_grad else None, observers(), free, strict)
+    stored = None if not siblings else StoredVariables() if variables else Stored()
+    keep_ = all if retain_grad else None
+    table, kept, retained = run(roots, variables, None, None, keep_, observers(), free, strict, stored)
+    if strict:
+        check_ends(table)
     if hooked:  # before anything is stored, because they may raise
         hook_gradients(table, variables, retained)
     leaves = before_accumulation(table, variables) if hooked else []
     for root, _ in roots if clear else ():
         root.grad_value = None
+    for output in stored or ():
+        output.grad_value = None
     keep({node: kept[node] for node in kept if node not in retained} if retained else kept)
     if retained:
         accumulate(retained, variables)
@@ -480,6 +499,8 @@ def gradients_of(
     wanted = between([node for node, _ in roots], targets, ends)
     leading_on = {x for x in targets if x.level and _leads_on(x, wanted)}
     passing = ends.union([x for x in targets if x not in leading_on])
+    if strict and wanted.isdisjoint([node for node, _ in roots]):
+        check_ends(leaves_of([node for node, _ in roots]))
     roots = [(node, gradient) for node, gradient in roots if node in wanted]
     keep_ = all if retain_grad else leading_on or None
     table, kept, retained = run(roots, variables, wanted, passing, keep_, observers(), free, strict)

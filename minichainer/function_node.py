@@ -9,7 +9,7 @@ from typing import Any
 
 from minichainer import _tangents, recorder
 from minichainer._checks import as_raw
-from minichainer._pass_table import Parts
+from minichainer._pass_table import Parts, Stored
 from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
 from minichainer.backend import copied
@@ -82,6 +82,8 @@ class FunctionNode(Node):
     _output_kinds: Sequence[tuple[Any, Any]] = ()
     _owners: tuple[Any, ...] = ()
     _local_hooks: Any = None
+    #: What :attr:`inputs` has returned.
+    _input_views: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Variable, ...]:
         return self.apply(args, **kwargs)
@@ -207,10 +209,24 @@ class FunctionNode(Node):
 
     @property
     def inputs(self) -> Any:
-        """The VariableNodes of its inputs, a tuple; None if it is not applied."""
+        """The VariableNodes of its inputs, a tuple; None if it is not applied.
+
+        They stay the same objects, so that programs that walk through graphs can tell them by their ``id``. Tools
+        that export graphs set other nodes in their place, of which passes take no notice.
+        """
         if self.edges is None:
             return None
-        return tuple([view_of(e, variable_on, array=x) for e, x in zip(self.edges, self.input_arrays(), strict=True)])
+        if self._input_views is None:
+            self._input_views = tuple(self._views_of_inputs())
+        return self._input_views
+
+    @inputs.setter
+    def inputs(self, nodes: Any) -> None:
+        self._input_views = nodes
+
+    def _views_of_inputs(self) -> list[Any]:
+        pairs = zip(self._applied_edges(), self.input_arrays(), strict=True)
+        return [view_of(edge, variable_on, array=x) for edge, x in pairs]
 
     @property
     def outputs(self) -> Any:
@@ -263,7 +279,7 @@ class FunctionNode(Node):
     def _free(self) -> None:
         """Drops the arrays that backward needs; another backward is an error. The graph stays as it is."""
         if self.saved and has_arrays(self.saved):
-            self.saved, self._prints = Freed(self.label), None
+            self.saved, self._prints, self._input_views = Freed(self.label), None, None
 
     def _reads(self, variables: bool, wanted: Container[Node] | None) -> Any:
         """Which of the saved values backward reads, as a container of their numbers.
@@ -283,7 +299,7 @@ class FunctionNode(Node):
         return f'output {outputs[index - len(inputs)]}' if index < len(inputs) + len(outputs) else 'a saved array'
 
     def _release(self) -> None:
-        self.saved, self._prints = (), None
+        self.saved, self._prints, self._input_views = (), None, None
         self._inputs_to_retain = self._outputs_to_retain = None
 
     # --- hooks -------------------------------------------------------------------------------------------------
@@ -380,13 +396,23 @@ class FunctionNode(Node):
             return tuple([i for i, edge in enumerate(self._applied_edges()) if edge.requires_grad])
         return tuple([i for i, edge in enumerate(self._applied_edges()) if edge in wanted])
 
-    def take_from_outputs(self, table: dict[Node, Any], watch: Any) -> list[Any]:
-        """Removes the gradients of its outputs from the table of a pass; None for an output without a gradient."""
+    def take_from_outputs(self, table: dict[Node, Any], watch: Any, stored: Stored | None) -> list[Any]:
+        """Removes the gradients of its outputs from the table of a pass; None for an output without a gradient.
+
+        Args:
+            table: the gradients of the pass.
+            watch: what watches it, or None.
+            stored: notes the outputs that have a gradient of the program's, which is then used; None to use none.
+        """
         gradients: list[Any] = [None] * self.output_count
         for i, reference in enumerate(self._output_nodes):
             node = reference()
-            if node in table and node.edges is not None:
-                gradient = table.pop(node)
+            if node is None or node.edges is None:
+                continue
+            gradient = table.pop(node, None)
+            if gradient is None and stored is not None:
+                gradient = stored.take(node, self._owners[i]())
+            if gradient is not None:
                 gradients[i] = gradient if watch is None else watch.arrived(node, gradient)
         return gradients
 
@@ -464,7 +490,7 @@ def _with_numbers(gradient: Any) -> Any:
 _OF_APPLICATION = {
     'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
     'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
-    '_output_kinds', '_owners',
+    '_output_kinds', '_owners', '_input_views', 'index_edge',
 }  # fmt: skip
 
 

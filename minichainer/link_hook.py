@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from minichainer._locks import lock_of
 from minichainer._names import namespace as _namespace
+from minichainer.configuration import count_nondefault
+from minichainer.function_node import FunctionNode
 
 #: The number of hooks in ``with hook:`` blocks of all threads. A link reads it at each call, because looking at
 #: thread-local state costs more than the rest of the call.
 active = 0
 
 _lock = lock_of(globals(), '_lock')
+_apply = FunctionNode.apply
 
 
 class _ThreadHooks(threading.local):
@@ -82,6 +85,8 @@ class LinkHook:
     """
 
     name = 'LinkHook'
+    #: Whether :meth:`FunctionNode.apply` has been replaced: ops then have no short forms, which do not call it.
+    _follows_apply = False
 
     def __enter__(self) -> LinkHook:
         hooks = _thread.hooks
@@ -89,12 +94,18 @@ class LinkHook:
             raise KeyError(f'hook {self.name} already exists: use another name')
         hooks[self.name] = self
         _count(1)
+        if FunctionNode.apply is not _apply:  # as Chainer's exporter of ONNX does, to see the inputs of functions
+            self._follows_apply = True
+            count_nondefault(1)
         self.added(None)
         return self
 
     def __exit__(self, *_: Any) -> None:
         hook = _thread.hooks.pop(self.name)
         _count(-1)
+        if hook._follows_apply:
+            hook._follows_apply = False
+            count_nondefault(-1)
         hook.deleted(None)
 
     def added(self, link: Any) -> None:

@@ -67,7 +67,7 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
         return assemble(node, variables, arrays, outputs)
     node._release()
     needs_grad = needs_grad and not config.constant_results
-    return tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
+    return tuple([constant(y, needs_grad) for y in outputs])
 
 
 def _apply_in_forward_mode(
@@ -82,7 +82,7 @@ def _apply_in_forward_mode(
         found = push(node, tangents, on_variables)
     if not records:
         needs_grad = needs_grad and not config.constant_results
-        results = tuple([Variable(y, requires_grad=needs_grad) for y in outputs])
+        results = tuple([constant(y, needs_grad) for y in outputs])
     if not on_variables:
         node.edges = None
         node._release()

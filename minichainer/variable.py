@@ -18,6 +18,7 @@ from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
+from minichainer._leaf_owners import OfGradient, OfResult
 from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
@@ -32,7 +33,7 @@ from minichainer.initializers.constant import Constant, NaN
 from minichainer.types import Array
 from minichainer.variable_node import VariableNode, view_of
 
-_new = object.__new__
+_new, _reference = object.__new__, weakref.ref
 
 
 class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
@@ -78,7 +79,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if data is not None and not data.dtype.isnative:
             data = native(data)
         self._data = data
-        self._node = LeafNode(data, requires_grad, name)
+        self._node = leaf = LeafNode(data, requires_grad, name)
+        leaf.owner = _reference(self)
         if grad is not None:
             self.grad = grad
 
@@ -225,7 +227,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         """The gradient as a Variable, or None; with its graph after ``enable_double_backprop``."""
         node = self.edge
         if node.grad_value is not None and not isinstance(node.grad_value, Variable):
-            node.grad_value = Variable(node.grad_value)
+            node.grad_value = gradient_without_graph(node.grad_value)
         return node.grad_value
 
     @grad_var.setter
@@ -233,15 +235,6 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if grad is not None:
             check_gradient(grad.array, self._data, '')
         self.edge.grad_value = grad
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether it gets gradients; of a leaf it can be set."""
-        return self._node is None or self._node.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, requires_grad: bool) -> None:
-        self.requires_grad_(requires_grad)
 
     @property
     def _loss_scale(self) -> Any:
@@ -352,7 +345,9 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
             backprop.accumulate_into(edges_of('backward', inputs), roots, double, loss_scale, free)
         else:
             clear, given = gradient is None and not self.retains_grad, node.grad_value
-            backprop.propagate(roots, bool(retain_grad), double, loss_scale, free, clear=clear)
+            backprop.propagate(
+                roots, bool(retain_grad), double, loss_scale, free, clear=clear, siblings=gradient is None
+            )
             if retain_grad and isinstance(given, Variable) and node.grad_value is given._data:
                 node.grad_value = given  # the same object as before
 
@@ -366,7 +361,9 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         """The node of the graph for this Variable."""
         node = self._node
         if node is None:  # the result of a computation without a graph
-            node = self._settle(LeafNode(self._data, True))
+            leaf = LeafNode(self._data, True)
+            leaf.owner = OfResult(self)
+            node = self._settle(leaf)
         return node
 
     @property
@@ -376,16 +373,6 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if view is None or view.target is not self._node:
             view = self._view = view_of(self.edge, variable_on, self)
         return view
-
-    @property
-    def name(self) -> str | None:
-        """Its name, or None."""
-        return None if self._node is None else self._node.name
-
-    @name.setter
-    def name(self, name: str | None) -> None:
-        edge: Any = self.edge
-        edge.name = name
 
     @property
     def label(self) -> str:
@@ -441,14 +428,22 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         requires_grad, name, grad = state.pop('_leaf')
         self._data = native(state.pop('_data'))
         self.__dict__.update(state)
-        self._node = LeafNode(self._data, requires_grad, name)
-        self._node.grad_value = native(grad)
+        self._node = leaf = LeafNode(self._data, requires_grad, name)
+        leaf.grad_value, leaf.owner = native(grad), _reference(self)
 
 
 def variable_on(array: Any, node: Node) -> Variable:
     """A Variable for a given node of the graph."""
     variable = _new(Variable)
     variable._data, variable._node = array, node
+    return variable
+
+
+def gradient_without_graph(array: Any) -> Variable:
+    """The Variable of a gradient that was computed by a pass without a graph."""
+    variable = Variable(array)
+    leaf: Any = variable._node
+    leaf.owner = OfGradient(variable)
     return variable
 
 

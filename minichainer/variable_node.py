@@ -167,8 +167,11 @@ def view_of(node: Node, make: Callable[[Any, Node], Any], variable: Any = None, 
         view = VariableNode.__new__(VariableNode)
         view._target, view._make, view._variable, view._retained = node, make, _no_variable, None
         node.view = weakref.ref(view)
-    if variable is not None and view._variable() is None:
-        view._variable = weakref.ref(variable)
+    if view._variable() is None:
+        if variable is not None:
+            view._variable = weakref.ref(variable)
+        elif isinstance(node, backprop.LeafNode) and node.owner is not None:
+            view._variable = node.owner
     if array is not None:
         view._retained = array
     return view

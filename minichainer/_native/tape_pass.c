@@ -3,7 +3,7 @@
 
 /* The pass in progress; `ends`, `wanted` may be None. */
 typedef struct {
-    PyObject *buckets, *table, *owned, *wanted, *ends, *parts;
+    PyObject *buckets, *table, *owned, *wanted, *ends, *parts, *stored;
     int free;
 } Pass;
 
@@ -135,7 +135,7 @@ static int visit(Pass *pass, PyObject *node) {
     if (gradient == NULL) return PyErr_Occurred() ? -1 : 0;
     int done = PyDict_DelItem(pass->table, node);
     if (gradient == tape.at_outputs && !done)
-        Py_SETREF(gradient, PyObject_CallMethodObjArgs(node, tape_names[NAME_TAKE], pass->table, Py_None, NULL));
+        Py_SETREF(gradient, PyObject_CallMethodObjArgs(node, tape_names[NAME_TAKE], pass->table, Py_None, pass->stored, NULL));
     if (gradient == NULL) return -1;
     if (gradient != Py_None && !done) {
         done = check_prints(pass, node) < 0 || step(pass, node, gradient) < 0 ? -1 : 0;
@@ -169,10 +169,10 @@ static PyObject *take_bucket(Pass *pass, Py_ssize_t *level) {
     return bucket;
 }
 
-/* run(buckets, table, owned, wanted, ends, free, parts) */
+/* run(buckets, table, owned, wanted, ends, free, parts, stored) */
 PyObject *tape_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    if (count != 7) return PyErr_Format(PyExc_TypeError, "7 arguments expected");
-    Pass pass = {args[0], args[1], args[2], args[3], args[4], args[6], args[5] == Py_True};
+    if (count != 8) return PyErr_Format(PyExc_TypeError, "8 arguments expected");
+    Pass pass = {args[0], args[1], args[2], args[3], args[4], args[6], args[7], args[5] == Py_True};
     Py_ssize_t level = -1;
     while (PyDict_GET_SIZE(pass.buckets)) {
         PyObject *bucket = take_bucket(&pass, &level);

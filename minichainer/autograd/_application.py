@@ -14,6 +14,7 @@ from minichainer.autograd._arrays import (
     contains,
     is_array,
     is_float,
+    is_shared,
     materialized,
     needs_gradient,
     raw,
@@ -21,6 +22,7 @@ from minichainer.autograd._arrays import (
 )
 from minichainer.autograd.grad_mode import no_grad
 from minichainer.configuration import config
+from minichainer.errors import describe
 from minichainer.function_node import FunctionNode
 from minichainer.functions._node import reaches
 from minichainer.functions.array.conversion import as_dtype
@@ -91,7 +93,7 @@ class Application(FunctionNode):
             returned = self._call_forward()
         self._returns_tuple = isinstance(returned, tuple)
         self._returned = returned if self._returns_tuple else (returned,)
-        self._check_dirty()
+        self._check_dirty(inputs)
         self._returned_types = tuple([type_of(y) if is_array(y) else None for y in self._returned])
         self._differentiable = tuple([i for i, y in enumerate(self._returned) if self._is_differentiable(y)])
         return tuple([raw(self._returned[i]) for i in self._differentiable])
@@ -107,8 +109,9 @@ class Application(FunctionNode):
     def _is_differentiable(self, returned: Any) -> bool:
         return is_float(returned) and not contains(self.context._non_differentiable, returned)
 
-    def _check_dirty(self) -> None:
+    def _check_dirty(self, arrays: tuple[Any, ...]) -> None:
         """Raises RuntimeError for an input that may not be changed in place, or that is not returned."""
+        groups = self.context._to_save or ()
         for x in self.context._dirty:
             if not contains(self._returned, x):
                 raise RuntimeError(f'{self.label}: forward marks an input as dirty that is not an output; return it')
@@ -118,6 +121,13 @@ class Application(FunctionNode):
                 raise RuntimeError(
                     f'{self.label}: forward changes a leaf Variable in place that requires a gradient; '
                     'pass a copy (functions.copy or x * 1), or apply it while no graph is recorded'
+                )
+            if needs_gradient(x) and is_shared(x, arrays, self._returned, vars(self.context).values(), *groups):
+                raise RuntimeError(
+                    f'{self.label}: forward changes an input in place, {describe(x._data)}, but something else uses '
+                    'its memory: a Variable of which it is a view, a view of it (by indexing, reshape, ...), or a '
+                    'reference to its array. Gradients of these would be wrong, because their graphs do not know '
+                    'of the change; pass a copy (functions.copy or x * 1)'
                 )
 
     # --- saved arrays ------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
@@ -58,6 +59,37 @@ def only_arrays(method: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
 def contains(values: Sequence[Any], x: Any) -> bool:
     """Whether ``x`` is one of the values: by identity, because arrays are compared element by element."""
     return any(x is value for value in values)
+
+
+def is_shared(x: Variable, *known: Iterable[Any]) -> bool:
+    """Whether something else refers to the memory of a Variable than the Variable, its function, and what is known.
+
+    The references to its array are counted, and if that is a view those to the array that owns the memory. False if
+    the interpreter does not count references.
+
+    Args:
+        x: the Variable, a result of a function.
+        known: what may contain its array.
+    """
+    node: Any = x._node
+    saved = node.saved if type(getattr(node, 'saved', None)) is tuple else ()
+    count = sum([value is x._data for values in (saved, *known) for value in values])
+    if _references_to_array(x) > _UNSHARED + count:
+        return True
+    return x._data.base is not None and _references_to_owner(x) > _UNSHARED
+
+
+def _references_to_array(x: Any) -> int:
+    return _references(x._data)
+
+
+def _references_to_owner(x: Any) -> int:
+    return _references(x._data.base)
+
+
+_references = getattr(sys, 'getrefcount', lambda _: 0)
+#: The count for an array that only one Variable, or one view, refers to; it differs between versions of Python.
+_UNSHARED = _references_to_array(Variable(numpy.empty(1)))
 
 
 def materialized(given: dict[int, Any], types: tuple[Any, ...], with_zeros: bool) -> list[Any]:

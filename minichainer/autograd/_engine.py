@@ -8,6 +8,7 @@ from typing import Any
 
 from minichainer import _tangents, backprop
 from minichainer._checks import array_types, as_raw, check_gradient, native
+from minichainer._leaf_owners import why_no_graph
 from minichainer._roots import edges_of
 from minichainer.backends import cuda
 from minichainer.backprop import Node
@@ -60,7 +61,7 @@ def backward(
     roots = _roots('backward', _sequence(tensors), _gradients(grad_tensors), create_graph)
     free = not (create_graph if retain_graph is None else retain_graph)
     if inputs is None:
-        backprop.propagate(roots, variables=create_graph, free=free, strict=True, clear=False)
+        backprop.propagate(roots, variables=create_graph, free=free, strict=True, clear=False, siblings=False)
         return
     backprop.accumulate_into(edges_of('backward', inputs), roots, create_graph, None, free, strict=True)
 
@@ -192,6 +193,9 @@ def _roots(op: str, outputs: Sequence[Any], gradients: Any, create_graph: bool) 
         gy = _upstream(op, i, y, gy)
         if not y.requires_grad:
             raise RuntimeError(f'{op}: output {i} requires no gradient: it is a constant, or was made under no_grad')
+        reason = why_no_graph(y.edge)
+        if reason is not None:
+            raise RuntimeError(f'{op}: output {i} {reason}')
         roots.append((y.edge, as_variable(gy) if create_graph else _tangents.upstream(gy, False)))
     return roots
 

@@ -158,19 +158,31 @@ class set_grad_enabled(_Mode):
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
         self.mode = bool(mode)
-        self._before: tuple[Any, Any] | None = config.enable_backprop, config.constant_results
-        set_grad_mode(self.mode, not self.mode)
+        #: What was set before the call, until a block or a function takes over the mode.
+        self._before: tuple[Any, Any] | None = self._present()
+        self._set()
+
+    @staticmethod
+    def _present() -> tuple[Any, Any]:
+        return config.enable_backprop, config.constant_results
+
+    def _set(self) -> None:
+        if config.constant_results != INFERENCE:  # which nothing inside of it changes
+            set_grad_mode(self.mode, not self.mode)
 
     def __enter__(self) -> None:
-        """Keeps the mode until the end of the block; then that before the call returns."""
+        """Sets the mode until the end of the block: of the first one, the mode before the call is then set again."""
+        self._entered.append(self._before or self._present())
+        self._before = None
+        self._set()
 
     def __exit__(self, *exception: Any) -> None:
-        if self._before is not None:
-            set_grad_mode(*self._before)
+        set_grad_mode(*self._entered.pop())
 
     def __call__(self, function: F) -> F:
         if self._before is not None:
             set_grad_mode(*self._before)  # a decorator changes nothing before the function is called
+            self._before = None
         return super().__call__(function)
 
     def __repr__(self) -> str:

@@ -75,6 +75,8 @@ def backprop_step(
     """
     lists = getattr(grad_inputs, 'get_as_list', None) or grad_inputs.__getitem__
     nodes = [func.inputs[i] for i in target_input_indexes]
+    others = len(func.inputs) - len(func.edges or ())  # indices of embeddings, which are no inputs here
+    target_input_indexes = tuple([i - others for i in target_input_indexes])
     if type(func).backward_accumulate is FunctionNode.backward_accumulate:
         for node, gx in zip(nodes, func._wanted_gradients(target_input_indexes, grad_outputs), strict=True):
             if gx is not None:

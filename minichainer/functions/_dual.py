@@ -174,7 +174,7 @@ def _result(y: Any, tangent: Any, level: Any) -> Variable:
     node.requires_grad = False
     node.shape = y.shape
     node.dtype = y.dtype
-    node.name = node.grad_value = node.loss_scale = node.view = node._hooks = None
+    node.name = node.grad_value = node.loss_scale = node.view = node._hooks = node.owner = None
     node._tangent, node.guard = None, 0
     if tangent is not None:
         level.put(node, tangent)

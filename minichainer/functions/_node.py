@@ -15,26 +15,20 @@ from minichainer._pass_table import Parts
 from minichainer._tape import Applied
 from minichainer.backend import get_array_module
 from minichainer.backends import number_arrays
-from minichainer.backprop import Node, is_wanted
+from minichainer.backprop import LeafNode, Node, is_wanted
 from minichainer.function_node import FunctionNode
 from minichainer.functions import _push
+from minichainer.functions._old_attributes import reader_of, static_of
 from minichainer.functions._primitive import Primitive, rule_names
 from minichainer.kernels._dispatch import Kernel
 from minichainer.kernels.sequences import zeros_of
 from minichainer.utils.array import sum_to as sum_to_shape
 from minichainer.variable import Variable, as_variable, variable_on
+from minichainer.variable_node import view_of
 
 _ndarray = numpy.ndarray
 #: Possible results of a rule.
 _gradients: tuple[type[numpy.ndarray[Any, Any] | Variable], ...] = (*array_types(), Variable)
-
-#: What old code calls static parameters.
-_IN_OLD_CODE = {'flag_h': 'mask', 'r': 'factor', 'type': 'typ'}
-#: What old code reads of functions that slide windows over images: the field of their geometry, and the axis.
-_OF_WINDOWS = {
-    'kh': ('ksize', 0), 'kw': ('ksize', -1), 'sy': ('stride', 0), 'sx': ('stride', -1),
-    'ph': ('pad', 0), 'pw': ('pad', -1), 'dy': ('dilate', 0), 'dx': ('dilate', -1),
-}  # fmt: skip
 
 
 class PrimitiveNode(Applied, FunctionNode):
@@ -50,6 +44,8 @@ class PrimitiveNode(Applied, FunctionNode):
     #: Which of several outputs have an upstream gradient in the current backward step.
     given_outputs: tuple[bool, ...] = ()
     _residual: Any = None
+    #: The place of the indices, which are Chainer's first input of embeddings; None if they were an array.
+    index_edge: Any = None
 
     def __init__(self, *static: Any, **named: Any) -> None:
         self.static = self.spec.static_values(static, named)
@@ -76,15 +72,17 @@ class PrimitiveNode(Applied, FunctionNode):
 
     def __getattr__(self, name: str) -> Any:
         """The values of static parameters, such as the axis of a concatenation, also under the names in old code."""
-        parameters = type(self).spec.static_parameters
-        static = {p.name: value for p, value in zip(parameters, self.static, strict=False)}
-        if name in _OF_WINDOWS and 'geometry' in static:
-            field, axis = _OF_WINDOWS[name]
-            return getattr(static['geometry'], field)[axis]
-        for known in (name, _IN_OLD_CODE.get(name)):
-            if known in static:
-                return static[known]
-        raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self)
+        read, static, cause = reader_of(self, name), static_of(self), None
+        if read is not None:
+            try:
+                return read(self)
+            except (TypeError, LookupError) as error:  # the node is not in a graph
+                cause = error
+        elif name in static:
+            return static[name]
+        raise AttributeError(
+            f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self
+        ) from cause
 
     # --- forward -----------------------------------------------------------------------------------------------
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -121,6 +119,13 @@ class PrimitiveNode(Applied, FunctionNode):
         if spec.variadic:
             return kept.get(spec.arguments[0]) or (None,) * len(self.edges or ())
         return tuple(kept.get(name) for name in spec.arguments)
+
+    def _views_of_inputs(self) -> list[Any]:
+        views = super()._views_of_inputs()
+        if self.spec.name == 'EmbedIDFunction':
+            ids = self.static[0]
+            views.insert(0, view_of(self.index_edge or LeafNode(ids, False), variable_on, array=ids))
+        return views
 
     def outputs_as_variables(self, y: Any) -> Any:
         """The saved result as a Variable in the graph; a tuple if there are several outputs."""

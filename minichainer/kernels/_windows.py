@@ -28,6 +28,8 @@ class Geometry(NamedTuple):
     #: Number of windows.
     out_size: tuple[int, ...]
     groups: int = 1
+    #: Whether the output size includes an incomplete window at the end; for those who look at the graph.
+    cover_all: bool = False
 
     @property
     def span(self) -> tuple[int, ...]:
@@ -54,7 +56,7 @@ def _taps(
 
 def numbers_of(geometry: Geometry) -> tuple[int, ...] | None:
     """The windows as compiled kernels take them, with three axes; None if there are more or none, or huge numbers."""
-    size, ksize, stride, pad, dilate, out, _ = geometry
+    size, ksize, stride, pad, dilate, out = geometry[:6]
     lacking = 3 - len(ksize)
     if not 0 <= lacking <= 2 or 0 in ksize or max(*stride, *map(abs, pad), *dilate) >= _HUGE:
         return None

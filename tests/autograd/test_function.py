@@ -11,7 +11,9 @@ import pytest
 
 import minichainer as chainer
 import minichainer.functions as F
+from minichainer import autograd
 from minichainer.autograd.function import Function, FunctionCtx, once_differentiable
+from minichainer.errors import InplaceError
 from tests.autograd.making import CubeOnArrays, Exp, ExpInPlace, ExpOnArrays, SinCos, as_list, double, make, twice
 
 
@@ -287,6 +289,113 @@ def test_dirty_input_among_several_outputs():
     assert dirty is h and h.creator is y.creator
     gradients = chainer.grad([F.sum(y * h)], [x, w])
     assert [g.array.tolist() for g in gradients] == [[6, 6], [6, 6]]
+
+
+class Tri(Function):
+    """Three times its input, in place."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x.array[...] *= 3
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+
+
+VIEWS = {
+    'getitem': lambda h: h[1:],
+    'reshape': lambda h: F.reshape(h, (3, 1)),
+    'method': lambda h: h.reshape(3, 1),
+    'transpose': lambda h: h.reshape(3, 1).T,
+    'expand_dims': lambda h: F.expand_dims(h, 0),
+    'split_axis': lambda h: F.split_axis(h, [1], 0)[1],
+    'separate': lambda h: F.separate(h)[0],
+    'flip': lambda h: h[::-1],
+    'view of a view': lambda h: h[1:][1:],
+}
+#: What also refers to the memory of a Variable.
+REFERENCES = {**VIEWS, 'detach': lambda h: h.detach(), 'array': lambda h: h.array, 'part': lambda h: h.array[:1]}
+
+
+def numbers():
+    return chainer.Variable(np.array([1.0, 2.0, 5.0]))
+
+
+@pytest.mark.parametrize('view', VIEWS)
+def test_a_view_of_a_variable_is_not_changed_in_place(view):
+    h = numbers() * 1
+    with pytest.raises(RuntimeError, match=r'Tri: forward changes an input in place, float64 .*pass a copy'):
+        Tri.apply(VIEWS[view](h))
+
+
+@pytest.mark.parametrize('reference', REFERENCES)
+def test_a_variable_with_a_view_is_not_changed_in_place(reference):
+    h = numbers() * 1
+    held = REFERENCES[reference](h)
+    with pytest.raises(RuntimeError, match=r'Tri: forward changes an input in place, float64 \(3,\).*pass a copy'):
+        Tri.apply(h)
+    del held
+
+
+@pytest.mark.parametrize('view', VIEWS)
+def test_a_view_of_memory_that_nothing_else_uses_may_be_changed(view):
+    x, expected = numbers(), numbers()
+    y = Tri.apply(VIEWS[view](x * 1))
+    F.sum(y * y).backward()
+    F.sum((VIEWS[view](expected) * 3) ** 2).backward()
+    np.testing.assert_array_equal(x.grad, expected.grad)
+
+
+def test_a_result_in_memory_of_its_own_may_be_changed():
+    """Results of convolutions are views of arrays with channels last, which nothing else uses."""
+    x = chainer.Variable(np.ones((1, 2, 3, 3)))
+    h = F.convolution_2d(x, np.ones((4, 2, 1, 1)))
+    assert h.array.base is not None
+    y = Tri.apply(h)
+    F.sum(y * y).backward()
+    np.testing.assert_array_equal(x.grad, np.full(x.shape, 2 * 4 * 9 * 2))
+
+
+@pytest.mark.parametrize(
+    'save',
+    [
+        lambda ctx, x: setattr(ctx, 'y', x.array),
+        lambda ctx, x: ctx.save_for_backward(x.array),
+        lambda ctx, x: ctx.save_for_backward(x, x.array),
+        lambda ctx, x: ctx.save_for_forward(x.array),
+    ],
+)
+def test_the_function_itself_may_save_it(save):
+    def forward(ctx, x):
+        array = x.array
+        array *= 3
+        save(ctx, x)
+        ctx.mark_dirty(x)
+        return x, x.array
+
+    x = numbers()
+    y, _ = make(forward, lambda ctx, g, _: g * 3).apply(x * 1)
+    F.sum(y).backward()
+    np.testing.assert_array_equal(x.grad, [3, 3, 3])
+
+
+def test_a_result_that_its_function_saves_is_left_to_the_check_of_saved_arrays():
+    x = numbers()
+    y = Tri.apply(F.tanh(x))
+    with pytest.raises(InplaceError):
+        autograd.backward(F.sum(y))
+
+
+def test_without_a_graph_or_a_gradient_anything_may_be_changed():
+    with chainer.no_backprop_mode():
+        h = numbers() * 1
+        assert Tri.apply(h[1:]).array.tolist() == [6, 15]
+    c = chainer.Variable(np.array([1.0, 2.0]), requires_grad=False)
+    assert Tri.apply(c[1:]).array.tolist() == [6]
+    assert c.array.tolist() == [1, 6]
 
 
 # --- once_differentiable -------------------------------------------------------------------------------------------

@@ -193,6 +193,68 @@ def test_as_a_decorator_it_changes_nothing_before_the_function_is_called():
     assert autograd.is_grad_enabled()
 
 
+def _seen(*names):
+    """What is set inside and behind blocks of one object; ``call`` sets the opposite by another one."""
+    mode, seen = autograd.set_grad_enabled(False), []
+
+    def block(inner):
+        with mode:
+            seen.append(autograd.is_grad_enabled())
+            inner()
+        seen.append(autograd.is_grad_enabled())
+
+    for name in names:
+        if name == 'call':
+            autograd.set_grad_enabled(True)
+        elif name == 'decorate':
+            mode(lambda: None)
+        else:
+            block({'block': lambda: None, 'nested': lambda: block(lambda: None)}[name])
+    return seen
+
+
+@pytest.mark.parametrize(
+    ('uses', 'expected'),
+    [
+        (['block'], [False, True]),
+        (['block', 'block', 'block'], [False, True] * 3),
+        (['call', 'block'], [False, True]),
+        (['nested'], [False, False, False, True]),  # torch: True behind the inner block
+        (['block', 'nested', 'block'], [False, True, False, False, False, True, False, True]),
+        (['decorate', 'block', 'block'], [False, True] * 2),
+    ],
+)
+def test_one_object_of_set_grad_enabled_in_several_blocks(uses, expected):
+    assert _seen(*uses) == expected
+    assert autograd.is_grad_enabled() and not chainer.config.constant_results
+
+
+def test_a_later_block_restores_what_is_around_it():
+    with autograd.no_grad():
+        records = autograd.set_grad_enabled(True)
+    assert autograd.is_grad_enabled()
+    with records:
+        assert autograd.is_grad_enabled()
+    assert not autograd.is_grad_enabled()  # as before the call
+    with records:
+        assert autograd.is_grad_enabled()
+    assert not autograd.is_grad_enabled()
+    autograd.set_grad_enabled(True)
+    with records, autograd.no_grad(), records:
+        assert (leaf() * 2).requires_grad
+    assert autograd.is_grad_enabled() and not chainer.config.constant_results
+
+
+@pytest.mark.parametrize('mode', [True, False])
+def test_set_grad_enabled_does_not_end_inference_mode(mode):
+    with autograd.inference_mode():
+        autograd.set_grad_enabled(mode)
+        with autograd.enable_grad(), autograd.set_grad_enabled(mode):
+            assert not (leaf() * 2).requires_grad
+        assert not (leaf() * 2).requires_grad
+    assert autograd.is_grad_enabled() and not chainer.config.constant_results
+
+
 # --- decorators ----------------------------------------------------------------------------------------------------
 @modes
 def test_functions(mode, records):

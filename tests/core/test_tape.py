@@ -200,6 +200,45 @@ def test_grad_refuses_wrong_arguments(arguments, error, words):
         chainer.grad(*arguments(variable(1.0)))
 
 
+#: What is given as the gradient of a float32 array of shape (4, 3), and the words of the error.
+WRONG_GRADIENTS = {
+    'more axes': (np.ones((2, 4, 3), np.float32), ValueError, r'grad: \(2, 4, 3\) != data: \(4, 3\)'),
+    'fewer axes': (np.ones(3, np.float32), ValueError, r'grad: \(3,\) != data: \(4, 3\)'),
+    'a length of 1': (np.ones((4, 1), np.float32), ValueError, r'grad: \(4, 1\) != data'),
+    'float64': (np.ones((4, 3)), TypeError, 'grad: float64 != data: float32'),
+    'float16': (np.ones((4, 3), np.float16), TypeError, 'grad: float16 != data: float32'),
+    'integers': (np.ones((4, 3), np.int32), TypeError, 'grad: int32 != data: float32'),
+}
+
+
+@pytest.mark.parametrize('gradient', WRONG_GRADIENTS)
+@pytest.mark.parametrize('as_given', [np.asarray, chainer.Variable], ids=['array', 'Variable'])
+@pytest.mark.parametrize('double', [False, True])
+def test_given_gradients_must_fit(gradient, as_given, double):
+    array, error, words = WRONG_GRADIENTS[gradient]
+    x = chainer.Variable(np.zeros((4, 3), np.float32))
+    given, options = as_given(array), {'enable_double_backprop': double}
+    for y in (x * 2, x + x, F.tanh(x), x):
+        for call, place in (
+            (lambda y=y: chainer.grad([y], [x], [given], **options), 'grad_outputs[0]'),
+            (lambda y=y: chainer.grad([y, y], [x], [None, given], **options), 'grad_outputs[1]'),
+            (lambda y=y: chainer.grad([y], [x], None, [given], **options), 'grad_inputs[0]'),
+            (lambda y=y: chainer.backward([y], [given], **options), 'grad_outputs[0]'),
+        ):
+            with pytest.raises(error, match=words) as caught:
+                call()
+            assert isinstance(caught.value, RuntimeError)  # torch's
+            assert f'Gradient of: {place}' in str(caught.value)
+    assert x.grad is None
+
+
+def test_given_gradients_must_be_arrays():
+    x = variable(np.zeros(2))
+    for call in (lambda: chainer.grad([x * 2], [x], [2.0]), lambda: chainer.backward([x * 2], [[1.0, 1.0]])):
+        with pytest.raises(TypeError, match='grad is not an array\nGradient of: grad_outputs'):
+            call()
+
+
 # --- nesting ---------------------------------------------------------------------------------------------------
 def test_grad_inside_a_users_backward_over_the_same_leaves():
     w = variable(3.0)

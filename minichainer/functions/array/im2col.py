@@ -73,4 +73,4 @@ def _geometry(size: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dil
             f'{dilate}) and images of size {size} (padding {pad}): the output size would be {out}, and must be '
             'positive'
         )
-    return Geometry(size, ksize, stride, pad, dilate, out)
+    return Geometry(size, ksize, stride, pad, dilate, out, cover_all=cover_all)

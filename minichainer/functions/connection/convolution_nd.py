@@ -336,7 +336,7 @@ def _convolution(
             f'(dilation {dilate}) and an input of size {size} (padding {pad}): the output size would be {out}, '
             'and must be positive'
         )
-    geometry = Geometry(size, ksize, stride, pad, dilate, out, groups)
+    geometry = Geometry(size, ksize, stride, pad, dilate, out, groups, bool(cover_all))
     dtype = x.dtype
     x, W, b = same_dtype(arguments, x, W, b)
     y = convolve(x, W, geometry, names) if b is None else convolve_with_bias(x, W, b, geometry, names)

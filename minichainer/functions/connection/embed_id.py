@@ -10,6 +10,7 @@ import numpy
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.configuration import config
 from minichainer.errors import LabelError
+from minichainer.function_node import FunctionNode
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import added_together, linear_map
 from minichainer.kernels import rows as kernels
@@ -17,6 +18,7 @@ from minichainer.kernels import scattering
 from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_variable
 
+_apply = FunctionNode.apply
 _arguments = Arguments('EmbedIDFunction', 'embed_id')
 
 
@@ -79,7 +81,25 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
         _arguments.number(ignore_label, 'ignore_label')
     ignored = None if ignore_label is None else ids == ignore_label
     _check_range(ids if ignored is None else get_array_module(ids).where(ignored, 0, ids), len(W))
-    return embedded(W, ids, ignored)
+    if FunctionNode.apply is not _apply:
+        x = x if isinstance(x, Variable) else Variable(ids, requires_grad=False)
+        return _applied_for_hook(x, W, ids, ignored, ignore_label)
+    y: Variable = embedded(W, ids, ignored)
+    node: Any = y._node
+    if node is not None and node.level:  # for those who look at the graph
+        if ignore_label is not None:
+            node.ignore_label = ignore_label
+        if isinstance(x, Variable) and not x.edge.level:
+            node.index_edge = x.edge
+    return y
+
+
+def _applied_for_hook(x: Variable, W: Variable, ids: Any, ignored: Any, ignore_label: int | None) -> Variable:
+    """The same where a program has replaced ``FunctionNode.apply``, to read the inputs of nodes behind each call."""
+    node: Any = embedded.node_class(ids, ignored)
+    node.index_edge, node.ignore_label = x.edge, ignore_label
+    y: Variable = node.apply((W,))[0]
+    return y
 
 
 def _check_range(ids: Any, size: int) -> None:

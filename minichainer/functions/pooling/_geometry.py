@@ -63,7 +63,7 @@ def window_geometry(
             f'{arguments.name}: expected windows that fit into the padded input, got windows of size {ksize} and an '
             f'input of size {size} (padding {pad}): the output size would be {out}, and must be positive'
         )
-    return Geometry(size, ksize, stride, pad, (1,) * len(size), out)
+    return Geometry(size, ksize, stride, pad, (1,) * len(size), out, cover_all=bool(cover_all))
 
 
 def unpooling_geometry(
@@ -100,4 +100,4 @@ def unpooling_geometry(
         expected = f'x of size {pooled}, which pooling an array of size {out} gives'
         got = f'{size} (ksize {ksize}, stride {stride}, pad {pad}, cover_all {covers})'
         raise arguments.misfit(expected, got)
-    return Geometry(out, ksize, stride, pad, (1,) * len(size), size)
+    return Geometry(out, ksize, stride, pad, (1,) * len(size), size, cover_all=covers)
