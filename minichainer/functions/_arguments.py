@@ -204,7 +204,8 @@ class Arguments:
     def arrays(self, **values: Any) -> None:
         """Raises TypeError unless they are arrays or Variables."""
         for name, value in values.items():
-            if not hasattr(value, 'dtype') or not hasattr(value, 'shape'):
+            is_array = hasattr(value, 'dtype') and hasattr(value, 'shape')
+            if not is_array or hasattr(type(value), 'iloc'):  # a series of pandas, whose brackets take labels
                 remedy = f'write numpy.asarray({name}, dtype=...) with the right dtype'
                 raise TypeError(f'{self.name}: an array expected as {name}, got {type(value).__name__}; {remedy}')
 
