@@ -278,12 +278,22 @@ def _advice_on_labels(op: str, scores: Any, labels: Any) -> str:
     if x == t and len(x) > 1 and labels.dtype.kind in 'iub':
         return 't looks one-hot: write t.argmax(axis=1)'
     advice = []
-    if labels.dtype.kind not in 'iu':
+    if _has_fractions(labels):
+        advice.append(f'labels must be integers, got shares as {labels.dtype}')
+        if x == t and op == 'sigmoid_cross_entropy':
+            advice[0] += "; for those write F.mean(F.bernoulli_nll(t, x, 'no'))"
+    elif labels.dtype.kind not in 'iu':
         advice.append(f'labels must be integers, not {labels.dtype}: write t.astype(np.int32)')
     if x != t and len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
         sizes = ', '.join(map(str, t[:-1]))
         advice.append(f'labels have one axis too many: write t.reshape({sizes})')
     return '; '.join(advice)
+
+
+def _has_fractions(labels: Any) -> bool:
+    """Whether a conversion to integers would lose something; not known for arrays on a device."""
+    array = as_array(labels)
+    return isinstance(array, numpy.ndarray) and array.dtype.kind == 'f' and bool((array % 1 != 0).any())
 
 
 def described(*arrays: Any) -> str:

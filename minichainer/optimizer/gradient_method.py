@@ -9,6 +9,7 @@ from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minichainer.link.link import Link
+from minichainer.optimizer._foreign_names import NAMES, check_attribute, is_foreign
 from minichainer.optimizer.base import Optimizer
 from minichainer.optimizer.declarations import (
     DeclaredHyperparameter,
@@ -108,6 +109,12 @@ class GradientMethod(Optimizer):
         given = bound(type(self), self._arguments, values, named)
         for name, value in {**self._declared_values, **given}.items():
             setattr(self.hyperparam, name, value)
+        self.hyperparam.close(type(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in NAMES and name not in self._declared_values and is_foreign(type(self), name):
+            check_attribute('', self, name)
+        super().__setattr__(name, value)
 
     def setup(self, link: Link) -> Self:
         """Sets the link whose parameters are updated, and gives each of them a new update rule.
@@ -169,7 +176,8 @@ class GradientMethod(Optimizer):
             params = list(self.target.params())
         self.t += 1
         if not in_steps or self.is_safe_to_update():
-            self._grouped = self._grouped or GroupedUpdate()
+            if self._grouped is None:
+                self._grouped = GroupedUpdate()
             foreign = self._grouped.update(params)
             # Our own formulas do not change gradients; anything else may have cleared some.
             if foreign or not ours:

@@ -91,6 +91,7 @@ class UpdateRule:
         for name, value in bound(cls, cls._arguments, values, named).items():
             if value is not None:
                 setattr(self.hyperparam, name, value)
+        self.hyperparam.close(cls)
         self.t = 0
         self._state: Any = None
         self._hooks: HookSet | None = None
