@@ -291,9 +291,9 @@ def _advice_on_labels(op: str, scores: Any, labels: Any) -> str:
 
 
 def _has_fractions(labels: Any) -> bool:
-    """Whether a conversion to integers would lose something; not known for arrays on a device."""
+    """Whether a conversion to integers would lose something, as far as that may be tested."""
     array = as_array(labels)
-    return isinstance(array, numpy.ndarray) and array.dtype.kind == 'f' and bool((array % 1 != 0).any())
+    return array.dtype.kind == 'f' and are_readable(array) and bool((array % 1 != 0).any())
 
 
 def described(*arrays: Any) -> str:

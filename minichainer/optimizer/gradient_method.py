@@ -33,6 +33,7 @@ STEPS = frozenset(
     ('reallocate_cleared_grads', 'check_nan_in_grads', 'call_hooks', 'is_safe_to_update', 'update_loss_scale')
 )
 _gradient = attrgetter('_node.grad_value')
+_set = object.__setattr__  # without the test of the name
 
 
 class GradientMethod(Optimizer):
@@ -111,10 +112,12 @@ class GradientMethod(Optimizer):
             setattr(self.hyperparam, name, value)
         self.hyperparam.close(type(self))
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in NAMES and name not in self._declared_values and is_foreign(type(self), name):
-            check_attribute('', self, name)
-        super().__setattr__(name, value)
+    if not TYPE_CHECKING:  # to type checkers it would say that any name may be set
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in NAMES and name not in self._declared_values and is_foreign(type(self), name):
+                check_attribute('', self, name)
+            super().__setattr__(name, value)
 
     def setup(self, link: Link) -> Self:
         """Sets the link whose parameters are updated, and gives each of them a new update rule.
@@ -174,7 +177,7 @@ class GradientMethod(Optimizer):
             self.check_nan_in_grads()
             self.call_hooks('pre')
             params = list(self.target.params())
-        self.t += 1
+        _set(self, 't', self.t + 1)
         if not in_steps or self.is_safe_to_update():
             if self._grouped is None:
                 self._grouped = GroupedUpdate()
