@@ -13,6 +13,7 @@ import minichainer as chainer
 import minichainer.functions as F
 from minichainer import datasets, iterators
 from minichainer.dataset import concat_examples
+from minichainer.dataset.tabular import from_data
 
 DATA = np.arange(12, dtype=np.float32).reshape(3, 4)
 LABELS = np.array([10, 20, 30], np.int32)
@@ -197,6 +198,9 @@ READERS: dict[str, Callable[[Any], Any]] = {
     'SerialIterator': lambda d: one(iterators.SerialIterator(d, 3, shuffle=False)),
     'SerialIterator, order': lambda d: one(iterators.SerialIterator(d, 3, order_sampler=lambda o, i: np.arange(3))),
     'MultithreadIterator': lambda d: one(iterators.MultithreadIterator(d, 3, shuffle=False)),
+    'from_data': lambda d: [x for (x,) in from_data(d).astuple()[:]],
+    'from_data, slice': lambda d: from_data((('x', d), LABELS)).slice[0:3, ('x',)].get_examples(None, None)[0],
+    'from_data, list': lambda d: from_data(('x', d)).slice[[0, 1, 2]].get_examples(None, None)[0],
     'concat_examples': lambda d: concat_examples(d),
     'concat_examples of SerialIterator': lambda d: concat_examples(
         one(iterators.SerialIterator(d, 3, shuffle=False))
@@ -325,3 +329,11 @@ def test_functions_refuse_series_with_the_remedy(loss: Callable[[Any, Any], Any]
     labels.dtype, labels.shape, labels.ndim = labels.values.dtype, (3,), 1  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match=r'got Located; write numpy\.asarray|Located given; .*numpy\.asarray'):
         loss(np.eye(3, dtype=np.float32), labels)
+
+
+def test_arithmetic_with_a_series_is_an_error_of_ours() -> None:
+    assert chainer.Variable.__pandas_priority__ > 4000  # of a frame
+    series, x = library('pandas').Series([1.0, 2.0]), chainer.Variable(np.ones(2))
+    for compute in (lambda: series * x, lambda: x * series, lambda: series - x):
+        with pytest.raises(TypeError, match='An operand must be a number, an array or a Variable'):
+            compute()
