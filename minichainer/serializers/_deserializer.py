@@ -215,21 +215,16 @@ def strictness(strict: Any) -> Strictness:
 def _log(obj: Any, findings: _Findings) -> None:
     """Says what of the file, and of the object, a load has left; by logging, since both are allowed."""
     kind, left = type(obj).__name__, findings.left - findings.asked
-    if left:
-        _logger.warning('loading a %s left %s of the snapshot: %s', kind, _entries(left), _named(left))
-    if findings.absent:
-        names = _named(findings.absent)
-        _logger.warning('loading a %s kept %s that the snapshot lacks: %s', kind, _entries(findings.absent), names)
+    for what, names in (('left in the snapshot', left), ('not in the snapshot, kept as before', findings.absent)):
+        if names:
+            count = '1 entry' if len(names) == 1 else f'{len(names)} entries'
+            _logger.warning('loading %s: %s %s: %s', kind, count, what, _named(names))
 
 
 def _besides(findings: _Findings) -> str:
     """What the file has besides, which shows renamed parts."""
     left = findings.left - findings.asked
     return f'The snapshot also has: {_named(left)}\n' if left else ''
-
-
-def _entries(names: Collection[str]) -> str:
-    return '1 entry' if len(names) == 1 else f'{len(names)} entries'
 
 
 def _named(names: Collection[str]) -> str:

@@ -47,7 +47,7 @@ def test_a_file_may_have_more_than_the_link(file_format: Any, tmp_path: Path, to
         warnings.simplefilter('error')  # as python -W error
         file_format.load(tmp_path / 'model', target, strict=strict)
     np.testing.assert_array_equal(target.a.W.array, source.a.W.array)
-    assert told == ['WARNING: loading a Chain left 2 entries of the snapshot: head/W, head/b']
+    assert told == ['WARNING: loading Chain: 2 entries left in the snapshot: head/W, head/b']
 
 
 def test_all_refuses_it(file_format: Any, tmp_path: Path, told: list[str]) -> None:
@@ -74,7 +74,7 @@ def test_ignored_names_and_other_parts_are_not_counted(told: list[str]) -> None:
     load_npz(file, Chain(a=Linear(3, 2)), path='one/', ignore_names=lambda name: 'head' in name)
     assert not told
     load_npz(file, Chain(a=Linear(3, 2)), path='one/', ignore_names='one/head/b')
-    assert told == ['WARNING: loading a Chain left 1 entry of the snapshot: one/head/W']
+    assert told == ['WARNING: loading Chain: 1 entry left in the snapshot: one/head/W']
 
 
 def test_long_lists_are_shortened(told: list[str]) -> None:
@@ -82,7 +82,7 @@ def test_long_lists_are_shortened(told: list[str]) -> None:
     save_npz(file, Chain(**{f'l{i:02}': Linear(1, 1) for i in range(10)}))
     load_npz(file, Chain())
     first = ', '.join(f'l{i:02}/{name}' for i in range(5) for name in 'Wb')
-    assert told == [f'WARNING: loading a Chain left 20 entries of the snapshot: {first} and 10 more']
+    assert told == [f'WARNING: loading Chain: 20 entries left in the snapshot: {first} and 10 more']
 
 
 def test_values_that_the_file_lacks_are_told_if_that_is_allowed(
@@ -90,7 +90,7 @@ def test_values_that_the_file_lacks_are_told_if_that_is_allowed(
 ) -> None:
     file_format.save(tmp_path / 'model', Chain(a=Linear(3, 2)))
     file_format.load(tmp_path / 'model', larger(), strict=False)
-    assert told == ['WARNING: loading a Chain kept 2 entries that the snapshot lacks: head/W, head/b']
+    assert told == ['WARNING: loading Chain: 2 entries not in the snapshot, kept as before: head/W, head/b']
     with pytest.raises(MissingEntryError, match='head/W: missing'):
         file_format.load(tmp_path / 'model', larger())
 
@@ -118,7 +118,7 @@ def test_other_values_are_true_or_false(strict: Any) -> None:
 def test_deserializers_without_a_file_of_their_own(told: list[str]) -> None:
     arrays = {'W': np.ones((2, 3), 'f'), 'b': np.ones(2, 'f'), 'extra': np.ones(1)}
     NpzDeserializer(arrays).load(Linear(3, 2))
-    assert told == ['WARNING: loading a Linear left 1 entry of the snapshot: extra']
+    assert told == ['WARNING: loading Linear: 1 entry left in the snapshot: extra']
     with pytest.raises(SnapshotError, match='extra: not in the Linear'):
         NpzDeserializer(arrays, strict='all').load(Linear(3, 2))
 
