@@ -200,6 +200,7 @@ class GraphMethods:
             if variable is not None:
                 hook(variable)
 
+        call.__qualname__ = getattr(hook, '__qualname__', type(hook).__name__)
         return RemovableHandle(self.edge, 'accumulated', call, self._constant)
 
     def retain_grad(self) -> None:

@@ -12,6 +12,7 @@ import numpy
 from minichainer import backprop
 from minichainer._checks import as_raw, native
 from minichainer._locks import lock_of
+from minichainer._trace import hook_name, timed
 from minichainer.configuration import using_config
 from minichainer.errors import describe
 
@@ -55,7 +56,7 @@ class Hooks:
         """The gradient, as the hooks of its Variable replace it."""
         for hook in tuple(self.gradient.values()):
             with using_config('enable_backprop', variables):
-                result = hook(self._variable(gradient))
+                result = timed(hook_name(hook), hook, self._variable(gradient))
             gradient = self._replaced(hook, result, gradient, variables)
         return gradient
 
@@ -65,7 +66,7 @@ class Hooks:
         given = gradients if several else [gradients]
         for hook in tuple(self.before.values()):
             with using_config('enable_backprop', variables):
-                results = hook(self._all_variables(given))
+                results = timed(hook_name(hook), hook, self._all_variables(given))
             given = self._all_replaced(hook, results, given, variables)
         return given if several else given[0]
 
@@ -74,14 +75,14 @@ class Hooks:
         given = self._all_variables(upstream if type(upstream) is list else [upstream])
         for hook in tuple(self.after.values()):
             with using_config('enable_backprop', variables):
-                results = hook(self._all_variables(found), given)
+                results = timed(hook_name(hook), hook, self._all_variables(found), given)
             found = self._all_replaced(hook, results, found, variables)
         return found
 
     def on_accumulated(self, gradient: Any, variables: bool) -> None:
         """Calls the hooks of a leaf after its gradient has been accumulated."""
         for hook in tuple(self.accumulated.values()):
-            hook()
+            timed(hook_name(hook), hook)
         self.on_found((), gradient, variables)
 
     def _variable(self, gradient: Any) -> Any:
@@ -95,7 +96,7 @@ class Hooks:
             return list(gradients)
         results = results if isinstance(results, (tuple, list)) else (results,)
         if len(results) != len(gradients):
-            raise RuntimeError(f'{_name(hook)}: expected None or {len(gradients)} gradients, got {len(results)}')
+            raise RuntimeError(f'{hook_name(hook)}: expected None or {len(gradients)} gradients, got {len(results)}')
         pairs = zip(results, gradients, strict=True)
         return [self._replaced(hook, result, gradient, variables) for result, gradient in pairs]
 
@@ -109,18 +110,14 @@ class Hooks:
         if isinstance(array, numpy.generic):  # NumPy returns scalars for 0-d results
             array = result = numpy.asarray(array)
         if not hasattr(array, 'dtype') or not hasattr(array, 'shape'):
-            raise TypeError(f'{_name(hook)}: expected None, a Variable or an array, got {type(result).__name__}')
+            raise TypeError(f'{hook_name(hook)}: expected None, a Variable or an array, got {type(result).__name__}')
         present = as_raw(gradient)
         if present is not None and (array.shape != present.shape or array.dtype != present.dtype):
             raise RuntimeError(
-                f'{_name(hook)}: a hook may replace a gradient by one of its shape and dtype\n'
+                f'{hook_name(hook)}: a hook may replace a gradient by one of its shape and dtype\n'
                 f'Expect: {describe(present)}\nActual: {describe(array)}'
             )
         return self._variable(result) if variables else array
-
-
-def _name(hook: Any) -> str:
-    return f'hook {getattr(hook, "__qualname__", type(hook).__name__)}'
 
 
 def hooks_of_edge(node: Any, as_constant: Callable[[Any], Any]) -> Hooks:

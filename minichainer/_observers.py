@@ -13,7 +13,7 @@ from minichainer._frames import PACKAGE
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.errors import NaNError
-from minichainer.function_hook import get_function_hooks
+from minichainer.function_hook import FunctionHook, get_function_hooks
 
 
 def is_nan(array: Any) -> bool:
@@ -67,6 +67,20 @@ def hooks_of(function: Any) -> list[Any]:
     return list(hooks.values())
 
 
+def call_hook(hook: Any, method: str, *args: Any) -> None:
+    """Calls a method of a function hook; a recording of this thread gets a row, unless the hook does not define it.
+
+    Args:
+        hook: the hook.
+        method: name of the method.
+        args: its arguments.
+    """
+    call = getattr(hook, method)
+    if getattr(call, '__func__', None) is getattr(FunctionHook, method):
+        return
+    _trace.timed(f'{type(hook).__name__}.{method}', call, *args)
+
+
 def call_hooks(node: Any, gradient: Any, table: Any) -> Callable[[], None] | None:
     """Calls ``backward_preprocess`` of every hook of a function; the result calls ``backward_postprocess``."""
     if not hasattr(node, 'local_function_hooks'):
@@ -77,11 +91,11 @@ def call_hooks(node: Any, gradient: Any, table: Any) -> Callable[[], None] | Non
     gradients = gradient if node.output_count > 1 else (gradient,)
     arguments = (node, node.input_arrays(), tuple(map(as_raw, gradients)))
     for hook in hooks:
-        hook.backward_preprocess(*arguments)
+        call_hook(hook, 'backward_preprocess', *arguments)
 
     def after() -> None:
         for hook in hooks:
-            hook.backward_postprocess(*arguments)
+            call_hook(hook, 'backward_postprocess', *arguments)
 
     return after
 

@@ -47,6 +47,8 @@ class Operators(Generic[R]):
 
     #: NumPy leaves ``ndarray * Variable``, also ``ndarray *= Variable``, to :meth:`__rmul__`.
     __array_priority__ = 200
+    #: So does pandas: a frame has 4000.
+    __pandas_priority__ = 5000
 
     def __add__(self, other: Any) -> R:
         return ops.add(self, other)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from minichainer._checks import array_types
+from minichainer._trace import timed
 from minichainer.errors import FreedGraphError
 
 
@@ -74,13 +75,13 @@ class _Pack:
 
 def _packed(value: Any, pack: Callable[[Any], Any]) -> Any:
     if isinstance(value, array_types()):
-        return _Pack(pack(value))
+        return _Pack(timed('saved_tensors_hooks.pack', pack, value))
     return tuple([_packed(part, pack) for part in value]) if type(value) is tuple else value
 
 
 def _unpacked(value: Any, unpack: Callable[[Any], Any]) -> Any:
     if isinstance(value, _Pack):
-        return unpack(value.content)
+        return timed('saved_tensors_hooks.unpack', unpack, value.content)
     return tuple([_unpacked(part, unpack) for part in value]) if type(value) is tuple else value
 
 

@@ -271,6 +271,26 @@ def current() -> Trace | None:
     return running[-1] if running else None
 
 
+def timed(name: str, call: Callable[..., T], *args: Any) -> T:
+    """Calls a hook; a recording of this thread gets a row for it.
+
+    Args:
+        name: what the row is called.
+        call: the hook.
+        args: its arguments.
+    """
+    trace = current()
+    if trace is None:
+        return call(*args)
+    with trace.block(name):
+        return call(*args)
+
+
+def hook_name(hook: Any) -> str:
+    """What a hook is called in errors and recordings."""
+    return f'hook {getattr(hook, "__qualname__", type(hook).__name__)}'
+
+
 def alone() -> Trace | None:
     """The recording of this thread, if it notes times only and nothing else watches ops in any thread.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from minichainer._locks import lock_of
 from minichainer._names import namespace as _namespace
+from minichainer._trace import timed
 from minichainer.configuration import count_nondefault
 from minichainer.function_node import FunctionNode
 
@@ -144,6 +145,13 @@ class LinkHook:
         """
 
 
+def _call(hook: LinkHook, method: str, args: Any) -> None:
+    """Calls a method of a hook; a recording of this thread gets a row, unless the hook does not define it."""
+    call = getattr(hook, method)
+    if getattr(call, '__func__', None) is not getattr(LinkHook, method):
+        timed(f'{type(hook).__name__}.{method}', call, args)
+
+
 def call_with_hooks(
     link: Any, hooks: list[LinkHook], args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any = None
 ) -> Any:
@@ -153,7 +161,7 @@ def call_with_hooks(
     begun: list[LinkHook] = []
     try:
         for hook in hooks:
-            hook.forward_preprocess(before)
+            _call(hook, 'forward_preprocess', before)
             begun.append(hook)
         out = forward(*args, **kwargs)
     except BaseException:
@@ -162,7 +170,7 @@ def call_with_hooks(
         raise
     after = _ForwardPostprocessCallbackArgs(link, 'forward', args, kwargs, out)
     for hook in hooks:
-        hook.forward_postprocess(after)
+        _call(hook, 'forward_postprocess', after)
     return out
 
 

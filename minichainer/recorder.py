@@ -27,7 +27,7 @@ import numpy
 from minichainer import _inplace, _tangents, _tape, _trace, backprop, configuration
 from minichainer._checks import array_types
 from minichainer._inplace import prints_of, whole_prints_of
-from minichainer._observers import hooks_of, is_nan, nan_error, records_stacks, users_stack
+from minichainer._observers import call_hook, hooks_of, is_nan, nan_error, records_stacks, users_stack
 from minichainer._push import push
 from minichainer._saved import Packed
 from minichainer.backend import copied
@@ -281,11 +281,11 @@ def _watched_forward(node: Any, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """Runs forward with hooks and debug mode."""
     hooks, trace = hooks_of(node), _trace.current()
     for hook in hooks:
-        hook.forward_preprocess(node, arrays)
+        call_hook(hook, 'forward_preprocess', node, arrays)
     compute = functools.partial(_forward, node, arrays)
     outputs = compute() if trace is None else trace.forward(node, arrays, compute)
     for hook in hooks:
-        hook.forward_postprocess(node, arrays)
+        call_hook(hook, 'forward_postprocess', node, arrays)
     if records_stacks():
         node.stack = users_stack()
         if config.debug and any(is_nan(y) for y in outputs):

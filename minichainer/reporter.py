@@ -307,7 +307,9 @@ class DictSummary:
             serializer('_names', json.dumps(names))
         else:
             try:
-                names = decoded(serializer('_names', ''), list)
+                text = serializer('_names', None)
+                # A loader that is not strict gives the None back, and says itself what the file lacks.
+                names = [] if text is None else decoded(text, list)
             except KeyError:
                 warnings.warn('The snapshot does not contain the names of statistics, which begin anew', stacklevel=2)
                 names = []

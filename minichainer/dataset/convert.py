@@ -10,6 +10,7 @@ import numpy
 from minichainer import backend
 from minichainer._names import namespace as _namespace
 from minichainer.backends import cuda
+from minichainer.dataset._rows import at, is_framed
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
@@ -127,7 +128,7 @@ def concat_examples_func(batch: Sequence[Any], device: Any = None, padding: Any 
     result is a dict).
 
     Args:
-        batch (list): Examples, at least one. All have the same structure.
+        batch (list): Examples, at least one. All have the same structure. Rows of frames are arrays.
         device: Device specifier to which the result is sent; ``None`` leaves it where the examples are.
         padding: ``None``: all shapes must agree. A number: shorter arrays are filled up with it to the
             largest shape. With tuple or dict examples it may be a tuple or dict of one value per element.
@@ -152,6 +153,8 @@ def concat_examples_func(batch: Sequence[Any], device: Any = None, padding: Any 
         array([0, 1])
 
     """
+    if is_framed(batch):
+        batch = at(batch, slice(None))
     if len(batch) == 0:
         raise ValueError('concat_examples: batch is empty; at least one example is required')
     device = _get_device(device)
@@ -221,7 +224,8 @@ def _as_array(examples: Sequence[Any], key: Any) -> numpy.ndarray:
     if len(kinds) > 1:
         raise TypeError(f'concat_examples{where}: examples of the types {", ".join(kinds)} cannot form one array')
     try:
-        return numpy.asarray(examples)
+        array = numpy.asarray(examples)
+        return _of_rows(examples, where) if array.dtype.hasobject and is_framed(examples[0]) else array
     except ValueError:
         shapes = [numpy.shape(e) if not _is_ragged(e) else 'ragged' for e in examples]
         other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), 0)
@@ -229,6 +233,17 @@ def _as_array(examples: Sequence[Any], key: Any) -> numpy.ndarray:
             f'concat_examples{where}: example 0 has shape {shapes[0]}, example {other} has {shapes[other]}; '
             'pass padding=<number> to pad the smaller ones, or make arrays of one shape'
         ) from None
+
+
+def _of_rows(rows: Sequence[Any], where: str) -> numpy.ndarray:
+    """Rows of a frame whose columns have several dtypes as an array of numbers, with the dtype that fits all."""
+    array = numpy.asarray([list(row) for row in rows])
+    if array.dtype.kind not in 'biufc':
+        raise TypeError(
+            f'concat_examples{where}: rows of a frame must be of numbers, got {list(rows[0])}; select columns, as in '
+            "frame[['a', 'b']], or convert them by frame.astype"
+        )
+    return array
 
 
 def _kind(example: Any) -> str:

@@ -5,6 +5,7 @@ import itertools
 import operator
 from typing import Any
 
+from minichainer.dataset._rows import at
 from minichainer.dataset.dataset_mixin import DatasetMixin
 
 
@@ -36,4 +37,4 @@ class ConcatenatedDataset(DatasetMixin):
         if not 0 <= i < len(self):
             raise IndexError(f'ConcatenatedDataset: index {i} is out of range for {len(self)} examples')
         which = bisect.bisect_right(self._ends, i)
-        return self._datasets[which][i - (self._ends[which - 1] if which else 0)]
+        return at(self._datasets[which], i - (self._ends[which - 1] if which else 0))

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.dataset._rows import at, is_framed
+
 
 class DictDataset:
     """Combines datasets of one length to a dataset of dicts.
 
     Args:
-        datasets: Arrays, lists or datasets by name, at least one.
+        datasets: Arrays, lists, datasets or frames of pandas, polars or Arrow by name, at least one.
 
     Raises:
         ValueError: No dataset is given, or lengths differ.
@@ -20,6 +22,8 @@ class DictDataset:
 
     """
 
+    _has_frames = False
+
     def __init__(self, **datasets: Any) -> None:
         if not datasets:
             raise ValueError('DictDataset: expected at least one dataset')
@@ -31,10 +35,14 @@ class DictDataset:
                     f'DictDataset: dataset length conflicts at "{key}": {len(dataset)}, "{first}" has {self._length}'
                 )
         self._datasets = datasets
+        self._has_frames = any(map(is_framed, datasets.values()))
 
     def __getitem__(self, index: Any) -> Any:
         """Returns the dict of the examples at an index, or the list of such dicts for a slice."""
-        columns = {key: dataset[index] for key, dataset in self._datasets.items()}
+        if self._has_frames:
+            columns = {key: at(dataset, index) for key, dataset in self._datasets.items()}
+        else:
+            columns = {key: dataset[index] for key, dataset in self._datasets.items()}
         if not isinstance(index, slice):
             return columns
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

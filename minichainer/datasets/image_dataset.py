@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy
 
 from minichainer._dtype import get_dtype
+from minichainer.dataset._rows import at
 from minichainer.dataset.dataset_mixin import DatasetMixin
 from minichainer.datasets._files import ReopenedFile
 from minichainer.datasets.concatenated_dataset import ConcatenatedDataset
@@ -62,7 +63,7 @@ class ImageDataset(DatasetMixin):
 
     def get_example(self, i: int) -> numpy.ndarray:
         """Returns the ``i``-th image."""
-        return _channels_first(_read_image_as_array(os.path.join(self._root, self._paths[i]), self._dtype))
+        return _channels_first(_read_image_as_array(os.path.join(self._root, at(self._paths, i)), self._dtype))
 
 
 class LabeledImageDataset(DatasetMixin):
@@ -108,7 +109,7 @@ class LabeledImageDataset(DatasetMixin):
 
     def get_example(self, i: int) -> tuple[numpy.ndarray, numpy.ndarray]:
         """Returns the ``i``-th image and its label."""
-        pair = self._pairs[i]
+        pair = tuple(at(self._pairs, i))
         if len(pair) != 2:
             raise ValueError(f'{type(self).__name__}: example {i} must be a pair of path and label, got {pair!r}')
         path = os.path.join(self._root, pair[0])

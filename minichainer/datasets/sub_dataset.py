@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy
 
+from minichainer.dataset._rows import at
 from minichainer.dataset.dataset_mixin import DatasetMixin
 
 #: Indices of the examples.
@@ -17,7 +18,7 @@ class SubDataset(DatasetMixin):
     """A contiguous part of a dataset, or of a permutation of it.
 
     Args:
-        dataset: Dataset.
+        dataset: Dataset, or a frame of pandas, polars or Arrow, whose rows are the examples.
         start (int): First position.
         finish (int): Position after the last one, at most the length of the dataset.
         order: Sequence of all indices of ``dataset``; example ``i`` is then ``dataset[order[start + i]]``.
@@ -57,7 +58,7 @@ class SubDataset(DatasetMixin):
         if not -self._size <= i < self._size:
             raise IndexError(f'SubDataset: dataset index out of range: {i} of {self._size} examples')
         index = self._start + (i + self._size if i < 0 else i)
-        return self._dataset[index if self._order is None else self._order[index]]
+        return at(self._dataset, index if self._order is None else at(self._order, index))
 
 
 def split_dataset(dataset: Any, split_at: int, order: Order | None = None) -> tuple[SubDataset, SubDataset]:

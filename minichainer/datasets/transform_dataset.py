@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minichainer.dataset._rows import at
 from minichainer.dataset.dataset_mixin import DatasetMixin
 
 
@@ -10,7 +11,7 @@ class TransformDataset(DatasetMixin):
     """A dataset that applies a function to examples when they are read.
 
     Args:
-        dataset: Dataset.
+        dataset: Dataset, or a frame of pandas, polars or Arrow, whose rows the function gets.
         transform: Function from an example of ``dataset`` to an example.
 
     .. admonition:: Example
@@ -31,4 +32,4 @@ class TransformDataset(DatasetMixin):
 
     def get_example(self, i: int) -> Any:
         """Returns ``transform(dataset[i])``."""
-        return self._transform(self._dataset[i])
+        return self._transform(at(self._dataset, i))

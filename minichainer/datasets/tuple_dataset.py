@@ -2,13 +2,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.dataset._rows import at, is_framed
+
 
 class TupleDataset:
     """Combines datasets of one length to a dataset of tuples.
 
     Args:
         datasets: Arrays, lists or datasets, at least one. The ``i``-th example is the tuple of their ``i``-th
-            elements.
+            elements: rows of frames of pandas, polars or Arrow, whatever their index is.
 
     Raises:
         ValueError: No dataset is given, or lengths differ.
@@ -21,6 +23,8 @@ class TupleDataset:
 
     """
 
+    _has_frames = False
+
     def __init__(self, *datasets: Any) -> None:
         if not datasets:
             raise ValueError('TupleDataset: expected at least one dataset')
@@ -32,10 +36,14 @@ class TupleDataset:
                     f'{len(dataset)}, dataset 0 has {self._length}'
                 )
         self._datasets = datasets
+        self._has_frames = any(map(is_framed, datasets))
 
     def __getitem__(self, index: Any) -> Any:
         """Returns the tuple of the examples at an index, or the list of such tuples for a slice."""
-        columns = tuple(dataset[index] for dataset in self._datasets)
+        if self._has_frames:
+            columns = tuple(at(dataset, index) for dataset in self._datasets)
+        else:
+            columns = tuple(dataset[index] for dataset in self._datasets)
         return list(zip(*columns, strict=True)) if isinstance(index, slice) else columns
 
     def __len__(self) -> int:

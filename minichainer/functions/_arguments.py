@@ -204,7 +204,8 @@ class Arguments:
     def arrays(self, **values: Any) -> None:
         """Raises TypeError unless they are arrays or Variables."""
         for name, value in values.items():
-            if not hasattr(value, 'dtype') or not hasattr(value, 'shape'):
+            is_array = hasattr(value, 'dtype') and hasattr(value, 'shape')
+            if not is_array or hasattr(type(value), 'iloc'):  # a series of pandas, whose brackets take labels
                 remedy = f'write numpy.asarray({name}, dtype=...) with the right dtype'
                 raise TypeError(f'{self.name}: an array expected as {name}, got {type(value).__name__}; {remedy}')
 
@@ -277,12 +278,22 @@ def _advice_on_labels(op: str, scores: Any, labels: Any) -> str:
     if x == t and len(x) > 1 and labels.dtype.kind in 'iub':
         return 't looks one-hot: write t.argmax(axis=1)'
     advice = []
-    if labels.dtype.kind not in 'iu':
+    if _has_fractions(labels):
+        advice.append(f'labels must be integers, got shares as {labels.dtype}')
+        if x == t and op == 'sigmoid_cross_entropy':
+            advice[0] += "; for those write F.mean(F.bernoulli_nll(t, x, 'no'))"
+    elif labels.dtype.kind not in 'iu':
         advice.append(f'labels must be integers, not {labels.dtype}: write t.astype(np.int32)')
     if x != t and len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
         sizes = ', '.join(map(str, t[:-1]))
         advice.append(f'labels have one axis too many: write t.reshape({sizes})')
     return '; '.join(advice)
+
+
+def _has_fractions(labels: Any) -> bool:
+    """Whether a conversion to integers would lose something, as far as that may be tested."""
+    array = as_array(labels)
+    return array.dtype.kind == 'f' and are_readable(array) and bool((array % 1 != 0).any())
 
 
 def described(*arrays: Any) -> str:

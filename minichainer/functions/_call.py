@@ -39,6 +39,11 @@ def caller(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     """The function that applies an op."""
     spec.has_short_form = not (spec.variadic or spec.several_outputs)
     spec.is_direct = _is_direct(spec)
+    spec.call = _form(spec, cls)
+    return spec.call
+
+
+def _form(spec: Primitive, cls: type[PrimitiveNode]) -> Callable[..., Any]:
     if spec.several_outputs:
         return own_copy(_several(spec, cls))
     if spec.takes_complex and spec.variadic:
@@ -363,7 +368,7 @@ def _timed(trace: Any, spec: Primitive, inputs: tuple[Any, ...], static: tuple[A
             return None
     short = spec.short_form
     if short is None:
-        call: Any = spec.op.function
+        call: Any = spec.call  # not the function that users call, which may be a wrapper of it
         short = spec.short_form = types.FunctionType(call.__code__, _unwatched, closure=call.__closure__)
     begin = perf_counter_ns()
     result: Variable | None = short(*inputs, *static)
@@ -386,6 +391,14 @@ def _in_general(cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple
     return node.apply(inputs)[0]
 
 
+def _recorded(node: PrimitiveNode, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The outputs of a node that is not in the graph; a recording of this thread gets a row."""
+    trace = _trace.current()
+    if trace is None:
+        return node.forward(arrays)
+    return trace.forward(node, arrays, lambda: node.forward(arrays))
+
+
 def _apply(
     spec: Primitive, cls: type[PrimitiveNode], inputs: tuple[Any, ...], static: tuple[Any, ...]
 ) -> tuple[Variable, ...]:
@@ -406,5 +419,5 @@ def _apply(
         needs_grad = any([x.requires_grad for x in variables])
         with cuda.get_device_from_array(*arrays):
             needs_grad = needs_grad and not config.constant_results
-            return tuple([constant(y, needs_grad) for y in node.forward(arrays)])
+            return tuple([constant(y, needs_grad) for y in _recorded(node, arrays)])
     return node.apply(inputs)

@@ -53,6 +53,8 @@ class Primitive:
     #: Whether the op is called in a short form without hooks, and a copy of that for profiles.
     has_short_form = False
     short_form: Callable[..., Any] | None = None
+    #: The function that applies the op, before anything is wrapped around it.
+    call: Callable[..., Any]
     #: Whether it reduces one array over axes: its static parameters are ``axis`` and ``keepdims``.
     reduces = False
     #: Whether forward mode has a short form of it.

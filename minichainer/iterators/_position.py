@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.dataset._rows import at, is_framed
 from minichainer.iterators.order_samplers import ShuffleOrderSampler
 from minichainer.serializer import Serializer
 
@@ -115,6 +116,8 @@ def _check_dataset(dataset: Any, batch_size: Any) -> None:
 def examples(dataset: Any, indices: Iterable[int]) -> list[Any]:
     """The examples at some indices; StopIteration of a dataset, which would end the epoch, becomes RuntimeError."""
     try:
+        if is_framed(dataset):
+            return [at(dataset, index) for index in indices]
         return [dataset[index] for index in indices]
     except StopIteration as error:
         raise RuntimeError(_stopped(dataset)) from error

@@ -10,7 +10,8 @@ class SerialIterator(PositionedIterator, Iterator):
     """Reads mini-batches from a dataset sequentially, in the calling thread.
 
     Args:
-        dataset: Dataset: ``len(dataset)`` and ``dataset[i]`` are used.
+        dataset: Dataset: ``len(dataset)`` and ``dataset[i]`` are used. Or a frame of pandas, polars or Arrow, whose
+            rows are the examples, whatever its index is.
         batch_size (int): Number of examples in a mini-batch. Without ``repeat`` the last one may be smaller.
         repeat (bool): Whether to start again after the last example; otherwise :class:`StopIteration` is
             raised.

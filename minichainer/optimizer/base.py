@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from minichainer._trace import hook_name, timed
 from minichainer.errors import NotSetUpError
 from minichainer.link._unregistered import warn_of_unregistered
 from minichainer.link.link import Link
@@ -132,9 +133,9 @@ class Optimizer(LossScaling):
             params = list(self.target.params())
             together = getattr(hook, 'call_together', None)
             for param in params if together is None else together(params):
-                hook(param.update_rule, param)
+                timed(hook_name(hook), hook, param.update_rule, param)
         else:
-            hook(self)
+            timed(hook_name(hook), hook, self)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or load the counts :attr:`t` and :attr:`epoch` and the states of the update rules.

@@ -9,6 +9,7 @@ from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minichainer.link.link import Link
+from minichainer.optimizer._foreign_names import NAMES, check_attribute, is_foreign
 from minichainer.optimizer.base import Optimizer
 from minichainer.optimizer.declarations import (
     DeclaredHyperparameter,
@@ -32,6 +33,7 @@ STEPS = frozenset(
     ('reallocate_cleared_grads', 'check_nan_in_grads', 'call_hooks', 'is_safe_to_update', 'update_loss_scale')
 )
 _gradient = attrgetter('_node.grad_value')
+_set = object.__setattr__  # without the test of the name
 
 
 class GradientMethod(Optimizer):
@@ -108,6 +110,14 @@ class GradientMethod(Optimizer):
         given = bound(type(self), self._arguments, values, named)
         for name, value in {**self._declared_values, **given}.items():
             setattr(self.hyperparam, name, value)
+        self.hyperparam.close(type(self))
+
+    if not TYPE_CHECKING:  # to type checkers it would say that any name may be set
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in NAMES and name not in self._declared_values and is_foreign(type(self), name):
+                check_attribute('', self, name)
+            super().__setattr__(name, value)
 
     def setup(self, link: Link) -> Self:
         """Sets the link whose parameters are updated, and gives each of them a new update rule.
@@ -167,9 +177,10 @@ class GradientMethod(Optimizer):
             self.check_nan_in_grads()
             self.call_hooks('pre')
             params = list(self.target.params())
-        self.t += 1
+        _set(self, 't', self.t + 1)
         if not in_steps or self.is_safe_to_update():
-            self._grouped = self._grouped or GroupedUpdate()
+            if self._grouped is None:
+                self._grouped = GroupedUpdate()
             foreign = self._grouped.update(params)
             # Our own formulas do not change gradients; anything else may have cleared some.
             if foreign or not ours:

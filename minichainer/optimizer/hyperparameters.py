@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from minichainer.optimizer._foreign_names import is_foreign, unknown
 
 
 class Hyperparameter:
@@ -15,7 +17,8 @@ class Hyperparameter:
         parent: the set in which a name that is not set here is looked up; None at the top.
 
     Raises:
-        AttributeError: on reading a name that neither this set nor any parent has.
+        AttributeError: on reading a name that neither this set nor any parent has; or on setting one, in a set of an
+            optimizer of this package, that is a hyperparameter of others only.
 
     >>> import minichainer as chainer
     >>> common = chainer.optimizer.Hyperparameter()
@@ -28,37 +31,50 @@ class Hyperparameter:
     (0.5, 0.1)
     """
 
-    # The parent is in a slot, so that `__dict__` contains only the set's own values.
-    __slots__ = ('__dict__', '__weakref__', '_parent')
+    # These are in slots, so that `__dict__` contains only the set's own values.
+    __slots__ = ('__dict__', '__weakref__', '_owner', '_parent')
 
     _parent: Hyperparameter | None
+    _owner: type | None
 
     def __init__(self, parent: Hyperparameter | None = None) -> None:
         self._parent = parent
+        self._owner = None
+
+    def close(self, owner: type) -> None:
+        """Lets the set refuse names that are hyperparameters of other optimizers only.
+
+        Args:
+            owner: the class of the optimizer or update rule that uses the set, and has set all its values.
+        """
+        self._owner = owner
 
     def __getattr__(self, name: str) -> Any:
         # Copying and pickling look up dunder names before the parent is set; those are never hyperparameters.
-        if name.startswith('__') or name == '_parent':
+        if name.startswith('__') or name in ('_parent', '_owner'):
             raise AttributeError(name)
         if self._parent is not None:
             return getattr(self._parent, name)
         known = ', '.join(sorted(self.__dict__)) or 'none'
         raise AttributeError(f"no hyperparameter '{name}' is set here or in a parent (set at the top: {known})")
 
-    if TYPE_CHECKING:  # any name may be set
-
-        def __setattr__(self, name: str, value: Any) -> None: ...
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith('_') and self._owner is not None and is_foreign(self._owner, name):
+            known = self.get_dict()
+            if name not in known:
+                raise AttributeError(unknown(self._owner.__name__, name, known))
+        super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         values = ', '.join(f'{name}={value}' for name, value in sorted(self.get_dict().items()))
         return f'Hyperparameter({values})'
 
     def __getstate__(self) -> dict[str, Any]:
-        return {'_parent': self._parent, **self.__dict__}
+        return {'_parent': self._parent, '_owner': self._owner, **self.__dict__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
+        for name, value in {'_owner': None, **state}.items():
+            super().__setattr__(name, value)
 
     @property
     def parent(self) -> Hyperparameter | None:

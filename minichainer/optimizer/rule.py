@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from minichainer._inplace import wrote
+from minichainer._trace import hook_name, timed
 from minichainer.backend import get_array_module, get_device_from_array, using_device
 from minichainer.optimizer.declarations import (
     DeclaredHyperparameter,
@@ -91,6 +92,7 @@ class UpdateRule:
         for name, value in bound(cls, cls._arguments, values, named).items():
             if value is not None:
                 setattr(self.hyperparam, name, value)
+        self.hyperparam.close(cls)
         self.t = 0
         self._state: Any = None
         self._hooks: HookSet | None = None
@@ -184,7 +186,7 @@ class UpdateRule:
     def _call_hooks(self, timing: str, param: Parameter) -> None:
         if self._hooks is not None:
             for hook in list(self._hooks.of(timing).values()):
-                hook(self, param)
+                timed(hook_name(hook), hook, self, param)
 
     def update_core(self, param: Parameter) -> None:
         """Changes ``param.array`` in place; by default through the method for its device."""

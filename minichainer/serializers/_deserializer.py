@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal, TypeAlias
 
 from minichainer.link.link import Link
 from minichainer.serializer import (
@@ -17,6 +18,11 @@ from minichainer.serializer import (
 from minichainer.serializers._entries import Allowance, Entry
 from minichainer.serializers._memento import Memento
 
+#: What must fit: 'all' of the file and the object; True, what the object asks for; False, what both have.
+Strictness: TypeAlias = bool | Literal['all']
+
+_logger = logging.getLogger('minichainer.serializers')
+_MOST_NAMED = 10
 _ADVICE = (
     'For missing and additional entries: path names the part of the snapshot to load, '
     'ignore_names skips single entries, strict=False skips all of them.'
@@ -32,6 +38,10 @@ class _Findings:
         self.asked: set[str] = set()
         self.last = ''
         self.problems: list[Exception] = []
+        #: Entries of the file that no link has asked for.
+        self.left: set[str] = set()
+        #: Values that the file lacks, if that is allowed.
+        self.absent: list[str] = []
         #: Whether a link is being loaded: then missing entries are collected too, else an object may do without.
         self.in_link = False
 
@@ -39,9 +49,7 @@ class _Findings:
 class EntryDeserializer(Deserializer):
     """Base class of deserializers that find entries by name."""
 
-    strict: bool
-    #: Whether entries that a link does not ask for are no error although ``strict`` is set.
-    allows_others = False
+    strict: Strictness
     allowance: Allowance | None = None
     _findings: _Findings | None = None
 
@@ -99,6 +107,8 @@ class EntryDeserializer(Deserializer):
                 return entry.load(value)
             if self.strict:
                 raise self._missing(key, value)
+            if findings is not None:
+                findings.absent.append(name)
         except SnapshotError as error:
             if findings is None or (isinstance(error, MissingEntryError) and not findings.in_link):
                 raise
@@ -129,7 +139,7 @@ class EntryDeserializer(Deserializer):
         Raises:
             DamagedSnapshotError: entries are damaged, whether the object asks for them or not.
             MissingEntryError: entries are missing.
-            SnapshotError: entries do not fit, or are too many for a link (only if ``strict``).
+            SnapshotError: entries do not fit, or are too many for a link (only if ``strict`` is ``'all'``).
         """
         if self._findings is not None:
             self._load_part(obj)
@@ -142,6 +152,7 @@ class EntryDeserializer(Deserializer):
         memento = Memento(obj)
         try:
             self._load_all(obj, self._findings)
+            _log(obj, self._findings)
         except BaseException as error:
             _restore(memento, obj, error)
             raise
@@ -164,7 +175,8 @@ class EntryDeserializer(Deserializer):
         if len(problems) == 1 and not isinstance(obj, Link):
             raise problems[0] from failure
         if problems:
-            raise misfit(f'{type(obj).__name__}, which is unchanged', problems, _ADVICE) from failure
+            advice = _ADVICE if self.strict == 'all' else _besides(findings) + _ADVICE
+            raise misfit(f'{type(obj).__name__}, which is unchanged', problems, advice) from failure
         if failure is not None:
             raise failure
 
@@ -178,9 +190,47 @@ class EntryDeserializer(Deserializer):
             obj.serialize(self)
         finally:
             findings.in_link = was_in_link
-        if self.strict and not self.allows_others:
-            unknown = sorted(name for name in set(self.names()) - findings.asked if not self.is_ignored(name))
-            findings.problems += [SnapshotError(f'{name}: not in the {type(obj).__name__}') for name in unknown]
+        left = sorted(name for name in set(self.names()) - findings.asked if not self.is_ignored(name))
+        findings.left.update(left)
+        if self.strict == 'all':
+            findings.problems += [SnapshotError(f'{name}: not in the {type(obj).__name__}') for name in left]
+
+
+def strictness(strict: Any) -> Strictness:
+    """Checks an argument ``strict``.
+
+    Args:
+        strict: what the user gives.
+
+    Raises:
+        ValueError: it is a text other than ``'all'``.
+    """
+    if strict == 'all':
+        return 'all'
+    if isinstance(strict, str):
+        raise ValueError(f"strict must be True, False or 'all', got {strict!r}")
+    return bool(strict)
+
+
+def _log(obj: Any, findings: _Findings) -> None:
+    """Says what of the file, and of the object, a load has left; by logging, since both are allowed."""
+    kind, left = type(obj).__name__, findings.left - findings.asked
+    for what, names in (('left in the snapshot', left), ('not in the snapshot, kept as before', findings.absent)):
+        if names:
+            count = '1 entry' if len(names) == 1 else f'{len(names)} entries'
+            _logger.warning('loading %s: %s %s: %s', kind, count, what, _named(names))
+
+
+def _besides(findings: _Findings) -> str:
+    """What the file has besides, which shows renamed parts."""
+    left = findings.left - findings.asked
+    return f'The snapshot also has: {_named(left)}\n' if left else ''
+
+
+def _named(names: Collection[str]) -> str:
+    """The first names, and how many more there are."""
+    first = ', '.join(sorted(names)[:_MOST_NAMED])
+    return first + (f' and {len(names) - _MOST_NAMED} more' if len(names) > _MOST_NAMED else '')
 
 
 def _restore(memento: Memento, obj: Any, error: BaseException) -> None:

@@ -9,11 +9,13 @@ from minichainer.serializer import DamagedSnapshotError
 from minichainer.serializers.hdf5 import load_hdf5
 from minichainer.serializers.npz import load_npz
 
-_LOADERS: dict[bytes, Callable[[str, Any], None]] = {b'PK\x03\x04': load_npz, b'\x89HDF\r\n\x1a\n': load_hdf5}
+_LOADERS: dict[bytes, Callable[..., None]] = {b'PK\x03\x04': load_npz, b'\x89HDF\r\n\x1a\n': load_hdf5}
 
 
 def load_any(path: str, obj: Any) -> None:
-    """Loads an object from a file of either format.
+    """Loads an object from a file of either format, which must not contain more than the object.
+
+    A training that finds its file by itself goes on with it only if both fit exactly: nobody has chosen the file.
 
     Args:
         path: the file.
@@ -29,10 +31,10 @@ def load_any(path: str, obj: Any) -> None:
         raise DamagedSnapshotError(
             f'{path} begins neither like a .npz file nor like an HDF5 file: it is damaged, or of another format'
         )
-    load(path, obj)
+    load(path, obj, strict='all')
 
 
-def loader_of(path: str) -> Callable[[str, Any], None] | None:
+def loader_of(path: str) -> Callable[..., None] | None:
     """The function that loads files of the format of a file; None if it is of another format."""
     with open(path, 'rb') as file:
         start = file.read(8)

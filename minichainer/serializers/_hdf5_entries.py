@@ -45,6 +45,15 @@ class HDF5Entries:
         #: How many bytes of arrays may be read to verify them before the object is known.
         self._room = max(Allowance.ALWAYS, 2 * size)
 
+    def check_open(self, group: Any) -> None:
+        """Raises ValueError if the file of a group is closed.
+
+        Args:
+            group: the group; None for one that does not exist.
+        """
+        if group is not None and not group:
+            raise ValueError(f'{self._name} is closed: load within the with block that opens it')
+
     def at(self, group: Any, key: str, name: str) -> Any:
         """The group or dataset at a path; None if there is none.
 
@@ -56,6 +65,7 @@ class HDF5Entries:
         Raises:
             SnapshotError: it is damaged, or elsewhere.
         """
+        self.check_open(group)
         for part in filter(None, key.split('/')):
             if not isinstance(group, self._h5py.Group):
                 return None
@@ -123,6 +133,7 @@ class HDF5Entries:
             group: the group, or None.
             path: what the names begin with.
         """
+        self.check_open(group)
         return self._walk(group, path, set())
 
     def _walk(self, group: Any, path: str, seen: set[Any]) -> Iterator[tuple[str, Any]]:

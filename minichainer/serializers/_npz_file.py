@@ -7,6 +7,7 @@ import math
 import pickle
 import pickletools
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,15 +41,20 @@ class NpzFile:
 
     Args:
         file: path, open binary file, or an open zip archive.
+        owner: what closes the archive when nothing refers to it, as NumPy's own class does.
 
     Raises:
         SnapshotError: it is not a ``.npz`` file, or is incomplete.
+        ValueError: the archive is closed.
     """
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, owner: Any = None) -> None:
+        self._owner = owner
         self._name = str(getattr(file, 'name', None) or getattr(file, 'filename', None) or file)
         self._contents: dict[str, bytearray] = {}
-        self._owns_zip = not isinstance(file, zipfile.ZipFile)
+        self._owns_zip = owner is None and not isinstance(file, zipfile.ZipFile)
+        if owner is not None and file is None:
+            raise self._closed()
         try:
             self._zip = zipfile.ZipFile(file) if self._owns_zip else file
         except (TypeError, AttributeError):  # not a file
@@ -61,6 +67,7 @@ class NpzFile:
         # Contents that were verified are kept, so that they need not be unpacked twice; not all of a large file, and
         # not of one that is many times larger when it is unpacked.
         self._room = max(Allowance.ALWAYS, min(2 * size, _MOST_KEPT))
+        self._doubled = {name for name, count in Counter(self.names()).items() if count > 1}
         self._overlaps = sum(member.compress_size for member in self._zip.infolist()) > size
 
     def __enter__(self) -> NpzFile:
@@ -72,7 +79,7 @@ class NpzFile:
 
     def names(self) -> Iterator[str]:
         """The names of all entries."""
-        return (name.removesuffix('.npy') for name in self._zip.namelist())
+        return map(_entry_name, self._zip.namelist())
 
     def find(self, name: str) -> Entry | None:
         """The entry of that name, or None.
@@ -83,9 +90,12 @@ class NpzFile:
         Raises:
             SnapshotError: it is damaged, or holds Python objects.
         """
+        self._check_open()
         member = self._member(name)
         if member is None:
             return None
+        if name in self._doubled:
+            raise self._error(name, self._double())
         try:
             with self._open(member) as stream:
                 shape, _, dtype = _read_header(stream)
@@ -132,13 +142,16 @@ class NpzFile:
         Args:
             names: their full names.
         """
+        self._check_open()
         if self._overlaps:
             # A few bytes could stand for any number of entries, which would take forever to unpack.
             yield DamagedSnapshotError(f'{self._name}: its entries overlap')
             return
-        for name in names:
+        for name in dict.fromkeys(names):
             member = self._member(name)
             try:
+                if name in self._doubled:
+                    raise self._double()
                 if member is not None:
                     self._verify(member)
             except Exception as error:
@@ -163,8 +176,22 @@ class NpzFile:
             self._room -= filled
             self._contents[member.filename] = content
 
+    def _check_open(self) -> None:
+        if self._zip.fp is None:
+            raise self._closed()
+
+    def _closed(self) -> ValueError:
+        return ValueError(f'{self._name} is closed: load within the with block that opens it')
+
+    def _double(self) -> ValueError:
+        return ValueError('the file has two entries of this name')
+
     def _error(self, name: str, error: Exception) -> Exception:
         return reading_error(self._name, error, f'{name}: this entry of {self._name} is damaged')
+
+
+def _entry_name(member: str) -> str:
+    return member.removesuffix('.npy')
 
 
 def _size_of(stream: Any) -> int:

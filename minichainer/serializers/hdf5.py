@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from minichainer.serializer import DamagedSnapshotError, MissingEntryError, Serializer, check_object
-from minichainer.serializers._deserializer import EntryDeserializer
+from minichainer.serializers._deserializer import EntryDeserializer, Strictness, strictness
 from minichainer.serializers._entries import Entry
 from minichainer.serializers._hdf5_entries import HDF5Entries, h5py_module
 from minichainer.serializers._hdf5_trailer import trailer, verify_file
@@ -104,17 +104,21 @@ class HDF5Deserializer(EntryDeserializer):
 
     Args:
         group: a ``h5py.Group`` or ``h5py.File``; None for a group that does not exist.
-        strict: whether a missing entry is an error. If not, the value stays unchanged.
+        strict: whether a missing entry is an error. If not, the value stays unchanged. ``'all'``: so is an entry that
+            a link does not ask for.
 
     Raises:
         RuntimeError: h5py is not installed.
+        ValueError: ``strict`` is another text, or the file is closed.
     """
 
-    def __init__(self, group: Any, strict: bool = True) -> None:
+    def __init__(self, group: Any, strict: Strictness = True) -> None:
         h5py_module()
         self.group = group
-        self.strict = strict
+        self.strict = strictness(strict)
         self._path = ''
+        if group is not None and not group:
+            raise ValueError('HDF5Deserializer: the file is closed: load within the with block that opens it')
         self._entries = None if group is None else HDF5Entries(group.file)
         self.allowance = None if self._entries is None else self._entries.allowance
 
@@ -150,25 +154,29 @@ class HDF5Deserializer(EntryDeserializer):
             yield from self._entries.damages(self.group, self._path)
 
 
-def load_hdf5(filename: Any, obj: Any) -> None:
+def load_hdf5(filename: Any, obj: Any, *, strict: Strictness = True) -> None:
     """Loads an object from an HDF5 file written here or by Chainer.
 
-    The object is loaded as a whole or not at all: after an error it has the state that it had before.
+    The object is loaded as a whole or not at all: after an error it has the state that it had before. The file may
+    contain more than a link, see :func:`load_npz`.
 
     Args:
         filename: its path.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
+        strict: whether missing entries are errors. If not, these values stay unchanged, which is told by ``logging``.
+            ``'all'``: entries that a link does not ask for are also errors.
 
     Raises:
         RuntimeError: h5py is not installed.
         DamagedSnapshotError: the file or entries are damaged; all are named.
         MissingEntryError: entries are missing; all are named.
         SnapshotError: entries do not fit; all are named.
+        ValueError: ``strict`` is another text.
         OSError: the file cannot be read.
     """
     check_object('load_hdf5', filename, obj)
     with open_hdf5(filename) as file:
-        HDF5Deserializer(file).load(obj)
+        HDF5Deserializer(file, strict).load(obj)
 
 
 def open_hdf5(filename: Any) -> Any:

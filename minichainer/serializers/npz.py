@@ -11,7 +11,7 @@ import numpy
 from minichainer import backend
 from minichainer.backends import cuda
 from minichainer.serializer import DamagedSnapshotError, Serializer, check_object
-from minichainer.serializers._deserializer import EntryDeserializer
+from minichainer.serializers._deserializer import EntryDeserializer, Strictness, strictness
 from minichainer.serializers._entries import Entry
 from minichainer.serializers._npz_file import NpzFile, write_npz
 from minichainer.serializers._replacing import replacing
@@ -112,20 +112,21 @@ class NpzDeserializer(EntryDeserializer):
     Args:
         npz: an open ``.npz`` file (what ``numpy.load`` gives) or a dict.
         path: prefix of each name, such as ``'updater/model:main/'``.
-        strict: whether a missing entry is an error. If not, the value stays unchanged.
+        strict: whether a missing entry is an error. If not, the value stays unchanged. ``'all'``: so is an entry that
+            a link does not ask for.
         ignore_names: entries to pass over: a full name, a function of the name that says whether to, or a
             list of these.
 
     Raises:
-        ValueError: ``ignore_names`` is something else.
+        ValueError: ``ignore_names`` or ``strict`` is something else, or the file is closed.
     """
 
-    def __init__(self, npz: Any, path: str = '', strict: bool = True, ignore_names: Any = None) -> None:
+    def __init__(self, npz: Any, path: str = '', strict: Strictness = True, ignore_names: Any = None) -> None:
         # NumPy's own reader either rejects the entries of uninitialized parameters or unpickles anything.
-        self.npz = NpzFile(npz.zip) if isinstance(npz, numpy.lib.npyio.NpzFile) else npz
+        self.npz = NpzFile(npz.zip, npz) if isinstance(npz, numpy.lib.npyio.NpzFile) else npz
         self.allowance = self.npz.allowance if isinstance(self.npz, NpzFile) else None
         self.path = path
-        self.strict = strict
+        self.strict = strictness(strict)
         self.ignore_names = ignore_names
         self._ignored = _name_tests(ignore_names)
 
@@ -171,31 +172,30 @@ def _name_tests(ignore_names: Any) -> list[Callable[[str], Any]]:
     return [entry.__eq__ if isinstance(entry, str) else entry for entry in entries]
 
 
-class _WholeFile(str):
-    """The path by default, so that it can be told from a given ``''``."""
-
-    __slots__ = ()
-
-
-def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True, ignore_names: Any = None) -> None:
+def load_npz(file: Any, obj: Any, path: str = '', strict: Strictness = True, ignore_names: Any = None) -> None:
     """Loads an object from a ``.npz`` file written here or by Chainer.
 
     The object is loaded as a whole or not at all: after an error it has the state that it had before. Pickles are
     never run: the only accepted object arrays are those with None, which Chainer writes for parameters never
     initialized.
 
+    As in Chainer, the file may contain more than a link, such as a larger model whose lower layers are used again.
+    How many entries were left, with the first names, is told by ``logging``, to the logger
+    ``minichainer.serializers``, at level WARNING.
+
     Args:
         file: path, or a binary file open for reading.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
-        path: loads only the part of the file under this path, such as ``'updater/model:main/'``; ``''`` says that
-            the file may contain more than the object.
-        strict: whether entries that are missing or (for a link) unexpected are errors.
+        path: loads only the part of the file under this path, such as ``'updater/model:main/'``.
+        strict: whether missing entries are errors. If not, these values stay unchanged, which is told by ``logging``
+            too. ``'all'``: entries that a link does not ask for are also errors.
         ignore_names: full names to pass over: a name, a function that says whether to, or a list of these.
 
     Raises:
         DamagedSnapshotError: the file or entries are damaged, even if not strict; all are named.
         MissingEntryError: entries are missing; all are named.
         SnapshotError: entries do not fit; all are named.
+        ValueError: ``strict`` is another text.
         OSError: the file cannot be read.
 
     >>> import io
@@ -206,6 +206,4 @@ def load_npz(file: Any, obj: Any, path: str = _WholeFile(), strict: bool = True,
     """
     check_object('load_npz', file, obj)
     with NpzFile(file) as npz:
-        deserializer = NpzDeserializer(npz, path, strict, ignore_names)
-        deserializer.allows_others = path == '' and not isinstance(path, _WholeFile)
-        deserializer.load(obj)
+        NpzDeserializer(npz, path, strict, ignore_names).load(obj)

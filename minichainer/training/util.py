@@ -52,3 +52,19 @@ def is_dataset(value: Any) -> bool:
 def kind_of(value: Any) -> str:
     """What a wrong argument is, for errors."""
     return f'the class {value.__name__}' if isinstance(value, type) else f'an object of type {type(value).__name__}'
+
+
+def check_iterator(user: str, value: Any, arguments: str) -> None:
+    """Raises TypeError for what can only be iterated, such as a DataLoader of torch or a generator.
+
+    Args:
+        user: who was given it.
+        value: what should be an iterator of this package, or what programs define in its place.
+        arguments: of the iterator to make instead, after the dataset.
+    """
+    if hasattr(value, '__iter__') and not hasattr(value, 'next') and not isinstance(value, dict):
+        source = 'loader.dataset' if hasattr(value, 'dataset') else 'dataset'
+        raise TypeError(
+            f'{user}: an iterator of minichainer expected, got {kind_of(value)}, which has no position to save; '
+            f'write iterators.SerialIterator({source}, {arguments})'
+        )

@@ -49,7 +49,9 @@ def with_its_own_update(model: Link, param: Any) -> None:
 
 
 def with_its_own_value(model: Link, param: Any) -> None:
-    param.update_rule.hyperparam.eta = param.update_rule.hyperparam.lr = 0.25
+    values = param.update_rule.hyperparam
+    for name in {'lr', 'eta'} & values.get_dict().keys():
+        setattr(values, name, 0.25)
 
 
 def with_data_of_its_own(model: Link, param: Any) -> None:

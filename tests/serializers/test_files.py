@@ -122,7 +122,7 @@ def test_every_entry_that_does_not_fit_is_named_and_the_model_stays(file_format:
     model = misfitting()
     before = state(model)
     with pytest.raises(SnapshotError, match='does not fit the Model, which is unchanged') as caught:
-        file_format.load(tmp_path / 'model', model)
+        file_format.load(tmp_path / 'model', model, strict='all')
     entries = [line.strip() for line in str(caught.value).splitlines()[1:-1]]
     assert sorted(entries) == EXPECTED
     assert_same(state(model), before)

@@ -167,7 +167,8 @@ def test_log_keys_and_postprocess(make_trainer: Any) -> None:
         del entry['elapsed_time']
         entry['double'] = 2 * entry['epoch']
 
-    log, _ = run_with_log(make_trainer, keys=['main/loss', 'nothing'], postprocess=shorten)
+    with pytest.warns(UserWarning, match="LogReport: no value was observed for 'nothing'"):
+        log, _ = run_with_log(make_trainer, keys=['main/loss', 'nothing'], postprocess=shorten)
     assert list(log[0]) == ['main/loss', 'epoch', 'iteration', 'double']
 
 

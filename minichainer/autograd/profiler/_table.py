@@ -10,7 +10,8 @@ from minichainer.autograd.profiler.events import format_bytes, format_time
 SORT_KEYS = (
     'cpu_time', 'cuda_time', 'cpu_time_total', 'cuda_time_total', 'count', 'self_cpu_time_total',
     'self_cuda_time_total', 'cpu_memory_usage', 'self_cpu_memory_usage', 'cuda_memory_usage',
-    'self_cuda_memory_usage',
+    'self_cuda_memory_usage', 'device_time', 'device_time_total', 'self_device_time_total', 'device_memory_usage',
+    'self_device_memory_usage',
 )  # fmt: skip
 
 

@@ -61,7 +61,8 @@ class EventList(list):  # type: ignore[type-arg]
             sort_by: the column to sort by, the highest first: ``cpu_time``, ``cuda_time``, ``cpu_time_total``,
                 ``cuda_time_total``, ``self_cpu_time_total``, ``self_cuda_time_total``, ``count``,
                 ``cpu_memory_usage``, ``self_cpu_memory_usage``, ``cuda_memory_usage`` or
-                ``self_cuda_memory_usage``; by default in the order of the list.
+                ``self_cuda_memory_usage``; or one of torch 2's names, in which ``device`` stands for ``cuda``; by
+                default in the order of the list.
             row_limit: how many rows are shown; -1 for all.
             max_src_column_width: characters of source locations.
             max_name_column_width: characters of names.
@@ -132,12 +133,12 @@ class EventList(list):  # type: ignore[type-arg]
         Args:
             path: the text file to write: frames separated by semicolons, the outermost first, a space and whole
                 microseconds.
-            metric: ``'self_cpu_time_total'`` or ``'self_cuda_time_total'``.
+            metric: ``'self_cpu_time_total'``, ``'self_cuda_time_total'`` or ``'self_device_time_total'``.
 
         Raises:
             ValueError: another metric.
         """
-        if metric not in STACK_METRICS:
+        if metric not in (*STACK_METRICS, 'self_device_time_total'):  # torch 2's name, which its list lacks too
             raise ValueError(f'export_stacks: metric should be one of {", ".join(STACK_METRICS)}, got {metric!r}')
         totals: dict[str, float] = {}
         for event in self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -54,6 +55,11 @@ class Interval(NamedTuple):
         return self.end - self.start
 
 
+def _renamed(name: str) -> Any:
+    """A property that gives another attribute."""
+    return property(operator.attrgetter(name), doc=f"``{name}`` by torch 2's name.")
+
+
 class Times:
     """Times per call, and all times as texts, from the totals."""
 
@@ -102,6 +108,16 @@ class Times:
     def self_cuda_time_total_str(self) -> str:
         """``self_cuda_time_total`` with a unit."""
         return format_time(self.self_cuda_time_total)
+
+    # torch 2's names, which do not name the device.
+    device_time = _renamed('cuda_time')
+    device_time_total = _renamed('cuda_time_total')
+    self_device_time_total = _renamed('self_cuda_time_total')
+    device_memory_usage = _renamed('cuda_memory_usage')
+    self_device_memory_usage = _renamed('self_cuda_memory_usage')
+    device_time_str = _renamed('cuda_time_str')
+    device_time_total_str = _renamed('cuda_time_total_str')
+    self_device_time_total_str = _renamed('self_cuda_time_total_str')
 
 
 class FunctionEvent(Times):

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from minichainer import backend
+from minichainer.dataset._rows import at, is_framed
 from minichainer.dataset.tabular import _indices
 from minichainer.dataset.tabular.tabular_dataset import Columns, TabularDataset
 
@@ -69,7 +70,7 @@ def _size(pairs: list[tuple[Any, Any]], size: int | None) -> int | None:
 
 
 def _is_column(data: Any) -> bool:
-    return isinstance(data, (list, *backend.get_array_types()))
+    return isinstance(data, (list, *backend.get_array_types())) or is_framed(data)
 
 
 def _one(key: Any, data: Any, size: int | None) -> TabularDataset:
@@ -93,7 +94,7 @@ def _column(key: Any, data: Any) -> TabularDataset:
 
 
 class _Column(TabularDataset):
-    """An array or a list."""
+    """An array, a list, or the rows of a frame."""
 
     def __init__(self, key: Any, data: Any) -> None:
         self._key = key
@@ -112,7 +113,9 @@ class _Column(TabularDataset):
 
     def get_examples(self, indices: Any, key_indices: Any) -> Columns:
         column = self._data
-        if isinstance(indices, slice) or (indices is not None and not isinstance(column, list)):
+        if is_framed(column):
+            column = at(column, slice(None) if indices is None else indices)
+        elif isinstance(indices, slice) or (indices is not None and not isinstance(column, list)):
             column = column[indices]
         elif indices is not None:
             column = [column[i] for i in indices]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
@@ -12,12 +13,39 @@ from typing import Any, NamedTuple
 from minichainer.training.extensions._files import replacing
 
 # The encoder in C knows no indentation, but any separators: 4 µs for a dict, and 11 with indentation.
-_INDENTED = json.JSONEncoder(separators=(',\n        ', ': '))
-_ON_ONE_LINE = json.JSONEncoder()
+_INDENTED = json.JSONEncoder(separators=(',\n        ', ': '), allow_nan=False)
+_ON_ONE_LINE = json.JSONEncoder(allow_nan=False)
+#: Texts that stand for infinities until the encoder has run.
+_INFINITIES = {math.inf: '\ue000inf', -math.inf: '\ue000-inf'}
 
 
 def _indented(entry: dict[str, Any]) -> str:
-    return f'{{\n        {_INDENTED.encode(entry)[1:-1]}\n    }}'
+    return f'{{\n        {_encoded(_INDENTED, entry)[1:-1]}\n    }}'
+
+
+def _on_one_line(entry: dict[str, Any]) -> str:
+    return _encoded(_ON_ONE_LINE, entry)
+
+
+def _encoded(encoder: json.JSONEncoder, entry: dict[str, Any]) -> str:
+    """An entry as JSON, which has no NaN, but numbers too large for a float."""
+    try:
+        return encoder.encode(entry)
+    except ValueError:
+        text = encoder.encode(_without_nan(entry))
+    return text.replace(json.dumps(_INFINITIES[math.inf]), '1e999').replace(
+        json.dumps(_INFINITIES[-math.inf]), '-1e999'
+    )
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return list(map(_without_nan, value))
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else _INFINITIES[float(value)]
 
 
 class _Format(NamedTuple):
@@ -35,7 +63,7 @@ class _Format(NamedTuple):
 
 
 _LIST = _Format(_indented, '[\n    ', ',\n    ', '\n]', True)
-_LINES = _Format(_ON_ONE_LINE.encode, '', '\n', '\n', False)
+_LINES = _Format(_on_one_line, '', '\n', '\n', False)
 
 
 def _format_of(path: str) -> _Format:

@@ -55,7 +55,8 @@ def snapshot(
             are kept when it is not positive. The newest is that of the latest iteration or epoch, if the name
             contains one, else the one written last.
         autoload (bool): Whether to load the newest file that matches ``filename`` before the training. If it is
-            damaged, the one before is loaded, with a warning.
+            damaged, the one before is loaded, with a warning. A file with more entries than the models have is an
+            error, unless ``loadfun`` is :func:`minichainer.serializers.load_npz`.
         loadfun: Function ``loadfun(path, target)`` that loads a file for ``autoload``, if ``savefun`` writes
             neither ``.npz`` files nor HDF5 files, which are told by their contents.
         durable (bool): Whether to wait until a file is on the disk, so that it survives a power failure. A writer

@@ -2,18 +2,17 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from minichainer import backend
 from minichainer.configuration import no_backprop_mode, using_config
 from minichainer.dataset.convert import call_converter, call_with, concat_examples
-from minichainer.dataset.iterator import Iterator
 from minichainer.reporter import DictSummary, Reporter, report, report_scope
 from minichainer.training._first_error import run_all
 from minichainer.training.extension import PRIORITY_WRITER, Extension
 from minichainer.training.extensions._terminal import Bar, make_display
-from minichainer.training.util import is_dataset, kind_of
+from minichainer.training.util import check_iterator, is_dataset, kind_of
 
 
 class Evaluator(Extension):
@@ -21,6 +20,11 @@ class Evaluator(Extension):
 
     The model runs with ``config.train`` off and without a graph. Keys are such as ``validation/main/loss``: the names
     of the extension and of the target, and the model's own key.
+
+    The means are over batches, as in Chainer, so the examples of a smaller last batch count more: of 40 examples in
+    batches of 39 and 1, that one counts half. Where that matters, choose a batch size that divides their number, or
+    report pairs of value and weight: ``chainer.report({'loss': (loss, len(x))}, self)`` in the model makes the mean
+    one over examples.
 
     Args:
         iterator: Iterator that ends (``repeat=False``), or a dict of iterators; one alone is called
@@ -61,7 +65,7 @@ class Evaluator(Extension):
         progress_bar: bool = False,
     ) -> None:
         _check_arguments(iterator, target)
-        self._iterators = {'main': iterator} if isinstance(iterator, Iterator) else iterator
+        self._iterators: Any = iterator if isinstance(iterator, Mapping) else {'main': iterator}
         self._targets = target if isinstance(target, dict) else {'main': target}
         self.converter = converter
         self.device = None if device is None else backend.get_device(device)
@@ -144,6 +148,7 @@ def _check_arguments(iterator: Any, target: Any) -> None:
     """Raises TypeError for arguments that are swapped, or a dataset in place of an iterator."""
     if hasattr(iterator, 'namedlinks') and not hasattr(target, 'namedlinks'):
         raise TypeError('Evaluator: the arguments look swapped: write Evaluator(iterator, model)')
+    check_iterator('Evaluator', iterator, 'batch_size, repeat=False, shuffle=False')
     for value in iterator.values() if isinstance(iterator, dict) else (iterator,):
         if is_dataset(value):
             raise TypeError(

@@ -10,6 +10,7 @@ from minichainer.reporter import DictSummary
 from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._log_file import LogFile, repair
+from minichainer.training.extensions._missing import warn_of_missing
 from minichainer.training.util import get_trigger, names_of
 
 
@@ -23,8 +24,13 @@ class LogReport(Extension):
     snapshot. Values that a program changes in :attr:`log` are in the file at the end of the run, those of the last
     dict after the next interval.
 
+    JSON has no NaN: the file has ``null``, which ``json.load`` gives as None and ``numpy.asarray(values, float)``
+    makes NaN again. Infinities are ``1e999``, which readers take for infinite. :attr:`log` and snapshots keep the
+    floats.
+
     Args:
-        keys: Keys of the values; all when omitted.
+        keys: Keys of the values; all when omitted. At the end of the run a warning names those that nothing was ever
+            reported for.
         trigger: Trigger that ends an interval.
         postprocess: Function of the dict of an interval, called before it is kept; may change it.
         filename (str): Name of the file in the trainer's output folder, ``'log'`` when omitted; it may
@@ -56,6 +62,7 @@ class LogReport(Extension):
         self._log: list[dict[str, Any]] = []
         self._file = LogFile()
         self._summary = DictSummary()
+        self._observed: set[str] = set()
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -78,6 +85,7 @@ class LogReport(Extension):
         """Adds the values of this iteration; at the end of an interval writes them to the file."""
         observation = trainer.observation
         if self._keys is not None:
+            self._observed.update(observation)
             observation = {k: observation[k] for k in self._keys if k in observation}
         self._summary.add(observation)
         if trainer.is_before_training or self._trigger(trainer):
@@ -97,8 +105,10 @@ class LogReport(Extension):
         self._summary = DictSummary()
 
     def finalize(self) -> None:
-        """Makes the file what the log is, also where a program has changed old entries."""
+        """Makes the file what the log is, also where a program has changed it; warns of keys without a value."""
         self._file.finish(self._log)
+        missing = [key for key in self._keys or () if not any(key in entry for entry in self._log)]
+        warn_of_missing('LogReport', missing, self._observed)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the dicts so far and the sums of the current interval."""

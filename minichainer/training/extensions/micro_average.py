@@ -5,6 +5,7 @@ from typing import Any
 from minichainer.reporter import plain_value, report
 from minichainer.training.extension import PRIORITY_EDITOR, Extension
 from minichainer.training.extensions._interval import serialize_interval
+from minichainer.training.extensions._missing import warn_of_missing
 from minichainer.training.util import get_trigger
 
 
@@ -37,10 +38,12 @@ class MicroAverage(Extension):
         self._result_key = result_key
         self._numerator = 0.0
         self._denominator = 0.0
+        self._observed: set[str] = set()
 
     def __call__(self, trainer: Any) -> None:
         """Adds the values of this iteration; at the end of an interval reports the ratio."""
         keys = self._numerator_key, self._denominator_key
+        self._observed.update(trainer.observation)
         numerator, denominator = (plain_value(trainer.observation.get(key)) for key in keys)
         if numerator is None or denominator is None:
             return
@@ -50,6 +53,10 @@ class MicroAverage(Extension):
             result = self._numerator / self._denominator
             self._numerator = self._denominator = 0.0
             report({self._result_key: result})
+
+    def finalize(self) -> None:
+        """Warns of keys without any value."""
+        warn_of_missing('MicroAverage', (self._numerator_key, self._denominator_key), self._observed)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the sums of the current interval and its trigger."""

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minichainer._names import advice
 from minichainer.reporter import DictSummary
 from minichainer.serializer import Serializer, decoded
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
 from minichainer.training.extensions._interval import serialize_interval
+from minichainer.training.extensions._missing import warn_of_missing
 from minichainer.training.util import get_trigger
 
 
@@ -87,11 +87,7 @@ class PlotReport(Extension):
 
     def finalize(self) -> None:
         """Warns of keys without any value."""
-        missing = sorted({key for key, points in self._data.items() if not points} - self._observed)
-        if missing and self._observed:
-            known = sorted(self._observed)
-            meant = '; '.join(f'{key!r}{advice(key, known)}' for key in missing)
-            warnings.warn(f'PlotReport: no value was observed for {meant}; observed were {known}', stacklevel=2)
+        warn_of_missing('PlotReport', (key for key, points in self._data.items() if not points), self._observed)
 
     def _draw(self, path: str) -> None:
         """Writes the plot to a file."""

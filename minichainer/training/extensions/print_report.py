@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minichainer.training.extension import Extension
+from minichainer.training.extensions._missing import warn_of_missing
 from minichainer.training.extensions._terminal import is_terminal
 from minichainer.training.extensions.log_report import LogReport
 from minichainer.training.util import names_of
@@ -14,7 +15,7 @@ class PrintReport(Extension):
     """Prints a table with one row per interval of a :class:`LogReport`.
 
     Args:
-        entries: Keys of the columns.
+        entries: Keys of the columns. At the end of the run a warning names those that stayed empty.
         log_report: :class:`LogReport`, or the name under which the trainer has one.
         out: Stream; standard output when omitted.
 
@@ -31,6 +32,7 @@ class PrintReport(Extension):
         self._out = out
         self._n_printed = 0
         self._header_done = False
+        self._observed: set[str] = set()
         # Six significant digits with sign and exponent take ten characters.
         self._widths = [max(10, len(entry)) for entry in self._entries]
 
@@ -49,6 +51,7 @@ class PrintReport(Extension):
             out.write('  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
             self._header_done = True
         for row in log[self._n_printed :]:
+            self._observed.update(row)
             out.write(clear + self._format(row) + '\n')
         self._n_printed = len(log)
         if hasattr(out, 'flush'):
@@ -77,9 +80,10 @@ class PrintReport(Extension):
             self._log_report.initialize(trainer)
 
     def finalize(self) -> None:
-        """Finalizes the :class:`LogReport` if this extension owns one."""
+        """Finalizes the :class:`LogReport` if this extension owns one; warns of columns that stayed empty."""
         if isinstance(self._log_report, LogReport):
             self._log_report.finalize()
+        warn_of_missing('PrintReport', self._entries, self._observed)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the :class:`LogReport` if this extension owns one."""

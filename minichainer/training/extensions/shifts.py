@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.optimizer._foreign_names import check_attribute
 from minichainer.training.extension import Extension
 
 
@@ -32,8 +33,13 @@ class _Shift(Extension):
         return self._optimizer or trainer.updater.get_optimizer('main')
 
     def initialize(self, trainer: Any) -> None:
-        """Sets the attribute to its initial value, or to its last one if the run is resumed."""
+        """Sets the attribute to its initial value, or to its last one if the run is resumed.
+
+        Raises:
+            AttributeError: the optimizer has no such attribute, or it cannot be set; names what there is.
+        """
         optimizer = self._get_optimizer(trainer)
+        check_attribute(type(self).__name__, optimizer, self._attr)
         if self._init is None:
             self._init = getattr(optimizer, self._attr)
         self._set(optimizer, self._value(self._t) if self._last_value is None else self._last_value)

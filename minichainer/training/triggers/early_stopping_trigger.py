@@ -22,6 +22,11 @@ class EarlyStoppingTrigger:
         verbose (bool): Whether to print when it stops early.
         max_trigger: Trigger that ends the training in any case.
 
+    A NaN is no improvement.
+
+    Raises:
+        ValueError: ``mode`` is something else.
+
     .. admonition:: Example
 
         >>> from minichainer.training import triggers
@@ -42,6 +47,8 @@ class EarlyStoppingTrigger:
         max_trigger: Any = (100, 'epoch'),
         **kwargs: Any,
     ) -> None:
+        if mode not in ('min', 'max', 'auto'):
+            raise ValueError(f"EarlyStoppingTrigger: mode must be 'min', 'max' or 'auto', got {mode!r}")
         self.patience = _patience(patience, **kwargs)
         self.count = 0
         self.monitor = monitor

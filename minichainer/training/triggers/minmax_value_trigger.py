@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ def optional_float(value: Any) -> float | None:
 
 
 class BestValueTrigger:
-    """Fires when the mean of a reported value over an interval is the best so far.
+    """Fires when the mean of a reported value over an interval is the best so far. A NaN is never the best.
 
     Args:
         key (str): Key of the value, ``'validation/main/accuracy'``.
@@ -57,7 +58,11 @@ class BestValueTrigger:
             )
         value = float(means[self._key])
         self._summary = DictSummary()
-        if self._best_value is not None and not self._compare(self._best_value, value):
+        # Nothing compares as better than a NaN, in Chainer's trigger for ever.
+        if math.isnan(value):
+            return False
+        best = self._best_value
+        if best is not None and not math.isnan(best) and not self._compare(best, value):
             return False
         self._best_value = value
         return True
@@ -71,7 +76,7 @@ class BestValueTrigger:
 
 
 class MaxValueTrigger(BestValueTrigger):
-    """Fires if the mean of a reported value over an interval is the largest so far.
+    """Fires if the mean of a reported value over an interval is the largest so far. A NaN is never the largest.
 
     Args:
         key (str): Key of the value, ``'validation/main/accuracy'``.
@@ -90,7 +95,7 @@ class MaxValueTrigger(BestValueTrigger):
 
 
 class MinValueTrigger(BestValueTrigger):
-    """Fires if the mean of a reported value over an interval is the smallest so far.
+    """Fires if the mean of a reported value over an interval is the smallest so far. A NaN is never the smallest.
 
     Args:
         key (str): Key of the value, ``'validation/main/loss'``.

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from minichainer import backend
 from minichainer.dataset.convert import call_converter, call_with, concat_examples
-from minichainer.dataset.iterator import Iterator
 from minichainer.optimizer.rule import serialize_single_precision
 from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.training._first_error import run_all
 from minichainer.training.updater import Updater
-from minichainer.training.util import is_dataset, kind_of
+from minichainer.training.util import check_iterator, is_dataset, kind_of
 
 
 class StandardUpdater(Updater):
@@ -69,7 +68,7 @@ class StandardUpdater(Updater):
         check_arguments(type(self).__name__, iterator, optimizer)
         self._device = _get_device(device)
         self._input_device = self._device if input_device is None else _get_device(input_device)
-        self._iterators: dict[str, Any] = {'main': iterator} if isinstance(iterator, Iterator) else iterator
+        self._iterators: Any = iterator if isinstance(iterator, Mapping) else {'main': iterator}
         self._optimizers = optimizer if isinstance(optimizer, dict) else {'main': optimizer}
         self.converter = converter
         self.loss_func = loss_func
@@ -175,6 +174,7 @@ def check_arguments(name: str, iterators: Any, optimizers: Any) -> None:
         if isinstance(value, type) or hasattr(value, 'namedlinks') or is_dataset(value):
             remedy = 'write iterators.SerialIterator(dataset, batch_size)'
             raise TypeError(f'{name}: an iterator expected, got {kind_of(value)}; {remedy}')
+        check_iterator(name, value, 'batch_size')
     for value in optimizers.values() if isinstance(optimizers, dict) else (optimizers,):
         if isinstance(value, type) or hasattr(value, 'namedlinks'):
             remedy = 'write optimizers.Adam().setup(model)'
