@@ -141,7 +141,7 @@ class GradientClipping:
 
     Args:
         threshold: the largest L2 norm :math:`c` of all gradients taken as one vector. Gradients within it stay
-            as they are.
+            as they are. If one element is NaN, so is the norm, and then all gradients are.
 
     Attributes:
         timing: 'pre', called before the update.
@@ -170,7 +170,7 @@ class GradientClipping:
             self._clip_on_devices([(param.grad, _scale_of(param)) for param in params])
             return
         norm = math.sqrt(sum(_squared_norm(param.grad) / _scale_of(param) ** 2 for param in params))
-        if norm > self.threshold:
+        if not norm <= self.threshold:  # also if the norm is NaN
             for param in params:
                 _multiply(param.grad, self.threshold / norm)
 
@@ -332,7 +332,7 @@ class GradientLARS(_ForEachParameter):
         scale, norm = _scale_of(param), math.sqrt(_squared_norm(array))
         divisor = self.eps + math.sqrt(_squared_norm(grad)) / scale + self.weight_decay * norm
         grad += self.weight_decay * scale * array
-        if norm > self.threshold:
+        if not norm <= self.threshold:  # also if the norm is NaN
             _multiply(grad, norm / divisor)
 
     def _change_on_device(self, params: list[gradients.Changed]) -> None:

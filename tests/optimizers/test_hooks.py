@@ -125,13 +125,57 @@ def test_clipping_takes_the_norm_of_all_gradients_together() -> None:
     np.testing.assert_allclose(optimizer.target.b.grad, [0, 0.8])
 
 
-@pytest.mark.parametrize('value', [0.0, np.nan])
-def test_clipping_leaves_zero_and_nan(value) -> None:
+def test_clipping_leaves_zeros() -> None:
     optimizer = optimizer_of([1.0, 1.0], dtype=np.float32)
     optimizer.add_hook(hooks.GradientClipping(1))
-    set_gradients(optimizer, [value, 2 * value])
+    set_gradients(optimizer, [0, 0])
     optimizer.call_hooks()
-    np.testing.assert_array_equal(optimizer.target.w.grad, [value, 2 * value])
+    np.testing.assert_array_equal(optimizer.target.w.grad, 0)
+
+
+#: What one NaN in the gradient of w makes NaN: of w = (NaN, 1), and of b. A norm concerns all that it is taken of.
+NAN_SPREADS = [
+    (hooks.GradientClipping(1), [True, True], True),
+    (hooks.GradientHardClipping(-1, 1), [True, False], False),
+    (hooks.GradientNoise(0.01), [True, False], False),
+    (hooks.GradientLARS(), [True, True], False),
+    (hooks.WeightDecay(0.1), [True, False], False),
+    (hooks.Lasso(0.1), [True, False], False),
+]
+
+
+@pytest.mark.parametrize(('hook', 'w', 'b'), NAN_SPREADS, ids=[type(h).__name__ for h, *_ in NAN_SPREADS])
+@pytest.mark.parametrize('dtype', [np.float16, np.float32, np.float64])
+def test_a_nan_is_seen_wherever_a_norm_has_it(hook, w, b, dtype) -> None:
+    optimizer = optimizer_of([1.0, 1.0], dtype=dtype)
+    optimizer.add_hook(hook)
+    set_gradients(optimizer, [np.nan, 1], [1e4, 0])
+    optimizer.call_hooks()
+    np.testing.assert_array_equal(np.isnan(optimizer.target.w.grad), w)
+    np.testing.assert_array_equal(np.isnan(optimizer.target.b.grad), b)
+
+
+def test_every_hook_says_what_a_nan_does() -> None:
+    assert {type(hook).__name__ for hook, *_ in NAN_SPREADS} == set(hooks.__all__)
+
+
+def test_a_nan_in_a_parameter_is_seen_in_its_layer() -> None:
+    optimizer = optimizer_of([np.nan, 1.0])
+    set_gradients(optimizer, [1, 1])
+    hooks.GradientLARS()(None, optimizer.target.w)
+    assert np.isnan(optimizer.target.w.grad).all()
+
+
+@pytest.mark.parametrize('threshold', [0, 1, np.inf])
+@pytest.mark.parametrize('value', [0, 1e150, np.inf])
+def test_clipping_at_the_ends_of_the_range(value, threshold) -> None:
+    optimizer = optimizer_of([1.0, 1.0])
+    set_gradients(optimizer, [value, 0])
+    with np.errstate(invalid='ignore'):
+        hooks.GradientClipping(threshold)(optimizer)
+        factor = 1 if value <= threshold else threshold / value
+        expected = np.array([value, 0]) * factor
+    np.testing.assert_array_equal(optimizer.target.w.grad, expected)
 
 
 @pytest.mark.parametrize(('dtype', 'large'), [(np.float16, 6e4), (np.float32, 1e30)])

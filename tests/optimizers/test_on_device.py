@@ -12,7 +12,7 @@ from minichainer import optimizers
 from minichainer.kernels.cuda import updates
 from minichainer.link import Link
 from minichainer.optimizer import GradientMethod
-from minichainer.optimizer_hooks import GradientClipping, GradientNoise, WeightDecay
+from minichainer.optimizer_hooks import GradientClipping, GradientLARS, GradientNoise, WeightDecay
 from minichainer.optimizers.lamb import LAMBRule
 from minichainer.variable import Parameter
 
@@ -159,6 +159,22 @@ def test_hooks_before_the_update(threshold: float) -> None:
     for number in range(3):
         step(models, number)
     assert_equal(models, 1e-5)
+
+
+@pytest.mark.parametrize('threshold', [0.0, 0.5, np.inf])
+@pytest.mark.parametrize('value', [0.0, 1.0, np.inf, np.nan])
+@pytest.mark.parametrize('hook', [GradientClipping, GradientLARS])
+@pytest.mark.filterwarnings('ignore:invalid value')
+def test_hooks_with_norms_see_zeros_infinities_and_nan(hook: Any, value: float, threshold: float) -> None:
+    models = pair('f')
+    set_up(models, lambda: optimizers.SGD(), hooks=(hook(threshold),))
+    for model in models:
+        for param in model.params():
+            param.grad = param.device.send(np.zeros(param.shape, 'f'))
+        model.p0.grad[0, 0] = value
+        model.optimizer.call_hooks()
+    for one, other in zip(models[0].params(), models[1].params(), strict=True):
+        np.testing.assert_allclose(chainer.backends.cuda.to_cpu(other.grad), one.grad, 1e-6)
 
 
 def test_one_array_in_two_parameters_is_updated_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,13 +24,14 @@ Item = TypeVar('Item', bound=tuple[Any, ...])
 #: Arrays of a launch, in columns, and their loss scale.
 Group = tuple[list[tuple[Any, ...]], float]
 
+#: The sum is NaN, and the factor too, if a part is; 0 / 0 and infinity / infinity are within the threshold.
 clip_factor = ReductionKernel(
     'clip_factor',
     'float64 part, float64 threshold',
     'float64 factor',
-    'part / (threshold * threshold)',
+    'part == 0 || (isinf(threshold) && isinf(part)) ? 0.0 : part / (threshold * threshold)',
     'a + b',
-    'factor = a > 1 ? 1 / sqrt(a) : 1.0',
+    'factor = a <= 1 ? 1.0 : 1 / sqrt(a)',
     '0',
     dtypes=[{}],
 )
@@ -97,7 +98,7 @@ def layer_rates_source(count: int, computing: str) -> Source:
     numbers = 'raw float64 norms, float64 threshold, float64 decay, float64 eps, float64 scale'
     loops = [
         f"""{{ double norm = norms[{k}], divisor = eps + norms[{count + k}] / scale + decay * norm;
-double factor = norm > threshold ? norm / divisor : 1;
+double factor = norm <= threshold ? 1 : norm / divisor;
 {_loop(k, f'{_element(k, computing)} g += (C)(decay * scale) * p; g{k}[j] = (T)(g * (C)factor); }}')} }}"""
         for k in range(count)
     ]
