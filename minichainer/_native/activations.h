@@ -59,12 +59,12 @@
 /* max(x, 0); NaN stays NaN. */
 UNARY(relu, x <= 0 ? 0 : x)
 
-/* gy times 1 where y > 0, else times 0: arguments y, gy. */
+/* gy times 0 where y is 0, else gy, also where y is NaN: arguments y, gy. */
 KERNEL(relu_gradient) {
     const T *const y = IN(T, 0), *const gy = IN(T, 1);
     T *const gx = OUT(T, 2);
     UNUSED(numbers);
-    for (isize i = 0; i < sizes[0]; i++) gx[i] = y[i] > 0 ? gy[i] : gy[i] * 0;
+    for (isize i = 0; i < sizes[0]; i++) gx[i] = y[i] != 0 ? gy[i] : gy[i] * 0;
 }
 
 /* x where x >= 0, else x times the number. */
@@ -101,12 +101,12 @@ KERNEL(limited_line) {
     }
 }
 
-/* gy times a factor where low < x < high, else 0: arguments gy, x, numbers factor, low, high. */
+/* gy times a factor where low < x < high or x is NaN, else 0: arguments gy, x, numbers factor, low, high. */
 KERNEL(scaled_inside) {
     const T *const gy = IN(T, 0), *const x = IN(T, 1);
     const T factor = (T)numbers[0], low = (T)numbers[1], high = (T)numbers[2];
     T *const gx = OUT(T, 2);
-    for (isize i = 0; i < sizes[0]; i++) gx[i] = (x[i] > low) & (x[i] < high) ? gy[i] * factor : 0;
+    for (isize i = 0; i < sizes[0]; i++) gx[i] = (x[i] <= low) | (x[i] >= high) ? 0 : gy[i] * factor;
 }
 
 INLINED T NAME(sign_of)(T x) {

@@ -81,13 +81,13 @@ class _Symbol:
     def _comparison(self, other: Any) -> Any:
         raise _NoProgram
 
-    __eq__ = __ne__ = __lt__ = __le__ = __ge__ = _comparison
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _comparison
 
-    def __gt__(self, other: Any) -> _Symbol:
+    def __ne__(self, other: Any) -> _Symbol:  # type: ignore[override]
         if other != 0:
             raise _NoProgram
-        # As a factor: 1 where it is positive. The kernel `step` does the same on few numbers.
-        return self.trace.apply(numpy.fmax, self.trace.apply(numpy.sign, self), 0)
+        # As a factor of what is not negative: 1 where it is not 0. The kernel `step` does the same on few numbers.
+        return self.trace.apply(numpy.fmin, self.trace.apply(numpy.sign, self), 1)
 
 
 def _operator(ufunc: Any, swapped: bool = False) -> Any:

@@ -58,6 +58,41 @@ def _between_native(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return y if native.limited_line(x, y, 1, -0.0, low, high) else DECLINED
 
 
+def above_zero(xp: Any, x: Any) -> Any:
+    """Where x is positive or NaN."""
+    return ~(x <= 0)
+
+
+def below_zero(xp: Any, x: Any) -> Any:
+    """Where x is negative or NaN."""
+    return ~(x >= 0)
+
+
+@kernel
+def inside(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    """Where x lies between the limits or is NaN."""
+    return ~((x <= low) | (x >= high))
+
+
+@inside.on('numpy')
+def _inside_numpy(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    outside = numpy.asarray(x <= low)
+    outside |= x >= high
+    return numpy.logical_not(outside, out=outside)
+
+
+@kernel
+def attains(xp: Any, x: Any, y: Any) -> Any:
+    """Where ``x`` equals ``y``, a limited ``x`` or an extremum of it, or both are NaN; shapes are broadcast."""
+    return (x == y) | (x != x)  # where x is NaN, so is y
+
+
+@attains.on('numpy')
+def _attains_numpy(xp: Any, x: Any, y: Any) -> Any:
+    mask = numpy.equal(x, y)
+    return mask | numpy.isnan(x) if numpy.isnan(y).any() else mask  # an extremum has few elements
+
+
 @kernel
 def fmod(xp: Any, x: Any, divisor: Any) -> Any:
     """The remainder with the sign of the dividend."""

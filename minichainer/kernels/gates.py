@@ -194,17 +194,15 @@ def _mish_gradient_native(xp: Any, gy: Any, x: Any) -> Any:
 
 @kernel
 def scaled_inside(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
-    """``gy * factor`` where ``x`` lies between the limits, else 0, even where ``gy`` is infinite."""
-    return xp.where((x > low) & (x < high), gy * factor, xp.zeros((), gy.dtype))
+    """``gy * factor`` where ``x`` lies between the limits or is NaN, else 0, even where ``gy`` is infinite."""
+    return xp.where(bounds.inside(xp, x, low, high), gy * factor, xp.zeros((), gy.dtype))
 
 
 @scaled_inside.on('numpy', declines=True)
 def _scaled_inside_numpy(xp: Any, gy: Any, x: Any, factor: float, low: float, high: float) -> Any:
     if gy.dtype != x.dtype:
         return DECLINED
-    inside = numpy.asarray(x > low)
-    inside &= x < high
-    gx = numpy.asarray(masked(numpy, gy, inside))
+    gx = numpy.asarray(masked(numpy, gy, bounds.inside(xp, x, low, high)))
     gx *= factor
     return gx
 

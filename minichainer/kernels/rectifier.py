@@ -19,10 +19,11 @@ from minichainer.kernels.constants import zero
 from minichainer.kernels.cuda import activations as cuda
 from minichainer.kernels.selection import chosen, masked
 
-_maximum, _fmax, _sign = numpy.maximum, numpy.fmax, numpy.sign
+_maximum, _fmin, _sign = numpy.maximum, numpy.fmin, numpy.sign
 _SMALL = 2048
 _zeros: dict[Any, Any] = {numpy.dtype(char): numpy.zeros((), char) for char in 'efd'}
-_ZERO = _zeros[numpy.dtype('e')]
+_ones: dict[Any, Any] = {numpy.dtype(char): numpy.ones((), char) for char in 'efd'}
+_ZERO, _ONE = _zeros[numpy.dtype('e')], _ones[numpy.dtype('e')]
 
 
 @kernel
@@ -50,16 +51,16 @@ def _relu_cupy(xp: Any, x: Any) -> Any:
 
 
 @kernel
-def step(xp: Any, x: Any) -> Any:
-    """1 where ``x`` is positive, else 0, even where it is NaN."""
-    return x > 0
+def step(xp: Any, y: Any) -> Any:
+    """The slope of :func:`relu` from its result: 0 where that is 0, else 1, even where it is NaN."""
+    return y != 0
 
 
 @step.on('numpy')
-def _step_numpy(xp: Any, x: Any) -> Any:
-    if x.size < _SMALL:
-        return _fmax(_sign(x), _zeros.get(x.dtype, _ZERO))
-    return x > _zeros.get(x.dtype, _ZERO)
+def _step_numpy(xp: Any, y: Any) -> Any:
+    if y.size < _SMALL:
+        return _fmin(_sign(y), _ones.get(y.dtype, _ONE))
+    return y != _zeros.get(y.dtype, _ZERO)
 
 
 @kernel
@@ -188,8 +189,8 @@ def _clipped_relu_cuda(xp: Any, x: Any, z: float) -> Any:
 
 @kernel
 def clipped_gradient(xp: Any, gy: Any, x: Any, z: float) -> Any:
-    """The upstream gradient where ``0 < x < z``, else 0."""
-    return masked(xp, gy, (x > 0) & (x < z))
+    """The upstream gradient where ``0 < x < z`` or x is NaN, else 0."""
+    return masked(xp, gy, bounds.inside(xp, x, 0, z))
 
 
 @clipped_gradient.on_native

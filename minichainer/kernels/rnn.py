@@ -179,7 +179,7 @@ class Elman(Cell):
     def backward(self, xp: Any, saved: tuple[Any, ...], Wh: Any, gy: Any, gstates: list[Any], spans: Spans) -> Any:
         _, after = saved
         (gh,) = gstates
-        gz = 1 - after * after if self.activation == 'tanh' else xp.asarray(after > 0, after.dtype)
+        gz = 1 - after * after if self.activation == 'tanh' else xp.asarray(after != 0, after.dtype)
         for begin, end in reversed(spans):
             dh = gh[: end - begin]
             dh += gy[begin:end]

@@ -215,7 +215,7 @@ MASK = Domain(mask=True)
 ROWS = [
     unary(
         'clipped_relu', lambda x, z=20.0: np.clip(x, 0, z), 'ClippedReLU',
-        at(SPECIAL_X, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0], z=6.0), WIDE, (*SHAPES, *grid((3, 4), z=[6.0, 3.05])),
+        at(SPECIAL_X, [1, 0, 0, 0, 0, 0, 0, 0, 1, 0], z=6.0), WIDE, (*SHAPES, *grid((3, 4), z=[6.0, 3.05])),
         (
             bad('int', lambda: F.clipped_relu(X, 6), TypeError, 'clipped_relu', 'float expected as z', '6'),
             bad('text', lambda: F.clipped_relu(X, 'a'), TypeError, 'clipped_relu', 'float expected as z', "'a'"),
@@ -224,11 +224,11 @@ ROWS = [
         ),
     ),
     unary(
-        'relu6', lambda x: np.clip(x, 0, 6), 'ClippedReLU', at(SPECIAL_X, [0, 0, 0, 0, 0, 0, 0, 0, 1, 0]), WIDE
+        'relu6', lambda x: np.clip(x, 0, 6), 'ClippedReLU', at(SPECIAL_X, [1, 0, 0, 0, 0, 0, 0, 0, 1, 0]), WIDE
     ),
     unary(
         'hard_sigmoid', lambda x: np.clip(0.2 * x + 0.5, 0, 1), 'HardSigmoid',
-        at(SPECIAL_X, [0, 0, 0, 0.2, 0.2, 0, 0, 0, 0, 0]), Domain(low=-4.0, high=4.0, avoid=(-2.5, 2.5)),
+        at(SPECIAL_X, [0.2, 0, 0, 0.2, 0.2, 0, 0, 0, 0, 0]), Domain(low=-4.0, high=4.0, avoid=(-2.5, 2.5)),
     ),
     unary(
         'elu', _elu, 'ELU', at(SPECIAL_X, [NAN, 1, 0, 0.4, 0.4, 1, 0, 1, 1, 0.4 * np.exp(-2.5)], alpha=0.4),
@@ -275,7 +275,7 @@ ROWS = [
         special=(
             Special(
                 (np.array([[1.0, 1, INF, 2, NAN, 1, -INF, 3]]),), {'pool_size': 2},
-                gradients=(np.array([[1.0, 1, 1, 0, 0, 0, 0, 1]]),),
+                gradients=(np.array([[1.0, 1, 1, 0, 1, 0, 0, 1]]),),
             ),
         ),
     ),

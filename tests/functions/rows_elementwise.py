@@ -86,7 +86,7 @@ def _clip(x: Any, x_min: Any, x_max: Any) -> Any:
 
 
 def extremum(name: str, reference: Any, label: str, slopes: tuple[list[float], list[float]]) -> Row:
-    """Of two arrays; where they are equal the first gets the gradient, where one is NaN none."""
+    """Of two arrays; where they are equal the first gets the gradient, where one is NaN both."""
     call = getattr(F, name)
     points = np.array([1.0, 2.0, 0.0, INF, -INF, NAN, 1.0]), np.array([2.0, 1.0, 0.0, INF, 5.0, 1.0, NAN])
     return Row(
@@ -123,14 +123,14 @@ ROWS = [
     ),
     unary(
         'relu', lambda x: np.maximum(x, 0), 'ReLU',
-        at([NAN, INF, -INF, 0, -0.0, 1e30], [0, 1, 0, 0, 0, 1]), AWAY_FROM_0,
+        at([NAN, INF, -INF, 0, -0.0, 1e30], [1, 1, 0, 0, 0, 1]), AWAY_FROM_0,
     ),
     unary(
         'leaky_relu', _leaky, 'LeakyReLU', at([INF, -INF, 0, -0.0, -1e30], [1, 0.5, 1, 1, 0.5], slope=0.5),
         AWAY_FROM_0, (*SHAPES, *grid((3, 4), slope=[0.0, 0.5, 1.5, -0.3])),
     ),
     unary(
-        'clip', _clip, 'Clip', at([NAN, INF, -INF, -1, 1, 0.5], [0, 0, 0, 1, 1, 1], x_min=-1.0, x_max=1.0),
+        'clip', _clip, 'Clip', at([NAN, INF, -INF, -1, 1, 0.5], [1, 0, 0, 1, 1, 1], x_min=-1.0, x_max=1.0),
         Domain(avoid=(-1.0, 0.7)),
         (
             *grid((3, 4), x_min=[-1.0, None], x_max=[0.7]), *grid((3, 4), x_min=[-1], x_max=[None]),
@@ -145,10 +145,10 @@ ROWS = [
         'absolute', np.abs, '|_|', at([NAN, INF, -INF, 0, -1e30], [NAN, 1, -1, 0, -1]), AWAY_FROM_0
     ),
     extremum(
-        'maximum', np.maximum, 'Maximum', ([0, 1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 1, 0, 0])
+        'maximum', np.maximum, 'Maximum', ([0, 1, 1, 1, 0, 1, 1], [1, 0, 0, 0, 1, 1, 1])
     ),
     extremum(
-        'minimum', np.minimum, 'Minimum', ([1, 0, 1, 1, 1, 0, 0], [0, 1, 0, 0, 0, 0, 0])
+        'minimum', np.minimum, 'Minimum', ([1, 0, 1, 1, 1, 1, 1], [0, 1, 0, 0, 0, 1, 1])
     ),
     Row(
         'where', _chosen, lambda x, y, condition: np.where(condition, x, y), (ANY, ANY, Domain(mask=True)),

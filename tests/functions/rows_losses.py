@@ -224,7 +224,7 @@ ROWS = [
         (*grid((4, 3), (4,), norm=['L1', 'L2'], reduce=['mean', 'no']), case((0, 3), (0,), reduce='no')),
             label='Hinge',
         special=(Special((np.array([[INF, -INF, NAN]]), T[:1]), {'reduce': 'no'}, gradients=(np.array([[0.0, 0,
-            0]]),)),),
+            NAN]]),)),),
         errors=(
             wrong_kind(lambda: F.hinge(INTEGERS, T), 'Hinge'),
             bad('labels', lambda: F.hinge(X, T[:1]), InvalidType, 'Hinge', '(2, 3)', '(1,)'),

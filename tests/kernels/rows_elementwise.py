@@ -197,11 +197,16 @@ ROWS = {
     ),
     # A factor, of bools or of numbers.
     'rectifier.relu_gradient': Row(
-        lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y > 0).astype(y.dtype), (_SMALL,), 2, 'efd', tolerance=0
+        lambda k, gy, y: k(gy, abs(y)),
+        lambda gy, y: gy * (y != 0).astype(y.dtype),
+        (_SMALL,),
+        2,
+        'efd',
+        tolerance=0,
     ),
     'rectifier.step': Row(
-        lambda k, x: k(x) * _like(1, x),
-        lambda x: np.where(x > 0, _like(1, x), _like(0, x)),
+        lambda k, y: k(abs(y)) * _like(1, y),
+        lambda y: np.where(y != 0, _like(1, y), _like(0, y)),
         (_SMALL,),
         dtypes='efd',
         tolerance=0,
@@ -267,7 +272,7 @@ ROWS = {
     ),
     'rectifier.clipped_gradient': Row(
         lambda k, gy, x: k(gy, x, 0.7),
-        lambda gy, x: np.where((x > 0) & (x < _like(0.7, x)), gy, _like(0, gy)),
+        lambda gy, x: np.where((x <= 0) | (x >= _like(0.7, x)), _like(0, gy), gy),
         (_SELECTED,),
         2,
         'efd',
@@ -416,7 +421,7 @@ ROWS = {
     ),
     'gates.scaled_inside': Row(
         lambda k, gy, x: k(gy, x, 0.25, -1, 2),
-        lambda gy, x: np.where((x > -1) & (x < 2), gy * _like(0.25, x), _like(0, x)),
+        lambda gy, x: np.where((x <= -1) | (x >= 2), _like(0, x), gy * _like(0.25, x)),
         (threshold('selection', '_MANY'),),
         2,
         tolerance=0,
@@ -429,7 +434,7 @@ ROWS = {
     ),
     'gates.scaled_inside, of two dtypes': Row(
         lambda k, gy, x: k(gy, x.astype('d'), 0.25, -1, 2),
-        lambda gy, x: np.where((x > -1) & (x < 2), gy * _like(0.25, gy), _like(0, gy)),
+        lambda gy, x: np.where((x <= -1) | (x >= 2), _like(0, gy), gy * _like(0.25, gy)),
         (threshold('selection', '_MANY'),),
         2,
         'ef',

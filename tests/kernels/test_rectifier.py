@@ -41,10 +41,10 @@ def test_nan_stays_nan(size):
 
 
 @pytest.mark.parametrize('size', [5, 4095])
-def test_step_is_one_where_positive(size):
-    x = np.random.RandomState(0).uniform(-1, 1, size).astype('f')
-    x[:4] = 0, -0.0, np.nan, np.inf
-    np.testing.assert_array_equal(rectifier.step(np, x) * np.float32(3), np.where(x > 0, np.float32(3), 0))
+def test_step_is_zero_where_the_result_is(size):
+    y = np.random.RandomState(0).uniform(0, 1, size).astype('f')
+    y[:4] = 0, -0.0, np.nan, np.inf
+    np.testing.assert_array_equal(rectifier.step(np, y) * np.float32(3), np.where(y == 0, 0, np.float32(3)))
 
 
 @pytest.mark.parametrize('dtype', 'efd')

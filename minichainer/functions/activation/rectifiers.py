@@ -7,7 +7,7 @@ from typing import Any
 from minichainer import ops
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
-from minichainer.kernels import rectifier
+from minichainer.kernels import bounds, rectifier
 from minichainer.kernels.constants import zero
 
 
@@ -16,6 +16,7 @@ def _positive(xp: Any, x: Any) -> Any:
 
 
 ops.register_constant('positive', _positive)
+ops.register_constant('above_zero', bounds.above_zero)
 ops.register_constant('step', rectifier.step)
 ops.register_constant('leaky_factor', rectifier.leaky_factor)
 

@@ -23,16 +23,8 @@ _clipped_relu, _elu, _selu, _softplus = (
 _crelu, _maxout = Arguments('CReLU', 'crelu'), Arguments('Maxout', 'maxout')
 
 
-def _inside(xp: Any, x: Any, low: float, high: float) -> Any:
-    return (x > low) & (x < high)
-
-
-def _negative(xp: Any, x: Any) -> Any:
-    return xp.less(x, zero(xp, x.dtype))
-
-
-ops.register_constant('inside', _inside)
-ops.register_constant('is_negative', _negative)
+ops.register_constant('inside', bounds.inside)
+ops.register_constant('below_zero', bounds.below_zero)
 
 
 # --- with limits ----------------------------------------------------------------------------------------------------
@@ -46,7 +38,7 @@ def relu_below(xp: Any, x: Any, z: float) -> Any:
 def clipped_relu(x: Any, z: float = 20.0) -> Variable:
     r"""Rectified linear unit with an upper limit, :math:`y = \min(\max(0, x), z)`.
 
-    The derivative is 1 where :math:`0 < x < z`, else 0.
+    The derivative is 1 where :math:`0 < x < z` or x is NaN, else 0.
 
     Args:
         x: Variable or float array of any shape.
@@ -223,7 +215,7 @@ def _half(axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
 def _crelu_gradient(m: Any, gy: Any, x: Any, axis: int) -> Any:
     size = x.shape[axis]
     plus, minus = m.get_item(gy, _half(axis, None, size)), m.get_item(gy, _half(axis, size, None))
-    return m.masked(plus, m.positive(x)) - m.masked(minus, m.is_negative(x))
+    return m.masked(plus, m.above_zero(x)) - m.masked(minus, m.below_zero(x))
 
 
 @primitive(rule=(_crelu_gradient,), name='CReLU', kinds='f')

@@ -93,7 +93,7 @@ def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin
     excess = m.sum(gap, 1, True) + margin
     shape = without_axis_1(anchor.shape)
     g = m.reshape(gy, shape) if reduce == 'no' else m.broadcast_to(gy * (1.0 / len(anchor)), shape)
-    return m.masked(g * 2, m.positive(excess))
+    return m.masked(g * 2, m.above_zero(excess))
 
 
 def _anchor_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
@@ -115,7 +115,7 @@ def _triplet_gradients(
     near, far = anchor - positive, anchor - negative
     losses = (in_float32(xp.square(near)) - in_float32(xp.square(far))).sum(axis=1, keepdims=True) + margin
     share = gy.reshape(losses.shape) if reduce == 'no' else gy * anchor.dtype.type(1.0 / len(anchor))
-    g = xp.where(losses > 0, share * 2, xp.zeros((), anchor.dtype)).astype(anchor.dtype, copy=False)
+    g = xp.where(losses <= 0, xp.zeros((), anchor.dtype), share * 2).astype(anchor.dtype, copy=False)
     of_anchor = g * (negative - positive) if wanted[0] else None
     near *= -g
     far *= g
@@ -166,7 +166,8 @@ def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, redu
 def _hinge_rule(m: Any, gy: Any, x: Any, signs: Any, norm: str, reduce: str) -> Any:
     excess = x * signs + 1
     g = gy if reduce == 'no' else m.broadcast_to(gy * (1.0 / max(len(signs), 1)), signs.shape)
-    return m.masked(g * signs if norm == 'L1' else g * signs * excess * 2, m.positive(excess))
+    slope = signs * m.sign(excess) if norm == 'L1' else signs * excess * 2
+    return m.masked(g * slope, m.above_zero(excess))
 
 
 @primitive(rule=(_hinge_rule,), name='Hinge', kinds='f')

@@ -16,6 +16,7 @@ from minichainer.functions.math.exponential import exp, log
 from minichainer.functions.math.matmul import matmul
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.kernels.precision import in_float32
+from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_variable
 
 _negative_sampling = Arguments('NegativeSamplingFunction', 'negative_sampling')
@@ -42,7 +43,7 @@ def _score_gradient(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, r
 
 def _x_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
     g = _score_gradient(m, gy, x, W, samples, signs, reduce)
-    return m.sum(m.embedded(W, samples, None) * g, 1)
+    return m.sum(m.masked(m.embedded(W, samples, None) * g, signs[:, :, None] != 0), 1)
 
 
 def _W_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
@@ -53,7 +54,7 @@ def _W_rule(m: Any, gy: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: s
 @primitive(rule=(_x_rule, _W_rule), kinds='f', name='NegativeSamplingFunction')
 def sampled_logistic_loss(xp: Any, x: Any, W: Any, samples: Any, signs: Any, reduce: str) -> Any:
     scores = xp.matmul(in_float32(W[samples]), in_float32(x)[:, :, None])[:, :, 0] * signs
-    losses = (xp.maximum(scores, 0) + xp.log1p(xp.exp(-xp.absolute(scores)))) * xp.absolute(signs)
+    losses = masked(xp, xp.maximum(scores, 0) + xp.log1p(xp.exp(-xp.absolute(scores))), signs != 0)
     return xp.asarray(losses.sum(axis=1) if reduce == 'no' else losses.sum(), x.dtype)
 
 

@@ -26,12 +26,14 @@ for _name, _body in (('greater_equal', _greater_equal), ('less', _less)):
 
 
 @elementwise(
-    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x1, x2)),
-    lambda m, gy, x1, x2: m.masked(gy, m.less(x1, x2)),
+    lambda m, gy, x1, x2: m.masked(gy, ~m.less(x1, x2)),
+    lambda m, gy, x1, x2: m.masked(gy, ~m.greater_equal(x1, x2)),
     on_numpy='maximum',
 )
 def maximum(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise maximum of two arrays, with broadcasting; the first gets the gradient where they are equal.
+
+    Where one of them is NaN, the result is NaN and both get the gradient.
 
     Args:
         x1: Variable or float array.
@@ -51,12 +53,14 @@ def maximum(xp: Any, x1: Any, x2: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x1, x2: m.masked(gy, m.greater_equal(x2, x1)),
-    lambda m, gy, x1, x2: m.masked(gy, m.less(x2, x1)),
+    lambda m, gy, x1, x2: m.masked(gy, ~m.less(x2, x1)),
+    lambda m, gy, x1, x2: m.masked(gy, ~m.greater_equal(x2, x1)),
     on_numpy='minimum',
 )
 def minimum(xp: Any, x1: Any, x2: Any) -> Any:
     r"""Elementwise minimum of two arrays, with broadcasting; the first gets the gradient where they are equal.
+
+    Where one of them is NaN, the result is NaN and both get the gradient.
 
     Args:
         x1: Variable or float array.
@@ -75,13 +79,15 @@ def minimum(xp: Any, x1: Any, x2: Any) -> Any:
     return xp.minimum(x1, x2)
 
 
-@elementwise(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Clip')
+@elementwise(lambda m, gy, x, y: m.masked(gy, m.attains(x, y)), name='Clip')
 def clip_between(xp: Any, x: Any, x_min: Any, x_max: Any) -> Any:
     return bounds.between(xp, x, xp.asarray(x_min, x.dtype), xp.asarray(x_max, x.dtype))
 
 
 def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
     r"""Elementwise limits, :math:`y = \min(\max(x, x_{min}), x_{max})`; the gradient is 0 where x lies outside.
+
+    NaN stays NaN, and its gradient is that of the result.
 
     Args:
         x: Variable or float array.

@@ -8,6 +8,7 @@ from minichainer import ops
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
 from minichainer.functions._reduce import kept_shape, reduction
+from minichainer.kernels import bounds
 from minichainer.kernels import reductions as kernels
 from minichainer.variable import Variable, as_variable
 
@@ -19,6 +20,7 @@ def _equal(xp: Any, x: Any, y: Any) -> Any:
 
 
 ops.register_constant('equal', _equal)
+ops.register_constant('attains', bounds.attains)
 
 
 def _sum(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -66,9 +68,11 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 ops.register('sum', sum, _sum)
 
 
-@reduction(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Max')
+@reduction(lambda m, gy, x, y: m.masked(gy, m.attains(x, y)), name='Max')
 def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     r"""Maximum over axes; every element that attains it gets the whole gradient.
+
+    If elements are NaN, the result is NaN, and they get the gradient.
 
     Args:
         x: Variable or float array.
@@ -91,9 +95,11 @@ def max(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return kernels.maximum(xp, x, axis, keepdims)
 
 
-@reduction(lambda m, gy, x, y: m.masked(gy, m.equal(x, y)), name='Min')
+@reduction(lambda m, gy, x, y: m.masked(gy, m.attains(x, y)), name='Min')
 def min(xp: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     r"""Minimum over axes; every element that attains it gets the whole gradient.
+
+    If elements are NaN, the result is NaN, and they get the gradient.
 
     Args:
         x: Variable or float array.

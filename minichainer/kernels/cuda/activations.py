@@ -102,7 +102,7 @@ clipped_gradient = ElementwiseKernel(
     'clipped_gradient',
     'T gy, T x, float64 z',
     'T gx',
-    f'{_C}gx = (C)x > 0 && (C)x < (C)(T)z ? gy : (T)0;',
+    f'{_C}gx = (C)x <= 0 || (C)x >= (C)(T)z ? (T)0 : gy;',
     preamble=_WIDE,
     dtypes=_ALL,
 )
