@@ -67,18 +67,18 @@ KERNEL(relu_gradient) {
     for (isize i = 0; i < sizes[0]; i++) gx[i] = y[i] != 0 ? gy[i] : gy[i] * 0;
 }
 
-/* x where x >= 0, else x times the number. */
+/* x where x > 0, else x times the number. */
 KERNEL(leaky_relu) {
     const T *const x = IN(T, 0), slope = (T)numbers[0];
     T *const y = OUT(T, 1);
-    for (isize i = 0; i < sizes[0]; i++) y[i] = x[i] >= 0 ? x[i] : x[i] * slope;
+    for (isize i = 0; i < sizes[0]; i++) y[i] = x[i] > 0 ? x[i] : x[i] * slope;
 }
 
-/* gy where x >= 0, else gy times the number: arguments gy, x. */
+/* gy where x > 0, else gy times the number: arguments gy, x. */
 KERNEL(leaky_gradient) {
     const T *const gy = IN(T, 0), *const x = IN(T, 1), slope = (T)numbers[0];
     T *const gx = OUT(T, 2);
-    for (isize i = 0; i < sizes[0]; i++) gx[i] = gy[i] * (x[i] >= 0 ? 1 : slope);
+    for (isize i = 0; i < sizes[0]; i++) gx[i] = gy[i] * (x[i] > 0 ? 1 : slope);
 }
 
 #if IS_SINGLE

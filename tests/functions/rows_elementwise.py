@@ -78,7 +78,7 @@ def at(points: list[float], slopes: list[float], **params: Any) -> tuple[Special
 
 
 def _leaky(x: Any, slope: float = 0.2) -> Any:
-    return np.where(x >= 0, x, slope * x)
+    return np.where(x > 0, x, slope * x)
 
 
 def _clip(x: Any, x_min: Any, x_max: Any) -> Any:
@@ -126,7 +126,7 @@ ROWS = [
         at([NAN, INF, -INF, 0, -0.0, 1e30], [1, 1, 0, 0, 0, 1]), AWAY_FROM_0,
     ),
     unary(
-        'leaky_relu', _leaky, 'LeakyReLU', at([INF, -INF, 0, -0.0, -1e30], [1, 0.5, 1, 1, 0.5], slope=0.5),
+        'leaky_relu', _leaky, 'LeakyReLU', at([INF, -INF, 0, -0.0, -1e30], [1, 0.5, 0.5, 0.5, 0.5], slope=0.5),
         AWAY_FROM_0, (*SHAPES, *grid((3, 4), slope=[0.0, 0.5, 1.5, -0.3])),
     ),
     unary(

@@ -1,20 +1,14 @@
-"""A NaN does not hide: where an element makes an output NaN, the gradient of that output reaches the element.
-
-``docs/numerics.md`` says so, in tables that are read here.
-"""
+"""A NaN does not hide: where an element makes an output NaN, the gradient of that output reaches the element."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minichainer as chainer
-import minichainer.functions as F
 from tests.functions.checks import Function, bound, differentiable_gradients, gradients
 from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
@@ -87,38 +81,3 @@ def test_an_exception_is_needed(name: str) -> None:
 
     with pytest.raises(AssertionError, match='is NaN, its gradient'):
         check_all()
-
-
-# --- the tables of docs/numerics.md -----------------------------------------------------------------------------
-PAGE = (Path(__file__).resolve().parents[2] / 'docs' / 'numerics.md').read_text(encoding='utf-8')
-TABLE = re.findall(r'^\| `([^`]+)` \| ((?:`[^`]+`(?:, )?)+) \|', PAGE, re.MULTILINE)
-ARGUMENTS = {
-    'x': [1, np.nan, -1, 2], 'x1': [1, np.nan, 2], 'x2': [np.nan, 1, 1],
-}  # fmt: skip
-CONSTANTS = {'labels': np.array([0, 1]), 'zeros': np.zeros((2, 2)), 'ones': np.ones((2, 2))}
-_NAMES = {name: getattr(F, name) for name in re.findall(r'\w+', ' '.join(t[0] for t in TABLE)) if hasattr(F, name)}
-
-
-@pytest.mark.parametrize(('call', 'column'), TABLE, ids=[call for call, _ in TABLE])
-@pytest.mark.parametrize('dtype', 'efd')
-@pytest.mark.parametrize('repeats', [1, 3000])
-@pytest.mark.parametrize('double', [False, True])
-@pytest.mark.filterwarnings('ignore::RuntimeWarning')
-def test_tables_of_the_page(call: str, column: str, dtype: str, repeats: int, double: bool) -> None:
-    """On few elements, and on many of them where the function is elementwise."""
-    if call in ('max(x)', 'min(x)', 'logsumexp(x)') or 'reshape' in call:
-        repeats = 1
-    wanted = [[float(number) for number in text.split()] for text in re.findall('`([^`]+)`', column)]
-    names = [name for name in ARGUMENTS if re.search(rf'\b{name}\b', call)]
-    arrays = [np.tile(np.array(ARGUMENTS[name], dtype), repeats) for name in names]
-    variables = [chainer.Variable(array) for array in arrays]
-    constants = {k: v.astype(dtype) if v.dtype.kind == 'f' else v for k, v in CONSTANTS.items()}
-    y = eval(call, {**_NAMES, **constants, **dict(zip(names, variables, strict=True))})
-    y.grad = np.ones(y.shape, dtype)
-    y.backward(enable_double_backprop=double)
-    for variable, numbers in zip(variables, wanted, strict=True):
-        np.testing.assert_allclose(variable.grad, np.tile(numbers, repeats), 2e-3 if dtype == 'e' else 1e-4)
-
-
-def test_the_tables_are_found() -> None:
-    assert len(TABLE) == 18

@@ -214,7 +214,7 @@ ROWS = {
     **{
         f'rectifier.leaky_relu, {slope}': Row(
             lambda k, x, slope=slope: k(x, slope),
-            lambda x, slope=slope: np.where(x >= 0, x, _like(slope, x) * x),
+            lambda x, slope=slope: np.where(x > 0, x, _like(slope, x) * x),
             (_SMALL,),
             dtypes='efd',
             tolerance=0,
@@ -223,7 +223,7 @@ ROWS = {
     },
     'rectifier.leaky_factor': Row(
         lambda k, x: k(x, 0.2),
-        lambda x: np.where(x >= 0, _like(1, x), _like(0.2, x)),
+        lambda x: np.where(x > 0, _like(1, x), _like(0.2, x)),
         (_SMALL,),
         dtypes='efd',
         tolerance=0,
@@ -231,7 +231,7 @@ ROWS = {
     **{
         f'rectifier.leaky_factor, {slope}': Row(
             lambda k, x, slope=slope: k(x, slope),
-            lambda x, slope=slope: np.where(x >= 0, _like(1, x), _like(slope, x)),
+            lambda x, slope=slope: np.where(x > 0, _like(1, x), _like(slope, x)),
             (_SMALL,),
             dtypes='efd',
             tolerance=0,
@@ -257,7 +257,7 @@ ROWS = {
     ),
     'rectifier.leaky_gradient': Row(
         lambda k, gy, x: k(gy, x, 0.2),
-        lambda gy, x: gy * np.where(x >= 0, _like(1, x), _like(0.2, x)),
+        lambda gy, x: gy * np.where(x > 0, _like(1, x), _like(0.2, x)),
         (_SMALL,),
         2,
         'efd',

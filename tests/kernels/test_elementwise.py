@@ -114,12 +114,12 @@ def test_limits(size, dtype):
 def test_leaky_relu(size, dtype, slope):
     x = np.resize(np.array([np.nan, np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5], dtype), size)
     with np.errstate(invalid='ignore'):
-        expected = np.where(x >= 0, x, np.asarray(slope, dtype) * x)
+        expected = np.where(x > 0, x, np.asarray(slope, dtype) * x)
     found = rectifier.leaky_relu(np, x, slope)
     assert found.dtype == x.dtype
     np.testing.assert_array_equal(found, expected)
     factor = rectifier.leaky_factor(np, x, slope)
-    np.testing.assert_array_equal(factor, np.where(x >= 0, np.asarray(1, dtype), np.asarray(slope, dtype)))
+    np.testing.assert_array_equal(factor, np.where(x > 0, np.asarray(1, dtype), np.asarray(slope, dtype)))
 
 
 @pytest.mark.parametrize('dtype', 'efd')

@@ -53,4 +53,4 @@ def test_leaky_factor_is_one_or_the_slope(dtype, slope):
     x = np.array([-np.inf, -1, -0.0, 0, 2, np.inf, np.nan], dtype)
     factor = rectifier.leaky_factor(np, x, slope)
     assert factor.dtype == x.dtype
-    np.testing.assert_array_equal(factor, np.where(x >= 0, 1, slope).astype(dtype))
+    np.testing.assert_array_equal(factor, np.where(x > 0, 1, slope).astype(dtype))

@@ -44,7 +44,7 @@ def relu(xp: Any, x: Any) -> Any:
     lambda m, gy, x, slope: gy * m.leaky_factor(x, slope), fast=(rectifier.leaky_gradient,), name='LeakyReLU'
 )
 def leaky_relu(xp: Any, x: Any, slope: float = 0.2) -> Any:
-    r"""Leaky rectified linear unit, :math:`y = x` where :math:`x \ge 0`, else :math:`ax`.
+    r"""Leaky rectified linear unit, :math:`y = x` where :math:`x > 0`, else :math:`ax`; its derivative at 0 is a.
 
     Args:
         x: Variable or float array of any shape.

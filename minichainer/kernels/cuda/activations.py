@@ -15,18 +15,18 @@ leaky_relu = ElementwiseKernel(
     'leaky_relu',
     'T x, float64 slope',
     'T y',
-    f'{_C}y = (C)x >= 0 ? x : (T)((C)x * (C)(T)slope);',
+    f'{_C}y = (C)x > 0 ? x : (T)((C)x * (C)(T)slope);',
     preamble=_WIDE,
     dtypes=_ALL,
 )
 leaky_factor = ElementwiseKernel(
-    'leaky_factor', 'T x, float64 slope', 'T y', f'{_C}y = (C)x >= 0 ? (T)1 : (T)slope;', preamble=_WIDE, dtypes=_ALL
+    'leaky_factor', 'T x, float64 slope', 'T y', f'{_C}y = (C)x > 0 ? (T)1 : (T)slope;', preamble=_WIDE, dtypes=_ALL
 )
 leaky_gradient = ElementwiseKernel(
     'leaky_gradient',
     'T gy, T x, float64 slope',
     'T gx',
-    f'{_C}gx = (C)x >= 0 ? gy : (T)((C)gy * (C)(T)slope);',
+    f'{_C}gx = (C)x > 0 ? gy : (T)((C)gy * (C)(T)slope);',
     preamble=_WIDE,
     dtypes=_ALL,
 )
