@@ -92,6 +92,49 @@ def _recurrence_numpy(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
     return numpy.moveaxis(rows, 0, axis)
 
 
+# --- where products overflow, a factor of 0 still makes 0 -----------------------------------------------------------
+@kernel
+def all_finite(xp: Any, x: Any) -> bool:
+    """Whether an infinite product of ``x`` can only be an overflow. False on a GPU: no synchronization."""
+    return False
+
+
+@all_finite.on('numpy')
+def _all_finite_numpy(xp: Any, x: Any) -> bool:
+    return bool(numpy.isfinite(x).all())
+
+
+def absorbing_product(xp: Any, x: Any, y: Any) -> Any:
+    """``x * y``, with 0 times infinity as 0; NaN stays NaN."""
+    with numpy.errstate(invalid='ignore'):
+        product = xp.asarray(x * y)
+    lost = xp.isnan(product)
+    if lost.any():
+        product[lost & ~(xp.isnan(x) | xp.isnan(y))] = 0
+    return product
+
+
+def absorbing_running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+    """:func:`running_product` of finite numbers, 0 from the first 0 on, also behind an overflow."""
+    with numpy.errstate(invalid='ignore'):
+        product = running_product(xp, x, axis, flip)
+    lost = xp.isnan(product)
+    return xp.where(lost, xp.zeros((), x.dtype), product) if lost.any() else product
+
+
+def absorbing_recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
+    """:func:`recurrence` with :func:`absorbing_product`."""
+    with numpy.errstate(invalid='ignore'):
+        s = recurrence(xp, g, a, axis, flip)
+    if not xp.isnan(s).any():
+        return s
+    s = g.copy()
+    rows, factors = (xp.moveaxis(_flipped(x, axis, flip), axis, 0) for x in (s, a))
+    for k in range(1, len(rows)):
+        rows[k] += absorbing_product(xp, factors[k], rows[k - 1])
+    return s
+
+
 @kernel
 def quotient_is_precise(xp: Any, x: Any, y: Any) -> bool:
     """Whether the product ``y`` of elements of ``x`` may be divided by each. False on a GPU: no synchronization."""

@@ -294,6 +294,18 @@ _RUNNING = {
     'running.recurrence': Row(
         each(lambda t, s, axis, flip: (*drawn(t, s, s), axis, flip), *_WAYS), plain=_recurrence
     ),
+    'running.all_finite': Row(
+        lambda t: iter([
+            (np.ones((2, 3), t), True),
+            (np.array([1, INF], t), False),
+            (np.array([NAN, 1], t), False),
+            (np.ones(0, t), True),
+        ]),
+        call=without_wanted,
+        plain=wanted,
+        dtypes='efd',
+        numpy_only=True,
+    ),
     'running.quotient_is_precise': Row(
         lambda t: iter([
             (*_tiny(t, 1.0, 1.0), True),

@@ -252,6 +252,38 @@ ROWS = {
         tolerance=0,
         signed_zeros=True,
     ),
+    'bounds.above_zero': Row(
+        lambda k, x: k(x) * _like(1, x),
+        lambda x: np.where(x <= 0, _like(0, x), _like(1, x)),
+        dtypes='efd',
+        tolerance=0,
+    ),
+    'bounds.below_zero': Row(
+        lambda k, x: k(x) * _like(1, x),
+        lambda x: np.where(x >= 0, _like(0, x), _like(1, x)),
+        dtypes='efd',
+        tolerance=0,
+    ),
+    'bounds.inside': Row(
+        lambda k, x: k(x, -1, 0.5) * _like(1, x),
+        lambda x: np.where((x <= -1) | (x >= 0.5), _like(0, x), _like(1, x)),
+        dtypes='efd',
+        tolerance=0,
+    ),
+    'bounds.attains': Row(
+        lambda k, x: k(x, x.clip(-1, 0.5)) * _like(1, x),
+        lambda x: np.where((x < -1) | (x > 0.5), _like(0, x), _like(1, x)),
+        dtypes='efd',
+        tolerance=0,
+    ),
+    'running.absorbing_product': Row(
+        lambda k, x, y: k(x, y),
+        lambda x, y: np.where((x == 0) & (abs(y) == np.inf) | (y == 0) & (abs(x) == np.inf), _like(0, x), x * y),
+        (),
+        2,
+        'efd',
+        tolerance=0,
+    ),
     'bounds.fmod': Row(
         lambda k, x, y: k(x, y), np.fmod, (_BOUNDS, _BLOCKS), 2, 'efd', tolerance=0, signed_zeros=True
     ),

@@ -139,6 +139,31 @@ def test_long_lines_of_few_rows_are_left_to_numpy():
     assert not running.has_long_rows(np.empty((3, 100000)), 1) and running.has_long_rows(np.empty((3, 100000)), 0)
 
 
+@pytest.mark.parametrize('dtype', 'fd')
+@pytest.mark.parametrize(
+    ('shape', 'axis'), [((9,), 0), ((30, 20), 0), ((2, 30, 3), 1), ((20, 300), 0), ((64, 256), 0)]
+)
+@pytest.mark.parametrize('flip', [False, True])
+@pytest.mark.filterwarnings('ignore:overflow')
+def test_a_zero_absorbs_an_overflow(dtype: str, shape: Any, axis: int, flip: bool) -> None:
+    large = float(np.finfo(dtype).max) / 2
+    a = np.random.RandomState(0).choice([large, 0.0, 1.0, 3.0], shape, p=[0.4, 0.2, 0.2, 0.2]).astype(dtype)
+    g = abs(normal(shape, dtype))
+    product, sums = (np.moveaxis(np.flip(x, axis) if flip else x, axis, 0).astype(float) for x in (a, g))
+    factors, highest = product.copy(), float(np.finfo(dtype).max)
+    for k in range(1, len(factors)):
+        for row, added in ((product, 0), (sums, sums[k])):
+            step = np.where(factors[k] == 0, 0, factors[k] * np.where(factors[k] == 0, 0, row[k - 1]))
+            row[k] = np.where(abs(step + added) > highest, np.inf, step + added)
+    for found, expected in (
+        (running.absorbing_running_product(np, a, axis, flip), product),
+        (running.absorbing_recurrence(np, g, a, axis, flip), sums),
+    ):
+        found = np.moveaxis(np.flip(found, axis) if flip else found, axis, 0)
+        assert found.dtype == a.dtype
+        np.testing.assert_allclose(found, expected, 1e-5)
+
+
 # --- short axes, triangles ------------------------------------------------------------------------------------------
 REDUCED = [
     ((3, 4), (1,)), ((2000, 4), (1,)), ((50, 40, 16), (2,)), ((50, 40, 17), (2,)), ((2000, 4), (0,)),

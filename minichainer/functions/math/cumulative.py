@@ -1,7 +1,8 @@
 """Cumulative sums and products, and the product over axes.
 
 The derivative of a product is the product of the other factors. It is computed from cumulative products and a linear
-recurrence, without a division, so that factors may be zero, at any order of differentiation.
+recurrence, without a division, so that factors may be zero, at any order of differentiation. If all factors are
+finite, an infinite product is an overflow, and ``absorb`` is true: then 0 times infinity is 0.
 """
 
 from __future__ import annotations
@@ -45,22 +46,36 @@ def delayed(xp: Any, x: Any, axis: int, flip: bool) -> Any:
     return y
 
 
-def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool) -> Any:
-    return m.recurrence(gy, m.delayed(a, axis, not flip), axis, not flip)
-
-
 @primitive(
     rule=(
-        _recurrence_gradient,
-        lambda m, gy, a, y, axis, flip: _recurrence_gradient(m, gy, a, axis, flip) * m.delayed(y, axis, flip),
+        lambda m, gy, right: m.absorbing_product(gy, right),
+        lambda m, gy, left: m.absorbing_product(gy, left),
     ),
     kinds='f',
-    name='Recurrence',
-    linear_in=('g',),
+    name='AbsorbingProduct',
+    linear_in=('left', 'right'),
 )
-def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool) -> Any:
+def absorbing_product(xp: Any, left: Any, right: Any) -> Any:
+    """The product of two arrays of one shape, with 0 times infinity as 0."""
+    return kernels.absorbing_product(xp, left, right)
+
+
+def _product(m: Any, left: Any, right: Any, absorb: bool) -> Any:
+    return m.absorbing_product(left, right) if absorb else left * right
+
+
+def _recurrence_gradient(m: Any, gy: Any, a: Any, axis: int, flip: bool, absorb: bool) -> Any:
+    return m.recurrence(gy, m.delayed(a, axis, not flip), axis, not flip, absorb)
+
+
+def _factor_gradient(m: Any, gy: Any, a: Any, y: Any, axis: int, flip: bool, absorb: bool) -> Any:
+    return _product(m, _recurrence_gradient(m, gy, a, axis, flip, absorb), m.delayed(y, axis, flip), absorb)
+
+
+@primitive(rule=(_recurrence_gradient, _factor_gradient), kinds='f', name='Recurrence', linear_in=('g',))
+def recurrence(xp: Any, g: Any, a: Any, axis: int, flip: bool, absorb: bool = False) -> Any:
     r"""The solution of :math:`s_k = g_k + a_k s_{k-1}`, or of :math:`s_k = g_k + a_k s_{k+1}` if ``flip``."""
-    return kernels.recurrence(xp, g, a, axis, flip)
+    return (kernels.absorbing_recurrence if absorb else kernels.recurrence)(xp, g, a, axis, flip)
 
 
 def _first_one(xp: Any, x: Any, axis: int, flip: bool) -> Any:
@@ -70,6 +85,7 @@ def _first_one(xp: Any, x: Any, axis: int, flip: bool) -> Any:
 
 
 ops.register_constant('first_one', _first_one)
+ops.register_constant('all_finite', kernels.all_finite)
 
 
 def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
@@ -77,19 +93,25 @@ def _product_before(m: Any, y: Any, axis: int, flip: bool) -> Any:
     return m.delayed(y, axis, flip) + m.first_one(y, axis, flip)
 
 
-@primitive(
-    rule=(
-        lambda m, gy, x, y, axis, flip: (
-            _product_before(m, y, axis, flip) * _recurrence_gradient(m, gy, x, axis, flip)
-        ),
-    ),
-    name='Cumprod',
-    kinds='f',
-    on_numpy=kernels.running_product,
-)
-def running_product(xp: Any, x: Any, axis: int, flip: bool) -> Any:
+def _running_product_rule(m: Any, gy: Any, x: Any, y: Any, axis: int, flip: bool, absorb: bool) -> Any:
+    finite = absorb or m.all_finite(x)
+    if finite and not absorb and m.is_undefined(y):
+        y = m.running_product(x, axis, flip, True)
+    before = _product_before(m, y, axis, flip)
+    return _product(m, before, _recurrence_gradient(m, gy, x, axis, flip, finite), finite)
+
+
+def _is_undefined(xp: Any, y: Any) -> bool:
+    return bool(xp.isnan(y).any())
+
+
+ops.register_constant('is_undefined', _is_undefined)
+
+
+@primitive(rule=(_running_product_rule,), name='Cumprod', kinds='f')
+def running_product(xp: Any, x: Any, axis: int, flip: bool, absorb: bool = False) -> Any:
     """Cumulative product, from the end if ``flip``."""
-    return kernels.running_product(xp, x, axis, flip)
+    return (kernels.absorbing_running_product if absorb else kernels.running_product)(xp, x, axis, flip)
 
 
 def cumsum(x: Any, axis: int | None = None) -> Variable:
@@ -148,9 +170,11 @@ def _product_of_others(m: Any, x: Any, axis: Any) -> Any:
     moved = m.transpose(x, order)
     lines = m.reshape(moved, (*moved.shape[: x.ndim - len(reduced)], math.prod(moved.shape[x.ndim - len(reduced) :])))
     last = lines.ndim - 1
-    before, after = (_product_before(m, m.running_product(lines, last, flip), last, flip) for flip in (False, True))
+    absorb = m.all_finite(x)
+    products = [m.running_product(lines, last, flip, absorb) for flip in (False, True)]
+    before, after = (_product_before(m, y, last, flip) for y, flip in zip(products, (False, True), strict=True))
     back = sorted(range(x.ndim), key=order.__getitem__)
-    return m.transpose(m.reshape(before * after, moved.shape), tuple(back))
+    return m.transpose(m.reshape(_product(m, before, after, absorb), moved.shape), tuple(back))
 
 
 def _product_rule(m: Any, gy: Any, x: Any, axis: Any) -> Any:
