@@ -40,7 +40,8 @@ _TANH_DERIVATIVE = _constants([3 * _SLOPE * _CUBIC, _SLOPE])
 _ONE, _HALF, _MINUS_HALF, _PEAK = _constants([1.0, 0.5, -0.5, 1 / math.sqrt(2 * math.pi)])
 _LOWEST = -10.0  # below it the result is less than 1e-19, and the exponential of the negative argument overflows
 _ZERO, _HIGHEST_SQUARE = _constants([0.0, _LOWEST**2])
-_TINY = numpy.float32(1e-30)
+#: Below it a line is as good as the logistic function, and better than y / x where y is a rounded float16 number.
+_NEAR_ZERO = numpy.float32(1e-3)
 
 
 def argument(x: Any) -> Any:
@@ -141,10 +142,10 @@ def _gelu_gradient_numpy(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> 
             gy, x, y = (row[start : start + n] for row in rows)
             share, term = scratch[:, :n]
             numpy.abs(x, out=term)
-            near_zero = term < _TINY
+            near_zero = term < _NEAR_ZERO
             numpy.divide(y, x, out=share)
             if near_zero.any():
-                share[near_zero] = _HALF
+                share[near_zero] = x[near_zero] * _PEAK + _HALF
             (_tanh_term if approximate == 'tanh' else _exact_term)(x, y, share, term, gx)
             share += term
             numpy.multiply(gy, share, out=gx)
