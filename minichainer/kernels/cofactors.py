@@ -58,9 +58,15 @@ def change_of_cofactors(xp: Any, a: Any, step: Any) -> Any:
 
 
 def _factors(xp: Any, a: Any) -> tuple[Any, Any, Any, Any]:
-    """The singular value decomposition, and the sign of the determinant of both orthogonal factors."""
-    u, s, v = xp.linalg.svd(a)
-    return u, s, v, xp.sign(xp.linalg.det(u) * xp.linalg.det(v))[..., None].astype(a.dtype)
+    """The singular value decomposition, and the sign of the determinant of both orthogonal factors.
+
+    All are NaN for a matrix that is not finite, of which LAPACK may never return.
+    """
+    finite = xp.isfinite(a).all(axis=(-2, -1))[..., None]
+    u, s, v = xp.linalg.svd(xp.where(finite[..., None], a, xp.zeros((), a.dtype)))
+    sign = xp.sign(xp.linalg.det(u) * xp.linalg.det(v))[..., None].astype(a.dtype)
+    undefined = xp.where(finite, xp.zeros((), a.dtype), xp.asarray(numpy.nan, a.dtype))
+    return u + undefined[..., None], s + undefined, v + undefined[..., None], sign
 
 
 def _products_of_others(xp: Any, s: Any) -> Any:

@@ -99,6 +99,15 @@ def svd(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     return u, s, vh
 
 
+@svd.on('numpy')
+def _svd_numpy(xp: Any, a: Any) -> tuple[Any, Any, Any]:
+    if not numpy.isfinite(a).all():  # LAPACK may never return
+        raise numpy.linalg.LinAlgError('a matrix with an infinity or NaN has no singular values')
+    with errors_of_matrices():
+        u, s, vh = numpy.linalg.svd(a, full_matrices=False)
+    return u, s, vh
+
+
 @kernel(widens=True)
 def qr(xp: Any, a: Any) -> tuple[Any, Any]:
     """Orthonormal columns and an upper triangular matrix."""

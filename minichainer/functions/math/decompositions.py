@@ -157,7 +157,7 @@ def svd(a: Any) -> tuple[Variable, Variable, Variable]:
 
     Raises:
         InvalidType: ``a`` is not a float array of that shape.
-        numpy.linalg.LinAlgError: the computation does not converge.
+        numpy.linalg.LinAlgError: the computation does not converge, or an element is infinite or NaN.
 
     >>> import numpy as np, minichainer.functions as F
     >>> u, s, vh = F.svd(np.array([[0., 3.], [2., 0.], [0., 0.]]))
