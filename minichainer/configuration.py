@@ -84,6 +84,7 @@ class _Settings:
     keep_graph_on_report: bool
     lazy_grad_sum: bool
     schedule_func: Any
+    tied_parameters: str
     train: bool
     type_check: bool
     use_cudnn: str
@@ -104,7 +105,8 @@ class GlobalConfig(_Settings):
     Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
     'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch),
     ``detect_anomaly`` (see ``autograd.detect_anomaly``), ``gradcheck_strictness`` (whether gradient checks are
-    'strict' or accept what Chainer's own accept, 'chainer'), ``use_native_kernels`` (compiled kernels on NumPy
+    'strict' or accept what Chainer's own accept, 'chainer'), ``tied_parameters`` (updates change a parameter that a
+    model has several times 'once', or 'each' time, as in Chainer), ``use_native_kernels`` (compiled kernels on NumPy
     arrays, where they were built) and ``winograd`` ('exact', or 'fast': compiled convolutions with 3 x 3 filters and
     many channels use larger tiles, whose error is 6e-6 of the largest result in float32, not 4e-7; without compiled
     kernels, and on devices, 'fast' is 'exact').
@@ -126,6 +128,7 @@ class GlobalConfig(_Settings):
     keep_graph_on_report: bool = False
     lazy_grad_sum: bool = False
     schedule_func: Any = None
+    tied_parameters: str = 'once'
     train: bool = True
     type_check: bool = True
     use_cudnn: str = 'auto'
@@ -152,6 +155,7 @@ class GlobalConfig(_Settings):
         self.keep_graph_on_report = _flag('CHAINER_KEEP_GRAPH_ON_REPORT', False)
         self.lazy_grad_sum = False
         self.schedule_func = None
+        self.tied_parameters = 'once'
         self.train = True
         self.type_check = _flag('CHAINER_TYPE_CHECK', True)
         self.use_cudnn = os.environ.get('CHAINER_USE_CUDNN', 'auto')

@@ -143,6 +143,7 @@ class Alias:
             self._finder = AliasFinder()
             sys.meta_path.insert(0, self._finder)
             self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
+            self._changes.set(global_config, 'tied_parameters', 'each')
             self._advising = Advising()
             self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
 
@@ -214,7 +215,8 @@ def install(legacy: str | None = None) -> None:
 
     Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
     names. ``chainer.__version__`` is that of the last release of Chainer. Gradient checks accept what Chainer's own
-    accepted (``config.gradcheck_strictness`` is 'chainer'). Processes that the program starts get the alias, too.
+    accepted (``config.gradcheck_strictness`` is 'chainer'), and an update changes parameters that a model has several
+    times each time (``config.tied_parameters`` is 'each'). Processes that the program starts get the alias, too.
     Errors that come from the style of an old version say how to accept it, wherever their traceback is shown.
 
     Args:

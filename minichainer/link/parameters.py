@@ -16,6 +16,7 @@ from minichainer._tape import native
 from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
+from minichainer.link._tied import is_each
 from minichainer.serializer import AbstractSerializer, Deserializer
 from minichainer.variable import Parameter
 
@@ -239,14 +240,17 @@ class ParameterTree(DeviceResident):
             yield child
 
     def count_params(self) -> int:
-        """The number of elements of the parameters; warns of parameters whose shape is not known.
+        """The number of elements of the parameters, of tied ones once; warns of parameters whose shape is not known.
 
         >>> import minichainer as chainer
         >>> chainer.links.Linear(3, 2).count_params()
         8
         """
-        size = 0
+        size, counted = 0, set()
         for path, param in self.namedparams():
+            if id(param) in counted:
+                continue
+            counted.add(id(param))
             if param._data is None:
                 warnings.warn(
                     f'Parameter {path!r} has not been initialized, so the resulting count will not include '
@@ -289,7 +293,10 @@ class ParameterTree(DeviceResident):
         Raises:
             ValueError: it lacks a parameter that this link has, or the shapes differ.
         """
-        for mine, theirs in self._matching_params(link, 'addgrads'):
+        pairs = self._matching_params(link, 'addgrads')
+        if not is_each():
+            pairs = list({(id(mine), id(theirs)): (mine, theirs) for mine, theirs in pairs}.values())
+        for mine, theirs in pairs:
             mine.addgrad(theirs)
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 
 from minichainer._trace import hook_name, timed
 from minichainer.errors import NotSetUpError
+from minichainer.link._tied import each_once, say_tied
 from minichainer.link._unregistered import warn_of_unregistered
 from minichainer.link.link import Link
 from minichainer.optimizer.hooks import HookSet
@@ -42,6 +43,9 @@ class Optimizer(LossScaling):
     def setup(self, link: Link) -> Optimizer:
         """Sets the link whose parameters are updated, with counts of zero and no hooks.
 
+        If a parameter has several paths, an update changes it once; if ``config.tied_parameters`` is 'each', once for
+        each path, as in Chainer. The paths are logged.
+
         Args:
             link: the model.
 
@@ -54,6 +58,7 @@ class Optimizer(LossScaling):
         if not isinstance(link, Link):
             raise TypeError(f'optimization target must be a link, got {_kind(link)}')
         warn_of_unregistered(link)
+        say_tied(type(self).__name__, link)
         self.target = link
         self.t = 0
         self.epoch = 0
@@ -130,7 +135,7 @@ class Optimizer(LossScaling):
     def call_hook(self, hook: Callable[..., None]) -> None:
         """Calls one hook: for each parameter, or once for the optimizer."""
         if getattr(hook, 'call_for_each_param', False):
-            params = list(self.target.params())
+            params = each_once(self.target.params())
             together = getattr(hook, 'call_together', None)
             for param in params if together is None else together(params):
                 timed(hook_name(hook), hook, param.update_rule, param)

@@ -8,6 +8,7 @@ from itertools import repeat
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from minichainer.link._tied import each_once
 from minichainer.link.link import Link
 from minichainer.optimizer._foreign_names import NAMES, check_attribute, is_foreign
 from minichainer.optimizer.base import Optimizer
@@ -132,7 +133,7 @@ class GradientMethod(Optimizer):
             TypeError: the target is not a link.
         """
         super().setup(link)
-        for param in link.params():
+        for param in each_once(link.params()):
             param.update_rule = self.create_update_rule()
             if self._use_fp32_update:
                 param.update_rule.use_fp32_update()
@@ -171,12 +172,14 @@ class GradientMethod(Optimizer):
         ours = self._standard_steps and STEPS.isdisjoint(self.__dict__)
         in_steps = not ours or hooks.pre or hooks.post or self._loss_scaling_is_dynamic
         params = list(self.target.params())
+        if len(set(map(id, params))) < len(params):
+            params = each_once(params)
         if in_steps or any(map(is_, map(_gradient, params), repeat(None))):
             self.reallocate_cleared_grads()
         if in_steps:
             self.check_nan_in_grads()
             self.call_hooks('pre')
-            params = list(self.target.params())
+            params = each_once(self.target.params())
         _set(self, 't', self.t + 1)
         if not in_steps or self.is_safe_to_update():
             if self._grouped is None:

@@ -18,6 +18,7 @@ from minichainer.backend import get_array_module
 from minichainer.backends import cuda
 from minichainer.kernels.cuda import gradients
 from minichainer.kernels.updates import add_scaled, add_scaled_sign
+from minichainer.link._tied import each_once
 
 __all__ = [
     'GradientClipping',
@@ -165,7 +166,7 @@ class GradientClipping:
         self.threshold = threshold
 
     def __call__(self, opt: Any) -> None:
-        params = [param for param in opt.target.params() if param.grad is not None]
+        params = [param for param in each_once(opt.target.params()) if param.grad is not None]
         if params and all(isinstance(p.grad, cuda.ndarray) and p.grad.dtype.kind == 'f' for p in params):
             self._clip_on_devices([(param.grad, _scale_of(param)) for param in params])
             return

@@ -144,6 +144,7 @@ def _state() -> dict[str, Any]:
         'meta_path': list(sys.meta_path),
         'modules': sorted(sys.modules),
         'strictness': minichainer.global_config.gradcheck_strictness,
+        'tied': minichainer.global_config.tied_parameters,
         'get_preparation_data': spawn.get_preparation_data,
         'getattr': [vars(module).get('__getattr__') for module in modules],
     }

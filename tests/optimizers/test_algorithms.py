@@ -13,6 +13,7 @@ import pytest
 
 from minichainer import functions as F
 from minichainer import optimizer_hooks, optimizers
+from minichainer.configuration import using_config
 from minichainer.link import Link
 from minichainer.optimizer import formula as formulas
 from minichainer.optimizer.grouped import SMALL
@@ -374,7 +375,7 @@ def test_state_of_another_dtype() -> None:
 
 
 @pytest.mark.parametrize('size', [4, SMALL + 1])
-def test_parameter_shared_by_two_links_is_updated_twice(size) -> None:
+def test_parameter_shared_by_two_links_is_updated_twice_if_asked_to(size) -> None:
     shared, other = Parameter(np.ones(size, np.float32)), Parameter(np.ones(3, np.float32))
 
     class Twice(Link):
@@ -385,7 +386,8 @@ def test_parameter_shared_by_two_links_is_updated_twice(size) -> None:
     optimizer = optimizers.Adam(0.1).setup(model)
     for param in (shared, other):
         param.grad = np.ones_like(param.array)
-    optimizer.update()
+    with using_config('tied_parameters', 'each'):
+        optimizer.update()
     assert (shared.update_rule.t, other.update_rule.t) == (2, 1)
     np.testing.assert_allclose(shared.array, 0.8, rtol=1e-5)
     np.testing.assert_allclose(other.array, 0.9, rtol=1e-5)
