@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.backends import cuda
+from minichainer.backends._plain import plain
 from minichainer.errors import GradientShapeError, GradientTypeError
 
 
@@ -18,11 +19,17 @@ def array_types() -> tuple[Any, ...]:
 def native(array: Any) -> Any:
     """The array in the byte order of this machine: a copy of the same memory layout if it has the other one.
 
-    Anything else than an array of NumPy is returned as it is.
+    A ``numpy.matrix``, and a masked array without masked elements, becomes a plain array. Anything else than an array
+    of NumPy is returned as it is.
+
+    Raises:
+        TypeError: elements are masked.
     """
-    if not isinstance(array, numpy.ndarray) or array.dtype.isnative:
+    if not isinstance(array, numpy.ndarray):
         return array
-    return array.astype(array.dtype.newbyteorder('='))
+    if type(array) is not numpy.ndarray:
+        array = plain(array)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder('='))
 
 
 def unexpected(kwargs: dict[str, Any]) -> str:

@@ -95,6 +95,10 @@ class UnregisteredWarning(UserWarning):
     """A link or parameter in an attribute of a model does not belong to it, so optimizers do not update it."""
 
 
+class MatrixWarning(UserWarning):
+    """A ``numpy.matrix`` is converted to an array, because its operators are those of matrices."""
+
+
 class UnknownNameWarning(UserWarning):
     """A name is not known, and resembles one that is."""
 

@@ -76,7 +76,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
                 'convert it first, for example by numpy.asarray(x, dtype=numpy.float32)'
             )
-        if data is not None and not data.dtype.isnative:
+        if data is not None and (type(data) is not numpy.ndarray or not data.dtype.isnative):
             data = native(data)
         self._data = data
         self._node = leaf = LeafNode(data, requires_grad, name)
@@ -462,8 +462,8 @@ def as_variable(obj: Any) -> Variable:
 
 
 def as_array(obj: Any) -> Any:
-    """The array of a Variable, or the array itself."""
-    return obj.array if isinstance(obj, Variable) else obj
+    """The array of a Variable, or the array itself, converted if it is a ``numpy.matrix``."""
+    return obj if type(obj) is numpy.ndarray else obj.array if isinstance(obj, Variable) else native(obj)
 
 
 class Parameter(Variable):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from minichainer.backends._plain import plain
+
 
 class Device:
     """A device that holds arrays and computes on them; the base of :class:`CpuDevice` and :class:`GpuDevice`.
@@ -168,8 +170,10 @@ def map_arrays(convert: Callable[[Any], Any], arrays: Any) -> Any:
 
 def array_to_cpu(array: Any, stream: Any = None) -> Any:
     """An array of any device as a NumPy array; None stays None."""
-    if array is None or isinstance(array, numpy.ndarray):
+    if array is None or type(array) is numpy.ndarray:
         return array
+    if isinstance(array, numpy.ndarray):
+        return plain(array)
     if is_scalar(array):
         return numpy.asarray(array)
     # CuPy arrays are recognized by their method: this module does not import CuPy.

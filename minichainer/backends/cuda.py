@@ -34,6 +34,7 @@ from minichainer.backends._device import (
     map_arrays,
     not_an_array,
 )
+from minichainer.backends._plain import plain
 from minichainer.configuration import config
 
 __all__ = [
@@ -271,6 +272,8 @@ def _array_to_gpu(array: Any, device: Any) -> Any:
             return array
         with device:
             return array.copy()
+    if type(array) is not numpy.ndarray:
+        array = plain(array)
     if isinstance(array, numpy.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder('='))
     if isinstance(array, numpy.ndarray) or is_scalar(array):

@@ -10,6 +10,7 @@ import numpy
 from minichainer import backend
 from minichainer._names import namespace as _namespace
 from minichainer.backends import cuda
+from minichainer.backends._plain import plain
 from minichainer.dataset._rows import at, is_framed
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
@@ -264,6 +265,8 @@ def _is_ragged(example: Any) -> bool:
 
 def _concat(arrays: Sequence[Any], padding: Any, device: Any, key: Any = None) -> Any:
     """Stacks arrays or numbers, and sends the result to a device."""
+    if set(map(type, arrays)) != {numpy.ndarray}:
+        arrays = [plain(array) for array in arrays]
     if not isinstance(arrays[0], _ARRAYS):
         if padding is None:
             return to_device(device, _as_array(arrays, key))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.backends._plain import plain
 from minichainer.dataset._rows import at, is_framed
 
 
@@ -34,7 +35,8 @@ class DictDataset:
                 raise ValueError(
                     f'DictDataset: dataset length conflicts at "{key}": {len(dataset)}, "{first}" has {self._length}'
                 )
-        self._datasets = datasets
+        # The rows of a numpy.matrix would be matrices of one row.
+        self._datasets = {key: plain(dataset) for key, dataset in datasets.items()}
         self._has_frames = any(map(is_framed, datasets.values()))
 
     def __getitem__(self, index: Any) -> Any:

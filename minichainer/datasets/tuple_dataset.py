@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.backends._plain import plain
 from minichainer.dataset._rows import at, is_framed
 
 
@@ -35,7 +36,8 @@ class TupleDataset:
                     f'TupleDataset: dataset of the index {i} has a wrong length: '
                     f'{len(dataset)}, dataset 0 has {self._length}'
                 )
-        self._datasets = datasets
+        # The rows of a numpy.matrix would be matrices of one row.
+        self._datasets = tuple([plain(dataset) for dataset in datasets])
         self._has_frames = any(map(is_framed, datasets))
 
     def __getitem__(self, index: Any) -> Any:

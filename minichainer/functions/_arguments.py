@@ -214,7 +214,7 @@ class Arguments:
         if type(value) is numpy.ndarray:
             return native(value)
         self.arrays(**{name: value})
-        return as_array(value)
+        return native(as_array(value))
 
     def warn_of_wider(self, x: Any, W: Any) -> None:
         """Warns if data are of a wider dtype than a link's parameters, which is legal but rarely meant."""

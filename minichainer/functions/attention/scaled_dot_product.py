@@ -213,7 +213,7 @@ def _checked_mask(mask: Any, q: Variable, shape: tuple[int, ...]) -> tuple[Varia
     if len(mask.shape) > len(shape) or numpy.broadcast_shapes(*_lenient(mask.shape, shape)) != shape:
         raise _arguments.misfit(f'attn_mask that broadcasts to {shape}', f'{mask.shape}')
     if mask.dtype.kind == 'b':
-        return None, mask._data if isinstance(mask, Variable) else mask
+        return None, mask._data if isinstance(mask, Variable) else native(mask)
     if not isinstance(mask, Variable):
         return as_variable(mask.astype(q.dtype, copy=False)), None
     if mask.dtype != q.dtype:

@@ -121,6 +121,11 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
             return result
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
+        source, target, edge = (
+            x._node,
+            W._node,
+            None if b is None else b._node,
+        )  # masked arrays have _data, but no node
         (_, size), (columns, depth) = array.shape, weights.shape
     except (AttributeError, ValueError):  # not a Variable, uninitialized, or not a matrix
         return None
@@ -129,7 +134,7 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
         return None
     if dtype is not weights.dtype or (dtype is not _float32 and dtype is not _float64):
         return None
-    source, target = x._node or x.edge, W._node or W.edge
+    source, target = source or x.edge, target or W.edge
     level, lowest = source.level, target.level
     if level < lowest:
         level, lowest = lowest, level
@@ -138,7 +143,7 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
         return _record(_without_bias, (source, target), level, lowest, affine(array, weights), saved, ())
     if type(bias) is not _ndarray or bias.dtype is not dtype or bias.shape != (columns,):
         return None
-    edge = b._node or b.edge
+    edge = edge or b.edge
     edges, level = (source, target, edge), edge.level if edge.level > level else level
     return _record(_with_bias, edges, level, lowest, affine(array, weights, bias), saved, ())
 

@@ -120,6 +120,7 @@ def softmax_cross_entropy(
     x, labels = as_variable(x), as_array(t)
     if type(labels) is not numpy.ndarray:
         _arguments.arrays(t=labels)
+        labels = _checks.native(labels)
     elif not labels.dtype.isnative:
         labels = _checks.native(labels)
     scores = x._data

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._checks import native
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise
@@ -60,6 +61,7 @@ def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
         eps = _draw_normal(xp, mean.shape, mean.dtype)
     else:
         _check_noise(eps, mean)
+        eps = native(eps)
     y = shifted_noise(mean, ln_var, eps.astype(mean.dtype, copy=False))
     return (y, eps) if return_eps else y
 
