@@ -264,7 +264,11 @@ def _() -> None:
         del chainer.config.debg
 
 
-@row('backward in no_backprop_mode', errors.NoGraphWarning, 'no graph was recorded.*outside of it')
+@row(
+    'backward in no_backprop_mode',
+    errors.NoGraphWarning,
+    'has no graph.*no_backprop_mode.*Compute it outside of that',
+)
 def _() -> None:
     with chainer.no_backprop_mode():
         F.sum(Model()(X)).backward()

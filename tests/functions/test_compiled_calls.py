@@ -96,6 +96,10 @@ def new() -> Any:
     return chainer.Variable(np.linspace(-1, 2, 6, dtype='f').reshape(2, 3))
 
 
+class Subclass(np.ndarray):
+    """Arrays that ops must not take for plain ones."""
+
+
 X, A = new(), new().array
 ROW = chainer.Variable(np.ones(3, 'f'))
 HALF = chainer.Variable(np.ones((2, 3), 'e'))
@@ -122,7 +126,7 @@ LEFT = {
     'one result of several': (lambda: F.split_axis(X, 2, 0)[0], (X, 1, 0), {}),
     'very many': (lambda: F.concat([X, X]), (X,) * 40, {'axis': 1}),
     'uninitialized': (lambda: F.erfc(X), (chainer.Parameter(),), {}),
-    'a subclass': (lambda: F.erfc(X), (chainer.Variable(A.view(np.matrix)),), {}),
+    'a subclass': (lambda: F.erfc(X), (chainer.Variable(A.view(Subclass)),), {}),
     'needs no gradient': (lambda: F.erfc(X), (chainer.Variable(A, requires_grad=False),), {}),
 }
 

@@ -410,12 +410,12 @@ def test_clip(threshold: float, count: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_clipping_gradients_that_are_not_finite(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on the host: NaN leaves all as it is, infinity makes zeros, and NaN of itself."""
+    """As on the host: NaN makes all NaN, infinity makes zeros, and NaN of itself."""
     monkeypatch.setattr('minichainer.backends.cuda.elementwise', cpp.elementwise)
     monkeypatch.setattr('minichainer.backends.cuda.reduce', cpp.reduce)
     array = np.array([1, value], 'f')
     gradients.clip(np, [(array, 1.0)], 1.0)
-    np.testing.assert_array_equal(array, [1, value] if np.isnan(value) else [0, np.nan])
+    np.testing.assert_array_equal(array, [np.nan, np.nan] if np.isnan(value) else [0, np.nan])
 
 
 # --- dropout ---
