@@ -43,6 +43,7 @@ REASONS = {
     # Variables and their places in the graph
     '_operators.Operators.__mul__': 'x * y is the op that the registry has under that name',
     '_operators.Operators.__sub__': 'x - y is the op that the registry has under that name',
+    '_graph_methods.GraphMethods.requires_grad': 'constants take no gradient',
     'variable.Variable.__init__': 'wraps an array, after a check that it is one',
     'variable.Variable.backward': 'what the user calls',
     '_tangents.upstream': 'in forward mode an upstream gradient may have a tangent, which the pass carries',
@@ -53,10 +54,10 @@ REASONS = {
     'variable.Variable._known': 'raises a helpful error where a Parameter has no array yet',
     'variable.Variable.dtype': 'compared with the dtype of the place that a gradient is for',
     'variable.Variable.edge': 'the node that gradients flow to; made on demand where no graph was recorded',
-    '_graph_methods.GraphMethods.requires_grad': 'constants take no gradient',
     'variable.Variable.shape': 'compared with the shape of the place that a gradient is for',
     'variable.as_array': 'labels may be given as an array or as a Variable',
     'variable.as_variable': 'inputs may be given as arrays or as Variables',
+    'variable.gradient_without_graph': 'a result of grad, marked so that a second grad of it can say why it is None',
     'variable.variable_on': 'a saved result becomes a Variable again at its place in the graph',
     'backprop.LeafNode.__init__': 'a Variable that no function made is a leaf',
     # calling an op
@@ -104,12 +105,10 @@ REASONS = {
     'backprop._sum_of': 'a second gradient has reached a node',
     '_pass_table.take_own': 'a result of grad() shares no memory with other gradients',
     '_observers.observers': 'function hooks and debug mode, if there are any',
-    'differentiate._checked': 'upstream gradients of grad(), each compared with its output',
-    '_checks.check_gradient': 'refuses a gradient of another kind, shape or dtype',
-    '_checks.array_types': 'the classes of arrays that there are',
-    '_checks.native': 'arrays of another byte order are converted',
-    'variable.gradient_without_graph': 'remembers that there is no graph, for who differentiates it again',
+    '_checks.array_types': 'a gradient must be an array of NumPy or CuPy',
     '_checks.as_raw': 'the array of a gradient that is an array or a Variable',
+    '_checks.check_gradient': 'refuses gradients of another shape or dtype than what they are for',
+    '_checks.native': 'a given gradient may have the other byte order',
     'backends.cuda.get_array_module': 'NumPy or CuPy, for code that serves both',
     'function_hook.get_function_hooks': 'the hooks of the thread, which a check puts back',
     # gradients of a node, on arrays
@@ -130,6 +129,7 @@ REASONS = {
     'functions.array.shape.<lambda>': 'm.broadcast_to on arrays',
     # grad(), and gradients on Variables
     'differentiate.grad': 'what the user calls',
+    'differentiate._checked': 'refuses gradients of another shape or dtype than what they are for',
     'differentiate._expect_sequence': 'refuses a single Variable in the place of a list',
     'differentiate._expect_length': 'refuses lists that do not fit together',
     'differentiate._initial': 'an output without a gradient begins with ones',

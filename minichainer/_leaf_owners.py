@@ -66,7 +66,10 @@ def _where() -> str:
             label = frame.f_locals['self'].label
             return f'in the backward of {label}, during a pass that records no graph. {_RECORD}'
         frame = frame.f_back
-    return 'under no_backprop_mode (or with config.enable_backprop = False). Compute it outside of that'
+    return (
+        'under no_backprop_mode (or with config.enable_backprop = False), where no graph was recorded; compute it '
+        'and call backward outside of it'
+    )
 
 
 def is_gradient(leaf: Any) -> bool:
