@@ -38,12 +38,16 @@ class _Findings:
         self.asked: set[str] = set()
         self.last = ''
         self.problems: list[Exception] = []
-        #: Entries of the file that no link has asked for.
-        self.left: set[str] = set()
+        #: Entries of the file that a link has not asked for, with its class; something else may ask for them later.
+        self.left: dict[str, str] = {}
         #: Values that the file lacks, if that is allowed.
         self.absent: list[str] = []
         #: Whether a link is being loaded: then missing entries are collected too, else an object may do without.
         self.in_link = False
+
+    def others(self) -> dict[str, str]:
+        """Entries that nothing has asked for, with the class of the link that might have."""
+        return {name: kind for name, kind in sorted(self.left.items()) if name not in self.asked}
 
 
 class EntryDeserializer(Deserializer):
@@ -167,6 +171,8 @@ class EntryDeserializer(Deserializer):
         except Exception as error:
             failure = error
         problems = findings.problems
+        if self.strict == 'all':
+            problems += [SnapshotError(f'{name}: not in the {kind}') for name, kind in findings.others().items()]
         if isinstance(failure, SnapshotError):
             problems.append(failure)
         elif isinstance(failure, _MISUNDERSTANDINGS) and not problems:
@@ -190,10 +196,9 @@ class EntryDeserializer(Deserializer):
             obj.serialize(self)
         finally:
             findings.in_link = was_in_link
-        left = sorted(name for name in set(self.names()) - findings.asked if not self.is_ignored(name))
-        findings.left.update(left)
-        if self.strict == 'all':
-            findings.problems += [SnapshotError(f'{name}: not in the {type(obj).__name__}') for name in left]
+        for name in set(self.names()) - findings.asked:
+            if not self.is_ignored(name):
+                findings.left.setdefault(name, type(obj).__name__)
 
 
 def strictness(strict: Any) -> Strictness:
@@ -214,8 +219,8 @@ def strictness(strict: Any) -> Strictness:
 
 def _log(obj: Any, findings: _Findings) -> None:
     """Says what of the file, and of the object, a load has left; by logging, since both are allowed."""
-    kind, left = type(obj).__name__, findings.left - findings.asked
-    for what, names in (('left in the snapshot', left), ('not in the snapshot, kept as before', findings.absent)):
+    kind, left, absent = type(obj).__name__, [*findings.others()], findings.absent
+    for what, names in (('left in the snapshot', left), ('not in the snapshot, kept as before', absent)):
         if names:
             count = '1 entry' if len(names) == 1 else f'{len(names)} entries'
             _logger.warning('loading %s: %s %s: %s', kind, count, what, _named(names))
@@ -223,8 +228,8 @@ def _log(obj: Any, findings: _Findings) -> None:
 
 def _besides(findings: _Findings) -> str:
     """What the file has besides, which shows renamed parts."""
-    left = findings.left - findings.asked
-    return f'The snapshot also has: {_named(left)}\n' if left else ''
+    others = findings.others()
+    return f'The snapshot also has: {_named(others)}\n' if others else ''
 
 
 def _named(names: Collection[str]) -> str:
