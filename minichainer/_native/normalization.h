@@ -334,7 +334,8 @@ static int NAME(group_moments)(const T *x, const T *near, const isize *sizes, do
     NAME(sum_channels)(NULL, x, near, sizes, sums, sums + channels);
     for (isize k = 0; k < groups; k++) {
         mean[k] = NAME(total_of_group)(sums, NULL, k, width) / size;
-        double var = NAME(total_of_group)(sums + channels, NULL, k, width) / size - mean[k] * mean[k];
+        double var = NAME(total_of_group)(sums + channels, NULL, k, width) / size;
+        if (isfinite(var)) var -= mean[k] * mean[k]; /* not infinity - infinity */
         var = var < 0 ? 0 : var;
         far |= mean[k] * mean[k] > FAR * FAR * var;
         inverse[k] = 1 / sqrt(var + eps);

@@ -46,6 +46,8 @@ def _convolved(xp: Any, images: Any, taps: Any, geometry: Geometry) -> Any:
 
 @_convolved.on_native
 def _convolved_native(xp: Any, images: Any, taps: Any, geometry: Geometry) -> Any:
+    if not numpy.isfinite(taps).all():  # padding times infinity is NaN; the compiled kernel leaves padding out
+        return DECLINED
     return _compiled(
         native.depthwise_convolve, images, taps, geometry, (len(images), *geometry.out_size, taps.shape[-1])
     )
@@ -78,6 +80,8 @@ def _data_gradient(xp: Any, rows: Any, W: Any, geometry: Geometry) -> Any:
 @_data_gradient.on_native
 def _data_gradient_native(xp: Any, rows: Any, W: Any, geometry: Geometry) -> Any:
     shape = (len(rows), *geometry.in_size, len(W))
+    if not numpy.isfinite(W).all():
+        return DECLINED
     return _compiled(native.depthwise_data_gradient, rows, _taps(W).astype(rows.dtype, copy=False), geometry, shape)
 
 
@@ -105,7 +109,9 @@ def _filter_gradient(xp: Any, images: Any, rows: Any, geometry: Geometry) -> Any
 @_filter_gradient.on_native
 def _filter_gradient_native(xp: Any, images: Any, rows: Any, geometry: Geometry) -> Any:
     shape = (*geometry.ksize, rows.shape[-1])
-    return _compiled(native.depthwise_filter_gradient, images, rows, geometry, shape)
+    total = _compiled(native.depthwise_filter_gradient, images, rows, geometry, shape)
+    # Each gradient is a part of some sum, so the few sums say whether all gradients are finite.
+    return total if total is DECLINED or numpy.isfinite(total).all() else DECLINED
 
 
 class _Lines:

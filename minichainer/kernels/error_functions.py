@@ -143,7 +143,7 @@ def tail_ratio(xp: Any, x: Any, n: int) -> Any:
         Array of x's shape.
     """
     x = x.astype('d')
-    below = xp.minimum(x, _TAIL)
+    below = xp.minimum(xp.maximum(x, -1e150), _TAIL)  # its square is finite; the ratio is 0 in the limit
     ratio = xp.sqrt(0.25 * below * below + (n + _TERMS)) + 0.5 * below
     for k in range(n + _TERMS - 1, n - 1, -1):
         ratio = k / (ratio - below)

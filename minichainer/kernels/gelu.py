@@ -148,6 +148,9 @@ def _gelu_gradient_numpy(xp: Any, gy: Any, x: Any, y: Any, approximate: str) -> 
                 share[near_zero] = x[near_zero] * _PEAK + _HALF
             (_tanh_term if approximate == 'tanh' else _exact_term)(x, y, share, term, gx)
             share += term
+            infinite = numpy.isinf(x)
+            if infinite.any():
+                share[infinite] = x[infinite] > 0
             numpy.multiply(gy, share, out=gx)
     return flat.shaped(found)
 

@@ -63,7 +63,7 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
         if mean is not None:
             left = centre @ over
             square = left * left
-            var = xp.maximum(var - square, 0)
+            var = xp.where(xp.isinf(var), var, xp.maximum(var - square, 0))  # not infinity - infinity
             if somewhere(xp, square > _TINY * var):
                 rest = xp.zeros_like(mean) if rest is None else rest
                 rest[piece] = left
@@ -119,6 +119,8 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
         if rest is not None:
             centre -= rest[piece, None]
         inv = inv_std[piece]
+        if somewhere(xp, inv == 0):  # the variance has overflowed, products with the centre could, too
+            centre = xp.where((inv[:, None] == 0) & xp.isfinite(centre), xp.zeros((), x.dtype), centre)
         out = xp.multiply(g[piece], centre, out=gx[piece])
         ggamma += inv @ out
         centre *= ((out @ over) * inv * inv * inv)[:, None]  # this order avoids overflow if eps is tiny
@@ -320,7 +322,8 @@ def _split(x: Any, groups: Groups) -> tuple[Any, tuple[int, int], tuple[int, int
 def _group_moments(xp: Any, x: Any, groups: Groups, channels: int) -> tuple[Any, Any]:
     size = max(x.size // max(len(x) * groups.groups, 1), 1)
     mean = groups.total(groups.sums(xp, x)) / size
-    return mean, xp.maximum(groups.total(groups.products(xp, x, x)) / size - mean * mean, 0)
+    var = groups.total(groups.products(xp, x, x)) / size
+    return mean, xp.where(xp.isinf(var), var, xp.maximum(var - mean * mean, 0))  # not infinity - infinity
 
 
 @kernel
