@@ -48,10 +48,8 @@ def _size_of_space(axis: int | None = None) -> Reader:
 def _squeezed(node: Any) -> tuple[int, ...]:
     shape = node.edges[0].shape
     ones = [i for i, size in enumerate(shape) if size == 1]
-    for removed in itertools.combinations(ones, len(shape) - len(node.shape)):
-        if node.shape == tuple([size for i, size in enumerate(shape) if i not in removed]):
-            break
-    return removed
+    choices = itertools.combinations(ones, len(shape) - len(node.shape))
+    return next(c for c in choices if node.shape == tuple([size for i, size in enumerate(shape) if i not in c]))
 
 
 def _inserted(node: Any) -> int:
@@ -69,12 +67,14 @@ def _swapped(number: int) -> Reader:
 
 def _rolled(node: Any) -> tuple[int, int]:
     order = list(static_of(node)['order'])
-    for axis, start in itertools.product(range(len(order)), range(len(order) + 1)):
+
+    def gives_the_order(axis: int, start: int) -> bool:
         rest = [i for i in range(len(order)) if i != axis]
         rest.insert(start - (start > axis), axis)
-        if rest == order:
-            break
-    return axis, start
+        return rest == order
+
+    pairs = itertools.product(range(len(order)), range(len(order) + 1))
+    return next(pair for pair in pairs if gives_the_order(*pair))
 
 
 def _other_axes(node: Any) -> tuple[int, ...]:

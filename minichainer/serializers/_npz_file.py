@@ -56,7 +56,9 @@ class NpzFile:
         if owner is not None and file is None:
             raise self._closed()
         try:
-            self._zip = zipfile.ZipFile(file) if self._owns_zip else file
+            self._zip: zipfile.ZipFile = (
+                file if isinstance(file, zipfile.ZipFile) or owner is not None else zipfile.ZipFile(file)
+            )
         except (TypeError, AttributeError):  # not a file
             raise
         except Exception as error:
