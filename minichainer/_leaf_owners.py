@@ -13,6 +13,7 @@ from collections.abc import Collection
 from typing import Any
 
 from minichainer._frames import stacklevel
+from minichainer._trace import hook_name
 from minichainer.configuration import config
 from minichainer.errors import NoGraphWarning
 
@@ -59,9 +60,7 @@ def _where() -> str:
     while frame is not None:
         module, name = frame.f_globals.get('__name__'), frame.f_code.co_name
         if module == 'minichainer._hooks' and name in _HOOKS:
-            hook = frame.f_locals['hook']
-            label = getattr(hook, '__qualname__', type(hook).__name__)
-            return f'in the hook {label}, during a pass that records no graph. {_RECORD}'
+            return f'in the {hook_name(frame.f_locals["hook"])}, during a pass that records no graph. {_RECORD}'
         if module == 'minichainer.function_node' and name in _PULLBACKS:
             label = frame.f_locals['self'].label
             return f'in the backward of {label}, during a pass that records no graph. {_RECORD}'

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-#: What is called in a forked process, in order; made anew there, so that nothing need be locked.
+#: What is called in a forked process, in order.
 _renewals: list[Callable[[], None]] = []
 
 

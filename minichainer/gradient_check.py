@@ -22,6 +22,7 @@ from minichainer.verification.arguments import (
     as_tuple,
     check_grad_grads,
     default,
+    each_once,
     has_gradient,
 )
 from minichainer.verification.check import check
@@ -574,7 +575,7 @@ def check_double_backward(
     ggxs = _for_all(xs, ggxs)
     check_grad_grads('x_data', xs, 'x_grad_grad', ggxs)
     check_grad_grads('params', [p.array for p in params], 'params_grad_grad', ggparams)
-    params, ggparams = _each_once(params, ggparams)
+    params, ggparams = _weighed_once(params, ggparams)
     given = {
         1: LOSS if y_grad is None else _as_arrays(y_grad, 'y_grad'),
         2: [gg for x, gg in zip(xs, ggxs, strict=True) if x is not None] + [*ggparams],
@@ -585,12 +586,12 @@ def check_double_backward(
     _settled(_check_as_chainer(func, xs, given, options, params, no_grads), True)
 
 
-def _each_once(params: Sequence[Any], ggparams: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _weighed_once(params: Sequence[Any], ggparams: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Parameters without repetitions; what weighs the gradient of a repeated one adds up."""
     weights: dict[int, Any] = {}
     for p, gg in zip(params, ggparams, strict=True):
         weights[id(p)] = gg if id(p) not in weights else weights[id(p)] + gg
-    return tuple({id(p): p for p in params}.values()), tuple(weights.values())
+    return tuple(each_once(params)), tuple(weights.values())
 
 
 def _for_all(xs: Any, ggxs: Any) -> Any:

@@ -94,6 +94,10 @@ def eigh(xp: Any, a: Any, uplo: str) -> tuple[Any, Any]:
 @kernel(widens=True)
 def svd(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     """The thin singular value decomposition."""
+    return _thin_svd(xp, a)
+
+
+def _thin_svd(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     with errors_of_matrices():
         u, s, vh = xp.linalg.svd(a, full_matrices=False)
     return u, s, vh
@@ -103,9 +107,7 @@ def svd(xp: Any, a: Any) -> tuple[Any, Any, Any]:
 def _svd_numpy(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     if not numpy.isfinite(a).all():  # LAPACK may never return
         raise numpy.linalg.LinAlgError('a matrix with an infinity or NaN has no singular values')
-    with errors_of_matrices():
-        u, s, vh = numpy.linalg.svd(a, full_matrices=False)
-    return u, s, vh
+    return _thin_svd(numpy, a)
 
 
 @kernel(widens=True)

@@ -52,13 +52,12 @@ class NpzFile:
         self._owner = owner
         self._name = str(getattr(file, 'name', None) or getattr(file, 'filename', None) or file)
         self._contents: dict[str, bytearray] = {}
-        self._owns_zip = owner is None and not isinstance(file, zipfile.ZipFile)
         if owner is not None and file is None:
             raise self._closed()
+        self._owns_zip = owner is None and not isinstance(file, zipfile.ZipFile)
+        given: Any = file
         try:
-            self._zip: zipfile.ZipFile = (
-                file if isinstance(file, zipfile.ZipFile) or owner is not None else zipfile.ZipFile(file)
-            )
+            self._zip: zipfile.ZipFile = zipfile.ZipFile(given) if self._owns_zip else given
         except (TypeError, AttributeError):  # not a file
             raise
         except Exception as error:

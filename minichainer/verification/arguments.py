@@ -397,20 +397,20 @@ def parameters_passed(func: Any, params: Any) -> tuple[list[Any], dict[int, str]
     pairs = list(named()) if named is not None else []
     names = {id(p): name for name, p in reversed(pairs)}
     if not isinstance(params, str):
-        return _each_once(as_tuple(params)), names
+        return each_once(as_tuple(params)), names
     if params != 'all':
         raise ValueError(f'params must be Variables or "all", not {params!r}')
     if named is not None:
-        return _each_once([p for _, p in pairs]), names
+        return each_once([p for _, p in pairs]), names
     if not hasattr(func, 'params'):
         raise TypeError(
             f'params="all" needs a Link as func, but {name_of(func)} is a {type(func).__name__}: '
             'pass the parameters themselves, such as params=tuple(link.params())'
         )
-    return _each_once(func.params()), names
+    return each_once(func.params()), names
 
 
-def _each_once(params: Iterable[Any]) -> list[Any]:
+def each_once(params: Iterable[Any]) -> list[Any]:
     """The parameters without repetitions: a tied one is a single leaf, with all that its uses add to its gradient."""
     return list({id(p): p for p in params}.values())
 

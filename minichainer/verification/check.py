@@ -65,7 +65,6 @@ _KEPT = (
     'store what it needs per call, not in a shared place'
 )
 
-
 _LOST = 'backward gives 0, and any slope is lost in the rounding of the outputs'
 
 #: So many elements that floats have found wrong are measured at many digits, too.

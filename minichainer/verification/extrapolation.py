@@ -222,12 +222,6 @@ def measured_noise(curve: Curve, step: float, most: Any = 0.05) -> Any:
     return np.nan_to_num(np.fmin(*residuals))
 
 
-def least_noise(measured: Sequence[Any]) -> Any:
-    """The least noise that some width shows: rounding is the same at all, what a kink leaves is in proportion."""
-    least = np.min([np.inf * np.ones_like(measured[0]), *[np.where(m > 0, m, np.inf) for m in measured]], axis=0)
-    return np.where(np.isfinite(least), least, 0.0)
-
-
 def _agree(values: Any) -> Any:
     """Whether values along the first axis are of one sign and not too different in size, or not finite."""
     sizes = abs(values)

@@ -12,7 +12,7 @@ from minichainer.verification.arrays import largest
 from minichainer.verification.arrays import silent_norm as norm
 from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import moved
-from minichainer.verification.extrapolation import is_staircase, least_noise, measured_noise
+from minichainer.verification.extrapolation import is_staircase, measured_noise
 
 _QUANTUM_LEVELS = 22
 #: Larger changes of values, relative to inputs and outputs, are jumps and not rounding errors.
@@ -43,9 +43,15 @@ def _noise_along(derivatives: Derivatives, i: int, along: Along, nearby: bool) -
     scales = {float(best.min()), 4 * float(best.max())} if best.size else set()
     usual = 8 * derivatives.precision * derivatives.base(i)
     plateau = np.where(along.found.noise > usual, along.found.noise, 0.0)
-    measured = least_noise([np.zeros_like(plateau), *[measured_noise(curve, s) for s in scales]])
+    measured = _least([measured_noise(curve, s) for s in scales])
     quantum = np.zeros_like(plateau) if nearby else _quantum(derivatives, i, along.direction)
-    return np.max([plateau, quantum, measured], axis=0)
+    return np.maximum(np.maximum(plateau, quantum), measured)
+
+
+def _least(measured: Sequence[Any]) -> Any:
+    """The least noise that some width shows, 0 for none: rounding is the same at all, what a kink leaves is not."""
+    least = np.min([np.where(noise > 0, noise, np.inf) for noise in measured], axis=0) if measured else np.inf
+    return np.where(np.isfinite(least), least, 0.0)
 
 
 def _quantum(derivatives: Derivatives, i: int, direction: Any) -> Any:

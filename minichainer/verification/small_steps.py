@@ -119,11 +119,11 @@ def _is_flat(curve: Curve) -> Any:
 
 def _moves_away(curve: Curve, runs: Any) -> Any:
     """Where a function that the first step of a run does not move is moved by a part of it somewhere near."""
-    moves = np.zeros(runs.shape[1:], bool)
-    for k in np.unique(np.argmax(runs, axis=0)).tolist():
+    moves, first = np.zeros(runs.shape[1:], bool), np.argmax(runs, axis=0)
+    for k in np.unique(first).tolist():
         step = _STEPS[k]
         for z in (sign * away * step for away in _AWAY if away * step <= _NEAR for sign in (1, -1)):
             here = np.asarray(curve(z)[0], float)
             beside = [np.asarray(curve(z + by)[0], float) for by in (_BY * step, -_BY * step)]
-            moves |= np.all([b != here for b in beside], axis=0) & (np.argmax(runs, axis=0) == k)
+            moves |= np.all([b != here for b in beside], axis=0) & (first == k)
     return moves

@@ -59,7 +59,7 @@ def train() -> None:
     x = Variable(np.ones((2, 4), 'f'))
     for _ in range(2):
         h = model(x)
-        h.edge  # noqa: B018
+        h.register_hook(lambda gradient: None)
         with FunctionHook():
             y = F.sum(h * h)
         y.backward(retain_grad=True)
@@ -133,11 +133,10 @@ def test_a_hook_may_differentiate_while_gradients_are_added_up() -> None:
         name = 'differentiates'
 
         def forward_postprocess(self, function: Any, inputs: Any) -> None:
-            with minichainer.using_config('enable_backprop', True):
-                v = Variable(np.ones(2))
-                v.grad = np.ones(2)
-                minichainer.grad([v], [v])
-                v.backward(enable_double_backprop=True)
+            v = Variable(np.ones(2))
+            v.grad = np.ones(2)
+            minichainer.grad([v], [v])
+            v.backward(enable_double_backprop=True)
 
     x = Variable(np.array([1.0, 2.0]))
     x.grad = np.ones(2)

@@ -19,6 +19,7 @@ from minichainer.optimizer import formula as formulas
 from minichainer.optimizer.grouped import SMALL
 from minichainer.serializers import DictionarySerializer, NpzDeserializer, load_hdf5, load_npz, save_hdf5, save_npz
 from minichainer.variable import Parameter
+from tests.optimizers.models import link_of
 from tests.optimizers.rows import ROWS, adam, radam
 
 IDS = [f'{name}-{number}' for number, (name, *_) in enumerate(ROWS)]
@@ -29,14 +30,6 @@ STEPS = 7
 BLOCK = formulas.BLOCK_BYTES // 4
 # Zero-dimensional, empty, gathered, just not gathered, one block and a bit more.
 SHAPES = [(), (0, 3), (1,), (7, 5), (SMALL,), (SMALL + 1,), (3, 11), (BLOCK + 3,), (4,)]
-
-
-def link_of(**params: Parameter) -> Link:
-    link = Link()
-    with link.init_scope():
-        for name, param in params.items():
-            setattr(link, name, param)
-    return link
 
 
 def make_model(dtype: Any, shapes: list[tuple[int, ...]], seed: int = 0) -> Link:

@@ -10,16 +10,8 @@ import pytest
 from minichainer import functions as F
 from minichainer import optimizer_hooks as hooks
 from minichainer import optimizers
-from minichainer.link import Link
 from minichainer.variable import Parameter
-
-
-def link_of(**params: Parameter) -> Link:
-    link = Link()
-    with link.init_scope():
-        for name, param in params.items():
-            setattr(link, name, param)
-    return link
+from tests.optimizers.models import link_of
 
 
 def optimizer_of(w: Any, b: Any = (0.0, 0.0), dtype: Any = np.float64, lr: float = 1) -> Any:

@@ -17,14 +17,7 @@ from minichainer.optimizer import GradientMethod, Hyperparameter, Hyperparameter
 from minichainer.serializer import SnapshotError
 from minichainer.serializers import DictionarySerializer, NpzDeserializer
 from minichainer.variable import Parameter
-
-
-def link_of(**params: Parameter) -> Link:
-    link = Link()
-    with link.init_scope():
-        for name, param in params.items():
-            setattr(link, name, param)
-    return link
+from tests.optimizers.models import link_of
 
 
 def model_with_gradients(dtype: Any = np.float32) -> Link:

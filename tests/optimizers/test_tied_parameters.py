@@ -14,9 +14,10 @@ import pytest
 import minichainer as chainer
 from minichainer import optimizer_hooks as hooks
 from minichainer import optimizers
-from minichainer.link import Chain, ChainList, Link, _tied
+from minichainer.link import Chain, ChainList, _tied
 from minichainer.optimizer import GradientMethod
 from minichainer.variable import Parameter
+from tests.optimizers.models import link_of
 
 OPTIMIZERS = [
     value for value in vars(optimizers).values() if isinstance(value, type) and issubclass(value, GradientMethod)
@@ -28,28 +29,22 @@ HOOKS: list[Any] = [
 ]  # fmt: skip
 
 
-def part(**params: Parameter) -> Link:
-    link = Link()
-    with link.init_scope():
-        for name, param in params.items():
-            setattr(link, name, param)
-    return link
-
-
 def numbers(size: int, seed: int) -> np.ndarray:
     return np.random.RandomState(seed).uniform(0.5, 1, size).astype('f')
 
 
 def tied(size: int) -> Chain:
     """W is in two links, and one link with V is in two places."""
-    W, inner = Parameter(numbers(size, 0)), part(V=Parameter(numbers(3, 1)))
-    return Chain(a=part(W=W), b=part(U=Parameter(numbers(4, 2)), W=W), c=inner, d=ChainList(inner))
+    W, inner = Parameter(numbers(size, 0)), link_of(V=Parameter(numbers(3, 1)))
+    return Chain(a=link_of(W=W), b=link_of(U=Parameter(numbers(4, 2)), W=W), c=inner, d=ChainList(inner))
 
 
 def untied(size: int) -> Chain:
     """The same parameters, each once."""
     return Chain(
-        a=part(W=Parameter(numbers(size, 0))), b=part(U=Parameter(numbers(4, 2))), c=part(V=Parameter(numbers(3, 1)))
+        a=link_of(W=Parameter(numbers(size, 0))),
+        b=link_of(U=Parameter(numbers(4, 2))),
+        c=link_of(V=Parameter(numbers(3, 1))),
     )
 
 
@@ -81,8 +76,8 @@ def test_an_update_changes_a_tied_parameter_once(optimizer: Any, hook: Any, size
 @pytest.mark.parametrize('path', ['W', 'link'])
 def test_float32_updates_and_loss_scaling(path: str) -> None:
     W = Parameter(np.ones(3, np.float16))
-    first = part(W=W)
-    model = ChainList(first, part(W=W) if path == 'W' else first)
+    first = link_of(W=W)
+    model = ChainList(first, link_of(W=W) if path == 'W' else first)
     optimizer = optimizers.SGD(0.5)
     optimizer.use_fp32_update()
     optimizer.setup(model)
@@ -107,7 +102,7 @@ def test_hooks_see_a_tied_parameter_once() -> None:
 def test_each_time(optimizer: Any, value: float) -> None:
     W = Parameter(np.ones(3, 'f'))
     with chainer.using_config('tied_parameters', 'each'):
-        optimizer.setup(ChainList(part(W=W), part(W=W)))
+        optimizer.setup(ChainList(link_of(W=W), link_of(W=W)))
         W.grad = np.ones(3, 'f')
         optimizer.update()
     assert W.update_rule.t == 2

@@ -121,11 +121,8 @@ def _on_plain_matrices(x: Any, W: Any, b: Any) -> Variable | None:
             return result
     try:
         array, weights, bias = x._data, W._data, None if b is None else b._data
-        source, target, edge = (
-            x._node,
-            W._node,
-            None if b is None else b._node,
-        )  # masked arrays have _data, but no node
+        # masked arrays have _data, but no node
+        source, target, edge = x._node, W._node, None if b is None else b._node
         (_, size), (columns, depth) = array.shape, weights.shape
     except (AttributeError, ValueError):  # not a Variable, uninitialized, or not a matrix
         return None
