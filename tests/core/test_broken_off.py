@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -157,6 +158,41 @@ def compare(name: str, several: bool, action: str, error: type[BaseException], s
 def test_the_next_step_is_that_of_a_fresh_process(name: str, several: bool) -> None:
     for action, error in itertools.product(ACTIONS, ERRORS):
         assert compare(name, several, action, error, STRIDE)
+
+
+# --- signals ---
+
+
+def train_until_interrupted(training: Training, saved: dict[str, Any], seconds: float) -> None:
+    """Sends signals whose handler is that of Ctrl-C; again, since Python drops what is raised in a finalizer."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
+        while True:
+            training.load(saved)
+            training.step()
+            training.optimizer.update(training.loss)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, 'setitimer'), reason='this platform has no timers that send signals')
+@pytest.mark.parametrize('several', [False, True], ids=['one group', 'several'])
+@pytest.mark.parametrize('name', ['SGD', 'MomentumSGD', 'Adam'])
+def test_real_signals_leave_nothing_behind(name: str, several: bool, monkeypatch: Any) -> None:
+    monkeypatch.setattr(sys, 'unraisablehook', lambda dropped: None)
+    training, other = Training(name, several), Training(name, several)
+    saved = training.saved()
+    other.step()
+    expected = other.saved()
+    for seconds in np.random.RandomState(0).uniform(0.001, 0.006, 100):
+        with pytest.raises(KeyboardInterrupt):
+            train_until_interrupted(training, saved, seconds)
+        training.load(saved)
+        training.step()
+        found = training.saved()
+        assert [key for key in expected if not np.array_equal(found[key], expected[key])] == []
 
 
 # --- what C calls ---
