@@ -136,7 +136,9 @@ def _is_finite_twice(p: Point) -> bool:
     derivative = derivative_of(lambda *xs: outputs_of(p.subject.func(*xs)), len(p.arrays))
     for dtype in {'d', p.dtype}:
         with _parameters_in(p.subject, np.dtype(dtype)):
-            xs = [chainer.Variable(a.astype(dtype)) for a in [*p.arrays, *p.gys]]
+            inputs = [chainer.Variable(a.astype(dtype)) for a in p.arrays]
+            ys = outputs_of(p.subject.func(*inputs))
+            xs = [*inputs, *(chainer.Variable(gy.astype(y.dtype)) for gy, y in zip(p.gys, ys, strict=True))]
             first = derivative(*xs)
             found = chainer.grad(first, xs, [chainer.Variable(g.astype(dtype)) for g in p.ggxs])
         if not all(g is None or _finite(g.array) for g in [*found, *first]):
