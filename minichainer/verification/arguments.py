@@ -13,6 +13,7 @@ import numpy as np
 
 from minichainer._checks import native
 from minichainer.backend import get_array_types
+from minichainer.backends._plain import plain
 from minichainer.configuration import config
 from minichainer.utils.sparse import CooMatrix
 from minichainer.variable import Variable
@@ -97,8 +98,11 @@ class Options:
             _require_callables(self.tangent)
         self.seed = _seed(self.seed)
         self.strictness = _strictness(self.strictness)
-        if self.strict not in (None, True, False):
-            raise TypeError(f'strict must be True, False or None, got {self.strict!r}')
+        for name in ('strict', 'precise'):
+            value = getattr(self, name)
+            if value not in (None, True, False):
+                raise TypeError(f'{name} must be True, False or None, got {value!r}')
+            setattr(self, name, value if value is None else bool(value))
         if self.random not in (None, FIXED):
             raise ValueError(f'random must be {FIXED!r} or None, got {self.random!r}')
 
@@ -111,6 +115,8 @@ class Options:
             if not getattr(self, forward) and not getattr(self, backward):
                 raise ValueError(f'nothing to check: {forward} and {backward} are both False')
         needs = {'check_batched_grad': 'check_backward_ad', 'check_batched_forward_grad': 'check_forward_ad'}
+        if self.order == 1 and self.check_fwd_over_rev:
+            raise ValueError('check_fwd_over_rev=True needs order=2: it checks the tangents of gradients')
         if self.order > 1:
             needs['check_batched_grad'] = 'check_rev_over_rev'
         for name, needed in needs.items():
@@ -343,6 +349,7 @@ def _leaf(name: int | str, value: Any, must_be_none: bool) -> Leaf:
     array = value._data if isinstance(value, Variable) else value
     if array is None:
         raise ValueError(f'{label} is a Variable without an array: give it one before the check')
+    array = array if type(array) is np.ndarray else plain(array)
     array = array if array.dtype.isnative else native(array)
     wanted = not isinstance(value, Variable) or value.requires_grad
     floating = has_gradient(array) and wanted

@@ -25,7 +25,7 @@ from minichainer.verification.arguments import (
 )
 from minichainer.verification.arrays import spread
 from minichainer.verification.batched import check_batched_gradients, check_batched_tangents
-from minichainer.verification.directional_derivatives import UNCERTAINTY, WORTH_A_NOTE, Derivatives
+from minichainer.verification.directional_derivatives import INSIDE, UNCERTAINTY, WORTH_A_NOTE, Derivatives
 from minichainer.verification.directions import Path, generator
 from minichainer.verification.environment import preserved
 from minichainer.verification.exact_checks import ExactChecks, Stop
@@ -38,8 +38,9 @@ from minichainer.verification.function_under_test import (
 )
 from minichainer.verification.high_precision import HighPrecision, attempt, last_resort
 from minichainer.verification.jacobian import full_jacobian
-from minichainer.verification.leaf import BLURRED, examine_hidden, examine_leaf, examine_whole
+from minichainer.verification.leaf import BLURRED, examine_hidden, examine_leaf, examine_whole, hides_elements
 from minichainer.verification.linearity import LinearityChecks
+from minichainer.verification.localization import AS_LARGE
 from minichainer.verification.low_precision import compare_native
 from minichainer.verification.order_check import ONCE, OrderCheck, explain_shapes
 from minichainer.verification.outcome import conclude, spell
@@ -67,6 +68,8 @@ _KEPT = (
 
 _LOST = 'backward gives 0, and any slope is lost in the rounding of the outputs'
 
+#: The largest rounding of values, relative to them, that is taken for that of a dtype.
+_COARSEST = 2.0**-8
 #: So many elements that floats have found wrong are measured at many digits, too.
 _COMPARED = 2
 
@@ -166,7 +169,29 @@ def _examine_order(order_check: OrderCheck) -> None:
         FrozenChecks(derivatives).run()
     if order_check.options.full_jacobian and order_check.report.verdict == PASS:
         full_jacobian(derivatives)
+    if order_check.report.unvouched and order_check.report.verdict == PASS:
+        _require_something_seen(derivatives)
     _examine_modes(derivatives)
+
+
+def _require_something_seen(derivatives: Derivatives) -> None:
+    """Leaves gradients open where the check vouches for no element, and values are coarser than those of any dtype.
+
+    Such a function may be piecewise constant: zeros would be right, too, and are accepted.
+    """
+    order_check, report = derivatives.order_check, derivatives.order_check.report
+    mine = [u for u in report.unvouched if u.order == order_check.order]
+    unseen = {u.input for u in mine if u.reason == AS_LARGE}
+    leaves = [i for i in order_check.function.moving if derivatives.arrays[i].size]
+    coarse = [i for i in leaves if derivatives.relative_noise(i) > _COARSEST]
+    if coarse != leaves or not all([order_check.function.leaves[i].name in unseen for i in leaves]):
+        return
+    if not any([vector.any() for i in leaves for vector in derivatives.vectors(i)]):
+        return
+    for unvouched in mine:
+        report.forget(order_check.order, unvouched.input)
+    cause = f'unresolved: values move in steps, and {AS_LARGE}; the check vouches for no element'
+    order_check.fail(order_check.outputs[0], leaves[0], cause, verdict=UNRESOLVED)
 
 
 #: For leaves: the verdict at many digits, and what has found it.
@@ -279,13 +304,14 @@ def _is_lost(derivatives: Derivatives, i: int) -> bool:
 
 
 def _in_doubt(derivatives: Derivatives, directions: Mapping[int, list[Any]]) -> Mapping[int, list[Any]]:
-    """The leaves whose gradients the first differences of floats do not confirm to ten digits."""
+    """The leaves whose gradients the first differences of floats do not confirm to ten digits, in all elements."""
+    hiding = {i for i, drawn in directions.items() if hides_elements(derivatives, i, drawn)}
     if all_agree(derivatives, directions):
-        return {}
+        return {i: directions[i] for i in hiding}
     return {
         i: drawn
         for i, drawn in directions.items()
-        if not all([derivatives.agrees(i, derivatives.path(i, direction)) for direction in drawn])
+        if i in hiding or not all([derivatives.agrees(i, derivatives.path(i, direction)) for direction in drawn])
     }
 
 
@@ -311,7 +337,8 @@ def _forget_what_differences_saw(order_check: OrderCheck, i: int, before: int) -
     report, leaf = order_check.report, order_check.function.leaves[i]
     report.replace([f for f in report.failures[before:] if f.input == leaf.name], [])
     report.forget(order_check.order, leaf.name)
-    report.notes = [note for note in report.notes if not note.startswith(f'{leaf.label}: {UNCERTAINTY}')]
+    doubts = tuple([f'{leaf.label}: {doubt}' for doubt in (UNCERTAINTY, INSIDE)])
+    report.notes = [note for note in report.notes if not note.startswith(doubts)]
 
 
 def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, directions: Sequence[Any]) -> bool:

@@ -50,8 +50,8 @@ _CONSTANTS = 4
 _INSIDE = {'float16': 1e-5, 'float32': 1e-9}
 #: Relative errors of slopes above this are told.
 WORTH_A_NOTE = 1e-3
-#: How such a note begins.
-UNCERTAINTY = 'rounding errors inside the function leave'
+#: How such notes begin.
+UNCERTAINTY, INSIDE = 'rounding errors inside the function leave', 'the function computes in about'
 #: Below the first, numbers lose digits; gradients below the second, or the third in float32, are not made smaller.
 _TINIEST, _LEAST, _LEAST_SINGLE = 16 * float(np.finfo(np.float64).tiny), 1e-250, 1e-25
 #: The largest change of a gradient, relative to intermediate results, that rounding of the inputs explains. A larger
@@ -382,7 +382,7 @@ class Derivatives:
 
     def _precision_of(self, i: int) -> float:
         """The relative precision of values that move with a leaf: that of the dtype, or the measured one."""
-        return max(self.precision, self._relative_noise(i) / 4)
+        return max(self.precision, self.relative_noise(i) / 4)
 
     def _slopes(self, i: int, curve: Curve, max_calls: int | None, start: float | None = None) -> Slopes:
         """The slopes of a curve."""
@@ -410,9 +410,9 @@ class Derivatives:
         """The largest step, from the measured noise."""
         if i not in self.noise:
             return None
-        return first_step(max(self.precision, self._relative_noise(i) / 4))
+        return first_step(max(self.precision, self.relative_noise(i) / 4))
 
-    def _relative_noise(self, i: int) -> float:
+    def relative_noise(self, i: int) -> float:
         """The largest measured rounding error of an output, relative to its size."""
         known = self._sizes > 0
         if i not in self.noise or not known.any():
@@ -475,10 +475,10 @@ class Derivatives:
     def note_doubt(self, i: int, uncertainty: float) -> None:
         """Adds notes about slopes of leaf ``i`` that are not accurate, and about the precision that was seen."""
         self.blur[i] = max(self.blur.get(i, 0.0), uncertainty)
-        label, seen = self.order_check.function.leaves[i].label, self._relative_noise(i)
+        label, seen = self.order_check.function.leaves[i].label, self.relative_noise(i)
         inside = next((name for name, least in _INSIDE.items() if seen > least), '')
         if inside:
-            self.order_check.report.notes.append(f'{label}: the function computes in about {inside} inside.')
+            self.order_check.report.notes.append(f'{label}: {INSIDE} {inside} inside.')
         if uncertainty > WORTH_A_NOTE:
             text = f'{UNCERTAINTY} {100 * uncertainty:.1g} % uncertainty.'
             self.order_check.report.notes.append(f'{label}: {text}')
@@ -498,7 +498,7 @@ class Derivatives:
 
     def verdicts(self, along: Along) -> Any:
         """The verdict for each entry."""
-        blurred = _COARSE if self._relative_noise(along.leaf) > _COARSE_FROM else _BLURRED
+        blurred = _COARSE if self.relative_noise(along.leaf) > _COARSE_FROM else _BLURRED
         resolution = max(blurred if along.leaf in self.noise else _SHARP, 10 * self.precision**0.5)
         # Moving the input by its own size would change the values by only a few roundings.
         tiny = along.found.flat & (along.spread <= 64 * along.found.noise)
@@ -511,7 +511,7 @@ class Derivatives:
             self.blur[along.leaf] = 1.0
         if all([0 < largest(y) < _LEAST for y in self.values]):  # numbers below the normal ones are steps, not kinks
             verdicts[verdicts == NONDIFFERENTIABLE] = UNRESOLVED
-        if along.found.steps[0] < 0.5 * self.start:  # what only larger steps move shows no slope at smaller ones
+        if self.source is None and along.found.steps[0] < 0.5 * self.start:  # only larger steps may move values
             verdicts[along.found.motionless & (verdicts == FAIL)] = UNRESOLVED
         if not np.isfinite(along.analytic).all():
             verdicts[self._overflows(along)] = UNRESOLVED
@@ -561,7 +561,7 @@ class Derivatives:
 
     def _effective_precision(self, i: int) -> float:
         """The precision that was seen, at least half: functions and their backward may round what is in between."""
-        return max(self.precision, min(self._relative_noise(i) / 4, HALF))
+        return max(self.precision, min(self.relative_noise(i) / 4, HALF))
 
     def _widened(self, along: Along) -> Any:
         """What may change from call to call, as the caller says, in sums of errors with random signs."""

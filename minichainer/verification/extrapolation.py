@@ -348,13 +348,17 @@ class _Ladder:
         return bool((ends != self.centre).any() and np.isfinite(ends).all())
 
     def _is_contradicted(self) -> Any:
-        """Where two steps in turn have given a slope that the accepted one contradicts."""
+        """Where two steps in turn have given a slope that the accepted one contradicts.
+
+        Rounded values have no slope at smaller steps but 0, or none that is sharp; beyond many kinks another one.
+        """
         contradicted = np.zeros(self.centre.shape, bool)
         for coarse, fine in itertools.pairwise(self.last):
             off = abs(fine - coarse)
             agree = np.isfinite(off) & (off <= _AGREE * abs(fine)) & (fine != 0)
             contradicted |= agree & (abs(self.value - fine) > np.maximum(_SAFETY * off, _CONTRADICTS * abs(fine)))
-        return contradicted
+        sharp = (self.value != 0) & (self.error <= _CONTRADICTS * abs(self.value))
+        return contradicted & ~sharp
 
     def is_done(self) -> bool:
         """Whether the errors are small enough, and nothing looks like a kink."""

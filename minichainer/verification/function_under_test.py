@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minichainer._checks import native
 from minichainer.backend import get_array_module, get_array_types
 from minichainer.backprop import between, gradients_of, gradients_of_leaves
@@ -362,7 +364,7 @@ def checked_outputs(func: Any, returned: Any) -> list[Variable | None]:
         kinds = ', '.join(type(y).__name__ for y in outputs) or 'nothing'
         raise TypeError(f'{name_of(func)} (argument func) must return Variables, got {kinds}')
     for y in outputs:
-        integers = isinstance(y, _arrays) and y.dtype.kind in 'iub'
+        integers = isinstance(y, (int, np.integer, np.bool_)) or (isinstance(y, _arrays) and y.dtype.kind in 'iub')
         if y is not None and not isinstance(y, Variable) and not integers:
             raise TypeError(f'{name_of(func)} (argument func) must return Variables, got {type(y).__name__}')
     return [y if isinstance(y, Variable) and has_gradient(y._data) else None for y in outputs]

@@ -46,8 +46,6 @@ _SETTLED = 1e-3
 #: Elements whose part of a slope is smaller, relative to all of it, are moved without the others; a part that is not
 #: measured as sharply as the second number says is not vouched for.
 _HIDDEN, _SHARP = 1e-10, 1e-4
-#: Elements of an output that are smaller, relative to the largest, are small beside it.
-_SPAN = 1e-6
 #: The same as _HIDDEN in units of the precision for whose digits rules may be made.
 _CONSTANTS = 2.0**10
 #: The largest part of a gradient, and of terms that cancel in it, that rounding may take and leave it right.
@@ -124,19 +122,11 @@ class HighPrecision(ManyDigits):
 
     def _verdict_of_zeros(self, i: int, direction: Any) -> str:
         """The verdict on elements for which backward gives 0, moved alone: their slope may be small beside others."""
-        if not self._outputs_differ_in_size:
-            return PASS
         gradients = [self.derivatives.gradient(d, k, i) for d, k in self.derivatives.pairs]
         zero = (direction != 0) & ~np.any([g != 0 for g in gradients], axis=0)
         if not zero.any() or bool((zero == (direction != 0)).all()):
             return PASS
         return self._verdict({i: np.where(zero, direction, 0.0)})
-
-    @functools.cached_property
-    def _outputs_differ_in_size(self) -> bool:
-        """Whether a slope of some elements of an output may be lost beside those of others."""
-        sizes = [abs(y[y != 0]) for y in self.derivatives.values]
-        return any([bool(y.size) and float(y.min()) < _SPAN * float(y.max()) for y in sizes])
 
     def _verdict_of_hidden(self, i: int, direction: Any) -> str:
         """The verdict on elements whose part of the slope along a direction could not be seen, moved alone."""

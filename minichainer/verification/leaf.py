@@ -27,6 +27,8 @@ _HIDDEN = 2.0**19
 _SAFETY = 4.0
 #: Slopes whose errors are a larger part of them show nothing.
 BLURRED = 0.1
+#: Elements that are smaller than this part of a step of the others, and the steps at which these move as far.
+_SMALL, _STEPS = 1e-3, (1e-4, 2.5e-5)
 #: More groups of elements that cannot be seen beside each other are not looked for.
 _MOST_GROUPS = 4
 
@@ -130,8 +132,30 @@ def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any], 
     zero = zero.reshape(directions[0].shape)
     if zero.any() and not zero.all():
         seen = _is_seen(derivatives, i, np.where(zero, directions[-1], 0.0))
+        small = zero & (abs(host(derivatives.arrays[i])) < _SMALL * np.ptp(directions[0]))
+        alone = np.where(small, directions[0], 0.0)
+        if small.any() and _has_slope(derivatives, i, alone):
+            seen = _is_seen(derivatives, i, alone) or seen
         if blurred and not seen:
             derivatives.does_not_vouch(i, zero, AS_LARGE)
+
+
+def _has_slope(derivatives: Derivatives, i: int, direction: Any) -> bool:
+    """Whether two steps agree on a slope that is not 0: of small elements, which steps in proportion hardly move."""
+    path, rows = derivatives.path(i, direction), []
+    for t in _STEPS:
+        (above, size), (below, _) = ([np.asarray(a, float) for a in path(sign * t)] for sign in (1, -1))
+        rows.append(((above - below) / (2 * t), abs(above + below) / t, 8 * derivatives.precision * size / t))
+    (before, bend_before, _), (slope, bend, lost) = rows
+    visible = (abs(slope) > lost) & (abs(slope - before) <= BLURRED * abs(slope))
+    return bool((visible & (bend <= 0.5 * bend_before + lost)).any())
+
+
+def hides_elements(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> bool:
+    """Whether some gradients, other than 0, are lost beside the others along all directions."""
+    if all_are_seen(derivatives, i, directions[0]):
+        return False
+    return bool(hidden_elements(derivatives, i, directions, _HIDDEN * derivatives.precision).any())
 
 
 def all_are_seen(derivatives: Derivatives, i: int, direction: Any) -> bool:

@@ -7,9 +7,10 @@ verdict                check_gradients          gradcheck, gradgradcheck        
 pass                   a true report            True                                     None
 fail                   a false report           GradcheckError, or False                 GradcheckError
 ... within tolerances  true, with a warning     True, with a warning                     None, with a warning
-unresolved             false; true with a       True with a warning where torch's        None, with a warning
-                       warning if               comparison agrees, else
-                       ``strict=False``         UnresolvedError or False
+unresolved             false; true with a       True with a warning where torch's        None, with a warning;
+                       warning if               comparison agrees, else                  UnresolvedError where
+                       ``strict=False``         UnresolvedError or False                 Chainer's comparison
+                                                                                         contradicts
 nondifferentiable      false                    True with a warning where torch's        NondifferentiableError if
                                                 comparison agrees, else                  asked for, else a warning
                                                 NondifferentiableError or False
@@ -44,6 +45,7 @@ from minichainer.verification.order_check import OrderCheck
 from minichainer.verification.reporting.explanation import numbers
 from minichainer.verification.reporting.message import doubt_in_words
 from minichainer.verification.reporting.report import Failure, GradientReport
+from minichainer.verification.strictness import ChainerComparison
 from minichainer.verification.torch_comparison import Agreement, TorchComparison
 
 #: Verdicts that say that the engine could not decide.
@@ -68,15 +70,23 @@ class Outcome:
     category: type[Warning] = GradientDoubtWarning
 
 
-def decide(report: GradientReport, options: Options, compare: Callable[[], Agreement]) -> Outcome:
+def decide(
+    report: GradientReport,
+    options: Options,
+    compare: Callable[[], Agreement],
+    contradicts: Callable[[], bool] = lambda: False,
+) -> Outcome:
     """What an entry point makes of a verdict; changes nothing.
 
     Args:
         report: The result of the engine, for one order.
         options: ``options.style`` is the entry point.
         compare: Torch's comparison; called only if it decides.
+        contradicts: Whether Chainer's comparison shows gradients to be wrong; called only if it decides.
     """
     if options.style == CHAINER_STYLE and _may_pass_as_chainer(report, options):
+        if report.verdict == 'unresolved' and contradicts():
+            return Outcome(notes=("Chainer's comparison does not agree either.",))
         return Outcome('where the check could decide', warning=_open_in_words(report))
     if report.verdict == 'fail' and not options.check_grad_dtypes and not options.has_modes:
         return _as_low_precision(report, compare)
@@ -161,7 +171,12 @@ def place_in_words(name: int | str, index: tuple[int, ...] | None) -> str:
 def spell(order_check: OrderCheck) -> None:
     """Applies the table to the report of an order, and warns; after "pass" the next order may follow."""
     report, options = order_check.report, order_check.options
-    found = decide(report, options, lambda: TorchComparison(order_check).agreement())
+    found = decide(
+        report,
+        options,
+        lambda: TorchComparison(order_check).agreement(),
+        lambda: ChainerComparison(order_check).contradicts(),
+    )
     report.notes += found.notes
     if found.warning:
         report.notes.append(f'Accepted, with a warning: {found.warning}.')

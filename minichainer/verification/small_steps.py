@@ -42,7 +42,10 @@ def all_confirmed(derivatives: Derivatives, k: int, measured: Sequence[Along], v
         return False
     for along, row in zip(measured, verdicts, strict=True):
         path, wrong = derivatives.path(along.leaf, along.direction), row != PASS
-        if wrong.any() and not agree_at_small_steps(path, along.analytic, along.found.value)[mine][wrong].all():
+        if not wrong.any():
+            continue
+        agree = agree_at_small_steps(path, along.analytic, along.found.value, derivatives.precision)
+        if not agree[mine][wrong].all():
             return False
     return True
 
@@ -79,36 +82,38 @@ def _confirmed(derivatives: Derivatives, i: int, column: int, found: Measured, o
         return values, sizes
 
     slopes = (field[again] * own[again] for field in (found.analytic, found.numeric))
-    return agree_at_small_steps(of_this_draw, *slopes)
+    return agree_at_small_steps(of_this_draw, *slopes, derivatives.precision)
 
 
-def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any) -> Any:
+def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any, precision: float) -> Any:
     """Where small steps give the slopes of backward and not those that were claimed.
 
     Args:
         curve: As in :func:`.slopes`.
         analytic: The slopes from backward, of shape (m,).
         claimed: Those that larger steps have given.
+        precision: Machine epsilon; a step at which rounding hides what was claimed shows nothing.
     """
     with np.errstate(all='ignore'):
         allowed = _CLOSE * abs(np.asarray(claimed) - analytic)
-        differences = {k: _difference(curve, _STEPS[k]) for k in _FIRST}
-        if all((abs(d - claimed) <= allowed).all() for d, _ in differences.values()):
+        differences = {k: _difference(curve, _STEPS[k], precision) for k in _FIRST}
+        if all((abs(d - claimed) <= allowed).all() for d, _, _ in differences.values()):
             return np.zeros(np.shape(analytic), bool)
         for k in set(range(len(_STEPS))).difference(_FIRST):
-            differences[k] = _difference(curve, _STEPS[k])
+            differences[k] = _difference(curve, _STEPS[k], precision)
         rows = [differences[k] for k in range(len(_STEPS))]
-        close = np.stack([(abs(d - analytic) <= allowed) & (abs(bend) <= 2 * allowed) for d, bend in rows])
+        near = [(abs(d - analytic) <= allowed) & (abs(bend) <= 2 * allowed) for d, bend, _ in rows]
+        close = np.stack([right & (lost <= allowed) for right, (_, _, lost) in zip(near, rows, strict=True)])
     runs = np.stack([close[k : k + _RUN].all(axis=0) for k in range(len(_STEPS) - _RUN + 1)])
     found = runs.any(axis=0) & (allowed > 0)
-    still = found & np.stack([d == 0 for d, _ in rows])[-_RUN:].all(axis=0)
+    still = found & np.stack([d == 0 for d, _, _ in rows])[-_RUN:].all(axis=0)
     return found & ~still | still & (_is_flat(curve) | _moves_away(curve, runs)) if still.any() else found
 
 
-def _difference(curve: Curve, t: float) -> tuple[Any, Any]:
-    """The central difference, and by how much the one-sided ones differ."""
-    above, below = (np.asarray(curve(sign * t)[0], float) for sign in (1, -1))
-    return (above - below) / (2 * t), (above + below) / t
+def _difference(curve: Curve, t: float, precision: float) -> tuple[Any, Any, Any]:
+    """The central difference, by how much the one-sided ones differ, and what rounding may hide of it."""
+    (above, size), (below, _) = ([np.asarray(a, float) for a in curve(sign * t)] for sign in (1, -1))
+    return (above - below) / (2 * t), (above + below) / t, 4 * precision * size / t
 
 
 def _is_flat(curve: Curve) -> Any:

@@ -34,6 +34,8 @@ _INACCURATE = 'dtype: in '
 _STEP, _TOLERANCES = 1e-3, ((1e-5, 1e-4), (1e-4, 1e-3))
 #: The largest rounding error of a slope, relative to it, with which the comparison still says something.
 _BLUR = 0.1
+#: So many roundings of the outputs are no contradiction.
+_ROUNDINGS = 8
 
 
 def accept_as_chainer(order_check: OrderCheck) -> None:
@@ -98,15 +100,22 @@ class ChainerComparison:
         known = failure.numeric is not None and failure.analytic is not None
         return small and known and self._within(failure.numeric or 0.0, failure.analytic or 0.0)
 
-    def _within(self, numeric: float, analytic: float, size: float = 1.0) -> bool:
-        """Whether two numbers differ by no more than the tolerances, for gradients of this size."""
+    def _within(self, numeric: float, analytic: float, size: float = 1.0, lost: float = 0.0) -> bool:
+        """Whether two numbers differ by no more than the tolerances, for gradients of this size, and what is lost."""
         atol = self._atol * min(1.0, size) if self._given_atol is None else self._given_atol
-        return abs(numeric - analytic) <= atol + self.rtol * abs(analytic)
+        return abs(numeric - analytic) <= atol + self.rtol * abs(analytic) + lost
 
     def disagrees(self) -> bool:
         """Whether the gradients differ from the differences by more than the tolerances, whatever rounding does."""
         try:
-            return not all(self._agrees(d, blur=float('inf')) for d in range(DRAWS))
+            return not all(self._agrees(d, blur=None) for d in range(DRAWS))
+        except Exception:
+            return False
+
+    def contradicts(self) -> bool:
+        """Whether the gradients differ from the differences by more than the tolerances and what rounding hides."""
+        try:
+            return not all(self._agrees(d, blur=None, rounding_counts=True) for d in range(DRAWS))
         except Exception:
             return False
 
@@ -117,8 +126,14 @@ class ChainerComparison:
         except Exception:
             return False
 
-    def _agrees(self, d: int, blur: float = _BLUR) -> bool:
-        """Compares once, as after one call of the function and one backward pass."""
+    def _agrees(self, d: int, blur: float | None = _BLUR, rounding_counts: bool = False) -> bool:
+        """Compares once, as after one call of the function and one backward pass.
+
+        Args:
+            d: The draw of upstream gradients.
+            blur: The largest rounding error, relative to the gradients; None for any.
+            rounding_counts: Whether differences that rounding explains are none.
+        """
         order_check = self.order_check
         evaluation = order_check.function.evaluate([fresh_copy(x) for x in order_check.arrays])
         if not order_check.upstream:
@@ -132,7 +147,8 @@ class ChainerComparison:
         terms = [host(gradients[i]) * r for i, r in directions.items() if gradients[i] is not None]
         analytic, size = float(sum(float(t.sum()) for t in terms)), _norm(terms)
         numeric, rounding = self._slope(gys, directions)
-        return rounding <= blur * size and self._within(numeric, analytic, size)
+        lost = _ROUNDINGS * rounding if rounding_counts else 0.0
+        return (blur is None or rounding <= blur * size) and self._within(numeric, analytic, size, lost)
 
     def _unit_vector(self) -> dict[int, Any]:
         """A direction of each leaf; all together have the norm 1, and no element is 0."""
