@@ -18,6 +18,7 @@ import numpy
 
 from minichainer.iterators import _worker
 from minichainer.iterators._shared_memory import ArenaView
+from minichainer.iterators._start_methods import how_to_start
 
 #: Tasks that a worker has not answered may have this many bytes and be this many: a connection holds them, so that
 #: neither side waits for the other.
@@ -281,21 +282,8 @@ class WorkerPool:
         shown = ', '.join(str(i) for i in indices[:5]) + (', ...' if len(indices) > 5 else '')
         text = f'MultiprocessIterator: worker process {pid} died ({_reason(code)})'
         text += f' while it read examples [{shown}] of a {type(self._dataset).__name__}. '
-        text += _how_to_start(self._context.get_start_method())
+        text += how_to_start(self._context.get_start_method())
         return RuntimeError(text + 'Its standard error may say why; SerialIterator reads without processes')
-
-
-def _how_to_start(method: str) -> str:
-    """What programs must do whose processes do not begin as copies of them, as a sentence."""
-    if method == 'fork':
-        return ''
-    if hasattr(sys.modules['__main__'], '__file__'):
-        return "The program must start in a block `if __name__ == '__main__':`. "
-    return (
-        f'With the start method {method!r}, processes do not know what a notebook, `python -c` or an interactive '
-        "session defines (\"Can't get attribute ... on <module '__main__'>\"): put the classes and functions of the "
-        "dataset into a module and import it, or call multiprocessing.set_start_method('fork') first. "
-    )
 
 
 def _end(workers: Sequence[Worker]) -> None:

@@ -434,5 +434,5 @@ def test_what_a_notebook_defines_is_named_as_the_cause(method: str) -> None:
     done = subprocess.run(
         [sys.executable, '-c', WITHOUT_A_FILE.format(method=method)], capture_output=True, text=True, timeout=120
     )
-    assert 'put the classes and functions of the dataset into a module' in done.stdout, done.stderr
+    assert 'put the classes and functions that they need into a module' in done.stdout, done.stderr
     assert 'Mine' in done.stdout and method in done.stdout

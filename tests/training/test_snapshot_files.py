@@ -177,6 +177,8 @@ def test_durable_files_are_synchronized(
 
 # --- several processes ---
 
+#: A program elsewhere finds the package under test.
+ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])}
 TRAINING = textwrap.dedent(
     """
     import sys, time
@@ -191,23 +193,25 @@ TRAINING = textwrap.dedent(
         print('writing', path, flush=True)
         time.sleep(float(sys.argv[3]))
 
-    data = chainer.datasets.TupleDataset(np.ones((8, 2), 'f'), np.zeros(8, 'i'))
-    updater = training.updaters.StandardUpdater(
-        iterators.SerialIterator(data, 4), optimizers.SGD().setup(links.Classifier(links.Linear(2, 3))))
-    trainer = training.Trainer(updater, (10**9, 'iteration'), sys.argv[1])
-    writer = getattr(snapshot_writers, sys.argv[2])(save)
-    trainer.extend(extensions.snapshot(writer=writer), trigger=(1, 'iteration'))
-    trainer.extend(lambda trainer: time.sleep(0.05), name='slow', trigger=(1, 'iteration'))
-    trainer.run()
+    if __name__ == '__main__':
+        data = chainer.datasets.TupleDataset(np.ones((8, 2), 'f'), np.zeros(8, 'i'))
+        updater = training.updaters.StandardUpdater(
+            iterators.SerialIterator(data, 4), optimizers.SGD().setup(links.Classifier(links.Linear(2, 3))))
+        trainer = training.Trainer(updater, (10**9, 'iteration'), sys.argv[1])
+        writer = getattr(snapshot_writers, sys.argv[2])(save)
+        trainer.extend(extensions.snapshot(writer=writer), trigger=(1, 'iteration'))
+        trainer.extend(lambda trainer: time.sleep(0.05), name='slow', trigger=(1, 'iteration'))
+        trainer.run()
     """
 )
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='kills processes by signals of POSIX')
 
 
 def start(out: Path, writer: str, seconds: float) -> Any:
-    process = subprocess.Popen(
-        [sys.executable, '-c', TRAINING, str(out), writer, str(seconds)], stdout=subprocess.PIPE, text=True
-    )
+    program = out.parent / 'training.py'
+    program.write_text(TRAINING)
+    arguments = [sys.executable, str(program), str(out), writer, str(seconds)]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     assert process.stdout is not None and process.stdout.readline().startswith('writing')
     return process
 
@@ -289,3 +293,33 @@ def test_worker_ends_when_its_parent_is_killed(tmp_path: Path, seconds: float) -
         os.kill(pid, signal.SIGKILL)
     assert not alive, 'a worker outlives its parent'
     assert not [name for name in os.listdir(tmp_path / 'out') if name.startswith('.writing-')]
+
+
+FROM_THE_COMMAND_LINE = textwrap.dedent(
+    """
+    import multiprocessing, sys, tempfile, time
+    import numpy as np
+    from minichainer.training.extensions import snapshot_writers
+
+    def save(path, target):
+        pass
+
+    multiprocessing.set_start_method('spawn')
+    writer = getattr(snapshot_writers, sys.argv[1])(save)
+    try:
+        for k in range(100):
+            writer(f'name{k}', tempfile.mkdtemp(), {'x': np.ones(2)})
+            time.sleep(0.1)
+    except RuntimeError as error:
+        print(error)
+    """
+)
+
+
+@pytest.mark.parametrize('writer', ['ProcessWriter', 'ProcessQueueWriter'])
+def test_a_function_that_other_processes_do_not_know_is_named_as_the_cause(writer: str) -> None:
+    """As from a notebook, where spawn is the start method, or forkserver from Python 3.14 on."""
+    arguments = [sys.executable, '-c', FROM_THE_COMMAND_LINE, writer]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    assert f'{writer}: the process that writes snapshots died' in done.stdout, done.stderr
+    assert 'put the classes and functions that they need into a module' in done.stdout

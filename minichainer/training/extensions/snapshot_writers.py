@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy
 
+from minichainer.iterators._start_methods import how_to_start
 from minichainer.iterators._worker import held_signals
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import save_npz
@@ -143,7 +145,10 @@ class StandardWriter(SimpleWriter):
 
     def _wait(self, left: float) -> None:
         while self._pending and (len(self._pending) > left or self._pending[0].done()):
-            self._pending.pop(0).result()
+            try:
+                self._pending.pop(0).result()
+            except BrokenExecutor as error:
+                raise RuntimeError(_died(type(self).__name__)) from error
             self._post_save()
 
     def finalize(self) -> None:
@@ -152,6 +157,12 @@ class StandardWriter(SimpleWriter):
         if executor is not None:
             executor.shutdown()
             self._wait(0)
+
+
+def _died(writer: str) -> str:
+    """The message for a process that has ended before a snapshot was written."""
+    text = f'{writer}: the process that writes snapshots died. {how_to_start(multiprocessing.get_start_method())}'
+    return f'{text}Its standard error may say why; ThreadWriter writes without processes'
 
 
 class ThreadWriter(StandardWriter):
