@@ -27,7 +27,17 @@ class Hooks:
         as_constant: makes a Variable of an array.
     """
 
-    __slots__ = ('__weakref__', '_as_constant', 'accumulated', 'after', 'before', 'gradient', 'metadata', 'retains')
+    __slots__ = (
+        '__weakref__',
+        '_as_constant',
+        'accumulated',
+        'after',
+        'before',
+        'gradient',
+        'is_counted',
+        'metadata',
+        'retains',
+    )
 
     def __init__(self, as_constant: Callable[[Any], Any]) -> None:
         self._as_constant = as_constant
@@ -42,11 +52,12 @@ class Hooks:
         self.retains = False
         #: What users attach to a function; None if nobody has asked for it.
         self.metadata: dict[Any, Any] | None = None
-        backprop.count_hooked(1)  # so that passes over graphs without hooks need not look for them
+        self.is_counted = False
+        backprop.count_hooked(self, True)  # so that passes over graphs without hooks need not look for them
 
     def __del__(self) -> None:
-        if backprop is not None:
-            backprop.count_hooked(-1)
+        if backprop is not None and getattr(self, 'is_counted', False):
+            backprop.count_hooked(self, False)
 
     def __bool__(self) -> bool:
         hooks = self.gradient or self.accumulated or self.before or self.after

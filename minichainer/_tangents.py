@@ -9,14 +9,13 @@ A recorded tangent may depend on the result that it stands at; that reference cy
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from minichainer._checks import as_raw
-from minichainer.configuration import config, count_nondefault, using_config
+from minichainer.configuration import config, put_counted, using_config
 
 T = TypeVar('T')
 
@@ -40,10 +39,10 @@ class Level:
 
     def put(self, node: Any, tangent: Any) -> None:
         """Gives a node its tangent, an array or a Variable, until the level ends."""
-        node._tangent = tangent
         self.places.append(weakref.ref(node))
         if len(self.places) > self.limit:
             self.prune()
+        node._tangent = tangent  # last, so that an exception before it leaves no tangent that the end does not find
 
     def prune(self) -> None:
         """Drops references to nodes that were freed; most are, long before a level ends."""
@@ -82,16 +81,24 @@ def current() -> Level | None:
     return _thread.entered
 
 
-def enter() -> Level:
+def enter(level: Level) -> Level:
     """Begins a level.
+
+    Args:
+        level: a new one.
+
+    Returns:
+        The same.
 
     Raises:
         RuntimeError: there is one.
     """
     if _thread.entered is not None or _thread.computing_for is not None:
-        raise RuntimeError('forward mode: there is a level already; levels cannot be nested')
-    count_nondefault(1)
-    level = _thread.entered = Level()
+        raise RuntimeError(
+            'forward mode: there is a level already; levels cannot be nested, and exit_dual_level() ends one that an '
+            'interrupt has left open'
+        )
+    put_counted(_thread.__dict__, 'entered', level)
     return level
 
 
@@ -104,27 +111,45 @@ def leave(level: Level | None = None) -> None:
     Raises:
         RuntimeError: there is none, or another one.
     """
-    if _thread.entered is None:
-        raise RuntimeError('forward mode: there is no level to leave')
-    if level is not None and level is not _thread.entered:
-        raise RuntimeError('forward mode: this level is not the one that was entered last')
-    _thread.entered.end()
-    _thread.entered = None
-    count_nondefault(-1)
-
-
-@contextlib.contextmanager
-def computing() -> Iterator[None]:
-    """Context manager for the computation of tangents, which get no tangents themselves."""
     thread = _thread
-    before = thread.entered, thread.computing_for, thread.passes_silently
-    thread.entered, thread.passes_silently = None, False
-    if before[0] is not None:
-        thread.computing_for = before[0]
+    present = thread.entered or thread.computing_for  # the second if an exception came where tangents are computed
+    if present is None:
+        raise RuntimeError('forward mode: there is no level to leave')
+    if level is not None and level is not present:
+        raise RuntimeError('forward mode: this level is not the one that was entered last')
+    _end(present)
+
+
+def abandon(level: Level) -> None:
+    """Ends a level if it has not been left."""
+    if level is _thread.entered or level is _thread.computing_for:
+        _end(level)
+
+
+def _end(level: Level) -> None:
+    thread = _thread
     try:
-        yield
+        level.end()
+    except BaseException:  # that of a signal; a later level must not find these tangents
+        level.end()
+        raise
     finally:
-        thread.entered, thread.computing_for, thread.passes_silently = before
+        thread.computing_for, thread.passes_silently = None, False
+        put_counted(thread.__dict__, 'entered', None, -1)
+
+
+class computing:
+    """Context manager for the computation of tangents, which get no tangents themselves; for one block."""
+
+    def __enter__(self) -> None:
+        thread = _thread
+        self._before = entered, computing_for, _ = thread.entered, thread.computing_for, thread.passes_silently
+        thread.entered, thread.computing_for, thread.passes_silently = None, entered or computing_for, False
+
+    def __exit__(self, *exception: Any) -> None:
+        thread = _thread
+        if thread.computing_for is not None:  # else the level has been left
+            thread.entered, thread.computing_for, thread.passes_silently = self._before
 
 
 def passes_silently() -> bool:

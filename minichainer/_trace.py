@@ -19,7 +19,7 @@ from minichainer import configuration
 from minichainer._checks import as_raw
 from minichainer._frames import PACKAGE
 from minichainer.backends import cuda
-from minichainer.configuration import count_nondefault
+from minichainer.configuration import count_nondefault, put_counted, take_counted
 
 T = TypeVar('T')
 
@@ -309,8 +309,8 @@ def start(trace: Trace) -> None:
     if outer is not None:
         for option in ('record_shapes', 'profile_memory', 'with_stack', 'use_cuda', 'is_detailed'):
             setattr(trace, option, getattr(trace, option) or getattr(outer, option))
-    _thread.running.append(trace)
-    count_nondefault(1)
+    running = _thread.running
+    put_counted(running, slice(len(running), None), (trace,))
 
 
 def stop(trace: Trace) -> None:
@@ -322,8 +322,16 @@ def stop(trace: Trace) -> None:
     running = _thread.running
     if trace not in running:
         raise RuntimeError('profiler: a recording must end in the thread in which it started, and only once')
-    place = running.index(trace)
-    running.remove(trace)
-    count_nondefault(-1)
-    if place:
-        running[place - 1].rows.extend(trace.rows)
+    try:
+        place = running.index(trace)
+        if place:
+            running[place - 1].rows.extend(trace.rows)
+    finally:
+        discard(trace)
+
+
+def discard(trace: Trace) -> None:
+    """Ends a recording of this thread, if it runs."""
+    running = _thread.running
+    if trace in running:
+        take_counted(running, running.index(trace))

@@ -39,16 +39,15 @@ from minichainer.backends import cuda
 
 _ndarray = numpy.ndarray
 _commit_lock = lock_of(globals(), '_commit_lock')
-_hooked_lock = lock_of(globals(), '_hooked_lock')
 #: How many nodes have hooks, in all threads.
 hooked = 0
 
 
-def count_hooked(change: int) -> None:
-    """Adds ``change`` to the number of nodes with hooks."""
+def count_hooked(hooks: Any, is_counted: bool) -> None:
+    """Counts the hooks of a node, or no longer; notes which, and an interrupt comes before or after both."""
     global hooked
-    with _hooked_lock:
-        hooked += change
+    change = is_counted - hooks.is_counted
+    hooks.is_counted, hooked = is_counted, hooked + change
 
 
 class Node:

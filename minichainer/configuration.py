@@ -18,31 +18,86 @@ from typing import Any
 import numpy
 
 from minichainer._frames import stacklevel
-from minichainer._locks import lock_of
 from minichainer._names import advice
 from minichainer.errors import UnknownNameWarning
 
 #: The number of settings that change the tape's behaviour (``enable_backprop``, ``debug``, ...) and of function
 #: hooks, in all threads. The hot path of every op reads only this number, and looks at thread-local state only if it
 #: is not zero, because a thread-local look-up costs as much as the rest of an op's bookkeeping.
+#:
+#: What is counted and the number change in one statement (:func:`put_counted`) that calls nothing: the interpreter
+#: looks at signals, and lets other threads run, only at calls, their ends and jumps back. A lock could not do that:
+#: an exception that a signal raises would come between the two changes all the same.
 nondefault = 0
 
 _TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False, 'detect_anomaly': False, 'use_native_kernels': True}
-_lock = lock_of(globals(), '_lock')
+#: The settings that are counted; each holder of settings notes what it has counted for each of them.
+_NONE_COUNTED = dict.fromkeys([*_TAPE_DEFAULTS, 'check_inplace'], 0)
+_UNSET = object()
 
 
 def count_nondefault(change: int) -> None:
     """Adds ``change`` to the number of tape-changing settings and hooks."""
     global nondefault
-    with _lock:
-        nondefault += change
+    nondefault += change
+
+
+def put_counted(place: Any, key: Any, value: Any, change: int = 1) -> None:
+    """Stores something that ops must look at, and counts it, with nothing in between.
+
+    Args:
+        place: a dict, or a list.
+        key: the key in it; for a list, a slice.
+        value: what is stored there, such as a hook.
+        change: what is added to :data:`nondefault`.
+    """
+    global nondefault
+    place[key], nondefault = value, nondefault + change
+
+
+def take_counted(place: Any, key: Any) -> None:
+    """Removes what :func:`put_counted` has stored, with nothing in between.
+
+    Args:
+        place: the dict or list.
+        key: the key, or the index.
+
+    Raises:
+        LookupError: it is not there.
+    """
+    global nondefault
+    value = place[key]  # so that it is not freed, which may call anything, before the number is right
+    del place[key]
+    nondefault -= 1
+    del value
 
 
 def _weight(name: str, value: Any) -> int:
     if name == 'check_inplace':
         return int(value == 'error')  # other values are asked for only when a modification was found
-    default = _TAPE_DEFAULTS.get(name)
-    return int(default is not None and bool(value) is not default)
+    return int(bool(value) is not _TAPE_DEFAULTS[name])
+
+
+def _put(entries: dict[str, Any], counted: dict[str, int], name: str, value: Any) -> None:
+    """Sets a value, and counts it; corrects what has been counted for this name."""
+    global nondefault
+    if name in counted:
+        weight = _weight(name, value)
+        entries[name], nondefault, counted[name] = value, nondefault + weight - counted[name], weight
+    else:
+        entries[name] = value
+
+
+def _take(entries: dict[str, Any], counted: dict[str, int], name: str) -> None:
+    """Removes a value, and what has been counted for it."""
+    global nondefault
+    if name not in counted:
+        del entries[name]
+        return
+    value = entries[name]
+    del entries[name]
+    nondefault, counted[name] = nondefault - counted[name], 0
+    del value
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -167,17 +222,18 @@ class GlobalConfig(_Settings):
         self.winograd = 'exact'
 
     def __setattr__(self, name: str, value: Any) -> None:
-        before = _weight(name, self.__dict__[name]) if name in self.__dict__ else 0
-        object.__setattr__(self, name, value)
-        change = _weight(name, value) - before
-        if change:
-            count_nondefault(change)
+        _put(self.__dict__, self._counted(name), name, value)
 
     def __delattr__(self, name: str) -> None:
-        before = _weight(name, self.__dict__.get(name))
-        object.__delattr__(self, name)
-        if before:
-            count_nondefault(-before)
+        if name not in self.__dict__:
+            raise AttributeError(f'global_config.{name} is not set', name=name)
+        _take(self.__dict__, self._counted(name), name)
+
+    def _counted(self, name: str) -> dict[str, int]:
+        """What is counted for one setting."""
+        if name not in _NONE_COUNTED:
+            return {}
+        return {name: _weight(name, self.__dict__[name]) if name in self.__dict__ else 0}
 
     def show(self, file: Any = None) -> None:
         """Prints every entry and its value to ``file`` (standard output by default)."""
@@ -219,13 +275,12 @@ class _ThreadValues(threading.local):
 class _CountedValues:
     def __init__(self) -> None:
         self.entries: dict[str, Any] = {}
+        self.counted = _NONE_COUNTED.copy()
 
     def __del__(self) -> None:
-        if _weight is None or count_nondefault is None:  # the interpreter exits and has cleared this module
+        if count_nondefault is None:  # the interpreter exits and has cleared this module
             return
-        weight = sum(_weight(name, value) for name, value in self.entries.items())
-        if weight:
-            count_nondefault(-weight)
+        count_nondefault(-sum(self.counted.values()))
 
 
 class LocalConfig(_Settings):
@@ -254,21 +309,16 @@ class LocalConfig(_Settings):
             raise AttributeError(f'config has no setting {name!r}{advice(name, known)}', name=name) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        entries = self._local.values.entries
-        if name not in entries and name not in self._global.__dict__:
+        values = self._local.values
+        if name not in values.entries and name not in self._global.__dict__:
             _warn_of_name(name, self._global.__dict__)
-        change = _weight(name, value) - (_weight(name, entries[name]) if name in entries else 0)
-        entries[name] = value
-        if change:
-            count_nondefault(change)
+        _put(values.entries, values.counted, name, value)
 
     def __delattr__(self, name: str) -> None:
-        entries = self._local.values.entries
-        if name not in entries:
+        values = self._local.values
+        if name not in values.entries:
             raise AttributeError(f'config.{name} is not set in this thread')
-        weight = _weight(name, entries.pop(name))
-        if weight:
-            count_nondefault(-weight)
+        _take(values.entries, values.counted, name)
 
     def show(self, file: Any = None) -> None:
         """Prints every entry of this thread to ``file`` (standard output by default)."""
@@ -280,30 +330,79 @@ config = LocalConfig(global_config)
 
 
 class _UsingConfig(contextlib.ContextDecorator):
-    """A temporary change of one setting, undone at the end of the block; may be entered repeatedly and nested."""
+    """A temporary change of one setting, undone at the end of the block; may be entered repeatedly and nested.
+
+    An exception inside of ``__enter__`` or ``__exit__``, such as that of a signal, leaves the setting as it was
+    before the block. Only where it is raised before the first line of ``__exit__`` nobody can undo the change.
+    """
 
     def __init__(self, name: str, value: Any, config: Any) -> None:
-        if not isinstance(name, str):
-            raise TypeError(
-                f'using_config: the name of a setting expected first, got {name!r}; write {_swapped(name, value)}'
-            )
         self._name, self._value, self._config = name, value, config
-        self._before: list[tuple[bool, Any]] = []
+        #: Its own value in ``config``, for each block that has been entered.
+        self._before: list[Any] = []
 
     def _recreate_cm(self) -> _UsingConfig:
         return _UsingConfig(self._name, self._value, self._config)
 
     def __enter__(self) -> None:
-        values = _own_values(self._config)
-        self._before.append((self._name in values, values.get(self._name)))
-        setattr(self._config, self._name, self._value)
+        self._before.append(_own_values(self._config).get(self._name, _UNSET))
+        try:
+            setattr(self._config, self._name, self._value)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: Any) -> None:
-        was_set, before = self._before.pop()
-        if was_set:
+        try:
+            self._restore()
+        except BaseException:
+            self._restore()
+            raise
+        finally:
+            self._before.pop()
+
+    def _restore(self) -> None:
+        before = self._before[-1]
+        if before is not _UNSET:
             setattr(self._config, self._name, before)
         elif self._name in _own_values(self._config):  # it may have been reset in the block
             delattr(self._config, self._name)
+
+
+class using_settings(_UsingConfig):
+    """Context manager that temporarily changes several settings of this thread: all of them or none."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values = values
+        self._before = []
+
+    def _recreate_cm(self) -> using_settings:
+        return using_settings(self._values)
+
+    def discard(self) -> None:
+        """Undoes the change if an interrupt at the end of the block has left it."""
+        if self._before:
+            self.__exit__()
+
+    def _settings(self) -> dict[str, Any]:
+        return self._values
+
+    def __enter__(self) -> None:
+        own, values = _own_values(config), self._settings()
+        self._before.append([(name, own.get(name, _UNSET)) for name in values])
+        try:
+            for name, value in values.items():
+                setattr(config, name, value)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _restore(self) -> None:
+        for name, before in self._before[-1]:
+            if before is not _UNSET:
+                setattr(config, name, before)
+            elif name in _own_values(config):
+                delattr(config, name)
 
 
 def _swapped(name: Any, value: Any) -> str:
@@ -328,6 +427,10 @@ def using_config(name: str, value: Any, config: Any = config) -> AbstractContext
     ...     chainer.config.dtype
     'float64'
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f'using_config: the name of a setting expected first, got {name!r}; write {_swapped(name, value)}'
+        )
     return _UsingConfig(name, value, config)
 
 
@@ -396,7 +499,7 @@ def get_compute_mode() -> Any:
     return config.compute_mode
 
 
-class DebugMode(contextlib.ContextDecorator):
+class DebugMode(_UsingConfig):
     """Context manager that switches debug mode on or off.
 
     >>> import minichainer as chainer
@@ -406,10 +509,4 @@ class DebugMode(contextlib.ContextDecorator):
     """
 
     def __init__(self, debug: bool) -> None:
-        self._using = _UsingConfig('debug', debug, config)
-
-    def __enter__(self) -> None:
-        self._using.__enter__()
-
-    def __exit__(self, *exc: Any) -> None:
-        self._using.__exit__(*exc)
+        super().__init__('debug', debug, config)

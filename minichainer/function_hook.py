@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from minichainer._names import namespace as _namespace
-from minichainer.configuration import count_nondefault
+from minichainer.configuration import count_nondefault, put_counted, take_counted
 
 
 class _ThreadHooks(threading.local):
@@ -28,6 +28,51 @@ _thread = _ThreadHooks()
 def get_function_hooks() -> dict[str, FunctionHook]:
     """The function hooks of this thread, ``{name: hook}`` in the order they were added."""
     return _thread.hooks
+
+
+def add_counted_hook(hooks: dict[str, Any], name: str, hook: Any, owner: Any) -> None:
+    """Adds a hook, counts it, and calls its ``added``; undoes that if it raises an exception.
+
+    Args:
+        hooks: where it is added.
+        name: its name there.
+        hook: the hook.
+        owner: the argument of ``added``.
+    """
+    try:
+        put_counted(hooks, name, hook)
+        hook.added(owner)
+    except BaseException:
+        discard_counted_hook(hooks, name, hook)
+        raise
+
+
+def delete_counted_hook(hooks: dict[str, Any], name: str, owner: Any) -> None:
+    """Calls ``deleted`` of a hook, and removes it, even if that raises an exception.
+
+    Args:
+        hooks: where it was added.
+        name: its name there.
+        owner: the argument of ``deleted``.
+    """
+    hook = hooks[name]
+    try:
+        hook.deleted(owner)
+        take_counted(hooks, name)
+    except BaseException:
+        discard_counted_hook(hooks, name, hook)
+        raise
+
+
+def discard_counted_hook(hooks: dict[str, Any], name: str, hook: Any) -> None:
+    """Removes a hook if it is still there."""
+    if hooks.get(name) is hook:
+        take_counted(hooks, name)
+
+
+def discard(hook: FunctionHook) -> None:
+    """Removes a hook from this thread if an interrupt has left it; without a call of ``deleted``."""
+    discard_counted_hook(_thread.hooks, hook.name, hook)
 
 
 class FunctionHook:
@@ -52,16 +97,18 @@ class FunctionHook:
         hooks = get_function_hooks()
         if self.name in hooks:
             raise KeyError(f'hook {self.name} already exists: use another name')
-        hooks[self.name] = self
-        count_nondefault(1)
-        self.added(None)
-        return self
+        try:
+            add_counted_hook(hooks, self.name, self, None)
+            return self
+        except BaseException:
+            discard(self)
+            raise
 
     def __exit__(self, *_: Any) -> None:
-        hooks = get_function_hooks()
-        hooks[self.name].deleted(None)
-        del hooks[self.name]
-        count_nondefault(-1)
+        try:
+            delete_counted_hook(_thread.hooks, self.name, None)
+        finally:
+            discard(self)
 
     def added(self, function: Any) -> None:
         """Called when the hook is added; ``function`` is None for a hook of the thread."""

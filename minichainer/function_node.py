@@ -18,6 +18,7 @@ from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import config, count_nondefault, using_config
 from minichainer.differentiate import grad as grad
 from minichainer.errors import ReturnedGradientError
+from minichainer.function_hook import add_counted_hook, delete_counted_hook
 from minichainer.utils import type_check
 from minichainer.variable import Variable, variable_on
 from minichainer.variable_node import cut, view_of
@@ -315,17 +316,13 @@ class FunctionNode(Node):
             raise KeyError(f'{self.label}: a hook named {name} already exists')
         if self._local_hooks is None:
             self._local_hooks = _LocalHooks()
-        self._local_hooks[name] = hook
-        count_nondefault(1)
-        hook.added(self)
+        add_counted_hook(self._local_hooks, name, hook, self)
 
     def delete_hook(self, name: str) -> None:
         """Removes a hook of this function."""
         if name not in self.local_function_hooks:
             raise KeyError(f'{self.label}: there is no hook named {name}')
-        self._local_hooks[name].deleted(self)
-        del self._local_hooks[name]
-        count_nondefault(-1)
+        delete_counted_hook(self._local_hooks, name, self)
 
     # --- forward -----------------------------------------------------------------------------------------------
     def apply(self, inputs: Any) -> tuple[Variable, ...]:

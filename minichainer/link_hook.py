@@ -5,17 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from minichainer._locks import lock_of
 from minichainer._names import namespace as _namespace
 from minichainer._trace import timed
-from minichainer.configuration import count_nondefault
+from minichainer.configuration import put_counted
 from minichainer.function_node import FunctionNode
 
 #: The number of hooks in ``with hook:`` blocks of all threads. A link reads it at each call, because looking at
 #: thread-local state costs more than the rest of the call.
 active = 0
 
-_lock = lock_of(globals(), '_lock')
 _apply = FunctionNode.apply
 
 
@@ -32,10 +30,23 @@ def get_link_hooks() -> dict[str, LinkHook]:
     return _thread.hooks
 
 
-def _count(change: int) -> None:
+def _add(hook: LinkHook) -> None:
+    """Adds a hook to this thread; an interrupt comes before or after the change of the two, see ``put_counted``."""
     global active
-    with _lock:
-        active += change
+    hooks = _thread.hooks
+    hooks[hook.name], active = hook, active + 1
+
+
+def discard(hook: LinkHook) -> None:
+    """Removes a hook from this thread if it is there, without a call of ``deleted``."""
+    global active
+    hooks = _thread.hooks
+    if hooks.get(hook.name) is not hook:
+        return
+    if hook._follows_apply:
+        put_counted(hook.__dict__, '_follows_apply', False, -1)
+    del hooks[hook.name]
+    active -= 1
 
 
 class _ForwardArguments:
@@ -93,21 +104,23 @@ class LinkHook:
         hooks = _thread.hooks
         if self.name in hooks:
             raise KeyError(f'hook {self.name} already exists: use another name')
-        hooks[self.name] = self
-        _count(1)
-        if FunctionNode.apply is not _apply:  # as Chainer's exporter of ONNX does, to see the inputs of functions
-            self._follows_apply = True
-            count_nondefault(1)
-        self.added(None)
-        return self
+        try:
+            _add(self)
+            if FunctionNode.apply is not _apply:  # as Chainer's exporter of ONNX does, to see the inputs of functions
+                put_counted(self.__dict__, '_follows_apply', True)
+            self.added(None)
+            return self
+        except BaseException:
+            discard(self)
+            raise
 
     def __exit__(self, *_: Any) -> None:
-        hook = _thread.hooks.pop(self.name)
-        _count(-1)
-        if hook._follows_apply:
-            hook._follows_apply = False
-            count_nondefault(-1)
-        hook.deleted(None)
+        hook = _thread.hooks[self.name]
+        try:
+            hook.deleted(None)
+            discard(hook)
+        finally:
+            discard(hook)
 
     def added(self, link: Any) -> None:
         """Called when the hook is added.

@@ -15,11 +15,10 @@ forward mode, the packing of saved arrays (``assemble``), and the prints that de
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -33,7 +32,7 @@ from minichainer._saved import Packed
 from minichainer.backend import copied
 from minichainer.backends import cuda, number_arrays
 from minichainer.backprop import OutputNode
-from minichainer.configuration import config, count_nondefault
+from minichainer.configuration import config, put_counted
 from minichainer.variable import Variable, as_variable, variable_on
 
 _new, _reference = object.__new__, weakref.ref
@@ -204,21 +203,25 @@ class _Packing(threading.local):
 _packing = _Packing()
 
 
-@contextlib.contextmanager
-def packing(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> Iterator[None]:
-    """Context manager in which functions save what ``pack`` makes of an array; backward calls ``unpack``.
+def packing_depth() -> int:
+    """How many pairs of hooks that pack saved arrays this thread has."""
+    return len(_packing.hooks)
+
+
+def begin_packing(pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+    """Makes functions save what ``pack`` makes of an array; backward calls ``unpack``.
 
     Args:
         pack: takes an array, returns anything.
         unpack: takes what ``pack`` returned, returns the array.
     """
-    _packing.hooks.append((pack, unpack))
-    count_nondefault(1)
-    try:
-        yield
-    finally:
-        _packing.hooks.pop()
-        count_nondefault(-1)
+    end = slice(packing_depth(), None)
+    put_counted(_packing.hooks, end, ((pack, unpack),))
+
+
+def end_packing(depth: int) -> None:
+    """Removes the hooks that pack saved arrays, except for the first ``depth`` pairs."""
+    put_counted(_packing.hooks, slice(depth, None), (), min(depth - packing_depth(), 0))
 
 
 def _checks_all() -> bool:

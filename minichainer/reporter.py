@@ -48,11 +48,12 @@ class Reporter:
         self.observation: dict[str, Any] = {}
 
     def __enter__(self) -> Reporter:
-        _thread.stack.append(self)
+        stack = _thread.stack
+        stack += [self]  # not a call, at whose end an interrupt could come
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        _thread.stack.pop()
+        del _thread.stack[-1]
 
     def add_observer(self, name: str, observer: Any) -> None:
         """Sets the name of an observer.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
 from typing import Any
 
-from minichainer.configuration import config, set_anomaly_mode, using_config
+from minichainer.configuration import config, set_anomaly_mode, using_settings
 
 
-class detect_anomaly(ContextDecorator):
+class detect_anomaly(using_settings):
     """Context manager in which a backward that gives NaN is an error, and errors show where the op was applied.
 
     Enter it around the forward pass too: that is when the traceback is recorded, which is shown if the backward of
@@ -31,19 +30,7 @@ class detect_anomaly(ContextDecorator):
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self._value: Any = True if check_nan else 'tracebacks'
-        self._entered: list[Any] = []
-
-    def _recreate_cm(self) -> detect_anomaly:
-        return detect_anomaly(self._value is True)
-
-    def __enter__(self) -> None:
-        context = using_config('detect_anomaly', self._value)
-        context.__enter__()
-        self._entered.append(context)
-
-    def __exit__(self, *exception: Any) -> None:
-        self._entered.pop().__exit__(*exception)
+        super().__init__({'detect_anomaly': True if check_nan else 'tracebacks'})
 
 
 class set_detect_anomaly:
@@ -63,13 +50,21 @@ class set_detect_anomaly:
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = config.detect_anomaly
-        set_anomaly_mode(bool(mode) and (True if check_nan else 'tracebacks'))
+        try:
+            set_anomaly_mode(bool(mode) and (True if check_nan else 'tracebacks'))
+        except BaseException:  # that of a signal
+            set_anomaly_mode(self._before)
+            raise
 
     def __enter__(self) -> None:
         """Keeps the mode until the end of the block."""
 
     def __exit__(self, *exception: Any) -> None:
-        set_anomaly_mode(self._before)
+        try:
+            set_anomaly_mode(self._before)
+        except BaseException:  # that of a signal
+            set_anomaly_mode(self._before)
+            raise
 
 
 def is_anomaly_enabled() -> bool:

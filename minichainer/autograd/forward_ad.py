@@ -45,11 +45,23 @@ class dual_level(ContextDecorator):
     """
 
     def __enter__(self) -> Level:
-        self._level = enter_dual_level()
-        return self._level
+        self._level = Level()
+        try:
+            _tangents.enter(self._level)
+            return self._level
+        except BaseException:
+            _tangents.abandon(self._level)
+            raise
 
-    def __exit__(self, *exception: Any) -> None:
-        exit_dual_level(level=self._level)
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        try:
+            exit_dual_level(level=self._level)
+        except RuntimeError:  # of an exception that ends the block more can be learnt
+            if kind is None:
+                raise
+        except BaseException:  # that of a signal
+            _tangents.abandon(self._level)
+            raise
 
 
 def enter_dual_level() -> Level:
@@ -62,7 +74,7 @@ def enter_dual_level() -> Level:
     >>> level = forward_ad.enter_dual_level()
     >>> forward_ad.exit_dual_level(level=level)
     """
-    return _tangents.enter()
+    return _tangents.enter(Level())
 
 
 def exit_dual_level(*, level: Level | None = None) -> None:

@@ -7,37 +7,27 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from minichainer.configuration import config, set_grad_mode, using_config
+from minichainer.configuration import config, set_grad_mode, using_settings
 
 #: The value of ``config.constant_results`` inside of :class:`inference_mode`.
 INFERENCE = 'inference'
 F = TypeVar('F', bound=Callable[..., Any])
 
 
-class _Mode:
+class _Mode(using_settings):
     """A mode as a context manager, which may be entered repeatedly, and as a decorator."""
 
     def __init__(self, records: bool) -> None:
+        super().__init__({})
         self._records = records
-        self._entered: list[tuple[Any, ...]] = []
 
-    def __enter__(self) -> None:
-        contexts = self._contexts()
-        for context in contexts:
-            context.__enter__()
-        self._entered.append(contexts)
-
-    def _contexts(self) -> tuple[Any, ...]:
+    def _settings(self) -> dict[str, Any]:
         if self._records and config.constant_results == INFERENCE:
-            return ()
-        return using_config('enable_backprop', self._records), using_config('constant_results', not self._records)
+            return {}
+        return {'enable_backprop': self._records, 'constant_results': not self._records}
 
     def _again(self) -> _Mode:
         return _Mode(self._records)
-
-    def __exit__(self, *exception: Any) -> None:
-        for context in reversed(self._entered.pop()):
-            context.__exit__(*exception)
 
     def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function):
@@ -159,8 +149,12 @@ class set_grad_enabled(_Mode):
         super().__init__(bool(mode))
         self.mode = bool(mode)
         #: What was set before the call, until a block or a function takes over the mode.
-        self._before: tuple[Any, Any] | None = self._present()
-        self._set()
+        self._found: tuple[Any, Any] | None = self._present()
+        try:
+            self._set()
+        except BaseException:  # that of a signal
+            set_grad_mode(*self._found)
+            raise
 
     @staticmethod
     def _present() -> tuple[Any, Any]:
@@ -172,17 +166,21 @@ class set_grad_enabled(_Mode):
 
     def __enter__(self) -> None:
         """Sets the mode until the end of the block: of the first one, the mode before the call is then set again."""
-        self._entered.append(self._before or self._present())
-        self._before = None
-        self._set()
+        self._before.append(self._found or self._present())
+        self._found = None
+        try:
+            self._set()
+        except BaseException:
+            self.__exit__()
+            raise
 
-    def __exit__(self, *exception: Any) -> None:
-        set_grad_mode(*self._entered.pop())
+    def _restore(self) -> None:
+        set_grad_mode(*self._before[-1])
 
     def __call__(self, function: F) -> F:
-        if self._before is not None:
-            set_grad_mode(*self._before)  # a decorator changes nothing before the function is called
-            self._before = None
+        if self._found is not None:
+            set_grad_mode(*self._found)  # a decorator changes nothing before the function is called
+            self._found = None
         return super().__call__(function)
 
     def __repr__(self) -> str:
@@ -201,9 +199,9 @@ class inference_mode(_Undecorated):
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
 
-    def _contexts(self) -> tuple[Any, ...]:
+    def _settings(self) -> dict[str, Any]:
         constants = False if self._records else INFERENCE
-        return using_config('enable_backprop', self._records), using_config('constant_results', constants)
+        return {'enable_backprop': self._records, 'constant_results': constants}
 
     def _again(self) -> _Mode:
         return inference_mode(not self._records)

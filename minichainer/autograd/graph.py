@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ContextDecorator
+from contextlib import ContextDecorator
 from typing import Any
 
 import numpy
@@ -47,7 +47,7 @@ class saved_tensors_hooks(ContextDecorator):
 
     def __init__(self, pack_hook: Callable[[Variable], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-        self._entered: list[AbstractContextManager[None]] = []
+        self._entered: list[int] = []
 
     def _pack(self, array: Any) -> Any:
         return self.pack_hook(Variable(array, requires_grad=False))
@@ -59,12 +59,21 @@ class saved_tensors_hooks(ContextDecorator):
         return array
 
     def __enter__(self) -> None:
-        context = recorder.packing(self._pack, self._unpack)
-        context.__enter__()
-        self._entered.append(context)
+        self._entered.append(recorder.packing_depth())
+        try:
+            recorder.begin_packing(self._pack, self._unpack)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *exception: Any) -> None:
-        self._entered.pop().__exit__(*exception)
+        try:
+            recorder.end_packing(self._entered[-1])
+        except BaseException:  # that of a signal
+            recorder.end_packing(self._entered[-1])
+            raise
+        finally:
+            self._entered.pop()
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -49,11 +49,13 @@ def file_lock(path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # The file goes first: who opened it before, and gets the lock after, sees that it is not the current one.
-        with contextlib.suppress(OSError):  # Windows does not remove open files
-            os.unlink(path)
-        _unlock(descriptor)
-        os.close(descriptor)
+        try:
+            # The file goes first: who opened it before, and gets the lock after, sees that it is not the current one.
+            with contextlib.suppress(OSError):  # Windows does not remove open files
+                os.unlink(path)
+            _unlock(descriptor)
+        finally:  # an interrupt must not leave the lock, which this process itself would wait for
+            os.close(descriptor)
 
 
 def _acquire(path: str) -> int:

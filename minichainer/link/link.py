@@ -181,8 +181,12 @@ class Link(ParameterTree):
         hooks: Any = self.local_link_hooks
         if name in hooks:
             raise KeyError(f'Hook {name} already exists in this {type(self).__name__}: pass another name')
-        hooks[name] = hook
-        hook.added(self)
+        try:
+            hooks[name] = hook
+            hook.added(self)
+        except BaseException:
+            hooks.pop(name, None)
+            raise
         return self
 
     def delete_hook(self, name: str) -> None:
@@ -197,7 +201,10 @@ class Link(ParameterTree):
         hooks: Any = self.local_link_hooks
         if name not in hooks:
             raise KeyError(f'Hook {name} does not exist in this {type(self).__name__}')
-        hooks.pop(name).deleted(self)
+        try:
+            hooks[name].deleted(self)
+        finally:
+            hooks.pop(name, None)
 
 
 def _call_of_mixin(self: Any, *args: Any, **kwargs: Any) -> Any:

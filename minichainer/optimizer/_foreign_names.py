@@ -6,9 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 #: Only these are refused where they mean nothing: programs keep values of their own on optimizers, under other names.
-NAMES = frozenset(
-    'lr alpha learning_rate step_size momentum rho beta1 beta2 betas eps epsilon weight_decay_rate'.split()
-)
+#: They are names of other frameworks, and the hyperparameters of each optimizer of this package (:func:`note_names`).
+NAMES = set('lr learning_rate step_size momentum betas epsilon'.split())
+
+
+def note_names(kind: type, names: Iterable[str]) -> None:
+    """Notes the hyperparameters of an optimizer, if it is one of this package."""
+    if _is_of_this_package(kind):
+        NAMES.update(names)
+
+
+def _is_of_this_package(kind: type) -> bool:
+    return kind.__module__.partition('.')[0] == __name__.partition('.')[0]
 
 
 def is_foreign(kind: type, name: str) -> bool:
@@ -20,7 +29,7 @@ def is_foreign(kind: type, name: str) -> bool:
         kind: the class of an optimizer or an update rule.
         name: the attribute.
     """
-    return name in NAMES and kind.__module__.partition('.')[0] == __name__.partition('.')[0]
+    return name in NAMES and _is_of_this_package(kind)
 
 
 def unknown(owner: str, name: str, names: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from minichainer.link._tied import each_once
 from minichainer.link.link import Link
-from minichainer.optimizer._foreign_names import NAMES, check_attribute, is_foreign
+from minichainer.optimizer._foreign_names import NAMES, check_attribute, is_foreign, note_names
 from minichainer.optimizer.base import Optimizer
 from minichainer.optimizer.declarations import (
     DeclaredHyperparameter,
@@ -101,6 +101,7 @@ class GradientMethod(Optimizer):
         cls._rule_class = rule
         cls._declared_values = {name: declaration.default for name, declaration in hyperparameters.items()}
         cls._arguments = cls._declared_values
+        note_names(cls, hyperparameters)
         for name, declaration in hyperparameters.items():
             setattr(cls, name, declaration)
         check_names(cls)

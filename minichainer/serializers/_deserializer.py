@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from typing import Any, Literal, TypeAlias
 
 from minichainer.link.link import Link
@@ -18,8 +18,9 @@ from minichainer.serializer import (
 from minichainer.serializers._entries import Allowance, Entry
 from minichainer.serializers._memento import Memento
 
-#: What must fit: 'all' of the file and the object; True, what the object asks for; False, what both have.
-Strictness: TypeAlias = bool | Literal['all']
+#: What must fit: 'all' of the file and the object; 'links', all of the parts for links, and what else the object asks
+#: for; True, what the object asks for; False, what both have.
+Strictness: TypeAlias = bool | Literal['all', 'links']
 
 _logger = logging.getLogger('minichainer.serializers')
 _MOST_NAMED = 10
@@ -39,15 +40,18 @@ class _Findings:
         self.last = ''
         self.problems: list[Exception] = []
         #: Entries of the file that a link has not asked for, with its class; something else may ask for them later.
+        self.left_by_links: dict[str, str] = {}
+        #: Those that the object which is loaded has not asked for, such as an optimizer or a trainer.
         self.left: dict[str, str] = {}
         #: Values that the file lacks, if that is allowed.
         self.absent: list[str] = []
         #: Whether a link is being loaded: then missing entries are collected too, else an object may do without.
         self.in_link = False
 
-    def others(self) -> dict[str, str]:
-        """Entries that nothing has asked for, with the class of the link that might have."""
-        return {name: kind for name, kind in sorted(self.left.items()) if name not in self.asked}
+    def others(self, links_only: bool = False) -> dict[str, str]:
+        """Entries that nothing has asked for, with the class of the link or object that might have."""
+        left = self.left_by_links if links_only else {**self.left, **self.left_by_links}
+        return {name: kind for name, kind in sorted(left.items()) if name not in self.asked}
 
 
 class EntryDeserializer(Deserializer):
@@ -143,7 +147,7 @@ class EntryDeserializer(Deserializer):
         Raises:
             DamagedSnapshotError: entries are damaged, whether the object asks for them or not.
             MissingEntryError: entries are missing.
-            SnapshotError: entries do not fit, or are too many for a link (only if ``strict`` is ``'all'``).
+            SnapshotError: entries do not fit, or are too many (only if ``strict`` is ``'all'`` or ``'links'``).
         """
         if self._findings is not None:
             self._load_part(obj)
@@ -168,11 +172,13 @@ class EntryDeserializer(Deserializer):
         failure: Exception | None = None
         try:
             self._load_part(obj)
+            self._note_left(obj, findings.left, findings.asked)
         except Exception as error:
             failure = error
         problems = findings.problems
-        if self.strict == 'all':
-            problems += [SnapshotError(f'{name}: not in the {kind}') for name, kind in findings.others().items()]
+        if isinstance(self.strict, str):
+            others = findings.others(self.strict == 'links')
+            problems += [SnapshotError(f'{name}: not in the {kind}') for name, kind in others.items()]
         if isinstance(failure, SnapshotError):
             problems.append(failure)
         elif isinstance(failure, _MISUNDERSTANDINGS) and not problems:
@@ -181,7 +187,7 @@ class EntryDeserializer(Deserializer):
         if len(problems) == 1 and not isinstance(obj, Link):
             raise problems[0] from failure
         if problems:
-            advice = _ADVICE if self.strict == 'all' else _besides(findings) + _ADVICE
+            advice = _ADVICE if isinstance(self.strict, str) else _besides(findings) + _ADVICE
             raise misfit(f'{type(obj).__name__}, which is unchanged', problems, advice) from failure
         if failure is not None:
             raise failure
@@ -196,9 +202,13 @@ class EntryDeserializer(Deserializer):
             obj.serialize(self)
         finally:
             findings.in_link = was_in_link
-        for name in set(self.names()) - findings.asked:
+        self._note_left(obj, findings.left_by_links, findings.asked)
+
+    def _note_left(self, obj: Any, left: dict[str, str], asked: Set[str]) -> None:
+        """Notes what an object has not asked for."""
+        for name in set(self.names()) - asked:
             if not self.is_ignored(name):
-                findings.left.setdefault(name, type(obj).__name__)
+                left.setdefault(name, type(obj).__name__)
 
 
 def strictness(strict: Any) -> Strictness:
@@ -208,12 +218,12 @@ def strictness(strict: Any) -> Strictness:
         strict: what the user gives.
 
     Raises:
-        ValueError: it is a text other than ``'all'``.
+        ValueError: it is a text other than ``'all'`` and ``'links'``.
     """
-    if strict == 'all':
-        return 'all'
     if isinstance(strict, str):
-        raise ValueError(f"strict must be True, False or 'all', got {strict!r}")
+        if strict not in ('all', 'links'):
+            raise ValueError(f"strict must be True, False, 'all' or 'links', got {strict!r}")
+        return strict  # type: ignore[return-value]
     return bool(strict)
 
 

@@ -11,7 +11,7 @@ from minichainer._locks import lock_of
 _REFUSED = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _guard = lock_of(globals(), '_guard')
 #: What this process holds: a second lock of the same process would be granted, and end both when it is closed.
-_held: set[tuple[int, str]] = set()
+_held: dict[tuple[int, str], FileLock] = {}
 
 
 class FileLock:
@@ -40,37 +40,61 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> bool:
-        """Takes the lock unless somebody has it; returns whether it did.
+        """Takes the lock unless somebody has it; returns whether it did. After an exception nobody has it.
 
         Raises:
             OSError: the file cannot be made.
         """
+        try:
+            return self._acquire()
+        except BaseException:  # that of a signal too
+            self._release()
+            raise
+
+    def _acquire(self) -> bool:
         with _guard:
             key = os.getpid(), self._path
             if key in _held:
                 return False
+            _held[key] = self  # before the file is locked, so that whatever happens then is undone
             self._descriptor = _locked(self._path)
             if self._descriptor is None:
+                del _held[key]
                 return False
-            _held.add(key)
         with contextlib.suppress(OSError):  # a full disk
             os.truncate(self._descriptor, 0)
             os.write(self._descriptor, str(os.getpid()).encode())
         return True
 
     def release(self) -> None:
-        """Removes the file, and gives the lock back."""
+        """Removes the file, and gives the lock back, even if an exception interrupts that; if this lock has it."""
+        try:
+            self._release()
+        except BaseException:
+            self._release()
+            raise
+
+    def _release(self) -> None:
+        """May be interrupted anywhere, and called again."""
         with _guard:
-            descriptor, self._descriptor = self._descriptor, None
-            if descriptor is None:
+            key = os.getpid(), self._path
+            if _held.get(key) is not self:
                 return
-            if os.name == 'nt':  # where open files cannot be removed
+            descriptor = self._descriptor
+            if descriptor is not None:
+                if os.name != 'nt':  # where open files cannot be removed
+                    self._remove(descriptor)
+                self._descriptor = None
                 os.close(descriptor)
-            with contextlib.suppress(OSError):
+                if os.name == 'nt':
+                    self._remove(None)
+            del _held[key]
+
+    def _remove(self, descriptor: int | None) -> None:
+        """Removes the file, unless it is another one by now."""
+        with contextlib.suppress(OSError):
+            if descriptor is None or _is_at(descriptor, self._path):
                 os.remove(self._path)
-            if os.name != 'nt':
-                os.close(descriptor)
-            _held.discard((os.getpid(), self._path))
 
     def holder(self) -> str:
         """The number of the process that has the lock, as far as it could write it down; else ``'?'``."""
@@ -87,17 +111,20 @@ def _locked(path: str) -> int | None:
     """Opens and locks a file; None if another process has locked it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        is_ours = False
         try:
             _lock(descriptor)
             # Its holder may have removed the file meanwhile: then there is another one, or none.
-            if _is_at(descriptor, path):
-                return descriptor
+            is_ours = _is_at(descriptor, path)
         except OSError as error:
-            if error.errno not in _REFUSED:
-                return descriptor
-            os.close(descriptor)
-            return None
-        os.close(descriptor)
+            is_ours = error.errno not in _REFUSED
+            if not is_ours:
+                return None
+        finally:
+            if not is_ours:
+                os.close(descriptor)
+        if is_ours:
+            return descriptor
 
 
 def _is_at(descriptor: int, path: str) -> bool:

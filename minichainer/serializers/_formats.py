@@ -13,9 +13,10 @@ _LOADERS: dict[bytes, Callable[..., None]] = {b'PK\x03\x04': load_npz, b'\x89HDF
 
 
 def load_any(path: str, obj: Any) -> None:
-    """Loads an object from a file of either format, which must not contain more than the object.
+    """Loads an object from a file of either format, which must not contain more of a link than the object has.
 
-    A training that finds its file by itself goes on with it only if both fit exactly: nobody has chosen the file.
+    A training that finds its file by itself goes on with it only if the model fits exactly: nobody chose the file.
+    It may have lost an extension since then, or got another optimizer that keeps less, which is told by ``logging``.
 
     Args:
         path: the file.
@@ -31,7 +32,7 @@ def load_any(path: str, obj: Any) -> None:
         raise DamagedSnapshotError(
             f'{path} begins neither like a .npz file nor like an HDF5 file: it is damaged, or of another format'
         )
-    load(path, obj, strict='all')
+    load(path, obj, strict='links')
 
 
 def loader_of(path: str) -> Callable[..., None] | None:

@@ -88,8 +88,10 @@ def _own_folder(beside: str) -> Iterator[str]:
     try:
         yield own
     finally:
-        lock.release()
-        shutil.rmtree(own, ignore_errors=True)
+        try:
+            lock.release()
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
 
 
 def _locked_folder(beside: str) -> tuple[str, FileLock]:
@@ -102,8 +104,10 @@ def _locked_folder(beside: str) -> tuple[str, FileLock]:
                 return own, lock
         except FileNotFoundError:
             pass  # another process has taken the folder for one of the dead, before it was locked
-        except OSError:
-            os.rmdir(own)
+        except BaseException:  # that of a signal too
+            lock.release()
+            with contextlib.suppress(OSError):
+                os.rmdir(own)
             raise
 
 
@@ -153,10 +157,12 @@ def _is_removed(folder: str, name: str) -> bool:
             return False
         else:
             lock = FileLock(os.path.join(path, _LOCK))
-            if not lock.acquire():
-                return False
-            shutil.rmtree(path, ignore_errors=True)
-            lock.release()
+            try:
+                if not lock.acquire():
+                    return False
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                lock.release()
     except OSError:
         return False
     return not os.path.exists(path)

@@ -105,7 +105,7 @@ class HDF5Deserializer(EntryDeserializer):
     Args:
         group: a ``h5py.Group`` or ``h5py.File``; None for a group that does not exist.
         strict: whether a missing entry is an error. If not, the value stays unchanged. ``'all'``: so is an entry that
-            a link does not ask for.
+            the object does not ask for. ``'links'``: so is one that a link does not ask for.
 
     Raises:
         RuntimeError: h5py is not installed.
@@ -158,13 +158,14 @@ def load_hdf5(filename: Any, obj: Any, *, strict: Strictness = True) -> None:
     """Loads an object from an HDF5 file written here or by Chainer.
 
     The object is loaded as a whole or not at all: after an error it has the state that it had before. The file may
-    contain more than a link, see :func:`load_npz`.
+    contain more than the object, see :func:`load_npz`.
 
     Args:
         filename: its path.
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
         strict: whether missing entries are errors. If not, these values stay unchanged, which is told by ``logging``.
-            ``'all'``: entries that a link does not ask for are also errors.
+            ``'all'``: entries that the object does not ask for are also errors. ``'links'``: only those that are left
+            by links, not by an optimizer or trainer.
 
     Raises:
         RuntimeError: h5py is not installed.

@@ -113,7 +113,7 @@ class NpzDeserializer(EntryDeserializer):
         npz: an open ``.npz`` file (what ``numpy.load`` gives) or a dict.
         path: prefix of each name, such as ``'updater/model:main/'``.
         strict: whether a missing entry is an error. If not, the value stays unchanged. ``'all'``: so is an entry that
-            a link does not ask for.
+            the object does not ask for. ``'links'``: so is one that a link does not ask for.
         ignore_names: entries to pass over: a full name, a function of the name that says whether to, or a
             list of these.
 
@@ -179,8 +179,8 @@ def load_npz(file: Any, obj: Any, path: str = '', strict: Strictness = True, ign
     never run: the only accepted object arrays are those with None, which Chainer writes for parameters never
     initialized.
 
-    As in Chainer, the file may contain more than a link, such as a larger model whose lower layers are used again.
-    How many entries were left, with the first names, is told by ``logging``, to the logger
+    As in Chainer, the file may contain more than the object, such as a larger model whose lower layers are used
+    again. How many entries were left, with the first names, is told by ``logging``, to the logger
     ``minichainer.serializers``, at level WARNING.
 
     Args:
@@ -188,7 +188,8 @@ def load_npz(file: Any, obj: Any, path: str = '', strict: Strictness = True, ign
         obj: a link, optimizer, trainer or any object with a ``serialize`` method; changed in place.
         path: loads only the part of the file under this path, such as ``'updater/model:main/'``.
         strict: whether missing entries are errors. If not, these values stay unchanged, which is told by ``logging``
-            too. ``'all'``: entries that a link does not ask for are also errors.
+            too. ``'all'``: entries that the object does not ask for are also errors. ``'links'``: only those that are
+            left by links, not by an optimizer or trainer.
         ignore_names: full names to pass over: a name, a function that says whether to, or a list of these.
 
     Raises:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from minichainer.serializers._file_lock import FileLock
@@ -16,24 +15,25 @@ _LOCK = '.training-lock'
 
 
 def in_own_folder(run: Callable[[Any, bool], None]) -> Callable[..., None]:
-    """Runs a trainer in its folder, see :func:`training_folder`; one without extensions writes nothing there."""
+    """Runs a trainer in its folder, see :func:`call_in_folder`; one without extensions writes nothing there."""
 
     @functools.wraps(run)
     def wrapped(trainer: Any, show_loop_exception_msg: bool = True) -> None:
-        with training_folder(trainer.out, is_shared=not trainer._extensions):
-            run(trainer, show_loop_exception_msg)
+        call = functools.partial(run, trainer, show_loop_exception_msg)
+        call_in_folder(trainer.out, call, is_shared=not trainer._extensions)
 
     return wrapped
 
 
-@contextlib.contextmanager
-def training_folder(folder: str, is_shared: bool = False) -> Iterator[None]:
-    """Makes the folder, and keeps other trainers out of it until the end of the block.
+def call_in_folder(folder: str, call: Callable[[], None], is_shared: bool = False) -> None:
+    """Makes the folder, and keeps other trainers out of it during a call.
 
-    Files that a killed run has left half written are removed.
+    Files that a killed run has left half written are removed. This is no context manager: the end of one may be
+    interrupted before its first line, and the folder would stay locked.
 
     Args:
         folder: its path.
+        call: what is called.
         is_shared: whether others may use it, because nothing is written.
 
     Raises:
@@ -42,20 +42,28 @@ def training_folder(folder: str, is_shared: bool = False) -> Iterator[None]:
     """
     _check_writable(folder)
     if is_shared:
-        yield
+        call()
         return
     lock = FileLock(os.path.join(folder, _LOCK))
-    if not lock.acquire():
-        raise FolderInUseError(
-            f'Trainer: another training (process {lock.holder()}) writes into the folder {os.path.abspath(folder)}: '
-            'each would overwrite the files of the other; pass another folder as Trainer(out=...), or wait until it '
-            'has ended; nothing was trained'
-        )
     try:
+        if not lock.acquire():
+            raise _in_use(folder, lock.holder())
         remove_leftovers(folder)
-        yield
+        call()
     finally:
-        lock.release()
+        try:
+            lock.release()
+        except BaseException:  # that of a signal, before the first line of ``release``
+            lock.release()
+            raise
+
+
+def _in_use(folder: str, holder: str) -> FolderInUseError:
+    return FolderInUseError(
+        f'Trainer: another training (process {holder}) writes into the folder {os.path.abspath(folder)}: '
+        'each would overwrite the files of the other; pass another folder as Trainer(out=...), or wait until it '
+        'has ended; nothing was trained'
+    )
 
 
 class FolderInUseError(RuntimeError, OSError):

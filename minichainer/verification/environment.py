@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from minichainer.backends.number_arrays import NumberArray
-from minichainer.configuration import config, count_nondefault, current_settings, using_config
+from minichainer.configuration import config, current_settings, put_counted, take_counted, using_config
 from minichainer.function_hook import get_function_hooks
 from minichainer.variable import Variable
 from minichainer.verification.random_states import FIXED, RandomStates
@@ -73,9 +73,10 @@ def _restore_parameter(p: Variable, array: Any, values: Any, gradient: Any) -> N
 
 def _restore_hooks(before: dict[str, Any]) -> None:
     hooks = get_function_hooks()
-    count_nondefault(len(before) - len(hooks))
-    hooks.clear()
-    hooks.update(before)
+    for name in [*hooks]:
+        take_counted(hooks, name)
+    for name, hook in before.items():
+        put_counted(hooks, name, hook)
 
 
 class _Persistents:

@@ -87,7 +87,7 @@ class ForwardMode:
 
 @contextlib.contextmanager
 def _level() -> Iterator[_tangents.Level]:
-    level = _tangents.enter()
+    level = _tangents.enter(_tangents.Level())
     try:
         yield level
     finally:

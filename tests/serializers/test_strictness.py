@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minichainer import optimizers
+from minichainer.iterators import SerialIterator
 from minichainer.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.serializer import DamagedSnapshotError, MissingEntryError, SnapshotError
 from minichainer.serializers import HDF5Deserializer, NpzDeserializer, load_npz, save_hdf5, save_npz
 from minichainer.serializers._formats import load_any
 from minichainer.serializers._npz_file import NpzFile
+from minichainer.training import Trainer, extensions
+from minichainer.training.updaters import StandardUpdater
 
 
 def larger() -> Chain:
@@ -126,7 +130,7 @@ def test_what_is_asked_for_later_is_not_left(file_format: Any, tmp_path: Path, t
 @pytest.mark.parametrize('strict', ['ALL', 'every', '', 'True'])
 def test_another_text_is_refused(file_format: Any, tmp_path: Path, strict: Any) -> None:
     file_format.save(tmp_path / 'model', larger())
-    with pytest.raises(ValueError, match=f"strict must be True, False or 'all', got '{strict}'"):
+    with pytest.raises(ValueError, match=f"strict must be True, False, 'all' or 'links', got '{strict}'"):
         file_format.load(tmp_path / 'model', larger(), strict=strict)
     with pytest.raises(ValueError, match='strict must be'):
         NpzDeserializer({}, strict=strict)
@@ -149,6 +153,67 @@ def test_what_finds_its_file_itself_wants_all_to_fit(file_format: Any, tmp_path:
     file_format.save(tmp_path / 'model', larger())
     with pytest.raises(SnapshotError, match='head/W: not in the Chain'):
         load_any(str(tmp_path / 'model'), Chain(a=Linear(3, 2)))
+
+
+# --- optimizers and trainers ---
+
+
+def trained(optimizer: Any) -> Any:
+    model = Chain(a=Linear(3, 2))
+    optimizer.setup(model)
+    for param in model.params():
+        param.grad = np.ones(param.shape, 'f')
+    optimizer.update()
+    return optimizer
+
+
+def test_an_optimizer_that_keeps_less(file_format: Any, tmp_path: Path, told: list[str]) -> None:
+    file_format.save(tmp_path / 'adam', trained(optimizers.Adam()))
+    for strict in (True, False, 'links'):
+        file_format.load(tmp_path / 'adam', trained(optimizers.SGD()), strict=strict)
+        assert told == ['WARNING: loading SGD: 4 entries left in the snapshot: a/W/m, a/W/v, a/b/m, a/b/v']
+        told.clear()
+    sgd = trained(optimizers.SGD())
+    with pytest.raises(SnapshotError, match=r'(?s)SGD, which is unchanged.*a/W/m: not in the SGD'):
+        file_format.load(tmp_path / 'adam', sgd, strict='all')
+    assert sgd.t == 1 and not told
+    for target in (optimizers.Adam().setup(Chain(a=Linear(3, 2))), trained(optimizers.Adam())):
+        file_format.load(tmp_path / 'adam', target, strict='all')
+    assert not told
+
+
+def trainer_with(out: Path, *added: Any, model: Chain | None = None) -> Trainer:
+    optimizer = optimizers.Adam().setup(Chain(a=Linear(3, 2)) if model is None else model)
+    trainer = Trainer(StandardUpdater(SerialIterator([1, 2], 1), optimizer), (1, 'epoch'), str(out))
+    for extension in added:
+        trainer.extend(extension)
+    return trainer
+
+
+def test_a_trainer_with_fewer_extensions(file_format: Any, tmp_path: Path, told: list[str]) -> None:
+    source = trainer_with(tmp_path, extensions.LogReport(), extensions.ExponentialShift('alpha', 0.5))
+    file_format.save(tmp_path / 'all', source)
+    file_format.load(tmp_path / 'all', trainer_with(tmp_path, extensions.LogReport()))
+    assert len(told) == 1
+    assert (
+        'loading Trainer: ' in told[0]
+        and '4 entries left in the snapshot' in told[0]
+        and 'extensions/ExponentialShift/_t' in told[0]
+    )
+    load_any(str(tmp_path / 'all'), trainer_with(tmp_path, extensions.LogReport()))
+    assert len(told) == 2
+    with pytest.raises(SnapshotError, match=r'ExponentialShift/.*: not in the Trainer'):
+        file_format.load(tmp_path / 'all', trainer_with(tmp_path, extensions.LogReport()), strict='all')
+    same = trainer_with(tmp_path, extensions.LogReport(), extensions.ExponentialShift('alpha', 0.5))
+    file_format.load(tmp_path / 'all', same, strict='all')
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize('strict', ['all', 'links'])
+def test_a_trainer_with_a_smaller_model(file_format: Any, tmp_path: Path, strict: Any) -> None:
+    file_format.save(tmp_path / 'all', trainer_with(tmp_path, model=larger()))
+    with pytest.raises(SnapshotError, match='model:main/head/W: not in the Chain'):
+        file_format.load(tmp_path / 'all', trainer_with(tmp_path), strict=strict)
 
 
 # --- two members of one name ---

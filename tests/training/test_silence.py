@@ -105,7 +105,10 @@ def test_shifts_name_what_there_is(name: str) -> None:
 OURS = [
     kind for kind in vars(optimizers).values() if isinstance(kind, type) and issubclass(kind, chainer.GradientMethod)
 ]
-NAMES = ['lr', 'alpha', 'learning_rate', 'step_size', 'momentum', 'rho', 'beta1', 'beta2', 'betas', 'eps', 'epsilon']
+NAMES = sorted(
+    {name for kind in OURS for name in getattr(kind, '_declared_values', ())}
+    | {'learning_rate', 'step_size', 'momentum', 'betas', 'epsilon'}
+)
 
 
 @pytest.mark.parametrize('kind', [kind for kind in OURS if kind is not chainer.GradientMethod])
@@ -125,6 +128,21 @@ def test_hyperparameters_of_others_are_refused(kind: Any, name: str) -> None:
             setattr(target, name, 0.25)
     optimizer.my_own = optimizer.hyperparam.my_own = link.W.update_rule.hyperparam.my_own = 3
     assert link.W.update_rule.hyperparam.my_own == 3
+
+
+def test_the_names_of_all_hyperparameters_are_known() -> None:
+    assert {'eta', 'final_lr', 'gamma', 'amsgrad', 'adabound', 'beta', 'eps_inside_sqrt', 'rho'} <= {*NAMES}
+    assert len(NAMES) < 30
+
+    class Mine(chainer.GradientMethod, rule=RuleOfUsers):
+        pass
+
+    assert Mine().my_rate == 1
+    optimizers.SGD().my_rate = 2  # which is no name of an optimizer of this package
+
+
+class RuleOfUsers(chainer.optimizer.FormulaRule):
+    my_rate = chainer.optimizer.hyperparameter(1, 'one of a user')
 
 
 def test_classes_of_users_may_have_any_attribute() -> None:

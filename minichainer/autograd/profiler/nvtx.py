@@ -49,8 +49,12 @@ class emit_nvtx:
 
     def __exit__(self, *_: Any) -> None:
         if self.enabled:
-            cuda.cupy.cuda.Device().synchronize()
-            _trace.stop(self._ranges)
+            try:
+                cuda.cupy.cuda.Device().synchronize()
+                _trace.stop(self._ranges)
+            except BaseException:  # that of a signal
+                _trace.discard(self._ranges)
+                raise
 
 
 class _Ranges(_trace.Trace):

@@ -62,12 +62,20 @@ class profile:
             raise RuntimeError('profile: cannot be entered twice, make a new object for each block')
         self.entered = True
         self._origin = perf_counter_ns()
-        _trace.start(self._trace)
-        return self
+        try:
+            _trace.start(self._trace)
+            return self
+        except BaseException:  # that of a signal
+            _trace.discard(self._trace)
+            raise
 
     def __exit__(self, *_: Any) -> None:
         if self.enabled:
-            _trace.stop(self._trace)
+            try:
+                _trace.stop(self._trace)
+            except BaseException:  # that of a signal
+                _trace.discard(self._trace)
+                raise
             self._events = self._evaluated()
 
     def _evaluated(self) -> EventList:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.compat.changes import Changes
-from minichainer.configuration import count_nondefault, using_config
+from minichainer.configuration import put_counted, using_config
 from minichainer.function_node import FunctionNode
 from minichainer.variable import Parameter, Variable
 
@@ -78,14 +78,14 @@ class Volatile:
     def end(self) -> None:
         """Ops may use their short forms again."""
         if self._is_used:
-            count_nondefault(-1)
-            self._is_used = False
+            put_counted(vars(self), '_is_used', False, -1)
 
     def _set(self, variable: Variable, value: Any) -> None:
         vars(variable)['_volatile'] = chosen = flag(value)
         if chosen is ON and not self._is_used:
-            self._is_used = True
-            count_nondefault(1)  # ops then leave their short forms, and reach FunctionNode.apply
+            put_counted(
+                vars(self), '_is_used', True
+            )  # ops then leave their short forms, and reach FunctionNode.apply
 
     def _init(self, original: Any) -> Any:
         def __init__(variable: Variable, data: Any = None, *args: Any, **kwargs: Any) -> None:

@@ -12,22 +12,24 @@ import copy
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
-from minichainer import backend
+from minichainer import backend, function_hook, link_hook
 from minichainer._checks import array_types
 from minichainer.backends import cuda
-from minichainer.configuration import config, current_settings, using_config
+from minichainer.configuration import config, current_settings, using_settings
 from minichainer.function_hook import FunctionHook
 from minichainer.link_hook import LinkHook
 from minichainer.variable import Parameter, Variable, variable_on
 from minichainer.variable_node import creator_of
 
+T = TypeVar('T')
+
 
 class FirstPass:
-    """Context manager for the first call of a function; :meth:`again` is one for each further call.
+    """The first call of a function, :meth:`first`, and further calls, :meth:`again`.
 
     Args:
         func: the function.
@@ -40,15 +42,16 @@ class FirstPass:
         self._written = _WrittenArrays()
         self._links = _LinkStates(func)
 
-    def __enter__(self) -> None:
-        self._functions = _AppliedFunctions()
-        self._contexts = contextlib.ExitStack()
-        for context in (self._numbers.first(), self._written, self._links, self._functions):
-            self._contexts.enter_context(context)
-
-    def __exit__(self, *exception: Any) -> None:
-        self._contexts.close()
-        del self._contexts
+    def first(self, call: Callable[[], T]) -> T:
+        """Calls the function for the first time."""
+        functions = self._functions = _AppliedFunctions()
+        try:
+            with self._numbers.first(), self._written, self._links, functions:
+                return call()
+        finally:  # an interrupt where a block ends may leave them
+            function_hook.discard(functions)
+            link_hook.discard(self._links)
+            self._written.discard()
 
     def states(self) -> list[tuple[Any, str]]:
         """Links and the names of their attributes that hold a Variable made during the call."""
@@ -73,17 +76,16 @@ class FirstPass:
                 waiting += function.edges
         return list(found.values())
 
-    @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
-        """Restores everything as the first call found it, and undoes that afterwards; the graph is recorded."""
+    def again(self, call: Callable[[], T]) -> T:
+        """Calls the function with everything as its first call found it, and undoes that; the graph is recorded."""
         settings = {**self._settings, 'enable_backprop': True, 'in_recomputing': True}
-        with contextlib.ExitStack() as contexts:
-            for name, value in settings.items():
-                if getattr(config, name, None) is not value:
-                    contexts.enter_context(using_config(name, value))
-            for part in (self._numbers, self._written, self._links):
-                contexts.enter_context(part.again())
-            yield
+        changed = {name: value for name, value in settings.items() if getattr(config, name, None) is not value}
+        context = using_settings(changed)
+        try:
+            with context, self._numbers.again(), self._written.again(), self._links.again():
+                return call()
+        finally:
+            context.discard()
 
 
 class _AppliedFunctions(FunctionHook):
@@ -176,7 +178,12 @@ class _WrittenArrays:
         _passes.written.append(self)
 
     def __exit__(self, *exception: Any) -> None:
-        _passes.written.remove(self)
+        self.discard()
+
+    def discard(self) -> None:
+        """Ends the pass, if it has not ended."""
+        if self in _passes.written:
+            _passes.written.remove(self)
 
     def keep(self, array: Any) -> None:
         if id(array) not in self._kept:

@@ -45,8 +45,7 @@ class Forget(FunctionNode):
             return tuple([y._data for y in self._call(self._given)])
         self.retain_inputs(range(len(inputs)))
         self._first = FirstPass(self.func, inputs)
-        with self._first:
-            outputs = self._call(self._given)
+        outputs = self._first.first(lambda: self._call(self._given))
         self._states = self._first.states()
         outputs += self._state_variables()
         self.closed_over = self._first.places_outside(outputs, self._given)
@@ -76,9 +75,7 @@ class Forget(FunctionNode):
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
         edges, inputs = self._applied_edges(), self.get_retained_inputs()
-        with self._first.again():
-            outputs = self._call(inputs)
-            outputs += self._state_variables()
+        outputs = self._first.again(lambda: self._call(inputs) + self._state_variables())
         self._check_count(outputs)
         double = config.enable_backprop
         roots = [

@@ -118,7 +118,7 @@ class Checkpointer(Extension):
         self.path = self.path or path or trainer.out
         self.files = [name for _, name in sorted(self._known_files())]
         if self.files:
-            load_npz(os.path.join(self._folder(), self.files[-1]), trainer, strict='all')
+            load_npz(os.path.join(self._folder(), self.files[-1]), trainer, strict='links')
             if optimizer is not None:
                 optimizer.is_changed(optimizer.target)
 

@@ -1,0 +1,112 @@
+"""A run that an interrupt ends, wherever it locks or unlocks its folder, leaves the folder free for the next run."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minichainer.serializers import _file_lock, _replacing
+from minichainer.serializers._file_lock import FileLock
+
+
+def interrupting(monkeypatch: Any, name: str, when: str, times: list[str]) -> None:
+    """Makes a function of ``os`` send Ctrl-C to this process, before or after its work, once for a lock."""
+    original = getattr(os, name)
+
+    def call(first: Any, *args: Any, **kwargs: Any) -> Any:
+        is_lock = name != 'remove' or str(first).endswith('lock')
+        if times or not is_lock:
+            return original(first, *args, **kwargs)
+        times.append(name)
+        if when == 'before':
+            os.kill(os.getpid(), signal.SIGINT)
+        result = original(first, *args, **kwargs)
+        if when == 'after':
+            os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(_file_lock.os, name, call)
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='os.kill ends the process there')
+@pytest.mark.parametrize('when', ['before', 'after'])
+@pytest.mark.parametrize('name', ['truncate', 'remove'])
+def test_the_next_run_finds_the_folder_free(make_trainer: Any, monkeypatch: Any, name: str, when: str) -> None:
+    trainer = make_trainer((1, 'iteration'))
+    trainer.extend(lambda t: None, name='something')
+    times: list[str] = []
+    interrupting(monkeypatch, name, when, times)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert times == [name]
+    following = make_trainer((1, 'iteration'))
+    following.extend(lambda t: None, name='something')
+    following.run()
+    assert following.updater.iteration == 1 and _file_lock._held == {}
+
+
+class Interrupted:
+    """Does something once, and raises KeyboardInterrupt before or after it."""
+
+    def __init__(self, original: Any, when: str) -> None:
+        self.original, self.when, self.is_over = original, when, False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.is_over:
+            return self.original(*args, **kwargs)
+        self.is_over = True
+        if self.when == 'after':
+            self.original(*args, **kwargs)
+        raise KeyboardInterrupt
+
+
+def take_and_give_back(path: str) -> None:
+    lock = FileLock(path)
+    try:
+        assert lock.acquire()
+    finally:
+        lock.release()
+
+
+STEPS = ['open', 'truncate', 'write', 'getpid', 'remove', 'stat', 'fstat']
+
+
+@pytest.mark.parametrize('when', ['before', 'after'])
+@pytest.mark.parametrize('step', STEPS)
+def test_each_step_of_a_lock(tmp_path: Path, monkeypatch: Any, step: str, when: str) -> None:
+    path = str(tmp_path / 'lock')
+    with monkeypatch.context() as patch:
+        patch.setattr(_file_lock.os, step, Interrupted(getattr(os, step), when))
+        with pytest.raises(KeyboardInterrupt):
+            take_and_give_back(path)
+    assert _file_lock._held == {} and not _file_lock._guard.locked()
+    take_and_give_back(path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_that_another_one_has_stays_its_own(tmp_path: Path) -> None:
+    first, second = FileLock(str(tmp_path / 'lock')), FileLock(str(tmp_path / 'lock'))
+    assert first.acquire() and not second.acquire()
+    second.release()
+    assert not second.acquire() and os.listdir(tmp_path) == ['lock']
+    first.release()
+    assert second.acquire()
+    second.release()
+
+
+def save(path: Path) -> None:
+    with _replacing.replacing(path) as part:
+        Path(part).write_text('text')
+
+
+@pytest.mark.parametrize('step', ['truncate', 'remove'])
+def test_an_interrupted_save_leaves_no_folder(tmp_path: Path, monkeypatch: Any, step: str) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(_file_lock.os, step, Interrupted(getattr(os, step), 'before'))
+        with pytest.raises(KeyboardInterrupt):
+            save(tmp_path / 'file')
+    assert [name for name in os.listdir(tmp_path) if name != 'file'] == [] and _file_lock._held == {}
