@@ -45,6 +45,8 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     """Applies a function to Variables or arrays; documented in ``FunctionNode.apply``."""
     if node.edges is not None:
         node = node._unapplied()
+    if isinstance(inputs, (Variable, *_arrays)):  # their rows would be taken for inputs
+        raise _not_a_tuple(node.label, inputs)
     variables = [as_variable(x) for x in inputs]
     arrays = tuple([x._data for x in variables])
     check_arrays(arrays, node.label, inputs)
@@ -318,6 +320,15 @@ def check_arrays(arrays: tuple[Any, ...], op: str, inputs: Sequence[Any] | None 
             f'inputs of {op} must be arrays of one kind\nExpect: all numpy.ndarray or all '
             f'cupy.ndarray\nActual: {kinds}\nMove them to one device, for example by x.to_device(model.device)'
         )
+
+
+def _not_a_tuple(op: str, inputs: Any) -> TypeError:
+    """The error for one input that is not in a tuple."""
+    shape = inputs.shape if getattr(inputs, 'array', inputs) is not None else None
+    return TypeError(
+        f'{op}.apply: expected a tuple of Variables or arrays, got {type(inputs).__name__} of shape {shape}\n'
+        'Write apply((x,)), the comma makes the tuple'
+    )
 
 
 def uninitialized(op: str, index: int) -> Exception:
