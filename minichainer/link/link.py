@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
+from minichainer.errors import PositionError
 from minichainer.link._calls import InitSignature, check_call
 from minichainer.link._summary import summarize
 from minichainer.link._tree import tree_as_html
@@ -453,6 +454,8 @@ class Sequential(ChainList):
 
     def __setitem__(self, i: Any, layer: Any) -> None:
         new = list(self._layers)
+        if not isinstance(i, slice) and not -len(new) <= i < len(new):
+            raise PositionError(f'{type(self).__name__}: there is no layer {i}, there are {len(new)}; use append')
         new[i] = [_checked(entry) for entry in layer] if isinstance(i, slice) else _checked(layer)
         if isinstance(i, slice):
             self.clear()

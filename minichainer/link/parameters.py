@@ -12,8 +12,10 @@ import numpy
 
 from minichainer import backend
 from minichainer._inplace import wrote
+from minichainer._misfits import AddedGradientError
 from minichainer._tape import native
 from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
+from minichainer.errors import UnlikeLinkError
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
 from minichainer.link._tied import is_each
@@ -291,7 +293,7 @@ class ParameterTree(DeviceResident):
             link: a link with the same parameters.
 
         Raises:
-            ValueError: it lacks a parameter that this link has, or the shapes differ.
+            ValueError: it lacks a parameter that this link has (UnlikeLinkError), or the shapes differ.
         """
         pairs = self._matching_params(link, 'addgrads')
         if not is_each():
@@ -410,10 +412,8 @@ class ParameterTree(DeviceResident):
         pairs = list(self._param_pairs(link))
         problems = [text for text in (difference(*entry) for entry in pairs) if text]
         if problems:
-            raise ValueError(
-                f'{type(self).__name__}.{method}: the {type(link).__name__} does not fit, '
-                'nothing was changed:\n  ' + '\n  '.join(problems)
-            )
+            text = f'{type(self).__name__}.{method}: the {type(link).__name__} does not fit, nothing was changed:'
+            raise _misfit(method, '\n  '.join([text, *problems]))
         return [(mine, theirs) for _, mine, theirs in pairs]
 
     # --- devices and snapshots ---
@@ -485,6 +485,13 @@ def initialize_again(param: Parameter) -> None:
         wrote(param.edge)
     else:
         param.initialize(param.shape)
+
+
+def _misfit(method: str, text: str) -> Exception:
+    """The error for a link whose parameters do not fit; of the types that it has in Chainer, too."""
+    if text.endswith(': missing') or ': missing\n' in text:
+        return UnlikeLinkError(text)
+    return AddedGradientError(text) if method == 'addgrads' else ValueError(text)
 
 
 def difference(path: str, mine: Parameter, theirs: Any) -> str:
