@@ -18,6 +18,7 @@ from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import config, count_nondefault, using_config
 from minichainer.differentiate import grad as grad
 from minichainer.errors import ReturnedGradientError
+from minichainer.function_hook import FunctionHook
 from minichainer.utils import type_check
 from minichainer.variable import Variable, variable_on
 from minichainer.variable_node import cut, view_of
@@ -309,7 +310,14 @@ class FunctionNode(Node):
         return {} if self._local_hooks is None else self._local_hooks
 
     def add_hook(self, hook: Any, name: str | None = None) -> None:
-        """Adds a hook to this function alone."""
+        """Adds a hook to this function alone.
+
+        Raises:
+            TypeError: ``hook`` is not a FunctionHook.
+            KeyError: there is a hook of that name.
+        """
+        if not isinstance(hook, FunctionHook):
+            raise TypeError(f'{self.label}.add_hook: expected a FunctionHook, got {hook!r}{_instance(hook)}')
         name = hook.name if name is None else name
         if name in self.local_function_hooks:
             raise KeyError(f'{self.label}: a hook named {name} already exists')
@@ -492,6 +500,11 @@ _OF_APPLICATION = {
     'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
     '_output_kinds', '_owners', '_input_views', 'index_edge',
 }  # fmt: skip
+
+
+def _instance(hook: Any) -> str:
+    """What to write in place of a class of hooks."""
+    return f'; write {hook.__name__}()' if isinstance(hook, type) and issubclass(hook, FunctionHook) else ''
 
 
 class _Unreferenced:
