@@ -353,9 +353,13 @@ class ParameterTree(DeviceResident):
                 if mode == 'init' or not param.is_initialized:
                     param._forget_gradient()
         if mode == 'init':
-            for param in clone.params(include_uninit=False):
-                initialize_again(param)
+            clone._initialize_again()
         return clone
+
+    def _initialize_again(self) -> None:
+        """Draws new initial values; a Chain draws more often, because it does in Chainer."""
+        for param in self.params(include_uninit=False):
+            initialize_again(param)
 
     def _number_copied_children(self) -> None:
         """Numbers the children like those of a new link; only in Sequential this depends on earlier changes."""

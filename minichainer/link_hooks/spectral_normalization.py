@@ -28,8 +28,8 @@ class SpectralNormalization(WeightHook):
     .. math:: v = \frac{W^\top u}{\|W^\top u\| + \epsilon}, \quad u = \frac{W v}{\|W v\| + \epsilon}, \quad
         \sigma = u^\top W v
 
-    u is kept only where ``config.train`` is true; it is changed in place, so that copies of the link share it. Rows of
-    W are its outputs: axis 0, or axis 1 of transposed convolutions. Add it to a link by ``link.add_hook``.
+    u is kept only where ``config.train`` is true; it is changed in place, so that copies of the link share it. Rows
+    of W are its outputs: axis 0, or axis 1 of transposed convolutions. Add it to a link by ``link.add_hook``.
 
     Args:
         n_power_iteration: number of iterations in each forward computation.
