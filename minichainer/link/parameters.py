@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import logging
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ from minichainer.variable import Parameter
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+#: Programs for Chainer, which says nothing, shall not stop where warnings are errors.
+_logger = logging.getLogger('minichainer.link')
 
 
 class SetByInit:
@@ -311,14 +316,13 @@ class ParameterTree(DeviceResident):
         self._set_update_enabled(True)
 
     def disable_update(self) -> None:
-        """Keeps optimizers from updating the parameters; call it after ``optimizer.setup``, or else it warns."""
+        """Keeps optimizers from updating the parameters; before ``optimizer.setup`` it only logs that it cannot."""
         self._set_update_enabled(False)
         params = list(self.params())
         if params and all(param.update_rule is None for param in params):
-            warnings.warn(
-                f'{type(self).__name__}.disable_update has no effect before optimizer.setup(model): '
-                'call it afterwards',
-                stacklevel=2,
+            _logger.warning(
+                '%s.disable_update has no effect before optimizer.setup(model): call it afterwards',
+                type(self).__name__,
             )
 
     def _set_update_enabled(self, enabled: bool) -> None:
