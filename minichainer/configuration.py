@@ -41,8 +41,14 @@ def count_nondefault(change: int) -> None:
 def _weight(name: str, value: Any) -> int:
     if name == 'check_inplace':
         return int(value == 'error')  # other values are asked for only when a modification was found
+    if name == 'record_constants':
+        return 1  # the short forms of calls read the global value only
     default = _TAPE_DEFAULTS.get(name)
     return int(default is not None and bool(value) is not default)
+
+
+def _global_weight(name: str, value: Any) -> int:
+    return 0 if name == 'record_constants' else _weight(name, value)
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -83,6 +89,7 @@ class _Settings:
     in_recomputing: bool
     keep_graph_on_report: bool
     lazy_grad_sum: bool
+    record_constants: bool
     schedule_func: Any
     tied_parameters: str
     train: bool
@@ -105,7 +112,8 @@ class GlobalConfig(_Settings):
     Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
     'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch),
     ``detect_anomaly`` (see ``autograd.detect_anomaly``), ``gradcheck_strictness`` (whether gradient checks are
-    'strict' or accept what Chainer's own accept, 'chainer'), ``tied_parameters`` (updates change a parameter that a
+    'strict' or accept what Chainer's own accept, 'chainer'), ``record_constants`` (functions of constants are nodes,
+    which results have as ``creator``, as in Chainer), ``tied_parameters`` (updates change a parameter that a
     model has several times 'once', or 'each' time, as in Chainer), ``use_native_kernels`` (compiled kernels on NumPy
     arrays, where they were built) and ``winograd`` ('exact', or 'fast': compiled convolutions with 3 x 3 filters and
     many channels use larger tiles, whose error is 6e-6 of the largest result in float32, not 4e-7; without compiled
@@ -127,6 +135,7 @@ class GlobalConfig(_Settings):
     in_recomputing: bool = False
     keep_graph_on_report: bool = False
     lazy_grad_sum: bool = False
+    record_constants: bool = False
     schedule_func: Any = None
     tied_parameters: str = 'once'
     train: bool = True
@@ -154,6 +163,7 @@ class GlobalConfig(_Settings):
         self.in_recomputing = False
         self.keep_graph_on_report = _flag('CHAINER_KEEP_GRAPH_ON_REPORT', False)
         self.lazy_grad_sum = False
+        self.record_constants = False
         self.schedule_func = None
         self.tied_parameters = 'once'
         self.train = True
@@ -167,14 +177,14 @@ class GlobalConfig(_Settings):
         self.winograd = 'exact'
 
     def __setattr__(self, name: str, value: Any) -> None:
-        before = _weight(name, self.__dict__[name]) if name in self.__dict__ else 0
+        before = _global_weight(name, self.__dict__[name]) if name in self.__dict__ else 0
         object.__setattr__(self, name, value)
-        change = _weight(name, value) - before
+        change = _global_weight(name, value) - before
         if change:
             count_nondefault(change)
 
     def __delattr__(self, name: str) -> None:
-        before = _weight(name, self.__dict__.get(name))
+        before = _global_weight(name, self.__dict__.get(name))
         object.__delattr__(self, name)
         if before:
             count_nondefault(-before)

@@ -29,7 +29,8 @@ from minichainer.variable import Parameter, Variable, as_array
 
 #: The largest size, stride or padding along an axis: numbers computed from these still fit an int of NumPy.
 MOST = 2**31 - 1
-#: The types of one array, where several are expected.
+#: The types of several arrays, and of one.
+SEVERAL = (list, tuple)
 ONE_ARRAY = (Variable, *array_types())
 #: So many numbers are compared quicker as Python's.
 _FEW = 32
@@ -206,7 +207,7 @@ class Arguments:
     # --- arrays and Variables ----------------------------------------------------------------------------------
     def several(self, xs: Any) -> Any:
         """The sequence itself; TypeError for one array or Variable, whose rows would be taken for its entries."""
-        if isinstance(xs, ONE_ARRAY):
+        if type(xs) not in SEVERAL and isinstance(xs, ONE_ARRAY):
             got = f'{type(xs).__name__} of shape {as_array(xs).shape}'
             raise TypeError(
                 f'{self.name}: a tuple or list of arrays expected as xs, got {got}; write {self.name}((x,))'
