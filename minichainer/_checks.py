@@ -33,13 +33,17 @@ def native(array: Any) -> Any:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder('='))
 
 
+#: The classes of errors for a wrong shape, and for a wrong type or dtype.
+Errors = tuple[type[GradientShapeError], type[GradientTypeError]]
+
+
 def unexpected(kwargs: dict[str, Any]) -> TypeError:
     """The error for keyword arguments that Variable does not have."""
     text = f'Variable() got unexpected keyword arguments: {", ".join(sorted(kwargs))}'
     return unknown_arguments(text, kwargs, ('data', 'name', 'grad', 'requires_grad'))
 
 
-def check_gradient(grad: Any, data: Any, op: str, shape_error: type[GradientShapeError] = GradientShapeError) -> None:
+def check_gradient(grad: Any, data: Any, op: str, errors: Errors = (GradientShapeError, GradientTypeError)) -> None:
     """Raises unless ``grad`` can be the gradient of ``data``: the same kind of array, dtype and shape.
 
     Raises:
@@ -47,17 +51,16 @@ def check_gradient(grad: Any, data: Any, op: str, shape_error: type[GradientShap
         ValueError: shape.
     """
     where = f'\nGradient of: {op}' if op else ''
+    shape_error, type_error = errors
     if not isinstance(grad, array_types()):
         kinds = ', '.join(kind.__name__ for kind in array_types())
-        raise GradientTypeError(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
+        raise type_error(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
     if data is None:
         return
     if isinstance(grad, numpy.ndarray) is not isinstance(data, numpy.ndarray):
-        raise GradientTypeError(
-            f'grad and data are on different devices{where}\ngrad: {type(grad)} != data: {type(data)}'
-        )
+        raise type_error(f'grad and data are on different devices{where}\ngrad: {type(grad)} != data: {type(data)}')
     if grad.dtype != data.dtype:
-        raise GradientTypeError(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
+        raise type_error(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
     if grad.shape != data.shape:
         raise shape_error(f'grad and data differ in shape{where}\ngrad: {grad.shape} != data: {data.shape}')
 

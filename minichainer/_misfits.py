@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minichainer.errors import GradientShapeError
+from minichainer.errors import GradientShapeError, GradientTypeError
 from minichainer.utils.type_check import InvalidType
 
 
@@ -15,11 +15,23 @@ class AxesError(InvalidType, ValueError, IndexError):
     """
 
 
-class AddedGradientError(GradientShapeError, InvalidType):
-    """A gradient is added to one of another shape: InvalidType in Chainer, which adds them by an operator."""
+class _Added(InvalidType):
+    """An error that is made from its text."""
 
     def __init__(self, text: str) -> None:
-        InvalidType.__init__(self, 'the shape of the array', 'another shape', text)
+        super().__init__('a gradient of the same kind', 'another one', text)
 
     def __reduce__(self) -> Any:
         return type(self), self.args
+
+
+class AddedGradientError(_Added, GradientShapeError):
+    """A gradient is added to one of another shape: InvalidType in Chainer, which adds them by an operator."""
+
+
+class AddedGradientTypeError(_Added, GradientTypeError):
+    """A gradient is added to one of another dtype."""
+
+
+#: The errors of ``addgrad``.
+ADDED = AddedGradientError, AddedGradientTypeError

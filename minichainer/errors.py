@@ -11,6 +11,7 @@ Chainer's exception types stay where users catch them::
     │   ├── NaNError                            debug mode met NaN; names the op and where it was applied
     │   ├── FreedGraphError                     backward through a graph whose saved arrays were freed
     │   ├── InplaceError                        a saved array was modified before backward
+    │   ├── NoUpstreamError                     backward from an array without a gradient (also TypeError)
     │   ├── GradientShapeError                  a gradient of another shape (also ValueError)
     │   └── GradientTypeError                   a gradient of another kind of array or dtype (also TypeError)
     ├── TypeError                               a wrong type of object, or CPU and GPU arrays in one call
@@ -88,6 +89,10 @@ class GradientDoubtWarning(GradientCheckLeniencyWarning):
 
 class RemovedArgumentError(OfBothTypes, TypeError, ValueError):
     """An argument that only Chainer v1 took: ValueError in Chainer, where TypeError is said of others."""
+
+
+class NoUpstreamError(OfBothTypes, RuntimeError, TypeError):
+    """Backward begins at an array of several elements, and there is no gradient of it: TypeError in Chainer."""
 
 
 class IndexTypeError(OfBothTypes, TypeError, IndexError):

@@ -19,7 +19,7 @@ from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
 from minichainer._leaf_owners import OfGradient, OfResult
-from minichainer._misfits import AddedGradientError
+from minichainer._misfits import ADDED
 from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
@@ -266,7 +266,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
             self.initialize(other.shape)
         device = self.device
         moved = device.send(other.array)
-        check_gradient(moved, self._data, 'addgrad', AddedGradientError)
+        check_gradient(moved, self._data, 'addgrad', ADDED)
         grad = device.send(self.grad)
         with device.create_context():
             self.grad = moved.copy() if grad is None else grad + moved

@@ -77,6 +77,10 @@ CALLS: dict[str, tuple[Callable[[], Any], Any, type[Exception]]] = {
     ),
     'addgrads, shape': (lambda: one().addgrads(Chain(a=L.Linear(4, 2))), InvalidType, ValueError),
     'addgrad, shape': (lambda: with_gradient(3).addgrad(with_gradient(4)), InvalidType, RuntimeError),
+    'addgrad, dtype': (
+        lambda: with_gradient(3).addgrad(Variable(np.ones(3), grad=np.ones(3))), InvalidType, TypeError,
+    ),
+    'backward of several': (lambda: F.exp(Variable(ones(3))).backward(), TypeError, RuntimeError),
 }  # fmt: skip
 #: Chainer's debug mode, other versions of NumPy, and torch have the others; their tests are beside what raises them.
 FAMILIES = [
@@ -107,7 +111,7 @@ def test_each_text_is_shown_as_it_is(name: str) -> None:
 @pytest.mark.parametrize('family', FAMILIES, ids=lambda family: family.__name__)
 def test_errors_are_pickled_and_shown(family: Any) -> None:
     """Processes of iterators and updaters send them."""
-    error = family('a', 'b', "one\n'two'") if family is _misfits.AxesError else family("one\n'two'")
+    error = family('a', 'b', "one\n'two'") if family in (InvalidType, _misfits.AxesError) else family("one\n'two'")
     for other in (error, copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert type(other) is family and str(other) == "one\n'two'"
 
