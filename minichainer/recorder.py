@@ -220,18 +220,14 @@ def of_constants(
         outputs: its outputs, arrays.
         saved: what its attributes are read from.
     """
-    level, results, places = 0, [], []
-    for edge in edges:
-        owner: Any = edge.owner
-        if owner.__class__ is OfConstants and owner.creator.level > level:
-            level = owner.creator.level
+    results, places = [], []
     for y in outputs:
         result = Variable(y, requires_grad=False)
         leaf: Any = result._node
         leaf.owner = OfConstants.made_by(node, result)
         results.append(result)
         places.append(_reference(leaf))
-    node.edges, node.level, node.saved = tuple(edges), level + 1, saved
+    node.edges, node.level, node.saved = tuple(edges), 1, saved  # ranks are computed when somebody asks
     node.output_count, node._output_nodes = len(places), tuple(places)
     node._owners = tuple(map(_reference, results))
     if len(places) == 1:

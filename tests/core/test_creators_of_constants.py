@@ -116,15 +116,17 @@ def test_a_users_node_has_its_attributes() -> None:
 KEEPING = {'max_pooling_2d', 'softmax_cross_entropy', 'split_axis', 'get_item', 'lstm'}
 
 
+@pytest.mark.parametrize('watched', [False, True], ids=['short form', 'in full'])
 @pytest.mark.parametrize('name', sorted(CALLS.keys() - KEEPING))
-def test_inputs_and_outputs_are_not_kept(name: str) -> None:
+def test_inputs_and_outputs_are_not_kept(name: str, watched: bool) -> None:
     kept: list[Any] = []
 
     def taken(array: Any) -> Any:
         kept.append(array)
         return array
 
-    y = CALLS[name](taken)
+    with chainer.using_config('debug', watched):
+        y = CALLS[name](taken)
     gc.collect()
     assert y.creator is not None
     for array in kept:  # the list, the loop's name, and the call's argument
